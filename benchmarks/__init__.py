@@ -1,0 +1,1 @@
+"""Speed and quality of the planners, as tables with the papers' own figures beside ours."""

@@ -1,0 +1,1 @@
+"""QUESTIONS AND ANSWERS: workloads, experiments, metrics and figures."""

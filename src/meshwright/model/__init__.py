@@ -1,0 +1,1 @@
+"""WHAT THINGS ARE: the frozen values that every room speaks."""

@@ -1,0 +1,54 @@
+"""A plan: from one overlay to another, in ordered steps that each say why."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from meshwright.model.overlay import Overlay
+
+PLAN_VERSION = 1
+
+
+class Step(msgspec.Struct, frozen=True, kw_only=True):
+    """One change and its reason: `metric` went from `before` to `after` by `algorithm`.
+
+    brokers names who is involved: the two that swap positions, the ends of the link.
+    """
+
+    action: Literal["swap_positions", "add_link", "remove_link", "move_client"]
+    brokers: tuple[str, ...]
+    why: str
+    algorithm: str
+    metric: str
+    before: float
+    after: float
+
+
+class PlanCost(msgspec.Struct, frozen=True, kw_only=True):
+    """Predicted cost over the horizon; cost = external overhead + delay weight * delay."""
+
+    before: float
+    after: float
+    overhead_external_before: float
+    overhead_external_after: float
+    delay_before: float
+    delay_after: float
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """What to change and what it is worth; "nothing better than now" is a plan with no steps.
+
+    moved counts the brokers whose position or links change.
+    """
+
+    source: Overlay = msgspec.field(name="from")
+    target: Overlay = msgspec.field(name="to")
+    steps: tuple[Step, ...]
+    cost: PlanCost
+    reconfiguration_cost: float
+    net_benefit: float
+    moved: int
+    summary: str
+    version: int = PLAN_VERSION

@@ -1,0 +1,39 @@
+"""The network as planning sees it at one moment: arrays plus the names they index."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from meshwright.errors import CallerError
+from meshwright.model.identifiers import BrokerName, TopicName
+from meshwright.model.interests import Interests
+
+Float64Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Snapshot:
+    """What planning takes.
+
+    interests: brokers by topics. publications: publications of each topic in the horizon, (topic,).
+    delays_ms: one-way broker to broker, (broker, broker), or None where every hop costs one.
+    coordinates: latitude and longitude in degrees, (broker, 2), or None.
+    """
+
+    brokers: tuple[BrokerName, ...]
+    topics: tuple[TopicName, ...]
+    interests: Interests
+    publications: Float64Array
+    delays_ms: Float64Array | None = None
+    coordinates: Float64Array | None = None
+
+    def __post_init__(self) -> None:
+        shape = (self.interests.row_count, self.interests.column_count)
+        if shape != (len(self.brokers), len(self.topics)) or len(self.publications) != shape[1]:
+            raise CallerError("a snapshot's names, interests and publications differ in length")
+        for array in (self.publications, self.delays_ms, self.coordinates):
+            if array is not None:
+                array.setflags(write=False)

@@ -1,0 +1,1 @@
+"""WHAT THE NETWORK SHOULD LOOK LIKE: pure functions from a snapshot to a plan."""
