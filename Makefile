@@ -1,0 +1,63 @@
+# Every verb sets up what it needs; nothing but Python 3.11 with venv, and make, is expected.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+COMPILE := $(BIN)/pip-compile --quiet --generate-hashes --allow-unsafe --strip-extras --no-header \
+	--no-emit-index-url --no-emit-find-links --no-emit-trusted-host --no-emit-options
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test check format bench figures lock clean
+
+help: ## show this list
+	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+setup: $(VENV)/.development ## set up .venv with everything for running and developing
+
+demo: $(VENV)/.runtime ## plan a generated workload with every design and draw the result
+	@$(BIN)/meshwright demo --out demo
+
+test: $(VENV)/.development ## run all tests
+	$(BIN)/python -m pytest --numprocesses auto
+
+check: $(VENV)/.development ## formatting, lint, types, and which room may import which
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(VENV)/.development ## format the code
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: $(VENV)/.development ## measure speed and quality against the papers' figures
+	$(BIN)/python -m benchmarks
+
+figures: $(VENV)/.runtime ## draw the pictures that the documentation shows
+	$(BIN)/meshwright demo --out docs/pictures --pictures-only
+
+lock: $(VENV)/.development ## resolve the dependencies anew
+	$(COMPILE) --upgrade --output-file requirements/build.lock requirements/build.in
+	$(COMPILE) --upgrade --extra development --output-file requirements/development.lock pyproject.toml
+	$(COMPILE) --constraint requirements/development.lock --output-file requirements/runtime.lock pyproject.toml
+
+clean: ## remove the environment and everything made by it
+	rm -rf $(VENV) demo build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+# pyspark comes as a source archive: its build tools are pinned too, so nothing is fetched unchecked.
+$(VENV)/.build: requirements/build.lock | $(BIN)/python
+	$(PIP) install --quiet --require-hashes -r requirements/build.lock
+	@touch $@
+
+$(VENV)/.runtime: requirements/runtime.lock pyproject.toml $(VENV)/.build
+	@echo "Installing Meshwright and its libraries into $(VENV); the first time takes a minute or two."
+	$(PIP) install --quiet --require-hashes --no-build-isolation -r requirements/runtime.lock
+	$(PIP) install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/.development: requirements/development.lock $(VENV)/.runtime
+	$(PIP) install --quiet --require-hashes --no-build-isolation -r requirements/development.lock
+	@touch $@

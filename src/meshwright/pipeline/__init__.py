@@ -1,0 +1,1 @@
+"""PYSPARK: traces and telemetry in, tables and plans out."""

@@ -1,0 +1,65 @@
+"""What the documents say is true: commands run, links lead somewhere, modules named exist."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+from sources import ROOT, short
+
+DOCUMENTS = tuple(sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]))
+CONSOLE_BLOCK = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\(([^)#:]+?)(?:#[^)]*)?\)")
+DOTTED_NAME = re.compile(r"`(meshwright(?:\.\w+)+)`")
+MAKE_TARGET = re.compile(r"^([a-z]+):", re.MULTILINE)
+
+
+def commands(document: Path) -> list[str]:
+    lines = "\n".join(CONSOLE_BLOCK.findall(document.read_text(encoding="utf-8"))).splitlines()
+    return [line[2:] for line in lines if line.startswith("$ ")]
+
+
+@pytest.mark.parametrize("document", [d for d in DOCUMENTS if commands(d)], ids=short)
+def test_commands_shown_in_a_document_run(document: Path, tmp_path: Path) -> None:
+    targets = set(MAKE_TARGET.findall((ROOT / "Makefile").read_text(encoding="utf-8")))
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    for command in commands(document):
+        words = shlex.split(command, comments=True)
+        if words[0] == "make":
+            assert set(words[1:]) <= targets, command
+        elif words[0] == "meshwright":
+            environment = {**os.environ, "PATH": path}
+            run = subprocess.run(
+                words, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+            )
+            assert run.returncode == 0, f"{command}\n{run.stdout}{run.stderr}"
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=short)
+def test_links_between_documents_lead_somewhere(document: Path) -> None:
+    text = document.read_text(encoding="utf-8")
+    assert not [link for link in LINK.findall(text) if not (document.parent / link).exists()]
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=short)
+def test_modules_named_in_a_document_exist(document: Path) -> None:
+    names = DOTTED_NAME.findall(document.read_text(encoding="utf-8"))
+    assert not [name for name in names if not exists(name)]
+
+
+def exists(name: str) -> bool:
+    """True for a module, or for an attribute of one."""
+    try:
+        if find_spec(name) is not None:
+            return True
+    except ModuleNotFoundError:
+        pass
+    module, _, attribute = name.rpartition(".")
+    return find_spec(module) is not None and hasattr(import_module(module), attribute)

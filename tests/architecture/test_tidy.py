@@ -1,0 +1,83 @@
+"""Sizes and names that keep the house readable; there is no list of exceptions."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+from sources import PACKAGE, parsed, python_files, short
+
+MODULE_LINES_MAX = 500
+FUNCTION_LINES_MAX = 60
+POSITIONAL_MAX = 5
+MODULE_DOCSTRING_LINES_MAX = 10
+FORBIDDEN_NAMES = {
+    "utils", "util", "helpers", "helper", "common", "misc", "base", "core", "data", "info",
+}  # fmt: skip
+EVERYWHERE = ("src", "tests", "benchmarks")
+
+
+def test_no_module_outgrows_its_limit() -> None:
+    sizes = {path: len(path.read_text().splitlines()) for path in python_files(*EVERYWHERE)}
+    assert not [
+        f"{short(path)}: {size} lines" for path, size in sizes.items() if size > MODULE_LINES_MAX
+    ]
+
+
+def test_no_function_outgrows_its_limit() -> None:
+    assert not [
+        f"{short(path)}:{function.lineno} {function.name}: {size} lines"
+        for path in python_files(*EVERYWHERE)
+        for function in functions(path)
+        if (size := body_lines(function)) > FUNCTION_LINES_MAX
+    ]
+
+
+def test_no_function_takes_too_many_positional_arguments() -> None:
+    assert not [
+        f"{short(path)}:{function.lineno} {function.name}: {count} positional arguments"
+        for path in python_files("src")
+        for function in functions(path)
+        if (count := positional_count(function)) > POSITIONAL_MAX
+    ]
+
+
+def test_module_docstrings_exist_and_are_short() -> None:
+    sizes = {
+        path: len((ast.get_docstring(parsed(path)) or "").splitlines())
+        for path in python_files("src", "benchmarks")
+    }
+    assert not [
+        short(path) for path, size in sizes.items() if not 1 <= size <= MODULE_DOCSTRING_LINES_MAX
+    ]
+
+
+def test_names_say_what_things_are() -> None:
+    modules = [short(path) for path in PACKAGE.rglob("*") if path.stem.lower() in FORBIDDEN_NAMES]
+    classes = [
+        f"{short(path)}:{node.lineno} {node.name}"
+        for path in python_files("src")
+        for node in ast.walk(parsed(path))
+        if isinstance(node, ast.ClassDef) and node.name.lower() in FORBIDDEN_NAMES
+    ]
+    assert not modules + classes
+
+
+def functions(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    for node in ast.walk(parsed(path)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node
+
+
+def body_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """Lines from the first statement after the docstring to the last."""
+    body = function.body[1:] if ast.get_docstring(function) else function.body
+    if not body:
+        return 0
+    return (body[-1].end_lineno or body[-1].lineno) - body[0].lineno + 1
+
+
+def positional_count(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    names = [argument.arg for argument in (*function.args.posonlyargs, *function.args.args)]
+    return len([name for name in names if name not in {"self", "cls"}])
