@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Literal
 
 from meshwright.model.interests import Int32Array, Int64Array
@@ -21,6 +22,7 @@ class KeyGeometry:
     root_to_member, and of the routes from each position to the root where it grows member_to_root.
     hops: the depth of a position in the tree of a root, (root, position).
     links: neighbouring positions, lower first, in ascending order, (link, 2).
+    params: what, beside the identifiers, makes the same geometry again.
     """
 
     name: str
@@ -30,6 +32,7 @@ class KeyGeometry:
     parents: Int32Array
     hops: Int32Array
     links: Int32Array
+    params: Mapping[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for array in (self.identifiers, self.next_hops, self.parents, self.hops, self.links):

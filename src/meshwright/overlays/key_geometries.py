@@ -1,0 +1,48 @@
+"""The key geometries by name, and what holds for all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from meshwright.errors import CallerError
+from meshwright.model.interests import Int32Array, Int64Array
+from meshwright.overlays import chord
+from meshwright.overlays.geometry import KeyGeometry
+from meshwright.overlays.routes import walk
+
+KEY_GEOMETRIES: dict[str, Callable[..., KeyGeometry]] = {
+    "chord": chord.chord,
+}
+
+KEY_OWNERS: dict[str, Callable[..., Int32Array]] = {
+    "chord": chord.owners,
+}
+
+
+def key_geometry(
+    name: str, position_count: int, *, identifiers: Int64Array | None = None, **params: int
+) -> KeyGeometry:
+    """The named geometry with its positions; params are those of the geometry, such as base."""
+    if name not in KEY_GEOMETRIES:
+        raise CallerError(
+            f"There is no key geometry {name!r}; choose one of {', '.join(KEY_GEOMETRIES)}."
+        )
+    return KEY_GEOMETRIES[name](position_count, identifiers=identifiers, **params)
+
+
+def owners(geometry: KeyGeometry, keys: Int64Array) -> Int32Array:
+    """Positions that own the keys: (key,)."""
+    key_array = np.asarray(keys, dtype=np.int64)
+    return KEY_OWNERS[geometry.name](geometry.identifiers, key_array, **geometry.params)
+
+
+def path(geometry: KeyGeometry, source: int, target: int) -> list[int]:
+    """Positions on the route from the source to the target, both included."""
+    return walk(lambda position: int(geometry.next_hops[position, target]), source)
+
+
+def tree_path(geometry: KeyGeometry, root: int, position: int) -> list[int]:
+    """Positions from one up to the root of a topic tree, both included."""
+    return walk(lambda below: int(geometry.parents[root, below]), position)
