@@ -9,7 +9,7 @@ OVERLAY_VERSION = 1
 Parameter = int | float | str | bool | None
 
 
-class Overlay(msgspec.Struct, frozen=True, kw_only=True):
+class Overlay(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How brokers are joined: small, serialisable, comparable.
 
     links are unordered pairs of broker names; positions maps each broker to its identifier on the

@@ -11,7 +11,7 @@ from meshwright.model.overlay import Overlay
 PLAN_VERSION = 1
 
 
-class Step(msgspec.Struct, frozen=True, kw_only=True):
+class Step(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One change and its reason: `metric` went from `before` to `after` by `algorithm`.
 
     brokers names who is involved: the two that swap positions, the ends of the link.
@@ -26,7 +26,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     after: float
 
 
-class PlanCost(msgspec.Struct, frozen=True, kw_only=True):
+class PlanCost(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Predicted cost over the horizon; cost = external overhead + delay weight * delay."""
 
     before: float
@@ -37,7 +37,7 @@ class PlanCost(msgspec.Struct, frozen=True, kw_only=True):
     delay_after: float
 
 
-class Plan(msgspec.Struct, frozen=True, kw_only=True):
+class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What to change and what it is worth; "nothing better than now" is a plan with no steps.
 
     moved counts the brokers whose position or links change.

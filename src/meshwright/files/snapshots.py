@@ -1,0 +1,149 @@
+"""interests.csv and rates.csv: who wants which topic, and how often each is published."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from meshwright.errors import InputFileError
+from meshwright.files.tables import read_table, table_bytes
+from meshwright.files.writing import make_folder, write_whole
+from meshwright.model.identifiers import BrokerName, TopicName
+from meshwright.model.interests import Interests, interests_from_pairs
+from meshwright.model.snapshot import Snapshot
+
+INTERESTS_COLUMNS = ("broker", "topic")
+RATES_COLUMNS = ("topic", "publications")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class InterestsFile:
+    """What interests.csv says; topic_lines: where each topic is first named, (topic,)."""
+
+    path: Path
+    brokers: tuple[BrokerName, ...]
+    topics: tuple[TopicName, ...]
+    interests: Interests
+    topic_lines: tuple[int, ...]
+
+
+class Rate(NamedTuple):
+    """Publications of a topic in the horizon, and the line that says so."""
+
+    publications: float
+    line: int
+
+
+def read_interests(path: Path, brokers: tuple[str, ...] | None = None) -> InterestsFile:
+    """Who wants what; brokers and topics in the order of their first appearance.
+
+    Where brokers are given (those of an overlay), their order holds, others are refused, and one
+    that is not named in the file wants nothing.
+    """
+    broker_indexes = {name: index for index, name in enumerate(brokers or ())}
+    topic_lines: dict[str, int] = {}
+    topic_indexes: dict[str, int] = {}
+    pair_lines: dict[tuple[int, int], int] = {}
+    for row in read_table(path, INTERESTS_COLUMNS):
+        broker, topic = row.name(0, "broker"), row.name(1, "topic")
+        if brokers is not None and broker not in broker_indexes:
+            raise row.fault(
+                f"broker {broker!r} is not in the overlay", "use the overlay of these brokers"
+            )
+        pair = (
+            broker_indexes.setdefault(broker, len(broker_indexes)),
+            topic_indexes.setdefault(topic, len(topic_indexes)),
+        )
+        if pair in pair_lines:
+            raise row.fault(
+                f"broker {broker!r} and topic {topic!r} stand on line {pair_lines[pair]} already",
+                "remove one of the two rows",
+            )
+        pair_lines[pair] = row.line
+        topic_lines.setdefault(topic, row.line)
+    if len(broker_indexes) < 2:
+        raise InputFileError(
+            str(path),
+            f"{next(iter(broker_indexes))!r} is the only broker",
+            remedy="an overlay needs at least two",
+            line=min(pair_lines.values()),
+        )
+    rows, columns = np.array(list(pair_lines), dtype=np.int64).T
+    return InterestsFile(
+        path=path,
+        brokers=tuple(BrokerName(name) for name in broker_indexes),
+        topics=tuple(TopicName(name) for name in topic_indexes),
+        interests=interests_from_pairs(rows, columns, len(broker_indexes), len(topic_indexes)),
+        topic_lines=tuple(topic_lines.values()),
+    )
+
+
+def read_rates(path: Path) -> dict[str, Rate]:
+    """Publications of each topic, in the order of the file."""
+    rates: dict[str, Rate] = {}
+    for row in read_table(path, RATES_COLUMNS):
+        topic = row.name(0, "topic")
+        if topic in rates:
+            raise row.fault(
+                f"topic {topic!r} stands on line {rates[topic].line} already",
+                "remove one of the two rows",
+            )
+        rates[topic] = Rate(row.amount(1, "publications"), row.line)
+    return rates
+
+
+def read_snapshot(
+    interests_path: Path, rates_path: Path | None = None, brokers: tuple[str, ...] | None = None
+) -> Snapshot:
+    """Both files, checked against each other; without rates every topic is published once."""
+    file = read_interests(interests_path, brokers)
+    if rates_path is None:
+        publications = np.ones(len(file.topics), dtype=np.float64)
+    else:
+        rates = read_rates(rates_path)
+        _check_same_topics(file, rates_path, rates)
+        publications = np.array([rates[topic].publications for topic in file.topics])
+    return Snapshot(file.brokers, file.topics, file.interests, publications)
+
+
+def write_snapshot(snapshot: Snapshot, folder: Path) -> tuple[Path, Path]:
+    """interests.csv and rates.csv, both or neither; the folder is created where it is missing."""
+    interests_path, rates_path = folder / "interests.csv", folder / "rates.csv"
+    interests = snapshot.interests
+    pairs = zip(interests.row_of_pairs().tolist(), interests.columns.tolist(), strict=True)
+    rates = zip(snapshot.topics, snapshot.publications.tolist(), strict=True)
+    make_folder(folder)
+    write_whole(
+        {
+            interests_path: table_bytes(
+                INTERESTS_COLUMNS, ((snapshot.brokers[b], snapshot.topics[t]) for b, t in pairs)
+            ),
+            rates_path: table_bytes(
+                RATES_COLUMNS, ((topic, f"{rate:.17g}") for topic, rate in rates)
+            ),
+        }
+    )
+    return interests_path, rates_path
+
+
+def _check_same_topics(file: InterestsFile, rates_path: Path, rates: dict[str, Rate]) -> None:
+    wanted = set(file.topics)
+    for topic, rate in rates.items():
+        if topic not in wanted:
+            raise InputFileError(
+                str(rates_path),
+                f"nobody wants topic {topic!r}",
+                remedy=f"remove the row, or let a broker want it in {file.path}",
+                line=rate.line,
+            )
+    for topic, line in zip(file.topics, file.topic_lines, strict=True):
+        if topic not in rates:
+            raise InputFileError(
+                str(file.path),
+                f"topic {topic!r} has no rate in {rates_path}",
+                remedy="add a row for it there, 0 where nothing is published",
+                line=line,
+            )

@@ -1,0 +1,89 @@
+"""Files appear whole under their name, or not at all."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+
+from meshwright.errors import OperatorError
+
+
+def write_whole(contents: Mapping[Path, bytes]) -> None:
+    """Write some files together: none gets its name before all are safely on disk.
+
+    Each is written under a temporary name in its own folder, synced and renamed; a failure removes
+    the temporary files and leaves what stood there before.
+    """
+    staged: list[tuple[Path, Path]] = []
+    try:
+        for path, content in contents.items():
+            target = refuse_unwritable(path)
+            temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
+            staged.append((temporary, target))
+            _write_synced(temporary, content)
+        for temporary, target in staged:
+            temporary.replace(target)
+        for folder in dict.fromkeys(target.parent for _, target in staged):
+            _sync_folder(folder)
+    except OSError as error:
+        raise OperatorError(
+            f"{error.filename or next(iter(contents))}: the file cannot be written "
+            f"({(error.strerror or str(error)).lower()}); nothing was changed."
+        ) from error
+    finally:
+        for temporary, _ in staged:
+            temporary.unlink(missing_ok=True)
+
+
+def refuse_unwritable(path: Path) -> Path:
+    """The real file behind an output path; says in one sentence why it could not be written."""
+    try:
+        target = path.resolve()
+        folder_exists, folder_writable = target.parent.is_dir(), os.access(target.parent, os.W_OK)
+        mode = target.stat().st_mode if target.exists() else stat.S_IFREG
+    except (OSError, RuntimeError, ValueError) as error:
+        raise OperatorError(
+            f"{path}: this name cannot be used for a file ({error}); choose another."
+        ) from None
+    if stat.S_ISDIR(mode):
+        raise OperatorError(f"{path}: this is a folder; name a file inside it.")
+    if not stat.S_ISREG(mode):
+        raise OperatorError(f"{path}: this is not an ordinary file; choose another name.")
+    if not folder_exists:
+        raise OperatorError(f"{path}: its folder does not exist; create {path.parent} first.")
+    if not folder_writable:
+        raise OperatorError(f"{path}: its folder is read-only; choose another folder.")
+    return target
+
+
+def make_folder(path: Path) -> Path:
+    """The folder, created with its parents where it is missing."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        raise OperatorError(f"{path}: a file is in the way; name a folder.") from None
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise OperatorError(
+            f"{path}: the folder cannot be created ({reason}); choose another."
+        ) from None
+    return path
+
+
+def _write_synced(path: Path, content: bytes) -> None:
+    with path.open("xb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the renames themselves durable."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
