@@ -8,16 +8,22 @@ import numpy as np
 
 from meshwright.errors import CallerError
 from meshwright.model.interests import Int32Array, Int64Array
-from meshwright.overlays import chord
+from meshwright.overlays import chord, pastry, quadtree, tapestry
 from meshwright.overlays.geometry import KeyGeometry
 from meshwright.overlays.routes import walk
 
 KEY_GEOMETRIES: dict[str, Callable[..., KeyGeometry]] = {
     "chord": chord.chord,
+    "tapestry": tapestry.tapestry,
+    "pastry": pastry.pastry,
+    "quadtree": quadtree.quadtree,
 }
 
-KEY_OWNERS: dict[str, Callable[..., Int32Array]] = {
-    "chord": chord.owners,
+KEY_OWNERS: dict[str, Callable[[KeyGeometry, Int64Array], Int32Array]] = {
+    "chord": lambda ring, keys: chord.owners(ring.identifiers, keys),
+    "tapestry": lambda mesh, keys: tapestry.owners(mesh.identifiers, keys, **mesh.params),
+    "pastry": lambda ring, keys: pastry.owners(ring.identifiers, keys),
+    "quadtree": lambda cells, keys: quadtree.owners(cells.identifiers, keys),
 }
 
 
@@ -34,8 +40,7 @@ def key_geometry(
 
 def owners(geometry: KeyGeometry, keys: Int64Array) -> Int32Array:
     """Positions that own the keys: (key,)."""
-    key_array = np.asarray(keys, dtype=np.int64)
-    return KEY_OWNERS[geometry.name](geometry.identifiers, key_array, **geometry.params)
+    return KEY_OWNERS[geometry.name](geometry, np.asarray(keys, dtype=np.int64))
 
 
 def path(geometry: KeyGeometry, source: int, target: int) -> list[int]:

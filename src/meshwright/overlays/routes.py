@@ -53,13 +53,11 @@ def links_of(neighbours: NDArray[np.integer]) -> Int32Array:
     neighbours: (position, entry), -1 where an entry is empty.
     """
     position_count, entry_count = neighbours.shape
-    owners = np.repeat(np.arange(position_count, dtype=np.int64), entry_count)
-    others = neighbours.ravel().astype(np.int64)
-    real = (others >= 0) & (others != owners)
-    lower = np.minimum(owners[real], others[real])
-    upper = np.maximum(owners[real], others[real])
-    pairs = np.unique(lower * position_count + upper)
-    return np.stack((pairs // position_count, pairs % position_count), axis=1).astype(np.int32)
+    owners = np.repeat(np.arange(position_count), entry_count)
+    others = neighbours.ravel()
+    is_linked = np.zeros((position_count, position_count), dtype=np.bool_)
+    is_linked[owners[others >= 0], others[others >= 0]] = True
+    return np.argwhere(np.triu(is_linked | is_linked.T, k=1)).astype(np.int32)
 
 
 def _follow(next_hops: Int32Array) -> tuple[Int32Array, Int32Array]:
