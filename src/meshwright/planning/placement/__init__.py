@@ -1,0 +1,1 @@
+"""WHICH BROKER SERVES WHICH CLIENT: static, by location, by similarity, and bounded [DYNATOPS]."""
