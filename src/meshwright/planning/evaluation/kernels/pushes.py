@@ -1,0 +1,182 @@
+"""Breadth-first pushes inside the graphs of topics, and the nearest member of everybody."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from meshwright.model.interests import Int32Array, Int64Array
+from meshwright.model.snapshot import Float64Array
+
+
+class Rows(NamedTuple):
+    """Row r holds columns[offsets[r]:offsets[r + 1]]: neighbours of brokers, members of topics."""
+
+    offsets: Int64Array
+    columns: Int32Array
+
+
+class Ways(NamedTuple):
+    """How a publication reaches a topic's members from each broker: (topic, broker) each.
+
+    entries: the member it reaches, the broker itself if interested, -1 if nobody is.
+    next_hops: the next broker on the way. hops: its length.
+    """
+
+    entries: Int32Array
+    next_hops: Int32Array
+    hops: Int32Array
+
+
+class Pushes(NamedTuple):
+    """Pushes from every member of every topic: (pair,) each, but for loads: (broker,).
+
+    reached: members that get it, the source among them. hop_sums, ms_sums, hops_max: over those.
+    loads: messages sent and received, times the weight of their source.
+    """
+
+    reached: Int64Array
+    hop_sums: Int64Array
+    hops_max: Int64Array
+    ms_sums: Float64Array
+    loads: Float64Array
+
+
+@njit(cache=True)
+def nearest_members(graph: Rows, members: Rows) -> Ways:
+    """The nearest member of each topic by hops, ties to the lowest, and the way to it.
+
+    Among equal ways the lowest next broker is taken. Without a way, the lowest member is dialled
+    directly: one hop.
+    """
+    topic_count, broker_count = len(members.offsets) - 1, len(graph.offsets) - 1
+    shape = (topic_count, broker_count)
+    entries = np.full(shape, -1, dtype=np.int32)
+    next_hops = np.full(shape, -1, dtype=np.int32)
+    hops = np.full(shape, -1, dtype=np.int32)
+    queue = np.empty(broker_count, dtype=np.int32)
+    for topic in range(topic_count):
+        wanted = members.columns[members.offsets[topic] : members.offsets[topic + 1]]
+        if len(wanted) == 0:
+            hops[topic] = 0
+            continue
+        _spread(graph, wanted, Ways(entries[topic], next_hops[topic], hops[topic]), queue)
+        for broker in range(broker_count):
+            if hops[topic, broker] < 0:
+                entries[topic, broker] = next_hops[topic, broker] = wanted[0]
+                hops[topic, broker] = 1
+    return Ways(entries, next_hops, hops)
+
+
+@njit(cache=True)
+def topic_graph(graph: Rows, members: Int32Array, ranks: Int32Array) -> Rows:
+    """The graph among a topic's members, numbered in their order; ranks: all -1, and so left."""
+    for rank in range(len(members)):
+        ranks[members[rank]] = rank
+    offsets = np.zeros(len(members) + 1, dtype=np.int64)
+    room = 0
+    for member in members:
+        room += graph.offsets[member + 1] - graph.offsets[member]
+    columns = np.empty(room, dtype=np.int32)
+    filled = 0
+    for rank in range(len(members)):
+        member = members[rank]
+        for place in range(graph.offsets[member], graph.offsets[member + 1]):
+            neighbour = ranks[graph.columns[place]]
+            if neighbour >= 0:
+                columns[filled] = neighbour
+                filled += 1
+        offsets[rank + 1] = filled
+    for member in members:
+        ranks[member] = -1
+    return Rows(offsets, columns[:filled])
+
+
+@njit(cache=True)
+def push(graph: Rows, source: int) -> tuple[Int32Array, Int32Array, Int32Array]:
+    """Who is reached, in order; and parents and hops of each vertex, -1 where not reached.
+
+    Neighbours are taken in ascending order. Ends as soon as everybody is reached.
+    """
+    vertex_count = len(graph.offsets) - 1
+    parents = np.full(vertex_count, -1, dtype=np.int32)
+    hops = np.full(vertex_count, -1, dtype=np.int32)
+    order = np.empty(vertex_count, dtype=np.int32)
+    order[0] = source
+    parents[source] = source
+    hops[source] = 0
+    first, last = 0, 1
+    while first < last and last < vertex_count:
+        here = order[first]
+        first += 1
+        for place in range(graph.offsets[here], graph.offsets[here + 1]):
+            target = graph.columns[place]
+            if hops[target] < 0:
+                hops[target] = hops[here] + 1
+                parents[target] = here
+                order[last] = target
+                last += 1
+    return order[:last], parents, hops
+
+
+@njit(cache=True)
+def push_from_all(
+    graph: Rows, members: Rows, weights: Float64Array, delays_ms: Float64Array
+) -> Pushes:
+    """A push from each member of each topic; weights: (pair,); delays_ms: empty if unknown."""
+    pair_count = len(members.columns)
+    reached = np.zeros(pair_count, dtype=np.int64)
+    hop_sums = np.zeros(pair_count, dtype=np.int64)
+    hops_max = np.zeros(pair_count, dtype=np.int64)
+    ms_sums = np.zeros(pair_count, dtype=np.float64)
+    loads = np.zeros(len(graph.offsets) - 1, dtype=np.float64)
+    ranks = np.full(len(graph.offsets) - 1, -1, dtype=np.int32)
+    for topic in range(len(members.offsets) - 1):
+        start, stop = members.offsets[topic], members.offsets[topic + 1]
+        wanted = members.columns[start:stop]
+        inner = topic_graph(graph, wanted, ranks)
+        arrivals_ms = np.zeros(len(wanted), dtype=np.float64)
+        for source in range(len(wanted)):
+            pair = start + source
+            order, parents, hops = push(inner, source)
+            reached[pair] = len(order)
+            hops_max[pair] = hops[order[-1]]
+            arrivals_ms[source] = 0.0
+            for target in order[1:]:
+                sender = parents[target]
+                hop_sums[pair] += hops[target]
+                loads[wanted[target]] += weights[pair]
+                loads[wanted[sender]] += weights[pair]
+                if delays_ms.size:
+                    hop_ms = delays_ms[wanted[sender], wanted[target]]
+                    arrivals_ms[target] = arrivals_ms[sender] + hop_ms
+                    ms_sums[pair] += arrivals_ms[target]
+    return Pushes(reached, hop_sums, hops_max, ms_sums, loads)
+
+
+@njit(cache=True)
+def _spread(graph: Rows, sources: Int32Array, ways: Ways, queue: Int32Array) -> None:
+    """Ways of one topic from its members outwards; what is at a distance is final once left."""
+    queue[: len(sources)] = sources
+    for source in sources:
+        ways.entries[source] = ways.next_hops[source] = source
+        ways.hops[source] = 0
+    first, last = 0, len(sources)
+    while first < last:
+        here = queue[first]
+        first += 1
+        for place in range(graph.offsets[here], graph.offsets[here + 1]):
+            broker = graph.columns[place]
+            if ways.hops[broker] < 0:
+                ways.hops[broker] = ways.hops[here] + 1
+                queue[last] = broker
+                last += 1
+            elif ways.hops[broker] <= ways.hops[here] or (
+                ways.entries[broker],
+                ways.next_hops[broker],
+            ) < (ways.entries[here], here):
+                continue
+            ways.entries[broker] = ways.entries[here]
+            ways.next_hops[broker] = here

@@ -1,0 +1,186 @@
+"""Forwarding over a key geometry: publications go to the topic's root, then down its tree.
+
+The tree is the union of the routes between the root and each member. The root is neither counted
+as internal nor as external; deliveries are made by the tree alone, so a member whose broker
+published, or lies on the way in, is served on the way down. [DYNATOPS, 1.1 and 1.2; SHG, 2.3]
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from meshwright.model.interests import BoolArray, Int32Array, Int64Array, Interests
+from meshwright.model.snapshot import Float64Array, Snapshot
+from meshwright.overlays.geometry import KeyGeometry
+from meshwright.planning.evaluation.forwarding import PublicationMessages, Totals
+from meshwright.planning.evaluation.routes import (
+    greatest_by,
+    greatest_others,
+    hop_by_hop,
+    sums_by,
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rendezvous:
+    """Topic trees of one arrangement of brokers on a key geometry.
+
+    positions: (broker,). roots: the position that owns each topic: (topic,).
+    members: topics by brokers. below: members at or below a position in the topic's tree,
+    (topic, position); 0 where the position is not in the tree, but for the root.
+    """
+
+    snapshot: Snapshot
+    geometry: KeyGeometry
+    positions: Int32Array
+    roots: Int32Array
+    members: Interests
+    below: Int64Array
+
+    def publication(self, topic: int, publisher: int) -> PublicationMessages:
+        """One publication: the way in, then one message to each tree position but the root."""
+        root = self.roots[topic]
+        member_positions = self.positions[self.members.of(topic)]
+        entry = int(self._entry_hops()[self.positions[publisher], root])
+        internal = int(np.count_nonzero(member_positions != root))
+        received = np.count_nonzero(self.below[topic]) - int(self.below[topic, root] > 0)
+        return PublicationMessages(
+            entry,
+            internal,
+            int(received) - internal,
+            (entry + self.geometry.hops[root, member_positions]).astype(np.int32),
+        )
+
+    def subscription(self, topic: int, broker: int) -> int:
+        """Bayeux style: to the root and back down. Scribe style: up to the tree of the others."""
+        root = self.roots[topic]
+        position = self.positions[broker]
+        if self.geometry.tree_direction == "root_to_member":
+            return int(self._entry_hops()[position, root] + self.geometry.hops[root, position])
+        own = int(broker in self.members.of(topic))
+        messages = 0
+        while position != root and self.below[topic, position] == own:
+            messages += 1
+            position = self.geometry.parents[root, position]
+        return messages
+
+    def totals(self) -> Totals:
+        """Tree by tree for the messages, member by member for the delays."""
+        broker_count, topic_count = len(self.positions), len(self.roots)
+        topics = self.members.row_of_pairs()
+        roots, positions = self.roots[topics], self.positions[self.members.columns]
+        received = self._received()
+        internal = sums_by(topics, positions != roots, topic_count)
+        ways_in = self._entry_hops()
+        entry = ways_in.sum(axis=0, dtype=np.int64)[self.roots]
+        entry_hops, tree_hops = ways_in[positions, roots], self.geometry.hops[roots, positions]
+        delay_tree_hops = broker_count * sums_by(topics, tree_hops, topic_count)
+        entry_loads, entry_ms = self._ways_in()
+        tree_loads = broker_count * self._tree_loads(received)
+        return Totals(
+            internal=broker_count * internal,
+            external=broker_count * (np.count_nonzero(received, axis=1) - internal),
+            entry=entry,
+            delivered=broker_count * self.members.counts(),
+            missed=np.zeros(topic_count, dtype=np.int64),
+            delay_hops=entry * self.members.counts() + delay_tree_hops,
+            delay_tree_hops=delay_tree_hops,
+            delay_ms=self._delay_ms(entry_ms),
+            diameters=self._diameters(topics, entry_hops, tree_hops),
+            loads=(entry_loads + tree_loads)[self.positions],
+            management=self._management(received, int((entry_hops + tree_hops).sum())),
+            k_held=1,
+        )
+
+    def _entry_hops(self) -> Int32Array:
+        """Hops of every route: (source, target)."""
+        grows_down = self.geometry.tree_direction == "root_to_member"
+        return self.geometry.hops if grows_down else self.geometry.hops.T
+
+    def _received(self) -> BoolArray:
+        """Positions that receive a message of the topic's tree: (topic, position)."""
+        received = self.below > 0
+        received[np.arange(len(self.roots)), self.roots] = False
+        return received
+
+    def _diameters(
+        self, topics: Int32Array, entry_hops: Int32Array, tree_hops: Int32Array
+    ) -> Int64Array:
+        """Per member as publisher, its way in and the deepest of the others: (topic,)."""
+        deepest_others = greatest_others(self.members.offsets, tree_hops)
+        hops = np.where(deepest_others < 0, 0, entry_hops + deepest_others)
+        return greatest_by(topics, hops, len(self.roots))
+
+    def _management(self, received: BoolArray, round_trips: int) -> int:
+        """Where a member stops at the first forwarder, it pays for the part that is its alone."""
+        if self.geometry.tree_direction == "root_to_member":
+            return round_trips
+        return int(np.count_nonzero(received & (self.below == 1)))
+
+    def _ways_in(self) -> tuple[Float64Array, Float64Array]:
+        """Loads of the ways in, (position,), and their delays summed over publishers, (topic,)."""
+        used_roots, trees = np.unique(self.roots, return_inverse=True)
+        rates = np.bincount(trees, weights=self.snapshot.publications)
+        position_count = len(self.positions)
+        ends = np.repeat(used_roots, position_count)
+        starts = np.tile(np.arange(position_count, dtype=np.int32), len(used_roots))
+        loads = np.zeros(position_count, dtype=np.float64)
+        delays = np.zeros(len(used_roots), dtype=np.float64)
+        for routes, here, following in hop_by_hop(
+            starts, ends, lambda routes, here: self.geometry.next_hops[here, ends[routes]]
+        ):
+            tree = routes // position_count
+            loads += np.bincount(here, weights=rates[tree], minlength=position_count)
+            loads += np.bincount(following, weights=rates[tree], minlength=position_count)
+            if self.snapshot.delays_ms is not None:
+                delays += np.bincount(
+                    tree, weights=self._hop_ms(here, following), minlength=len(used_roots)
+                )
+        return loads, delays[trees]
+
+    def _tree_loads(self, received: BoolArray) -> Float64Array:
+        """Messages of one publication of each topic at both their ends: (position,)."""
+        topics, positions = np.nonzero(received)
+        parents = self.geometry.parents[self.roots[topics], positions]
+        rates = self.snapshot.publications[topics]
+        ends = np.concatenate((positions, parents))
+        loads = np.bincount(ends, weights=np.tile(rates, 2), minlength=len(self.positions))
+        return loads.astype(np.float64)
+
+    def _delay_ms(self, entry_ms: Float64Array) -> Float64Array | None:
+        """Ways in and ways down together, (topic,); None where the snapshot knows no delays."""
+        if self.snapshot.delays_ms is None:
+            return None
+        topics = self.members.row_of_pairs()
+        ends = self.roots[topics]
+        starts = self.positions[self.members.columns]
+        tree_ms = np.zeros(len(self.roots), dtype=np.float64)
+        for routes, here, above in hop_by_hop(
+            starts, ends, lambda routes, here: self.geometry.parents[ends[routes], here]
+        ):
+            np.add.at(tree_ms, topics[routes], self._hop_ms(above, here))
+        return entry_ms * self.members.counts() + len(self.positions) * tree_ms
+
+    def _hop_ms(self, sources: Int32Array, targets: Int32Array) -> Float64Array:
+        """Delays between the brokers that sit at two positions: (hop,)."""
+        assert self.snapshot.delays_ms is not None
+        brokers = np.argsort(self.positions)
+        return self.snapshot.delays_ms[brokers[sources], brokers[targets]]
+
+
+def rendezvous(
+    geometry: KeyGeometry, positions: Int32Array, roots: Int32Array, snapshot: Snapshot
+) -> Rendezvous:
+    """The forwarding of brokers at given positions; roots: position of each topic, (topic,)."""
+    members = snapshot.interests.transposed()
+    topics = members.row_of_pairs()
+    starts, ends = positions[members.columns], roots[topics]
+    below = np.zeros((len(roots), len(positions)), dtype=np.int64)
+    np.add.at(below, (topics, starts), 1)
+    for routes, _, above in hop_by_hop(
+        starts, ends, lambda routes, here: geometry.parents[ends[routes], here]
+    ):
+        np.add.at(below, (topics[routes], above), 1)
+    return Rendezvous(snapshot, geometry, positions, roots, members, below)

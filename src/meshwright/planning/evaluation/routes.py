@@ -1,0 +1,66 @@
+"""Many routes followed at once, hop by hop, and the farthest other member of a group."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from meshwright.model.interests import Int32Array, Int64Array
+
+Advance = Callable[[Int64Array, Int32Array], Int32Array]
+
+
+def hop_by_hop(
+    starts: Int32Array, ends: Int32Array, advance: Advance
+) -> Iterator[tuple[Int64Array, Int32Array, Int32Array]]:
+    """For each further hop: the routes that take it, where from, and where to.
+
+    starts, ends: (route,). advance(routes, here) gives where each route goes next.
+    """
+    routes = np.flatnonzero(starts != ends)
+    here = starts[routes]
+    while len(routes):
+        following = advance(routes, here)
+        yield routes, here, following
+        under_way = following != ends[routes]
+        routes, here = routes[under_way], following[under_way]
+
+
+def greatest_others(offsets: Int64Array, values: Int32Array) -> Int64Array:
+    """The greatest value among the others of the same group, -1 for one that is alone: (value,).
+
+    Group g is values[offsets[g]:offsets[g + 1]].
+    """
+    counts = np.diff(offsets)
+    groups = np.repeat(np.arange(len(counts)), counts)
+    ascending = np.lexsort((values, groups))
+    several = counts > 1
+    seconds = np.full(len(counts), -1, dtype=np.int64)
+    seconds[several] = values[ascending[offsets[1:][several] - 2]]
+    filled = counts > 0
+    leaders = ascending[offsets[1:][filled] - 1]
+    firsts = np.full(len(counts), -1, dtype=np.int64)
+    firsts[filled] = values[leaders]
+    others = firsts[groups]
+    others[leaders] = seconds[filled]
+    return others
+
+
+def sums_by(
+    groups: NDArray[np.integer], values: NDArray[np.integer | np.bool_], group_count: int
+) -> Int64Array:
+    """The sum of each group's values: (group,)."""
+    sums = np.zeros(group_count, dtype=np.int64)
+    np.add.at(sums, groups, values.astype(np.int64))
+    return sums
+
+
+def greatest_by(
+    groups: NDArray[np.integer], values: NDArray[np.integer], group_count: int
+) -> Int64Array:
+    """The greatest of each group's values, 0 for a group that is empty: (group,)."""
+    greatest = np.zeros(group_count, dtype=np.int64)
+    np.maximum.at(greatest, groups, values.astype(np.int64))
+    return greatest

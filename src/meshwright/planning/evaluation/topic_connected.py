@@ -1,0 +1,149 @@
+"""Forwarding inside the graph of a topic's members: nobody relays what it does not want.
+
+A publisher whose broker is not interested hands in at the nearest member; from there the
+publication is pushed along the breadth-first tree of the topic's graph, so every other member
+receives it once. Members that the graph does not reach are counted as missed.
+[DYNATOPS, 1.7; kTCO, 3.1]
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from meshwright.model.interests import Int32Array, Int64Array, Interests, interests_from_pairs
+from meshwright.model.snapshot import Float64Array, Snapshot
+from meshwright.planning.evaluation.forwarding import PublicationMessages, Totals
+from meshwright.planning.evaluation.kernels.pushes import (
+    Pushes,
+    Rows,
+    Ways,
+    nearest_members,
+    push,
+    push_from_all,
+    topic_graph,
+)
+from meshwright.planning.evaluation.routes import greatest_by, hop_by_hop, sums_by
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TopicConnected:
+    """An explicit graph of brokers, its topics' members, and everybody's way to them."""
+
+    snapshot: Snapshot
+    links: Int32Array
+    graph: Rows
+    members: Interests
+    ways: Ways
+
+    def publication(self, topic: int, publisher: int) -> PublicationMessages:
+        """One publication by eager push: a message to each member but the first."""
+        _, reached, delays = self._push(topic, publisher)
+        entry = int(self.ways.hops[topic, publisher])
+        return PublicationMessages(entry, max(len(reached) - 1, 0), 0, delays)
+
+    def flooding(self, topic: int, publisher: int) -> PublicationMessages:
+        """One publication by plain flooding: every member sends to all but where it got it from.
+
+        That is 2 * links - (members - 1) messages; duplicates are internal too.
+        """
+        inner, reached, delays = self._push(topic, publisher)
+        entry = int(self.ways.hops[topic, publisher])
+        sent = int(np.diff(inner.offsets)[reached].sum())
+        return PublicationMessages(entry, sent - max(len(reached) - 1, 0), 0, delays)
+
+    def subscription(self, topic: int, broker: int) -> int:
+        """One message to each neighbour, whatever the topic."""
+        del topic
+        return int(self.graph.offsets[broker + 1] - self.graph.offsets[broker])
+
+    def totals(self) -> Totals:
+        """A push from each member, times the publishers that hand in there."""
+        topic_count, broker_count = self.ways.hops.shape
+        topics = self.members.row_of_pairs()
+        entering, entering_hops, entering_ms, loads = self._ways_in()
+        pushes = self._pushes(entering * self.snapshot.publications[topics])
+        delivered = sums_by(topics, entering * pushes.reached, topic_count)
+        tree_hops = sums_by(topics, entering * pushes.hop_sums, topic_count)
+        entry_hops = sums_by(topics, entering_hops * pushes.reached, topic_count)
+        delay_ms = np.zeros(topic_count, dtype=np.float64)
+        np.add.at(delay_ms, topics, entering * pushes.ms_sums + entering_ms * pushes.reached)
+        return Totals(
+            internal=sums_by(topics, entering * (pushes.reached - 1), topic_count),
+            external=np.zeros(topic_count, dtype=np.int64),
+            entry=self.ways.hops.sum(axis=1, dtype=np.int64),
+            delivered=delivered,
+            missed=broker_count * self.members.counts() - delivered,
+            delay_hops=entry_hops + tree_hops,
+            delay_tree_hops=tree_hops,
+            delay_ms=None if self.snapshot.delays_ms is None else delay_ms,
+            diameters=greatest_by(topics, pushes.hops_max, topic_count),
+            loads=loads + pushes.loads,
+            management=int(np.diff(self.graph.offsets)[self.members.columns].sum()),
+            k_held=self._k_held(),
+        )
+
+    def _push(self, topic: int, publisher: int) -> tuple[Rows, Int32Array, Int32Array]:
+        """The topic's graph, who in it is reached, and the delays in hops of all: (member,)."""
+        members = self.members.of(topic)
+        ranks = np.full(len(self.snapshot.brokers), -1, dtype=np.int32)
+        inner = topic_graph(self.graph, members, ranks)
+        if not len(members):
+            return inner, members, members
+        source = int(np.searchsorted(members, self.ways.entries[topic, publisher]))
+        reached, _, hops = push(inner, source)
+        delays = np.where(hops < 0, -1, hops + self.ways.hops[topic, publisher])
+        return inner, reached, delays.astype(np.int32)
+
+    def _pushes(self, weights: Float64Array) -> Pushes:
+        delays_ms = self.snapshot.delays_ms
+        unknown = np.zeros((0, 0), dtype=np.float64)
+        # One kind of array for every caller, or the kernel would be compiled once more.
+        unknown.setflags(write=False)
+        weights.setflags(write=False)
+        rows = Rows(self.members.offsets, self.members.columns)
+        return push_from_all(self.graph, rows, weights, unknown if delays_ms is None else delays_ms)
+
+    def _ways_in(self) -> tuple[Int64Array, Int64Array, Float64Array, Float64Array]:
+        """Publishers that hand in at each member, their hops and delays, (pair,); (broker,) loads.
+
+        Every member hands in at itself.
+        """
+        topics, starts = np.nonzero(self.ways.hops > 0)
+        ends = self.ways.entries[topics, starts]
+        shape = self.ways.hops.shape
+        rates = self.snapshot.publications[topics]
+        loads = np.zeros(shape[1], dtype=np.float64)
+        delays = np.zeros(shape, dtype=np.float64)
+        for routes, here, following in hop_by_hop(
+            starts.astype(np.int32),
+            ends,
+            lambda routes, here: self.ways.next_hops[topics[routes], here],
+        ):
+            np.add.at(loads, here, rates[routes])
+            np.add.at(loads, following, rates[routes])
+            if self.snapshot.delays_ms is not None:
+                hop_ms = self.snapshot.delays_ms[here, following]
+                np.add.at(delays, (topics[routes], ends[routes]), hop_ms)
+        entering = np.zeros(shape, dtype=np.int64)
+        np.add.at(entering, (topics, ends), 1)
+        hops = np.zeros(shape, dtype=np.int64)
+        np.add.at(hops, (topics, ends), self.ways.hops[topics, starts])
+        pairs = (self.members.row_of_pairs(), self.members.columns)
+        return entering[pairs] + 1, hops[pairs], delays[pairs], loads
+
+    def _k_held(self) -> int:
+        return 0
+
+
+def topic_connected(links: Int32Array, snapshot: Snapshot) -> TopicConnected:
+    """The forwarding of an explicit graph; links: (link, 2)."""
+    both_ways = np.concatenate((links, links[:, ::-1]))
+    graph = interests_from_pairs(
+        both_ways[:, 0], both_ways[:, 1], len(snapshot.brokers), len(snapshot.brokers)
+    )
+    members = snapshot.interests.transposed()
+    rows = Rows(graph.offsets, graph.columns)
+    ways = nearest_members(rows, Rows(members.offsets, members.columns))
+    return TopicConnected(snapshot, links, rows, members, ways)
