@@ -6,6 +6,7 @@ import os
 import secrets
 import stat
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from meshwright.errors import OperatorError
@@ -21,7 +22,7 @@ def write_whole(contents: Mapping[Path, bytes]) -> None:
     try:
         for path, content in contents.items():
             target = refuse_unwritable(path)
-            temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
+            temporary = target.with_name(f".meshwright-{secrets.token_hex(8)}.tmp")
             staged.append((temporary, target))
             _write_synced(temporary, content)
         for temporary, target in staged:
@@ -30,12 +31,13 @@ def write_whole(contents: Mapping[Path, bytes]) -> None:
             _sync_folder(folder)
     except OSError as error:
         raise OperatorError(
-            f"{error.filename or next(iter(contents))}: the file cannot be written "
-            f"({(error.strerror or str(error)).lower()}); nothing was changed."
+            f"{' and '.join(map(str, contents))}: this cannot be written "
+            f"({(error.strerror or str(error)).lower()}); make room or choose another folder."
         ) from error
     finally:
         for temporary, _ in staged:
-            temporary.unlink(missing_ok=True)
+            with suppress(OSError):
+                temporary.unlink(missing_ok=True)
 
 
 def refuse_unwritable(path: Path) -> Path:
