@@ -121,6 +121,99 @@ class DullRendezvous:
         return next(hops for hops, place in enumerate(upward) if place in forwarders)
 
 
+class DullPartition:
+    """Positions are words, their sets are written out, and each position keeps its own table."""
+
+    def __init__(
+        self,
+        dimension_count: int,
+        low_bit_count: int,
+        positions: Int32Array,
+        snapshot: Snapshot,
+        *,
+        is_broadcast: bool,
+    ) -> None:
+        self.snapshot, self.is_broadcast = snapshot, is_broadcast
+        self.members = members_of(snapshot)
+        self.position = {broker: int(place) for broker, place in enumerate(positions)}
+        own = {place: broker for broker, place in self.position.items()}
+        self.low_mask = 2**low_bit_count - 1
+        self.high_bits = [1 << bit for bit in range(low_bit_count, dimension_count)]
+        top = 1 << (dimension_count - 1)
+        self.host = {p: own[p] if p in own else own[p - top] for p in range(2**dimension_count)}
+
+    def dominator(self, place: int) -> int:
+        zeros, ones = place & ~self.low_mask, place | self.low_mask
+        to_zeros, to_ones = (place ^ zeros).bit_count(), (place ^ ones).bit_count()
+        if to_zeros == to_ones:
+            return ones if place & 1 else zeros
+        return ones if to_ones < to_zeros else zeros
+
+    def climb(self, place: int) -> list[int]:
+        """Differing low bits are flipped in ascending order."""
+        dominator, places = self.dominator(place), [place]
+        for bit in range(self.low_mask.bit_length()):
+            if (places[-1] ^ dominator) >> bit & 1:
+                places.append(places[-1] ^ (1 << bit))
+        return places
+
+    def tables(self, members: set[int]) -> dict[int, set[int]]:
+        """Children of each position that knows the topic, a member being its own child."""
+        children: dict[int, set[int]] = defaultdict(set)
+        for member in members:
+            climb = self.climb(self.position[member])
+            children[climb[0]].add(climb[0])
+            for below, above in pairwise(climb):
+                children[above].add(below)
+        return children
+
+    def publication(self, topic: int, publisher: int) -> Trace:
+        walker = Walker(self.snapshot, publisher, "in")
+        climb = self.climb(self.position[publisher])
+        for place in climb[1:]:
+            walker.send(walker.trace.entry, "in", "in", self.host[place])
+        walker.send(walker.trace.spread, "in", climb[-1], self.host[climb[-1]])
+        # Dimension 0 of the dominating nodes' cube is the partner, the others are the high bits.
+        dimensions = [self.low_mask, *self.high_bits]
+        children = self.tables(self.members[topic])
+        if self.is_broadcast:
+            for place in self.host:
+                for below, above in pairwise(self.climb(place)):
+                    children[above].add(below)
+        queue = deque([(climb[-1], 0)])
+        while queue:
+            here, first = queue.popleft()
+            for index, dimension in enumerate(dimensions):
+                if index >= first:
+                    target = here ^ dimension
+                    walker.send(walker.trace.spread, here, target, self.host[target])
+                    queue.append((target, index + 1))
+            self.descend(walker, here, children, topic)
+        return walker.trace
+
+    def descend(
+        self, walker: Walker, dominator: int, children: dict[int, set[int]], topic: int
+    ) -> None:
+        pending = [dominator]
+        while pending:
+            here = pending.pop()
+            broker = self.host[here]
+            if broker in self.members[topic] and self.position[broker] == here:
+                walker.deliver(here, broker)
+            for below in children[here] - {here}:
+                walker.send(walker.trace.spread, here, below, self.host[below])
+                pending.append(below)
+
+    def subscription(self, topic: int, broker: int) -> int:
+        knowing = self.tables(self.members[topic] - {broker})
+        messages = 0
+        for below, above in pairwise(self.climb(self.position[broker])):
+            if below in knowing:
+                break
+            messages += int(self.host[below] != self.host[above])
+        return messages
+
+
 class DullGraph:
     """What the twins on explicit links share."""
 

@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import numpy as np
-from dull_messages import DullAcyclic, DullRendezvous, DullTopicConnected, Trace, Twin, members_of
+from dull_messages import (
+    DullAcyclic,
+    DullPartition,
+    DullRendezvous,
+    DullTopicConnected,
+    Trace,
+    Twin,
+    members_of,
+)
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from snapshots import snapshots
 
 from meshwright.model.interests import Int32Array
 from meshwright.model.snapshot import Snapshot
+from meshwright.overlays.hypercube import dimensions_for, hypercube
 from meshwright.overlays.key_geometries import KEY_GEOMETRIES, key_geometry
 from meshwright.planning.evaluation.acyclic import acyclic
 from meshwright.planning.evaluation.forwarding import Forwarding
+from meshwright.planning.evaluation.partition import EventReading, partition
 from meshwright.planning.evaluation.rendezvous import rendezvous
 from meshwright.planning.evaluation.topic_connected import topic_connected
 
@@ -34,6 +44,23 @@ def test_rendezvous_counts_are_those_of_the_messages_sent(
         DullRendezvous(geometry, positions, roots, snapshot),
         snapshot,
     )
+
+
+@given(snapshots(broker_count_max=20), st.integers(0, 2**16), st.booleans())
+@few
+def test_partition_counts_are_those_of_the_messages_sent(
+    snapshot: Snapshot, seed: int, is_broadcast: bool
+) -> None:
+    rng = np.random.default_rng(seed)
+    broker_count = len(snapshot.brokers)
+    low_bit_count = int(rng.integers(1, max(2, dimensions_for(broker_count))))
+    cube = hypercube(broker_count, low_bit_count=low_bit_count)
+    positions = rng.permutation(broker_count).astype(np.int32)
+    twin = DullPartition(
+        cube.dimension_count, low_bit_count, positions, snapshot, is_broadcast=is_broadcast
+    )
+    reading: EventReading = "broadcast" if is_broadcast else "selective"
+    check_counts(partition(cube, positions, snapshot, reading), twin, snapshot)
 
 
 @given(snapshots(), st.integers(0, 2**16))

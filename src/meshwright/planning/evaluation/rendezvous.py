@@ -19,6 +19,7 @@ from meshwright.planning.evaluation.routes import (
     greatest_by,
     greatest_others,
     hop_by_hop,
+    members_below,
     sums_by,
 )
 
@@ -175,12 +176,12 @@ def rendezvous(
 ) -> Rendezvous:
     """The forwarding of brokers at given positions; roots: position of each topic, (topic,)."""
     members = snapshot.interests.transposed()
-    topics = members.row_of_pairs()
-    starts, ends = positions[members.columns], roots[topics]
-    below = np.zeros((len(roots), len(positions)), dtype=np.int64)
-    np.add.at(below, (topics, starts), 1)
-    for routes, _, above in hop_by_hop(
-        starts, ends, lambda routes, here: geometry.parents[ends[routes], here]
-    ):
-        np.add.at(below, (topics[routes], above), 1)
+    starts, ends = positions[members.columns], roots[members.row_of_pairs()]
+    below = members_below(
+        members,
+        starts,
+        ends,
+        lambda routes, here: geometry.parents[ends[routes], here],
+        position_count=len(positions),
+    )
     return Rendezvous(snapshot, geometry, positions, roots, members, below)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from meshwright.model.interests import Int32Array, Int64Array
+from meshwright.model.interests import Int32Array, Int64Array, Interests
 
 Advance = Callable[[Int64Array, Int32Array], Int32Array]
 
@@ -28,7 +28,27 @@ def hop_by_hop(
         routes, here = routes[under_way], following[under_way]
 
 
-def greatest_others(offsets: Int64Array, values: Int32Array) -> Int64Array:
+def members_below(
+    members: Interests,
+    starts: Int32Array,
+    ends: Int32Array,
+    advance: Advance,
+    *,
+    position_count: int,
+) -> Int64Array:
+    """How many of a topic's members have a position on their way up: (topic, position).
+
+    members: topics by brokers. starts, ends: the way of each pair of members, (pair,).
+    """
+    topics = members.row_of_pairs()
+    below = np.zeros((members.row_count, position_count), dtype=np.int64)
+    np.add.at(below, (topics, starts), 1)
+    for routes, _, above in hop_by_hop(starts, ends, advance):
+        np.add.at(below, (topics[routes], above), 1)
+    return below
+
+
+def greatest_others(offsets: Int64Array, values: NDArray[np.integer]) -> Int64Array:
     """The greatest value among the others of the same group, -1 for one that is alone: (value,).
 
     Group g is values[offsets[g]:offsets[g + 1]].
