@@ -164,9 +164,11 @@ def test_large_networks_have_short_routes(name: str, count: int) -> None:
     assert np.array_equal(np.diagonal(geometry.parents), np.arange(count))
 
 
-def test_an_unknown_geometry_is_refused_with_the_known_ones() -> None:
+def test_an_unknown_geometry_or_parameter_is_refused() -> None:
     with pytest.raises(CallerError, match="choose one of chord"):
         key_geometry("torus", 4)
+    with pytest.raises(CallerError, match="no parameter 'base'"):
+        key_geometry("chord", 4, base=16)
 
 
 @pytest.mark.parametrize("name", KEY_GEOMETRIES)

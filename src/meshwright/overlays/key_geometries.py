@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from inspect import signature
 
 import numpy as np
 
@@ -35,7 +36,12 @@ def key_geometry(
         raise CallerError(
             f"There is no key geometry {name!r}; choose one of {', '.join(KEY_GEOMETRIES)}."
         )
-    return KEY_GEOMETRIES[name](position_count, identifiers=identifiers, **params)
+    build = KEY_GEOMETRIES[name]
+    known = signature(build).parameters
+    unknown = [param for param in params if param not in known]
+    if unknown:
+        raise CallerError(f"The {name} geometry has no parameter {unknown[0]!r}; leave it out.")
+    return build(position_count, identifiers=identifiers, **params)
 
 
 def owners(geometry: KeyGeometry, keys: Int64Array) -> Int32Array:

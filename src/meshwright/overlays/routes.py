@@ -42,22 +42,24 @@ def geometry_from_hops(
         next_hops=next_hops,
         parents=last_hops if grows_down else np.ascontiguousarray(next_hops.T),
         hops=hops if grows_down else np.ascontiguousarray(hops.T),
-        links=links_of(neighbours),
+        links=links_between(*_ends(neighbours), len(identifiers)),
         params=params,
     )
 
 
-def links_of(neighbours: NDArray[np.integer]) -> Int32Array:
-    """Distinct unordered pairs of a position and its neighbours, lower first: (link, 2).
-
-    neighbours: (position, entry), -1 where an entry is empty.
-    """
-    position_count, entry_count = neighbours.shape
-    owners = np.repeat(np.arange(position_count), entry_count)
-    others = neighbours.ravel()
-    is_linked = np.zeros((position_count, position_count), dtype=np.bool_)
-    is_linked[owners[others >= 0], others[others >= 0]] = True
+def links_between(
+    sources: NDArray[np.integer], targets: NDArray[np.integer], broker_count: int
+) -> Int32Array:
+    """Distinct unordered pairs of different ends, lower first, in ascending order: (link, 2)."""
+    is_linked = np.zeros((broker_count, broker_count), dtype=np.bool_)
+    is_linked[sources, targets] = True
     return np.argwhere(np.triu(is_linked | is_linked.T, k=1)).astype(np.int32)
+
+
+def _ends(neighbours: Int32Array) -> tuple[Int64Array, Int32Array]:
+    """Each position beside each of its neighbours: (pair,) and (pair,)."""
+    sources, entries = np.nonzero(neighbours >= 0)
+    return sources, neighbours[sources, entries]
 
 
 def _follow(next_hops: Int32Array) -> tuple[Int32Array, Int32Array]:
