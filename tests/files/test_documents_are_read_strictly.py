@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from meshwright.errors import InputFileError
 from meshwright.files.documents import document_bytes
-from meshwright.files.overlays import read_overlay, write_overlay
+from meshwright.files.overlays import read_overlay, read_tree, write_overlay
 from meshwright.files.plans import read_overlay_or_target, read_plan, write_plan
 from meshwright.files.reading import name_fault
 from meshwright.model.overlay import Overlay
@@ -182,6 +182,18 @@ def test_faults_point_at_their_line(tmp_path: Path) -> None:
         with pytest.raises(InputFileError) as caught:
             read_overlay(path)
         assert caught.value.line == line, str(caught.value)
+
+
+def test_only_trees_are_read_as_trees(tmp_path: Path) -> None:
+    path = tmp_path / "tree.json"
+    path.write_bytes(document_bytes_of(OVERLAY))
+    assert read_tree(path) == read_overlay(path)
+    path.write_bytes(document_bytes_of(OVERLAY | {"links": [["a", "b"], ["b", "c"], ["a", "c"]]}))
+    with pytest.raises(InputFileError, match="line 8: the link of 'a' and 'c' closes a cycle"):
+        read_tree(path)
+    path.write_bytes(document_bytes_of(OVERLAY | {"links": [["a", "b"]]}))
+    with pytest.raises(InputFileError, match="no links lead from 'a' to 'c'"):
+        read_tree(path)
 
 
 def test_a_plan_of_other_brokers_steps_or_versions_is_refused(tmp_path: Path) -> None:

@@ -63,7 +63,7 @@ RATES_FAULTS = [
 ]
 
 TRAFFIC_FAULTS = [
-    (b"messages,members\n5,b0;b9\n", "line 2: member 'b9' is no known broker"),
+    (b"messages,members\n5,b0;b9\n", "line 2: member 'b9' is no broker of the tree and no client"),
     (b"messages,members\n5,b0;b0\n", "line 2: member 'b0' is named twice"),
     (b"messages,members\n5,\n", "line 2: there are no members"),
     (b"messages,members\n5,b0;b1\n7,b1;b0\n", "line 3: these members stand on line 2 already"),
@@ -121,7 +121,7 @@ def test_a_fault_in_traffic_is_one_sentence_with_its_line(
 ) -> None:
     path = written(tmp_path, "traffic.csv", content)
     with pytest.raises(InputFileError) as caught:
-        read_traffic(path, {"b0", "b1"}, "broker")
+        read_traffic(path, {"b0", "b1"})
     assert str(caught.value).startswith(f"{path}, {fault}")
 
 
@@ -214,7 +214,7 @@ def test_traffic_and_clients_are_read_as_they_were_written(
     classes = tuple(TrafficClass(messages, tuple(members)) for messages, members in rows)
     names = dict.fromkeys(name for traffic in classes for name in traffic.members)
     write_traffic(classes, folder / "traffic.csv")
-    assert read_traffic(folder / "traffic.csv", names, "client") == classes
+    assert read_traffic(folder / "traffic.csv", names) == classes
     homes = dict.fromkeys(names, "the one broker of all")
     write_clients(homes, folder / "clients.csv")
     assert read_clients(folder / "clients.csv", {"the one broker of all"}) == homes

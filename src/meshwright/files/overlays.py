@@ -17,6 +17,32 @@ def read_overlay(path: Path) -> Overlay:
     return checked_overlay(Document(path))
 
 
+def read_tree(path: Path) -> Overlay:
+    """The overlay of a file, checked to join all its brokers without a cycle."""
+    document = Document(path)
+    overlay = checked_overlay(document)
+    groups = {name: [name] for name in overlay.brokers}
+    for index, (one, other) in enumerate(overlay.links):
+        larger, smaller = sorted((groups[one], groups[other]), key=len, reverse=True)
+        if larger is smaller:
+            raise document.fault(
+                ("links", index),
+                f"the link of {one!r} and {other!r} closes a cycle",
+                "a tree has exactly one way from each broker to each other",
+            )
+        larger.extend(smaller)
+        groups.update(dict.fromkeys(smaller, larger))
+    first = groups[overlay.brokers[0]]
+    if len(first) < len(groups):
+        stray = next(name for name in overlay.brokers if groups[name] is not first)
+        raise document.fault(
+            ("links",),
+            f"no links lead from {overlay.brokers[0]!r} to {stray!r}",
+            "a tree joins all its brokers",
+        )
+    return overlay
+
+
 def write_overlay(overlay: Overlay, path: Path) -> None:
     """The overlay as a file, whole or not at all."""
     write_whole({path: document_bytes(overlay)})

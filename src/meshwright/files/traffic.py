@@ -21,12 +21,12 @@ class TrafficClass(NamedTuple):
     members: tuple[str, ...]
 
 
-def read_traffic(path: Path, known: Collection[str], kind: str) -> tuple[TrafficClass, ...]:
-    """Traffic classes; members are the known names, of brokers or of clients as kind says."""
+def read_traffic(path: Path, known: Collection[str]) -> tuple[TrafficClass, ...]:
+    """Traffic classes; known are the names that members may have, of brokers and clients."""
     classes: dict[frozenset[str], int] = {}
     found: list[TrafficClass] = []
     for row in read_table(path, TRAFFIC_COLUMNS):
-        members = _members(row, known, kind)
+        members = _members(row, known)
         same = frozenset(members)
         if same in classes:
             raise row.fault(
@@ -70,15 +70,15 @@ def write_clients(homes: Mapping[str, str], path: Path) -> None:
     write_whole({path: table_bytes(CLIENTS_COLUMNS, homes.items())})
 
 
-def _members(row: TableRow, known: Collection[str], kind: str) -> tuple[str, ...]:
+def _members(row: TableRow, known: Collection[str]) -> tuple[str, ...]:
     members = tuple(row.fields[1].split(SEPARATOR))
     if members == ("",):
-        raise row.fault("there are no members", f"name {kind}s with {SEPARATOR!r} between them")
+        raise row.fault("there are no members", f"name them with {SEPARATOR!r} in between")
     for index, member in enumerate(members):
         if member not in known:
             raise row.fault(
-                f"member {member!r} is no known {kind}",
-                f"name {kind}s with {SEPARATOR!r} between them",
+                f"member {member!r} is no broker of the tree and no client",
+                f"name known members, with {SEPARATOR!r} in between",
             )
         if member in members[:index]:
             raise row.fault(f"member {member!r} is named twice", "name each member once")
