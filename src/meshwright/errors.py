@@ -2,6 +2,7 @@
 
 MeshwrightError
     CallerError         the code that calls us passed something impossible
+        FilterError         a text that is no topic name or no filter
     PeerError           another broker or client broke the protocol
     OperatorError       a file, option or setting given by a person is wrong
         InputFileError      with the file, and the line where there is one
@@ -10,6 +11,8 @@ MeshwrightError
 
 from __future__ import annotations
 
+FILTER_SHOWN_MAX = 80  # characters of a refused filter that its message repeats
+
 
 class MeshwrightError(Exception):
     """Root of all errors raised on purpose."""
@@ -17,6 +20,17 @@ class MeshwrightError(Exception):
 
 class CallerError(MeshwrightError):
     """The calling code passed something impossible."""
+
+
+class FilterError(CallerError):
+    """A text is no topic name or no filter: which one, what is wrong and what to do."""
+
+    def __init__(self, text: str, problem: str, *, remedy: str) -> None:
+        self.text = text
+        self.problem = problem
+        self.remedy = remedy
+        shown = text if len(text) <= FILTER_SHOWN_MAX else text[:FILTER_SHOWN_MAX] + "…"
+        super().__init__(f"{shown!r}: {problem}; {remedy}.")
 
 
 class PeerError(MeshwrightError):

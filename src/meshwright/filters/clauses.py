@@ -1,0 +1,180 @@
+"""Content clauses: what a filter asks of the user properties of a message.
+
+`location=roomA&value>25`: = compares text, < <= > >= compare numbers. A clause holds if some value
+of its attribute satisfies it: a property may be repeated, and another value may satisfy another
+clause. Text that is no number satisfies no bound. There are no escapes: an attribute cannot hold
+& = < > and a value cannot hold & or start with = < >; neither is empty. An attribute has at most
+one =, one lower and one upper bound; a second one is doubled, and refused.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Literal
+
+from meshwright.errors import FilterError
+from meshwright.filters.values import Values, number_of, values_of
+
+Side = Literal["equal", "lower", "upper"]
+Bound = tuple[Decimal, int]  # a number, and a step to just above or just below it
+
+SIDES: dict[str, Side] = {"=": "equal", ">": "lower", ">=": "lower", "<": "upper", "<=": "upper"}
+STEPS = {">": 1, ">=": 0, "<": -1, "<=": 0}
+JOINT = "&"
+CLAUSES_MAX = 32  # comparing two filters costs the product of their clause counts
+
+_CLAUSE = re.compile(r"([^=<>]*)(<=|>=|=|<|>)(.*)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Clause:
+    """One comparison; the spelling of a number counts in equality, but never in meaning."""
+
+    attribute: str
+    operator: str
+    operand: str
+    side: Side = field(init=False, repr=False, compare=False)
+    bound: Bound | None = field(init=False, repr=False, compare=False)  # None compares text
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "side", SIDES[self.operator])
+        object.__setattr__(self, "bound", None)
+        if self.side != "equal":
+            number = number_of(self.operand)
+            assert number is not None, self.operand
+            object.__setattr__(self, "bound", (number, STEPS[self.operator]))
+
+    def __str__(self) -> str:
+        return f"{self.attribute}{self.operator}{self.operand}"
+
+
+Clauses = tuple[Clause, ...]
+
+
+def parse_clauses(text: str, suffix: str) -> Clauses:
+    """Clauses of the suffix of a filter text, in canonical order."""
+    parts = suffix.split(JOINT)
+    if len(parts) > CLAUSES_MAX:
+        raise FilterError(
+            text, f"there are {len(parts)} clauses", remedy=f"use at most {CLAUSES_MAX}"
+        )
+    clauses: dict[tuple[str, Side], Clause] = {}
+    for part in parts:
+        clause = _parse_clause(text, part)
+        if clauses.setdefault((clause.attribute, clause.side), clause) is not clause:
+            raise FilterError(
+                text,
+                f"the clause {part!r} doubles another",
+                remedy="give an attribute at most one =, one lower and one upper bound",
+            )
+    return tuple(sorted(clauses.values()))
+
+
+def clauses_hold(clauses: Clauses, values: Mapping[str, Values]) -> bool:
+    """True if every clause holds for a message with these values by attribute."""
+    for clause in clauses:
+        of_attribute = values.get(clause.attribute)
+        if of_attribute is None or not _holds(clause, of_attribute):
+            return False
+    return True
+
+
+def clauses_cover(wide: Clauses, narrow: Clauses) -> bool:
+    """True if `wide` holds for every message for which `narrow` does; exact.
+
+    Each wide clause must follow from a single narrow one: if none implies it, a message that
+    repeats the property, with a value for each narrow clause, can avoid it.
+    """
+    return all(any(_implies(have, want) for have in narrow) for want in wide)
+
+
+def clauses_union(one: Clauses, other: Clauses) -> Clauses | None:
+    """Clauses that hold where all of one or all of the other hold, or None if there are none.
+
+    What both imply remains. The rest means "p or q" for each p left of one and q of the other.
+    That adds nothing only if p and q together take every number and a bound that remains asks for
+    a number: `value>20` and `value>10&value<=30` make `value>10`.
+    """
+    one_left = [clause for clause in one if not clauses_cover((clause,), other)]
+    other_left = [clause for clause in other if not clauses_cover((clause,), one)]
+    left = {*one_left, *other_left}
+    kept = _tightest(clause for clause in (*one, *other) if clause not in left)
+    bounded = {clause.attribute for clause in kept if clause.bound is not None}
+    if all(_span(p, q) and p.attribute in bounded for p in one_left for q in other_left):
+        return kept
+    return None
+
+
+def _parse_clause(text: str, part: str) -> Clause:
+    if not part:
+        raise FilterError(
+            text, "a clause is empty", remedy="write clauses as ?attribute=value&attribute>number"
+        )
+    found = _CLAUSE.fullmatch(part)
+    if found is None:
+        raise FilterError(
+            text, f"the clause {part!r} has no operator", remedy="use one of = < <= > >="
+        )
+    attribute, operator, operand = found.groups()
+    if not attribute:
+        raise FilterError(
+            text,
+            f"the clause {part!r} names no attribute",
+            remedy=f"write a name before {operator!r}",
+        )
+    if not operand or operand[0] in "=<>":
+        raise FilterError(
+            text, f"the clause {part!r} has no value", remedy=f"write one after {operator!r}"
+        )
+    if operator != "=" and number_of(operand) is None:
+        raise FilterError(
+            text,
+            f"{operand!r} in the clause {part!r} is not a decimal number",
+            remedy="write a number such as 25, -0.5 or 1e6, or compare text with =",
+        )
+    return Clause(attribute, operator, operand)
+
+
+def _holds(clause: Clause, values: Values) -> bool:
+    """True if some value satisfies the clause: for a bound the outermost number decides."""
+    if clause.bound is None:
+        return clause.operand in values.texts
+    if values.smallest is None or values.largest is None:
+        return False
+    if clause.side == "lower":
+        return (values.largest, 0) >= clause.bound
+    return (values.smallest, 0) <= clause.bound
+
+
+def _implies(narrow: Clause, wide: Clause) -> bool:
+    """True if every value that satisfies `narrow` satisfies `wide`; exact."""
+    if narrow.attribute != wide.attribute:
+        return False
+    if wide.bound is None:
+        return narrow == wide
+    if narrow.bound is None:
+        return _holds(wide, values_of(narrow.operand))
+    if narrow.side != wide.side:
+        return False
+    return narrow.bound >= wide.bound if wide.side == "lower" else narrow.bound <= wide.bound
+
+
+def _tightest(clauses: Iterable[Clause]) -> Clauses:
+    """The clauses without those that another one implies, in canonical order."""
+    kept: list[Clause] = []
+    for clause in sorted(clauses):
+        if not any(_implies(other, clause) for other in kept):
+            kept = [other for other in kept if not _implies(clause, other)] + [clause]
+    return tuple(kept)
+
+
+def _span(one: Clause, other: Clause) -> bool:
+    """True if the two are a lower and an upper bound that together take every number."""
+    lower, upper = (one, other) if one.side == "lower" else (other, one)
+    if lower.bound is None or upper.bound is None or (lower.side, upper.side) != ("lower", "upper"):
+        return False
+    number, step = lower.bound
+    return lower.attribute == upper.attribute and (number, step - 1) <= upper.bound

@@ -1,0 +1,86 @@
+"""A filter: `$share/group/topic filter?clauses`, of which only the topic filter must be there.
+
+The first "?" begins the clauses, so no filter names a topic that holds one (wildcards match it).
+"$share/" begins a shared subscription: the group says who of many receives a message, never
+which messages match.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from meshwright.errors import FilterError
+from meshwright.filters.clauses import JOINT, Clauses, clauses_hold, parse_clauses
+from meshwright.filters.topics import (
+    ALL_LEVELS,
+    ONE_LEVEL,
+    SEPARATOR,
+    Levels,
+    check_text,
+    check_topic_filter,
+    levels_cover,
+    levels_of,
+)
+from meshwright.filters.values import Properties, values_by_attribute
+
+CLAUSES_MARK = "?"
+SHARE_PREFIX = "$share/"
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """A parsed filter; the order of the clauses does not count, parse_filter(str(f)) == f."""
+
+    topic_filter: str
+    clauses: Clauses = ()
+    group: str | None = None
+    levels: Levels = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "clauses", tuple(sorted(self.clauses)))
+        object.__setattr__(self, "levels", levels_of(self.topic_filter))
+
+    def __str__(self) -> str:
+        share = "" if self.group is None else f"{SHARE_PREFIX}{self.group}{SEPARATOR}"
+        suffix = CLAUSES_MARK + JOINT.join(map(str, self.clauses)) if self.clauses else ""
+        return f"{share}{self.topic_filter}{suffix}"
+
+    def ungrouped(self) -> Filter:
+        """The filter that matches the same messages for everybody: what other brokers are told."""
+        return self if self.group is None else replace(self, group=None)
+
+
+def parse_filter(text: str) -> Filter:
+    """The filter that a client subscribes to; FilterError says what is wrong with the text."""
+    check_text(text)
+    topic_part, mark, suffix = text.partition(CLAUSES_MARK)
+    group, topic_filter = _without_share(text, topic_part)
+    if not topic_filter:
+        raise FilterError(text, "there is no topic filter", remedy="write one, such as # for all")
+    check_topic_filter(topic_filter)
+    return Filter(topic_filter, parse_clauses(text, suffix) if mark else (), group)
+
+
+def matches(wanted: Filter, topic: str, properties: Properties = ()) -> bool:
+    """True if a message to a valid topic name, with these user properties, is wanted."""
+    if not levels_cover(wanted.levels, levels_of(topic)):
+        return False
+    return not wanted.clauses or clauses_hold(wanted.clauses, values_by_attribute(properties))
+
+
+def _without_share(text: str, topic_part: str) -> tuple[str | None, str]:
+    """The group, if there is one, and the topic filter that it shares."""
+    if not topic_part.startswith(SHARE_PREFIX):
+        return None, topic_part
+    group, _, topic_filter = topic_part.removeprefix(SHARE_PREFIX).partition(SEPARATOR)
+    if not group or ONE_LEVEL in group or ALL_LEVELS in group:
+        raise FilterError(
+            text,
+            "the group of a shared subscription is empty or holds a wildcard",
+            remedy="write $share/group/filter",
+        )
+    if topic_filter.startswith(SHARE_PREFIX):
+        raise FilterError(
+            text, "a shared subscription is shared again", remedy="name a single group"
+        )
+    return group, topic_filter
