@@ -1,0 +1,1 @@
+"""Pictures of overlays and results: the only place that knows Matplotlib."""

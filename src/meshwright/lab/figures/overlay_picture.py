@@ -1,0 +1,176 @@
+"""One overlay as a picture: brokers, links, and what they carry."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
+from matplotlib.colors import LinearSegmentedColormap
+from matplotlib.figure import Figure
+from matplotlib.patheffects import withStroke
+
+from meshwright.lab.figures.layouts import is_tree, overlay_links, overlay_points
+from meshwright.lab.figures.saving import save_figure
+from meshwright.model.interests import Int32Array
+from meshwright.model.overlay import Overlay
+from meshwright.model.snapshot import Float64Array
+
+INK = "#1d2b3a"
+QUIET_INK = "#5b6b7b"
+LINK_COLOUR = "#6f87a3"
+SCALE = LinearSegmentedColormap.from_list(
+    "meshwright", ["#e6f1f5", "#a3d3d6", "#f2d98d", "#ec9150", "#bf2f33"]
+)
+NAMED_BROKERS_MAX = 40
+CURVE_POINTS = 16
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shading:
+    """What colours the brokers: a value each, (broker,), on a scale that ends at `highest`."""
+
+    label: str
+    values: Float64Array
+    highest: float
+
+
+def draw_overlay(
+    overlay: Overlay, path: Path, *, topic_counts: Float64Array | None = None, seed: int = 0
+) -> None:
+    """Write a picture; brokers are coloured by the topics they want, else by their degree."""
+    degrees = _degrees(overlay)
+    if topic_counts is None:
+        shading = Shading("links of a broker", degrees, float(degrees.max()))
+    else:
+        shading = Shading("topics wanted by a broker", topic_counts, float(topic_counts.max()))
+    figure = Figure(figsize=(8.0, 8.4), facecolor="white")
+    axes = figure.add_axes((0.04, 0.09, 0.92, 0.84))
+    paint_overlay(axes, overlay, shading, seed=seed)
+    axes.set_title(_title(overlay), color=INK, fontsize=15, loc="left", pad=18, parse_math=False)
+    axes.text(
+        0.0, 1.005, _subtitle(overlay, degrees), transform=axes.transAxes, color=QUIET_INK,
+        fontsize=10.5,
+    )  # fmt: skip
+    add_scale(figure, (0.3, 0.05, 0.4, 0.014), shading)
+    save_figure(figure, path)
+
+
+def paint_overlay(
+    axes: Axes,
+    overlay: Overlay,
+    shading: Shading,
+    *,
+    link_loads: Float64Array | None = None,
+    heaviest: float = 0.0,
+    seed: int = 0,
+) -> None:
+    """Paint one overlay into axes; links are as wide as their share of the heaviest load."""
+    links, points = overlay_links(overlay), overlay_points(overlay, seed=seed)
+    degrees = _degrees(overlay)
+    ringed = overlay.positions is not None
+    if ringed or is_tree(len(points), links):
+        _paint_circles(axes, points)
+    curves = _curves(points, links, bend=0.55 if ringed else 0.0)
+    axes.add_collection(
+        _link_lines(curves, None if link_loads is None else link_loads / max(heaviest, 1e-9))
+    )
+    room = np.clip(90.0 / np.sqrt(len(points)), 2.2, 13.0)
+    sizes = room**2 * (0.55 + 0.9 * degrees / max(float(degrees.max()), 1.0))
+    axes.scatter(
+        points[:, 0], points[:, 1], s=sizes, c=shading.values, cmap=SCALE, vmin=0.0,
+        vmax=max(shading.highest, 1e-9), edgecolors=INK, linewidths=0.6, zorder=3,
+    )  # fmt: skip
+    if len(points) <= NAMED_BROKERS_MAX:
+        _paint_names(axes, overlay, points, outside=ringed)
+    axes.set_xlim(-1.14, 1.14)
+    axes.set_ylim(-1.14, 1.14)
+    axes.set_aspect("equal")
+    axes.set_axis_off()
+
+
+def add_scale(figure: Figure, place: tuple[float, float, float, float], shading: Shading) -> None:
+    """A slim colour scale with its label below the picture."""
+    axes = figure.add_axes(place)
+    highest = max(shading.highest, 1e-9)
+    axes.imshow(
+        np.linspace(0.0, 1.0, 256)[None, :], aspect="auto", cmap=SCALE, extent=(0.0, highest, 0, 1)
+    )
+    axes.set_yticks([])
+    axes.tick_params(colors=QUIET_INK, labelsize=8.5, length=2)
+    axes.set_xlabel(shading.label, color=QUIET_INK, fontsize=9.5, labelpad=3)
+    for spine in axes.spines.values():
+        spine.set_visible(False)
+
+
+def _degrees(overlay: Overlay) -> Float64Array:
+    """Links of each broker: (broker,)."""
+    ends = overlay_links(overlay).ravel()
+    return np.bincount(ends, minlength=len(overlay.brokers)).astype(np.float64)
+
+
+def _curves(points: Float64Array, links: Int32Array, *, bend: float) -> Float64Array:
+    """Links bent towards the middle by a share of the way there: (link, point, 2)."""
+    steps = np.linspace(0.0, 1.0, CURVE_POINTS if bend else 2)[None, :, None]
+    starts, ends = points[links[:, 0]][:, None, :], points[links[:, 1]][:, None, :]
+    middles = (starts + ends) / 2 * (1.0 - bend)
+    curves: Float64Array = (
+        (1 - steps) ** 2 * starts + 2 * steps * (1 - steps) * middles + steps**2 * ends
+    )
+    return curves
+
+
+def _link_lines(curves: Float64Array, shares: Float64Array | None) -> LineCollection:
+    """All links alike, fainter the more there are; or each by its share of the heaviest load."""
+    if shares is None:
+        alpha = float(np.clip(6.0 / np.sqrt(max(len(curves), 1)), 0.1, 0.8))
+        return LineCollection(
+            list(curves), colors=LINK_COLOUR, linewidths=1.0, alpha=alpha, zorder=2
+        )
+    return LineCollection(
+        list(curves),
+        colors=LINK_COLOUR,
+        linewidths=(0.25 + 4.5 * shares).tolist(),
+        alpha=(0.18 + 0.6 * shares).tolist(),
+        capstyle="round",
+        zorder=2,
+    )
+
+
+def _paint_circles(axes: Axes, points: Float64Array) -> None:
+    """A faint circle under each layer of brokers."""
+    angles = np.linspace(0.0, 2 * np.pi, 181)
+    for radius in np.unique(np.round(np.hypot(points[:, 0], points[:, 1]), 6)):
+        axes.plot(
+            radius * np.cos(angles), radius * np.sin(angles), color="#dfe6ee", lw=0.9, zorder=1
+        )
+
+
+def _paint_names(axes: Axes, overlay: Overlay, points: Float64Array, *, outside: bool) -> None:
+    for name, (x, y) in zip(overlay.brokers, points.tolist(), strict=True):
+        place = (1.09 * x, 1.09 * y) if outside else (x, y - 0.062)
+        axes.text(
+            *place,
+            name,
+            ha="center",
+            va="center",
+            fontsize=8,
+            color=INK,
+            zorder=4,
+            parse_math=False,
+            path_effects=[withStroke(linewidth=2.0, foreground="white")],
+        )
+
+
+def _title(overlay: Overlay) -> str:
+    params = ", ".join(f"{name} = {value}" for name, value in overlay.params.items())
+    return overlay.design + (f"  ({params})" if params else "")
+
+
+def _subtitle(overlay: Overlay, degrees: Float64Array) -> str:
+    return (
+        f"{len(overlay.brokers)} brokers, {len(overlay.links)} links; "
+        f"{degrees.mean():.1f} links a broker on average, {int(degrees.max())} at most"
+    )

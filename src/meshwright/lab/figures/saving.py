@@ -1,0 +1,36 @@
+"""Figures as files: the same figure gives the same bytes, without dates."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import matplotlib as mpl
+from matplotlib.figure import Figure
+
+from meshwright.errors import OperatorError
+from meshwright.files.writing import refuse_unwritable, write_whole
+
+DOTS_PER_INCH = 150
+FORMATS = (".svg", ".png")
+
+
+def refuse_undrawable(path: Path) -> None:
+    """Say, before any work, why a picture could not be written under this name."""
+    if path.suffix.lower() not in FORMATS:
+        raise OperatorError(f"{path}: pictures are written as .svg or .png; choose such a name.")
+    refuse_unwritable(path)
+
+
+def save_figure(figure: Figure, path: Path) -> None:
+    """Write a figure as .svg or .png, whole or not at all."""
+    refuse_undrawable(path)
+    content = io.BytesIO()
+    if path.suffix.lower() == ".svg":
+        with mpl.rc_context({"svg.hashsalt": "meshwright", "svg.fonttype": "path"}):
+            figure.savefig(content, format="svg", backend="svg", metadata={"Date": None})
+    else:
+        figure.savefig(
+            content, format="png", backend="agg", dpi=DOTS_PER_INCH, metadata={"Software": None}
+        )
+    write_whole({path: content.getvalue()})

@@ -1,0 +1,129 @@
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from meshwright.errors import OperatorError
+from meshwright.lab.figures.before_after import Pair, Panel, draw_pairs
+from meshwright.lab.figures.layouts import (
+    is_tree,
+    layered_points,
+    overlay_points,
+    ring_points,
+    stress_points,
+    tree_middle,
+)
+from meshwright.lab.figures.overlay_picture import draw_overlay
+from meshwright.model.overlay import Overlay
+
+TREES = st.builds(
+    lambda count, seed: nx.random_labeled_tree(count, seed=seed),
+    st.integers(2, 12),
+    st.integers(0, 10**6),
+)
+GRAPHS = st.builds(
+    lambda count, density, seed: nx.gnp_random_graph(count, density, seed=seed),
+    st.integers(2, 12),
+    st.floats(0, 1),
+    st.integers(0, 10**6),
+)
+
+
+def links_of(graph: nx.Graph) -> np.ndarray:
+    return np.array(list(graph.edges), dtype=np.int32).reshape(-1, 2)
+
+
+def overlay_of(graph: nx.Graph, *, positions: bool = False) -> Overlay:
+    names = tuple(f"b{broker}" for broker in graph)
+    return Overlay(
+        design="any",
+        brokers=names,
+        links=tuple((names[one], names[other]) for one, other in graph.edges),
+        positions={name: 7 * at for at, name in enumerate(names)} if positions else None,
+    )
+
+
+@given(GRAPHS)
+def test_is_tree_agrees_with_networkx(graph: nx.Graph) -> None:
+    assert is_tree(len(graph), links_of(graph)) == nx.is_tree(graph)
+
+
+@given(TREES)
+def test_layers_are_the_hops_from_the_middle(tree: nx.Graph) -> None:
+    middle = tree_middle(len(tree), links_of(tree))
+    assert middle == min(nx.center(tree))
+    hops = nx.single_source_shortest_path_length(tree, middle)
+    radii = np.hypot(*layered_points(len(tree), links_of(tree)).T)
+    assert np.allclose(radii * max(hops.values()), [hops[broker] for broker in range(len(tree))])
+
+
+@given(TREES)
+def test_no_two_brokers_of_a_tree_are_drawn_on_one_point(tree: nx.Graph) -> None:
+    points = layered_points(len(tree), links_of(tree)).round(9)
+    assert len(np.unique(points, axis=0)) == len(tree)
+
+
+@given(st.lists(st.integers(0, 2**32), min_size=2, max_size=12, unique=True))
+def test_a_ring_goes_clockwise_by_identifier_from_the_top(identifiers: list[int]) -> None:
+    points = ring_points(np.array(identifiers))
+    angles = (np.pi / 2 - np.arctan2(points[:, 1], points[:, 0])).round(9) % (2 * np.pi)
+    assert np.argsort(angles).tolist() == np.argsort(identifiers).tolist()
+
+
+@settings(max_examples=30)
+@given(GRAPHS, st.integers(0, 9))
+def test_every_point_is_on_the_page_and_comes_back(graph: nx.Graph, seed: int) -> None:
+    overlay = overlay_of(graph)
+    points = overlay_points(overlay, seed=seed)
+    assert np.isfinite(points).all()
+    assert np.hypot(*points.T).max() <= 1 + 1e-9
+    assert np.array_equal(points, overlay_points(overlay, seed=seed))
+
+
+def test_a_path_is_laid_out_straight() -> None:
+    points = stress_points(9, links_of(nx.path_graph(9)), seed=1)
+    gaps = [float(np.hypot(*(after - before))) for before, after in pairwise(points)]
+    assert np.hypot(*(points[8] - points[0])) == pytest.approx(sum(gaps), rel=0.02)
+
+
+@pytest.mark.parametrize("name", ["overlay.svg", "overlay.png"])
+@pytest.mark.parametrize("positions", [True, False])
+def test_the_same_overlay_gives_the_same_bytes(name: str, positions: bool, tmp_path: Path) -> None:
+    overlay = overlay_of(nx.cycle_graph(9), positions=positions)
+    pictures = []
+    for folder in ("one", "two"):
+        (tmp_path / folder).mkdir()
+        draw_overlay(overlay, tmp_path / folder / name, topic_counts=np.arange(9.0), seed=3)
+        pictures.append((tmp_path / folder / name).read_bytes())
+    assert pictures[0] == pictures[1]
+    assert pictures[0].startswith(b"<?xml" if name.endswith("svg") else b"\x89PNG")
+
+
+def test_names_may_hold_signs_that_mean_something_to_a_typesetter(tmp_path: Path) -> None:
+    names = ("$\\bad{$", "b_{1}", "c\\d")
+    overlay = Overlay(design="$\\bad{$", brokers=names, links=(names[:2],))
+    draw_overlay(overlay, tmp_path / "odd.svg")
+    assert (tmp_path / "odd.svg").stat().st_size > 0
+
+
+def test_a_picture_in_another_format_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(OperatorError, match=r"\.svg or \.png"):
+        draw_overlay(overlay_of(nx.path_graph(3)), tmp_path / "overlay.pdf")
+    assert not list(tmp_path.iterdir())
+
+
+def test_pairs_are_drawn_side_by_side(tmp_path: Path) -> None:
+    tree, graph = overlay_of(nx.path_graph(5)), overlay_of(nx.complete_graph(5))
+    pair = Pair(
+        "messages",
+        Panel("before", "a tree", tree, np.arange(5.0), np.arange(4.0)),
+        Panel("after", "all to all", graph, np.zeros(5)),
+    )
+    draw_pairs([pair, pair], "Before and after", tmp_path / "pairs.png")
+    assert (tmp_path / "pairs.png").read_bytes().startswith(b"\x89PNG")
