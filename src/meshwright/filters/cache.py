@@ -6,6 +6,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
+from meshwright.errors import CallerError
 from meshwright.filters.topics import SEPARATOR
 
 Answer = TypeVar("Answer")
@@ -15,6 +16,8 @@ class TopicCache(Generic[Answer]):
     """At most `size_max` answers; a full cache forgets the one that it has kept longest."""
 
     def __init__(self, size_max: int) -> None:
+        if size_max < 1:
+            raise CallerError(f"a cache of {size_max} topics keeps nothing; allow at least one")
         self._size_max = size_max
         self._answers: OrderedDict[str, Answer] = OrderedDict()
         self._topics: dict[str, dict[str, None]] = {}  # cached topics of each first level

@@ -1,7 +1,7 @@
 """Comparing filters by the messages they match; the group of a shared subscription is ignored.
 
-All answers are exact over all topics and all properties. Where a filter is a product of a topic
-part and a content part, and neither part is ever empty, each part is compared by itself.
+A filter matches a product: some topics, with some properties. Neither part is ever empty, so each
+is compared by itself. All answers are exact, as if texts had no limit of length.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from meshwright.filters.clauses import clauses_cover, clauses_union
 from meshwright.filters.filter import Filter
-from meshwright.filters.topics import levels_cover, levels_intersect, levels_union, topic_filter_of
+from meshwright.filters.topics import SEPARATOR, levels_cover, levels_intersect, levels_union
 from meshwright.filters.trie import TopicTrie
 
 
@@ -42,7 +42,7 @@ def merge(one: Filter, other: Filter) -> Filter | None:
         return None if clauses is None else Filter(one.topic_filter, clauses)
     if clauses_cover(one.clauses, other.clauses) and clauses_cover(other.clauses, one.clauses):
         levels = levels_union(one.levels, other.levels)
-        return None if levels is None else Filter(topic_filter_of(levels), one.clauses)
+        return None if levels is None else Filter(SEPARATOR.join(levels), one.clauses)
     return None
 
 

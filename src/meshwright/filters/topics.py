@@ -1,8 +1,8 @@
 """Topic names and topic filters, as MQTT 3.1.1 and 5 define them in section 4.7.
 
-Filters are compared as levels, in which "#" is written "+", "#": both match the same topics, and
-so "#" never stands first and no rule here needs an exception for it. A topic name is a filter
-that matches only itself, so matching a topic is covering it.
+Filters are compared as levels. "#" matches its parent too, but no topic is empty: "#" and "/#",
+whose parents would be, are written as the levels of "+/#" and "/+/#", which match the same topics.
+A topic name is a filter that matches only itself, so matching a topic is covering it.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ ONE_LEVEL = "+"
 ALL_LEVELS = "#"
 RESERVED = "$"  # first wildcards match no topic that starts with it
 TEXT_BYTES_MAX = 65_535
+
+_PARENTLESS: dict[str, Levels] = {"#": ("+", "#"), "/#": ("", "+", "#")}
 
 
 def check_topic_name(text: str) -> None:
@@ -68,15 +70,8 @@ def check_text(text: str) -> None:
 
 
 def levels_of(topic_filter: str) -> Levels:
-    """Levels of a valid topic filter or topic name, with a lone "#" written "+", "#"."""
-    if topic_filter == ALL_LEVELS:
-        return (ONE_LEVEL, ALL_LEVELS)
-    return tuple(topic_filter.split(SEPARATOR))
-
-
-def topic_filter_of(levels: Levels) -> str:
-    """The shortest topic filter with these levels."""
-    return ALL_LEVELS if levels == (ONE_LEVEL, ALL_LEVELS) else SEPARATOR.join(levels)
+    """Levels of a valid topic filter or topic name; "#" has a parent that is a topic."""
+    return _PARENTLESS.get(topic_filter) or tuple(topic_filter.split(SEPARATOR))
 
 
 def has_wildcard(levels: Levels) -> bool:
