@@ -13,6 +13,7 @@ from meshwright.errors import InputFileError
 from meshwright.files.reading import name_fault, read_text
 
 NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+COLUMNS_SHOWN_MAX = 3
 WHOLE_NUMBER = re.compile(r"\d{1,18}", re.ASCII)
 
 
@@ -124,7 +125,7 @@ def _column_order(
     extra = [column for column in header if column not in columns]
     doubled = [column for column in columns if header.count(column) > 1]
     faults = [
-        f"{word} {', '.join(repr(column) for column in found)}"
+        f"{word} {_listed(found)}"
         for word, found in (("lacks", missing), ("has the extra", extra), ("repeats", doubled))
         if found
     ]
@@ -136,3 +137,9 @@ def _column_order(
             line=line,
         )
     return tuple(header.index(column) for column in columns)
+
+
+def _listed(columns: list[str]) -> str:
+    """The columns by name, but only the first few of a file that is no such table."""
+    names = [repr(column) for column in columns[:COLUMNS_SHOWN_MAX]]
+    return ", ".join([*names, "..."] if len(columns) > COLUMNS_SHOWN_MAX else names)
