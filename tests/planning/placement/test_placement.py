@@ -62,7 +62,7 @@ rules_drawn = st.builds(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(problems(), rules_drawn, st.booleans())
 def test_the_kernel_chooses_as_plain_loops_do(
     problem: PlacementProblem, rules: PlacementRules, bounded: bool
@@ -72,7 +72,7 @@ def test_the_kernel_chooses_as_plain_loops_do(
     assert chosen.tolist() == plain_similarity(problem, rules, _homes(problem), bounded=bounded)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(problems(), rules_drawn)
 def test_no_broker_exceeds_the_cap_when_everybody_asks(
     problem: PlacementProblem, rules: PlacementRules
@@ -84,7 +84,7 @@ def test_no_broker_exceeds_the_cap_when_everybody_asks(
         assert chosen.count(broker) <= cap_of(problem, rules, homes, cluster)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(problems(newcomers=True), rules_drawn, st.sampled_from(sorted(PLACEMENTS)))
 def test_every_newcomer_gets_a_broker_and_who_does_not_ask_stays(
     problem: PlacementProblem, rules: PlacementRules, method: str
@@ -99,7 +99,7 @@ def test_every_newcomer_gets_a_broker_and_who_does_not_ask_stays(
         assert chosen[stays].tolist() == current[stays].tolist()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(problems(local=False), st.sampled_from(["similarity", "similarity-bounded"]))
 def test_a_client_stays_in_its_cluster(problem: PlacementProblem, method: str) -> None:
     chosen = PLACEMENTS[method](problem, PlacementRules(), np.random.default_rng(0))
@@ -107,7 +107,7 @@ def test_a_client_stays_in_its_cluster(problem: PlacementProblem, method: str) -
     assert problem.clusters[chosen].tolist() == before.tolist()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(problems(newcomers=True), problems(newcomers=True))
 def test_static_hosting_does_not_look_at_interests(
     problem: PlacementProblem, other: PlacementProblem
@@ -194,7 +194,7 @@ def test_values_that_do_not_fit_each_other_are_refused() -> None:
         PlacementProblem(clients, view_of(clients, 2), one_cluster(3))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(problems(newcomers=True))
 def test_outcomes_count_what_sets_count(problem: PlacementProblem) -> None:
     broker_count = problem.view.broker_count

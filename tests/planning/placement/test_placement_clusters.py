@@ -20,7 +20,7 @@ from meshwright.planning.placement.clusters import (
 places = st.tuples(st.integers(-80, 80).map(float), st.integers(-179, 180).map(float))
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(st.lists(places, min_size=1, max_size=30), st.integers(1, 8), st.integers(0, 9))
 def test_clusters_are_whole_blocks_and_one_rest(
     coordinates: list[tuple[float, float]], size: int, seed: int
@@ -47,7 +47,7 @@ def test_equal_clusters_exchange_brokers_times_size_less_one() -> None:
     assert exchange_messages(one_cluster(10)) == 10 * 9
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(places, min_size=1, max_size=8), st.lists(places, min_size=1, max_size=8))
 def test_the_nearest_broker_is_nearest_on_the_globe(
     clients: list[tuple[float, float]], brokers: list[tuple[float, float]]

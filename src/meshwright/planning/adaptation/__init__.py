@@ -1,0 +1,1 @@
+"""HOW A TREE FITS ITS TRAFFIC: local reconfigurations until no broker improves [OCBR]."""
