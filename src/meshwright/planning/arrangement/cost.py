@@ -1,0 +1,65 @@
+"""What an arrangement costs: relays that want nothing, and hops that members wait."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from meshwright.model.interests import Int32Array
+from meshwright.model.snapshot import Float64Array
+from meshwright.planning.arrangement.kernels.swaps import Seating, seat
+from meshwright.planning.arrangement.problem import Problem
+from meshwright.planning.arrangement.search import frozen_positions, search_tables
+
+
+@dataclass(frozen=True, slots=True)
+class ArrangementCost:
+    """Sums over all publications of the horizon [DYNATOPS, eq. 1-6].
+
+    overhead_internal: messages received by members. overhead_external: messages received by
+    unrelated relays. The root of a topic receives no message of its own tree, in neither count.
+    delay: hops from the root to each member.
+    """
+
+    overhead_internal: float
+    overhead_external: float
+    delay: float
+    delay_weight: float
+
+    @property
+    def total(self) -> float:
+        return self.overhead_external + self.delay_weight * self.delay
+
+
+def arrangement_cost(problem: Problem, positions: Int32Array) -> ArrangementCost:
+    """The SSBR cost of an arrangement with its parts."""
+    interests = problem.snapshot.interests
+    away = positions[interests.row_of_pairs()] != problem.roots[interests.columns]
+    received = problem.snapshot.publications[interests.columns]
+    return ArrangementCost(
+        overhead_internal=float(np.sum(received, where=away)),
+        overhead_external=float(np.sum(_seating(problem, positions).relay_costs)),
+        delay=float(np.sum(_delays(problem, positions))),
+        delay_weight=problem.delay_weight,
+    )
+
+
+def broker_costs(problem: Problem, positions: Int32Array) -> Float64Array:
+    """What each broker costs where it sits; they add up to the SSBR cost: (broker,).
+
+    [DYNATOPS, eq. 7-9]
+    """
+    relay_costs = _seating(problem, positions).relay_costs[positions]
+    broker_costs: Float64Array = relay_costs + problem.delay_weight * _delays(problem, positions)
+    return broker_costs
+
+
+def _delays(problem: Problem, positions: Int32Array) -> Float64Array:
+    delays: Float64Array = problem.delay_costs[np.arange(len(positions)), positions]
+    return delays
+
+
+def _seating(problem: Problem, positions: Int32Array) -> Seating:
+    seating: Seating = seat(search_tables(problem), frozen_positions(positions))
+    return seating

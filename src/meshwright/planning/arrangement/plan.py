@@ -1,0 +1,126 @@
+"""From a snapshot to a plan: who swaps positions with whom, in what order, and what it is worth."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+
+from meshwright.model.identifiers import BrokerName
+from meshwright.model.overlay import Overlay, Parameter
+from meshwright.model.plan import Plan, PlanCost, Step
+from meshwright.model.snapshot import Snapshot
+from meshwright.overlays.key_geometries import key_geometry
+from meshwright.planning.arrangement.cost import ArrangementCost, arrangement_cost
+from meshwright.planning.arrangement.methods import arrangement_method
+from meshwright.planning.arrangement.paths import SwapPath, swap_path
+from meshwright.planning.arrangement.problem import arrangement_problem, hash_positions
+from meshwright.planning.arrangement.reconfiguration import (
+    is_reconfigurable,
+    reconfiguration_cost,
+)
+from meshwright.planning.arrangement.search import Search, new_search
+from meshwright.planning.arrangement.seats import arranged_overlay, read_seats
+
+
+def arrange(
+    snapshot: Snapshot,
+    geometry_name: str,
+    method: str,
+    *,
+    delay_weight: float = 1.0,
+    source: Overlay | None = None,
+    seed: int = 0,
+    net: bool = True,
+    reconfigurability_beta: float | None = None,
+) -> Plan:
+    """A plan by one of the METHODS, from the source overlay or else from the hash arrangement.
+
+    net=False lets `best` lower the cost alone, whatever reconfiguration costs. With a beta, nothing
+    is planned where even the whole cost is less than that share of moving everybody.
+    """
+    choose = arrangement_method(method)
+    if source is None:
+        geometry = key_geometry(geometry_name, len(snapshot.brokers))
+        start = hash_positions(snapshot.brokers)
+        source = arranged_overlay(snapshot, geometry, start, {"arrangement": "hash"})
+    else:
+        geometry, start = read_seats(source, snapshot, geometry_name)
+    problem = arrangement_problem(snapshot, geometry, delay_weight)
+    search = new_search(problem, start, seed=seed, net=net)
+    before = arrangement_cost(problem, start)
+    if reconfigurability_beta is not None and not is_reconfigurable(
+        before.total, problem.broker_count, problem.topic_count, reconfigurability_beta
+    ):
+        choose = _staying
+    path = choose(search)
+    after = arrangement_cost(problem, path.target)
+    moved = int(path.moved[-1])
+    price = reconfiguration_cost(moved, problem.broker_count, problem.topic_count)
+    params: dict[str, Parameter] = {"arrangement": method}
+    return Plan(
+        source=source,
+        target=source if moved == 0 else arranged_overlay(snapshot, geometry, path.target, params),
+        steps=_steps(path, snapshot.brokers, method) if moved else (),
+        cost=_plan_cost(before, after),
+        reconfiguration_cost=price,
+        net_benefit=before.total - after.total - price,
+        moved=moved,
+        summary=_summary(method, moved, before.total, after.total, price),
+    )
+
+
+def _staying(search: Search) -> SwapPath:
+    """The path to where brokers are already."""
+    return swap_path(search.tables, search.start, np.empty((0, 2), dtype=np.int32))
+
+
+def _steps(path: SwapPath, names: tuple[BrokerName, ...], method: str) -> tuple[Step, ...]:
+    costs = path.costs.tolist()
+    return tuple(
+        Step(
+            action="swap_positions",
+            brokers=(names[first], names[second]),
+            why=f"The cost {_change(before, after)} when {names[first]} and {names[second]} swap.",
+            algorithm=method,
+            metric="cost",
+            before=before,
+            after=after,
+        )
+        for (first, second), (before, after) in zip(
+            path.swaps.tolist(), pairwise(costs), strict=True
+        )
+    )
+
+
+def _change(before: float, after: float) -> str:
+    if after == before:
+        return "stays the same"
+    return f"{'falls' if after < before else 'rises'} by {abs(after - before):,.6g}"
+
+
+def _plan_cost(before: ArrangementCost, after: ArrangementCost) -> PlanCost:
+    return PlanCost(
+        before=before.total,
+        after=after.total,
+        overhead_external_before=before.overhead_external,
+        overhead_external_after=after.overhead_external,
+        delay_before=before.delay,
+        delay_after=after.delay,
+    )
+
+
+def _summary(method: str, moved: int, before: float, after: float, price: float) -> str:
+    if moved == 0:
+        return f"Nothing better than now: {method} leaves every broker where it is."
+    net_benefit = before - after - price
+    verdict = (
+        f"the net benefit is {net_benefit:,.6g}"
+        if net_benefit > 0.0
+        else f"it does not pay within the horizon: {-net_benefit:,.6g} more than it saves"
+    )
+    share = f" ({(before - after) / before:.1%} less)" if after < before else ""
+    return (
+        f"{method} moves {moved} brokers, and the cost goes from {before:,.6g} to {after:,.6g}"
+        f"{share}; reconfiguration costs {price:,.6g} messages, so {verdict}."
+    )

@@ -1,0 +1,85 @@
+"""The arrangement problem: brokers with interests on one side, positions with routes on the other.
+
+An arrangement is an array of positions, (broker,): every position is taken by exactly one broker.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from meshwright.errors import CallerError, ProblemError
+from meshwright.model.identifiers import BrokerName, hash_order, topic_key
+from meshwright.model.interests import Int32Array
+from meshwright.model.snapshot import Float64Array, Snapshot
+from meshwright.overlays.geometry import KeyGeometry
+from meshwright.overlays.key_geometries import owners
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Problem:
+    """What an arrangement is judged by.
+
+    roots: the position that owns each topic, (topic,). delay_costs: hops from the roots of a
+    broker's topics to a position, summed over their publications, (broker, position).
+    """
+
+    snapshot: Snapshot
+    geometry: KeyGeometry
+    delay_weight: float
+    roots: Int32Array
+    delay_costs: Float64Array
+
+    def __post_init__(self) -> None:
+        self.roots.setflags(write=False)
+        self.delay_costs.setflags(write=False)
+
+    @property
+    def broker_count(self) -> int:
+        return len(self.snapshot.brokers)
+
+    @property
+    def topic_count(self) -> int:
+        return len(self.snapshot.topics)
+
+
+def arrangement_problem(
+    snapshot: Snapshot, geometry: KeyGeometry, delay_weight: float = 1.0
+) -> Problem:
+    """The problem of a snapshot on a geometry with one position for each broker."""
+    if len(snapshot.brokers) != geometry.position_count:
+        raise CallerError(
+            f"{len(snapshot.brokers)} brokers cannot take {geometry.position_count} positions; "
+            "give the geometry one position for each broker."
+        )
+    if not (np.isfinite(delay_weight) and delay_weight >= 0.0):
+        raise ProblemError(f"The delay weight is {delay_weight}; give a finite one, zero or more.")
+    if not bool(np.all(np.isfinite(snapshot.publications) & (snapshot.publications >= 0.0))):
+        raise ProblemError("A topic's publications must be finite and not negative; correct them.")
+    keys = np.array([topic_key(topic) for topic in snapshot.topics], dtype=np.int64)
+    roots = owners(geometry, keys)
+    delay_costs = _delay_costs(snapshot, geometry, roots)
+    return Problem(snapshot, geometry, float(delay_weight), roots, delay_costs)
+
+
+def hash_positions(brokers: tuple[BrokerName, ...]) -> Int32Array:
+    """The `hash` arrangement: positions in order go to brokers in the order of their hashes."""
+    positions = np.empty(len(brokers), dtype=np.int32)
+    positions[hash_order(brokers)] = np.arange(len(brokers), dtype=np.int32)
+    return positions
+
+
+def _delay_costs(snapshot: Snapshot, geometry: KeyGeometry, roots: Int32Array) -> Float64Array:
+    """Hops from the roots of a broker's topics, times publications: (broker, position)."""
+    interests = snapshot.interests
+    used_roots, trees = np.unique(roots, return_inverse=True)
+    cells = interests.row_of_pairs().astype(np.int64) * len(used_roots) + trees[interests.columns]
+    sums = np.bincount(
+        cells,
+        weights=snapshot.publications[interests.columns],
+        minlength=interests.row_count * len(used_roots),
+    )
+    received = sums.reshape(interests.row_count, len(used_roots)).astype(np.float64)
+    delay_costs: Float64Array = received @ geometry.hops[used_roots].astype(np.float64)
+    return delay_costs
