@@ -14,10 +14,14 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True):
     Delays are means over deliveries: delay_hops_mean from the publisher's broker,
     delay_tree_hops_mean from where dissemination starts.
     cost = messages_external + delay_weight * (tree delay summed over publications and members).
-    management_messages_mean: the price of one broker's subscribing to one topic.
+    The publisher's broker is any broker, with equal chance; if interested, it is a delivery too.
+    management_messages_mean: the price of one broker's subscribing to one topic, over all interests
+    there are, each as the last to come.
     diameter: the most hops from one interested broker to another, of each topic.
     k_held: how many brokers must die to part the interested brokers of some topic.
-    load_spread: standard deviation of the messages handled by a broker, over their mean.
+    A design that forwards along one tree or to one root holds 1.
+    load_spread: standard deviation of the messages a broker sends and receives, over their mean.
+    deliveries_missed: to interested brokers that the overlay's links do not reach.
     """
 
     design: str
@@ -36,3 +40,4 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True):
     diameter_max: int
     k_held: int
     load_spread: float
+    deliveries_missed: float = 0.0

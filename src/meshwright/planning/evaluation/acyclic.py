@@ -12,38 +12,37 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from meshwright.errors import ProblemError
-from meshwright.model.interests import BoolArray, Int32Array, Int64Array
+from meshwright.model.interests import BoolArray, Int64Array
+from meshwright.model.overlay import Overlay
 from meshwright.model.snapshot import Float64Array, Snapshot
+from meshwright.overlays.tree import Tree, subtree_sums, tree
 from meshwright.planning.evaluation.forwarding import PublicationMessages, Totals
+from meshwright.planning.evaluation.indexes import link_indexes
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Acyclic:
-    """A tree of brokers, hung from broker 0, and who is interested below each edge.
+    """A tree of brokers, and who is interested below each edge.
 
-    neighbours: of each broker, ascending. order: brokers from the top down. parents: (broker,),
-    the top's is itself. sizes: brokers in the subtree of each: (broker,).
-    members: (broker, topic). below: members in the subtree of each broker: (broker, topic).
+    sizes: brokers in the subtree of each: (broker,). members: (broker, topic).
+    below: members in the subtree of each broker: (broker, topic).
     """
 
     snapshot: Snapshot
-    neighbours: tuple[tuple[int, ...], ...]
-    order: Int32Array
-    parents: Int32Array
+    hung: Tree
     sizes: Int64Array
     members: BoolArray
     below: Int64Array
 
     def publication(self, topic: int, publisher: int) -> PublicationMessages:
         """One publication: every message received by a member is internal, by a relay external."""
-        delays = np.full(len(self.order), -1, dtype=np.int32)
+        delays = np.full(self.hung.broker_count, -1, dtype=np.int32)
         delays[publisher] = 0
         internal = external = 0
         pending = [(publisher, publisher)]
         while pending:
             here, source = pending.pop()
-            for target in self.neighbours[here]:
+            for target in self.hung.joined.of(here).tolist():
                 if target != source and self._members_behind(here, target, topic):
                     delays[target] = delays[here] + 1
                     internal += int(self.members[target, topic])
@@ -53,12 +52,12 @@ class Acyclic:
 
     def subscription(self, topic: int, broker: int) -> int:
         """Edges, outward from the broker, that have no other member on their near side."""
-        others = int(self.below[self.order[0], topic]) - int(self.members[broker, topic])
+        others = int(self.below[self.hung.root, topic]) - int(self.members[broker, topic])
         messages = 0
         pending = [(broker, broker)]
         while pending:
             here, source = pending.pop()
-            for target in self.neighbours[here]:
+            for target in self.hung.joined.of(here).tolist():
                 if target != source and self._members_behind(here, target, topic) == others:
                     messages += 1
                     pending.append((target, here))
@@ -66,11 +65,11 @@ class Acyclic:
 
     def totals(self) -> Totals:
         """Edge by edge, in both directions."""
-        children = self.order[1:]
-        parents = self.parents[children]
-        broker_count = len(self.order)
+        children = self.hung.order[1:]
+        parents = self.hung.parents[children]
+        broker_count = self.hung.broker_count
         below = self.below[children]
-        above = self.below[self.order[0]] - below
+        above = self.below[self.hung.root] - below
         inside = self.sizes[children][:, None]
         downward = (broker_count - inside) * (below > 0)
         upward = inside * (above > 0)
@@ -84,7 +83,7 @@ class Acyclic:
             internal=internal,
             external=messages - internal,
             entry=np.zeros_like(messages),
-            delivered=broker_count * self.below[self.order[0]],
+            delivered=broker_count * self.below[self.hung.root],
             missed=np.zeros_like(messages),
             delay_hops=delay_hops,
             delay_tree_hops=delay_hops,
@@ -100,64 +99,45 @@ class Acyclic:
 
     def _members_behind(self, here: int, target: int, topic: int) -> int:
         """Members on the far side of the edge from here to the target."""
-        if self.parents[here] == target:
-            return int(self.below[self.order[0], topic] - self.below[here, topic])
+        if self.hung.parents[here] == target:
+            return int(self.below[self.hung.root, topic] - self.below[here, topic])
         return int(self.below[target, topic])
 
     def _loads(self, messages: Int64Array) -> Float64Array:
         """Every message is handled at both ends of its edge; messages: (child, topic)."""
         handled = messages @ self.snapshot.publications
-        children = self.order[1:]
-        loads = np.zeros(len(self.order), dtype=np.float64)
+        children = self.hung.order[1:]
+        loads = np.zeros(self.hung.broker_count, dtype=np.float64)
         loads[children] += handled
-        np.add.at(loads, self.parents[children], handled)
+        np.add.at(loads, self.hung.parents[children], handled)
         return loads
 
     def _diameters(self) -> Int64Array:
         """The longest path between members: at its top, the two deepest branches meet."""
-        nobody = -3 * len(self.order)
+        nobody = -3 * self.hung.broker_count
         deepest = np.where(self.members, 0, nobody).astype(np.int64)
         diameters = np.zeros(self.members.shape[1], dtype=np.int64)
-        for child in self.order[:0:-1]:
-            parent = self.parents[child]
+        for child in self.hung.order[:0:-1]:
+            parent = self.hung.parents[child]
             branch = deepest[child] + 1
             np.maximum(diameters, deepest[parent] + branch, out=diameters)
             np.maximum(deepest[parent], branch, out=deepest[parent])
         return diameters
 
 
-def acyclic(links: Int32Array, snapshot: Snapshot) -> Acyclic:
-    """The forwarding of a tree; links: (link, 2)."""
-    broker_count = len(snapshot.brokers)
-    neighbours: list[list[int]] = [[] for _ in range(broker_count)]
-    for one, other in links.tolist():
-        neighbours[one].append(other)
-        neighbours[other].append(one)
-    parents = np.full(broker_count, -1, dtype=np.int32)
-    order = [0]
-    parents[0] = 0
-    for here in order:
-        for target in sorted(neighbours[here]):
-            if parents[target] < 0:
-                parents[target] = here
-                order.append(target)
-    if len(links) != broker_count - 1 or len(order) != broker_count:
-        raise ProblemError(
-            f"{len(links)} links do not make a tree of {broker_count} brokers; "
-            f"join all brokers by {broker_count - 1} links without a cycle."
-        )
+def acyclic_of(overlay: Overlay, snapshot: Snapshot) -> Acyclic:
+    """The forwarding of an overlay whose links make a tree."""
+    links = link_indexes(overlay, snapshot)
+    return acyclic(tree(len(snapshot.brokers), links), snapshot)
+
+
+def acyclic(hung: Tree, snapshot: Snapshot) -> Acyclic:
+    """The forwarding of a tree of the snapshot's brokers."""
     members = snapshot.interests.dense()
-    below = members.astype(np.int64)
-    sizes = np.ones(broker_count, dtype=np.int64)
-    for child in order[:0:-1]:
-        below[parents[child]] += below[child]
-        sizes[parents[child]] += sizes[child]
     return Acyclic(
         snapshot=snapshot,
-        neighbours=tuple(tuple(sorted(row)) for row in neighbours),
-        order=np.array(order, dtype=np.int32),
-        parents=parents,
-        sizes=sizes,
+        hung=hung,
+        sizes=subtree_sums(hung, np.ones(hung.broker_count, dtype=np.int64)),
         members=members,
-        below=below,
+        below=subtree_sums(hung, members.astype(np.int64)),
     )

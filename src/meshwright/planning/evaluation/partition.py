@@ -15,10 +15,13 @@ from typing import Literal
 
 import numpy as np
 
+from meshwright.errors import ProblemError
 from meshwright.model.interests import BoolArray, Int32Array, Int64Array, Interests
+from meshwright.model.overlay import Overlay
 from meshwright.model.snapshot import Float64Array, Snapshot
-from meshwright.overlays.hypercube import Hypercube, broadcast_parents
+from meshwright.overlays.hypercube import Hypercube, broadcast_parents, hypercube
 from meshwright.planning.evaluation.forwarding import PublicationMessages, Totals
+from meshwright.planning.evaluation.indexes import cube_positions
 from meshwright.planning.evaluation.routes import (
     greatest_others,
     hop_by_hop,
@@ -100,6 +103,10 @@ class Partition:
             messages += int(self.climbs.is_message[position])
             position = self.cube.parents[position]
         return messages
+
+    def all_subscriptions(self) -> int:
+        """Messages of all interests there are, subscribed one after another in any order."""
+        return int(np.count_nonzero((self.below > 0) & self.climbs.is_message))
 
     def totals(self) -> Totals:
         """Up and across by origin, for all topics alike; down by topic."""
@@ -188,6 +195,16 @@ class Partition:
         return loads
 
 
+def partition_of(overlay: Overlay, snapshot: Snapshot) -> Partition:
+    """The forwarding of an overlay that has positions on a hypercube."""
+    low_bit_count = overlay.params.get("low_bit_count")
+    cube = hypercube(
+        len(overlay.brokers),
+        low_bit_count=low_bit_count if isinstance(low_bit_count, int) else None,
+    )
+    return partition(cube, cube_positions(overlay, snapshot), snapshot, _event_reading(overlay))
+
+
 def partition(
     cube: Hypercube,
     positions: Int32Array,
@@ -217,6 +234,18 @@ def partition(
         climbs=_climbs(cube, hosts, snapshot.delays_ms),
         broadcasts=_broadcasts(cube, hosts, snapshot.delays_ms),
     )
+
+
+def _event_reading(overlay: Overlay) -> EventReading:
+    match overlay.params.get("events", "selective"):
+        case "selective":
+            return "selective"
+        case "broadcast":
+            return "broadcast"
+        case other:
+            raise ProblemError(
+                f"A hypercube cannot send events by {other!r}; choose selective or broadcast."
+            )
 
 
 def _climb(

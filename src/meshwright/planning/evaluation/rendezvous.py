@@ -11,9 +11,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from meshwright.model.identifiers import topic_key
 from meshwright.model.interests import BoolArray, Int32Array, Int64Array, Interests
+from meshwright.model.overlay import Overlay
 from meshwright.model.snapshot import Float64Array, Snapshot
 from meshwright.overlays.geometry import KeyGeometry
+from meshwright.overlays.key_geometries import owners
+from meshwright.planning.arrangement.seats import read_seats
 from meshwright.planning.evaluation.forwarding import PublicationMessages, Totals
 from meshwright.planning.evaluation.routes import (
     greatest_by,
@@ -66,6 +70,12 @@ class Rendezvous:
             messages += 1
             position = self.geometry.parents[root, position]
         return messages
+
+    def all_subscriptions(self) -> int:
+        """Messages of all interests there are, subscribed one after another in any order."""
+        if self.geometry.tree_direction == "root_to_member":
+            return self.totals().management
+        return int(np.count_nonzero(self._received()))
 
     def totals(self) -> Totals:
         """Tree by tree for the messages, member by member for the delays."""
@@ -169,6 +179,13 @@ class Rendezvous:
         assert self.snapshot.delays_ms is not None
         brokers = np.argsort(self.positions)
         return self.snapshot.delays_ms[brokers[sources], brokers[targets]]
+
+
+def rendezvous_of(overlay: Overlay, snapshot: Snapshot) -> Rendezvous:
+    """The forwarding of an overlay that has positions on a key geometry."""
+    geometry, positions = read_seats(overlay, snapshot, overlay.design)
+    keys = np.array([topic_key(topic) for topic in snapshot.topics], dtype=np.int64)
+    return rendezvous(geometry, positions, owners(geometry, keys), snapshot)
 
 
 def rendezvous(

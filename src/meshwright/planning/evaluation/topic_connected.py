@@ -12,9 +12,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from meshwright.model.interests import Int32Array, Int64Array, Interests, interests_from_pairs
+from meshwright.model.interests import Int32Array, Int64Array, Interests
+from meshwright.model.overlay import Overlay
 from meshwright.model.snapshot import Float64Array, Snapshot
+from meshwright.overlays.graph import Graph, graph
 from meshwright.planning.evaluation.forwarding import PublicationMessages, Totals
+from meshwright.planning.evaluation.indexes import link_indexes
 from meshwright.planning.evaluation.kernels.pushes import (
     Pushes,
     Rows,
@@ -32,8 +35,7 @@ class TopicConnected:
     """An explicit graph of brokers, its topics' members, and everybody's way to them."""
 
     snapshot: Snapshot
-    links: Int32Array
-    graph: Rows
+    joined: Graph
     members: Interests
     ways: Ways
 
@@ -56,7 +58,7 @@ class TopicConnected:
     def subscription(self, topic: int, broker: int) -> int:
         """One message to each neighbour, whatever the topic."""
         del topic
-        return int(self.graph.offsets[broker + 1] - self.graph.offsets[broker])
+        return int(self.joined.degrees()[broker])
 
     def totals(self) -> Totals:
         """A push from each member, times the publishers that hand in there."""
@@ -80,7 +82,7 @@ class TopicConnected:
             delay_ms=None if self.snapshot.delays_ms is None else delay_ms,
             diameters=greatest_by(topics, pushes.hops_max, topic_count),
             loads=loads + pushes.loads,
-            management=int(np.diff(self.graph.offsets)[self.members.columns].sum()),
+            management=int(self.joined.degrees()[self.members.columns].sum()),
             k_held=self._k_held(),
         )
 
@@ -88,7 +90,7 @@ class TopicConnected:
         """The topic's graph, who in it is reached, and the delays in hops of all: (member,)."""
         members = self.members.of(topic)
         ranks = np.full(len(self.snapshot.brokers), -1, dtype=np.int32)
-        inner = topic_graph(self.graph, members, ranks)
+        inner = topic_graph(_rows(self.joined), members, ranks)
         if not len(members):
             return inner, members, members
         source = int(np.searchsorted(members, self.ways.entries[topic, publisher]))
@@ -103,7 +105,9 @@ class TopicConnected:
         unknown.setflags(write=False)
         weights.setflags(write=False)
         rows = Rows(self.members.offsets, self.members.columns)
-        return push_from_all(self.graph, rows, weights, unknown if delays_ms is None else delays_ms)
+        return push_from_all(
+            _rows(self.joined), rows, weights, unknown if delays_ms is None else delays_ms
+        )
 
     def _ways_in(self) -> tuple[Int64Array, Int64Array, Float64Array, Float64Array]:
         """Publishers that hand in at each member, their hops and delays, (pair,); (broker,) loads.
@@ -137,13 +141,18 @@ class TopicConnected:
         return 0
 
 
-def topic_connected(links: Int32Array, snapshot: Snapshot) -> TopicConnected:
-    """The forwarding of an explicit graph; links: (link, 2)."""
-    both_ways = np.concatenate((links, links[:, ::-1]))
-    graph = interests_from_pairs(
-        both_ways[:, 0], both_ways[:, 1], len(snapshot.brokers), len(snapshot.brokers)
-    )
+def topic_connected_of(overlay: Overlay, snapshot: Snapshot) -> TopicConnected:
+    """The forwarding of an overlay with any links."""
+    links = link_indexes(overlay, snapshot)
+    return topic_connected(graph(len(snapshot.brokers), links), snapshot)
+
+
+def topic_connected(joined: Graph, snapshot: Snapshot) -> TopicConnected:
+    """The forwarding of a graph of the snapshot's brokers."""
     members = snapshot.interests.transposed()
-    rows = Rows(graph.offsets, graph.columns)
-    ways = nearest_members(rows, Rows(members.offsets, members.columns))
-    return TopicConnected(snapshot, links, rows, members, ways)
+    ways = nearest_members(_rows(joined), Rows(members.offsets, members.columns))
+    return TopicConnected(snapshot, joined, members, ways)
+
+
+def _rows(joined: Graph) -> Rows:
+    return Rows(joined.offsets, joined.neighbours)

@@ -1,0 +1,77 @@
+"""What closed forms must agree on with messages that are really sent."""
+
+from __future__ import annotations
+
+import numpy as np
+from dull_messages import Trace, Twin, members_of
+
+from meshwright.model.snapshot import Snapshot
+from meshwright.planning.evaluation.forwarding import Forwarding
+
+
+def check_counts(forwarding: Forwarding, twin: Twin, snapshot: Snapshot) -> None:
+    """Single counts for each (topic, publisher), and the totals for all of them together."""
+    traces = [
+        [twin.publication(topic, publisher) for publisher in range(len(snapshot.brokers))]
+        for topic in range(len(snapshot.topics))
+    ]
+    check_single_counts(forwarding, twin, traces, members_of(snapshot))
+    check_totals(forwarding, traces, snapshot)
+
+
+def check_single_counts(
+    forwarding: Forwarding, twin: Twin, traces: list[list[Trace]], members: list[set[int]]
+) -> None:
+    for topic, of_topic in enumerate(traces):
+        for publisher, trace in enumerate(of_topic):
+            counted = forwarding.publication(topic, publisher)
+            internal = sum(target in members[topic] for _, target in trace.spread)
+            assert counted.entry == len(trace.entry)
+            assert counted.internal == internal
+            assert counted.external == len(trace.spread) - internal
+            assert counted.total == len(trace.messages)
+            assert counted.delays_hops.tolist() == [
+                trace.arrivals_hops.get(member, -1) for member in sorted(members[topic])
+            ]
+            assert forwarding.subscription(topic, publisher) == twin.subscription(topic, publisher)
+
+
+def check_totals(forwarding: Forwarding, traces: list[list[Trace]], snapshot: Snapshot) -> None:
+    totals = forwarding.totals()
+    members = members_of(snapshot)
+    loads = np.zeros(len(snapshot.brokers))
+    management = 0
+    for topic, of_topic in enumerate(traces):
+        counted = [forwarding.publication(topic, p) for p in range(len(snapshot.brokers))]
+        arrivals = [trace.arrivals_hops for trace in of_topic]
+        hops = [sum(of_trace.values()) for of_trace in arrivals]
+        spread = sum(
+            len(arrival) * len(t.entry) for arrival, t in zip(arrivals, of_topic, strict=True)
+        )
+        assert totals.internal[topic] == sum(messages.internal for messages in counted)
+        assert totals.external[topic] == sum(messages.external for messages in counted)
+        assert totals.entry[topic] == sum(messages.entry for messages in counted)
+        delivered = sum(len(of_trace) for of_trace in arrivals)
+        assert totals.delivered[topic] == delivered
+        assert totals.missed[topic] == len(arrivals) * len(members[topic]) - delivered
+        assert totals.delay_hops[topic] == sum(hops)
+        assert totals.delay_tree_hops[topic] == sum(hops) - spread
+        if totals.delay_ms is not None:
+            assert totals.delay_ms[topic] == sum(sum(t.arrivals_ms.values()) for t in of_topic)
+        assert totals.diameters[topic] == max(
+            (
+                hop
+                for publisher in members[topic]
+                for member, hop in arrivals[publisher].items()
+                if member != publisher
+            ),
+            default=0,
+        )
+        for trace in of_topic:
+            for ends in trace.messages:
+                for broker in ends:
+                    loads[broker] += snapshot.publications[topic]
+        management += sum(forwarding.subscription(topic, member) for member in members[topic])
+    assert (totals.delay_ms is None) == (snapshot.delays_ms is None)
+    assert totals.loads.tolist() == loads.tolist()
+    assert totals.management == management
