@@ -131,6 +131,7 @@ def test_merging_is_symmetric_in_what_matches(one: Filter, other: Filter) -> Non
         ("a?p=x", "a/+/#?p=x", "a/#?p=x"),
         ("a?value>20", "a?value>10&value<=30", "a?value>10"),
         ("a?value>20", "a?value>10&value<=20", "a?value>10"),
+        ("a?y<9&y=5&x>20", "a?y<8&y=5&x>10&x<=30", "a?x>10&y=5"),
         ("$share/g/a", "$share/h/+", "+"),
         ("a?value>20", "a?value>10&value<20", None),
         ("a?value>20", "a?value<=20", None),

@@ -29,7 +29,11 @@ SHARE_PREFIX = "$share/"
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """A parsed filter; the order of the clauses does not count, parse_filter(str(f)) == f."""
+    """A valid filter, whatever the order of its clauses; parse_filter(str(f)) == f.
+
+    Two filters are equal if their texts are; two that match the same messages may be written
+    differently (`#` and `+/#`, `n>1` and `n>1.0`) and then cover one another.
+    """
 
     topic_filter: str
     clauses: Clauses = ()

@@ -52,7 +52,7 @@ def check_topic_filter(text: str) -> None:
 
 
 def check_text(text: str) -> None:
-    """Refuse what no MQTT topic, filter or property may be: empty, too long or not UTF-8."""
+    """Refuse what neither a topic nor a filter may be: empty, too long or not UTF-8."""
     if not text:
         raise FilterError(text, "the text is empty", remedy="give at least one character")
     if "\0" in text:
@@ -70,7 +70,7 @@ def check_text(text: str) -> None:
 
 
 def levels_of(topic_filter: str) -> Levels:
-    """Levels of a valid topic filter or topic name; "#" has a parent that is a topic."""
+    """Levels of a valid topic filter or topic name; the parent of a "#" in them is a topic."""
     return _PARENTLESS.get(topic_filter) or tuple(topic_filter.split(SEPARATOR))
 
 
@@ -114,8 +114,8 @@ def levels_intersect(one: Levels, other: Levels) -> bool:
 def levels_union(one: Levels, other: Levels) -> Levels | None:
     """Levels that match what either matches and nothing else, for two that are incomparable.
 
-    There is one such pair, "a" and "a/+/#", which make "a/#"; else None. For a topic whose levels
-    nobody names matches the union only through one of the two, which then covers all as deep.
+    None but for one pair: "a" and "a/+/#" make "a/#". Of a union's topics of one depth, one of the
+    two must match those whose levels nobody names, and so all; only this pair parts the depths.
     """
     short, long = sorted((one, other), key=len)
     return (*short, ALL_LEVELS) if long == (*short, ONE_LEVEL, ALL_LEVELS) else None
