@@ -5,9 +5,11 @@ from __future__ import annotations
 import gzip
 import unicodedata
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from meshwright.errors import InputFileError
+from meshwright.errors import InputFileError, OperatorError, ProblemError
 
 BYTE_ORDER_MARK = "\ufeff"
 
@@ -24,6 +26,15 @@ def read_text(path: Path) -> str:
             remedy="save the file as UTF-8",
             line=content.count(b"\n", 0, error.start) + 1,
         ) from None
+
+
+@contextmanager
+def blaming(path: Path) -> Iterator[None]:
+    """Name the file whose content makes a problem that has no answer."""
+    try:
+        yield
+    except ProblemError as error:
+        raise OperatorError(f"{path}: {error}") from error
 
 
 def name_fault(name: str) -> str | None:

@@ -20,6 +20,9 @@ from meshwright.model.overlay import Overlay
 from meshwright.model.snapshot import Float64Array
 
 PANEL_INCHES = 5.2
+CAPTION_INCHES = 0.6
+SCALE_INCHES = 0.7
+TITLE_INCHES = 0.7
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,34 +49,43 @@ class Pair:
 
 
 def draw_pairs(pairs: Sequence[Pair], title: str, path: Path, *, seed: int = 0) -> None:
-    """Write one picture: a row for each pair, before on the left and after on the right."""
-    height = PANEL_INCHES * 1.22 * len(pairs) + 0.7
-    figure = Figure(figsize=(2 * PANEL_INCHES, height), facecolor="white")
-    figure.text(0.04, 1 - 0.38 / height, title, color=INK, fontsize=17, va="center")
-    row_height = (1 - 0.7 / height) / len(pairs)
-    for row, pair in enumerate(pairs):
-        bottom = 1 - 0.7 / height - (row + 1) * row_height
-        highest = max(float(pair.before.values.max()), float(pair.after.values.max()))
-        loads = [panel.link_loads for panel in (pair.before, pair.after)]
-        heaviest = max(
-            (float(found.max(initial=0)) for found in loads if found is not None), default=0
-        )
-        for column, panel in enumerate((pair.before, pair.after)):
-            axes = figure.add_axes(
-                (0.02 + 0.49 * column, bottom + 0.13 * row_height, 0.47, 0.76 * row_height)
-            )
-            shading = Shading(pair.label, panel.values, highest)
-            paint_overlay(
-                axes,
-                panel.overlay,
-                shading,
-                link_loads=panel.link_loads,
-                heaviest=heaviest,
-                seed=seed,
-            )
-            left = 0.04 + 0.49 * column
-            top = bottom + 0.93 * row_height
-            figure.text(left, top, panel.title, color=INK, fontsize=13, va="bottom")
-            figure.text(left, top, panel.caption, color=QUIET_INK, fontsize=9.5, va="top")
-        add_scale(figure, (0.36, bottom + 0.095 * row_height, 0.28, 0.014 * row_height), shading)
+    """Write one picture: a column for each pair, before above and after below, on one scale."""
+    width = PANEL_INCHES * len(pairs)
+    height = TITLE_INCHES + 2 * (CAPTION_INCHES + PANEL_INCHES) + SCALE_INCHES
+    figure = Figure(figsize=(width, height), facecolor="white")
+    figure.text(0.2 / width, 1 - 0.4 / height, title, color=INK, fontsize=18, va="center")
+    for column, pair in enumerate(pairs):
+        _paint_pair(figure, pair, column * PANEL_INCHES, seed=seed)
     save_figure(figure, path)
+
+
+def _paint_pair(figure: Figure, pair: Pair, left: float, *, seed: int) -> None:
+    """Both panels of a column that begins so many inches from the left, and their scale."""
+    width, height = figure.get_size_inches()
+    panels = (pair.after, pair.before)
+    highest = max(float(panel.values.max()) for panel in panels)
+    heaviest = max(
+        (float(panel.link_loads.max()) for panel in panels if panel.link_loads is not None),
+        default=0.0,
+    )
+    text_left = (left + 0.2) / width
+    bottom = SCALE_INCHES
+    for panel in panels:
+        axes = figure.add_axes(
+            (left / width, bottom / height, PANEL_INCHES / width, PANEL_INCHES / height)
+        )
+        shading = Shading(pair.label, panel.values, highest)
+        paint_overlay(
+            axes,
+            panel.overlay,
+            shading,
+            link_loads=panel.link_loads,
+            heaviest=heaviest,
+            seed=seed,
+        )
+        top = bottom + PANEL_INCHES
+        figure.text(text_left, (top + 0.3) / height, panel.title, color=INK, fontsize=13.5)
+        figure.text(text_left, (top + 0.06) / height, panel.caption, color=QUIET_INK, fontsize=9)
+        bottom = top + CAPTION_INCHES
+    place = ((left + 1.4) / width, 0.5 / height, (PANEL_INCHES - 2.8) / width, 0.09 / height)
+    add_scale(figure, place, shading)

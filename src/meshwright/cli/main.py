@@ -1,0 +1,70 @@
+"""The command `meshwright`: its groups, its version, and how it speaks of bad input.
+
+Exit codes: 0 all is well, 1 the check says no, 2 bad input.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from meshwright import __version__
+from meshwright.cli import demo, overlay, workload
+from meshwright.errors import MeshwrightError
+
+BAD_INPUT = 2
+
+
+class OneSentenceGroup(TyperGroup):
+    """Turns an error raised on purpose into one sentence and exit code 2."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except MeshwrightError as error:
+            typer.echo(f"error: {error}", err=True)
+        except MemoryError:
+            typer.echo("error: This machine has too little memory; ask for less.", err=True)
+        raise typer.Exit(BAD_INPUT)
+
+
+app = typer.Typer(
+    name="meshwright",
+    cls=OneSentenceGroup,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.add_typer(workload.app, name="workload")
+app.add_typer(overlay.app, name="overlay")
+app.command("demo")(demo.demo)
+
+
+def run() -> None:
+    """Entry point of the installed command."""
+    app(prog_name="meshwright")
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"meshwright {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def meshwright(
+    *,
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version."
+        ),
+    ] = False,
+) -> None:
+    """Plan how MQTT brokers are joined: generate, build, check, arrange, adapt, compare, draw.
+
+    Begin with: meshwright demo
+    """

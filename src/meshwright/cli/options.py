@@ -1,0 +1,68 @@
+"""The options that commands share, each described once."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+LinkDesign = Literal["gm", "gm2", "harary", "cycle", "dcbm", "minmax", "best"]
+Geometry = Literal["chord", "tapestry", "pastry", "quadtree"]
+Method = Literal["hash", "lsap", "ssbr-greedy", "dynatops-greedy", "best"]
+
+
+def finite(value: float) -> float:
+    """Refuse nan and inf, which pass every comparison with a limit."""
+    if not math.isfinite(value):
+        raise typer.BadParameter("give a finite number")
+    return value
+
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
+Seed = Annotated[
+    int, typer.Option("--seed", min=0, help="Start of all chance; the same seed, the same result.")
+]
+Interests = Annotated[
+    Path, typer.Option("--interests", metavar="FILE", help="CSV of broker,topic (also .csv.gz).")
+]
+Rates = Annotated[
+    Path, typer.Option("--rates", metavar="FILE", help="CSV of topic,publications (also .csv.gz).")
+]
+OverlayFile = Annotated[
+    Path,
+    typer.Option(
+        "--overlay", metavar="FILE", help="An overlay.json, or the target of a plan.json."
+    ),
+]
+PlanOut = Annotated[Path, typer.Option("--out", metavar="FILE", help="The plan.json to write.")]
+K = Annotated[
+    int, typer.Option("--k", min=1, help="Brokers that must die before a topic may fall apart.")
+]
+OwnK = Annotated[
+    int | None,
+    typer.Option(
+        "--k",
+        min=1,
+        show_default="the design's own",
+        help="Brokers that must die before a topic may fall apart.",
+    ),
+]
+DelayWeight = Annotated[
+    float,
+    typer.Option(
+        "--delay-weight",
+        min=0.0,
+        callback=finite,
+        help="Messages that one hop of delay is worth.",
+    ),
+]
+Order = Annotated[
+    Literal["fewest_new_edges", "similarity", "random", "input"] | None,
+    typer.Option("--order", help="harary: the order of brokers that all topics share."),
+]
+Tie = Annotated[
+    Literal["pair", "degree"] | None,
+    typer.Option("--tie", help="gm, gm2: the lowest of equal pairs, or the one least linked."),
+]

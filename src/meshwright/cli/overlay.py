@@ -1,0 +1,225 @@
+"""meshwright overlay: build, check, evaluate, compare and draw how brokers are joined."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from meshwright.cli import overlay_plans
+from meshwright.cli.metrics_table import (
+    EXPLANATION,
+    comparison_document,
+    comparison_table,
+    metrics_table,
+)
+from meshwright.cli.options import (
+    DelayWeight,
+    Interests,
+    Json,
+    K,
+    LinkDesign,
+    Order,
+    OverlayFile,
+    OwnK,
+    Rates,
+    Seed,
+    Tie,
+)
+from meshwright.cli.screen import answer, tracked, working
+
+CHECK_SAYS_NO = 1
+
+app = typer.Typer(
+    no_args_is_help=True, help="Build, check, arrange, adapt, evaluate, compare and draw overlays."
+)
+
+
+@app.command()
+def build(
+    *,
+    design: Annotated[LinkDesign, typer.Option("--design", help="How to choose the links.")],
+    interests: Interests,
+    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="The overlay.json to write.")],
+    k: OwnK = None,
+    order: Order = None,
+    tie: Tie = None,
+    seed: Seed = 0,
+    as_json: Json = False,
+) -> None:
+    """Join brokers so that every topic's brokers reach each other through themselves alone.
+
+    Example: meshwright overlay build --design best --k 3 --interests interests.csv
+    --out overlay.json
+    """
+    import numpy as np
+
+    from meshwright.files.overlays import write_overlay
+    from meshwright.files.snapshots import read_snapshot
+    from meshwright.files.writing import refuse_unwritable
+    from meshwright.planning.designs import build_overlay
+    from meshwright.planning.evaluation.evaluate import evaluate as evaluation_of
+
+    refuse_unwritable(out)
+    given = {name: value for name, value in (("order", order), ("tie", tie)) if value is not None}
+    snapshot = read_snapshot(interests)
+    with working(f"Building {design} for {len(snapshot.brokers)} brokers"):
+        overlay = build_overlay(design, snapshot, k=k, rng=np.random.default_rng(seed), **given)
+        found = evaluation_of(overlay, snapshot)
+    write_overlay(overlay, out)
+    answer(
+        as_json,
+        {
+            "command": "overlay build",
+            "seed": seed,
+            "overlay": str(out),
+            "design": design,
+            "params": overlay.params,
+            "brokers": len(overlay.brokers),
+            "links": len(overlay.links),
+            "degree_mean": found.degree_mean,
+            "degree_max": found.degree_max,
+            "diameter_mean": found.diameter_mean,
+            "diameter_max": found.diameter_max,
+            "k_held": found.k_held,
+        },
+        f"{out}: {len(overlay.brokers)} brokers, {len(overlay.links)} links; average degree "
+        f"{found.degree_mean:.2f}, maximum {found.degree_max}; topic diameter "
+        f"{found.diameter_mean:.2f} on average, {found.diameter_max} at most; "
+        f"k held: {found.k_held}",
+    )
+
+
+@app.command()
+def check(
+    *, overlay: OverlayFile, interests: Interests, k: K, seed: Seed = 0, as_json: Json = False
+) -> None:
+    """Exit with 0 if every topic is k-connected among its own brokers, else with 1 and say which.
+
+    Example: meshwright overlay check --overlay overlay.json --interests interests.csv --k 2
+    """
+
+
+app.command()(overlay_plans.arrange)
+app.command()(overlay_plans.adapt)
+
+
+@app.command()
+def evaluate(
+    *,
+    overlay: OverlayFile,
+    interests: Interests,
+    rates: Rates,
+    delay_weight: DelayWeight = 1.0,
+    seed: Seed = 0,
+    as_json: Json = False,
+) -> None:
+    """Count what an overlay costs: messages, delay, degree, diameter, k held, load spread.
+
+    Example: meshwright overlay evaluate --overlay overlay.json --interests interests.csv
+    --rates rates.csv
+    """
+    from meshwright.files.plans import read_overlay_or_target
+    from meshwright.files.reading import blaming
+    from meshwright.files.snapshots import read_snapshot
+    from meshwright.planning.evaluation.evaluate import evaluate as evaluation_of
+
+    joined = read_overlay_or_target(overlay)
+    snapshot = read_snapshot(interests, rates, joined.brokers)
+    with blaming(overlay), working(f"Evaluating {joined.design}"):
+        found = evaluation_of(joined, snapshot, delay_weight=delay_weight)
+    answer(
+        as_json,
+        {
+            "command": "overlay evaluate",
+            "seed": seed,
+            "overlay": str(overlay),
+            "evaluation": found,
+        },
+        metrics_table(joined.design, found),
+        EXPLANATION,
+    )
+
+
+@app.command()
+def compare(
+    *,
+    interests: Interests,
+    rates: Rates,
+    k: K = 1,
+    designs: Annotated[
+        str | None,
+        typer.Option(
+            "--designs", metavar="A,B,...", show_default="all", help="Designs, with commas."
+        ),
+    ] = None,
+    delay_weight: DelayWeight = 1.0,
+    seed: Seed = 0,
+    as_json: Json = False,
+) -> None:
+    """Plan the network with every design; one table, and one sentence on each about how it fits.
+
+    Example: meshwright overlay compare --interests interests.csv --rates rates.csv --k 2
+    """
+    from meshwright.files.snapshots import read_snapshot
+    from meshwright.lab.comparison import chosen_candidates, planned
+    from meshwright.planning.recommendation import Wish, judge
+
+    names = chosen_candidates(designs)
+    wish = Wish(k=k, delay_weight=delay_weight)
+    snapshot = read_snapshot(interests, rates)
+    rows = list(
+        tracked(planned(names, snapshot, wish, seed=seed), len(names), "Planning with every design")
+    )
+    found = judge([row.candidate for row in rows], snapshot, wish)
+    answer(
+        as_json,
+        {"command": "overlay compare", "seed": seed, "k": k, **comparison_document(rows, found)},
+        comparison_table(rows),
+        EXPLANATION,
+        "",
+        *(verdict.sentence for verdict in found.verdicts),
+        *(() if found.chosen else (found.reason,)),
+    )
+
+
+@app.command()
+def draw(
+    *,
+    overlay: OverlayFile,
+    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="The .svg or .png to write.")],
+    interests: Annotated[
+        Path | None,
+        typer.Option("--interests", metavar="FILE", help="Colour brokers by the topics they want."),
+    ] = None,
+    seed: Seed = 0,
+    as_json: Json = False,
+) -> None:
+    """Draw an overlay: rings for key geometries, layers for trees, by distance for graphs.
+
+    Example: meshwright overlay draw --overlay overlay.json --out overlay.svg
+    """
+    from meshwright.files.plans import read_overlay_or_target
+    from meshwright.files.snapshots import read_interests
+    from meshwright.lab.figures.overlay_picture import draw_overlay
+    from meshwright.lab.figures.saving import refuse_undrawable
+
+    refuse_undrawable(out)
+    joined = read_overlay_or_target(overlay)
+    counts = None
+    if interests is not None:
+        counts = read_interests(interests, joined.brokers).interests.counts().astype(float)
+    with working(f"Drawing {joined.design}"):
+        draw_overlay(joined, out, topic_counts=counts, seed=seed)
+    answer(
+        as_json,
+        {
+            "command": "overlay draw",
+            "seed": seed,
+            "picture": str(out),
+            "brokers": len(joined.brokers),
+            "links": len(joined.links),
+        },
+        f"{out}: {len(joined.brokers)} brokers, {len(joined.links)} links",
+    )

@@ -1,0 +1,140 @@
+"""meshwright overlay arrange and adapt: plans from one overlay to a better one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from meshwright.cli.options import (
+    DelayWeight,
+    Geometry,
+    Interests,
+    Json,
+    Method,
+    PlanOut,
+    Rates,
+    Seed,
+)
+from meshwright.cli.screen import answer, working
+
+if TYPE_CHECKING:
+    from meshwright.model.plan import Plan
+
+
+def arrange(
+    *,
+    geometry: Annotated[Geometry, typer.Option("--geometry", help="Where positions are.")],
+    interests: Interests,
+    rates: Rates,
+    method: Annotated[Method, typer.Option("--method", help="How brokers get positions.")],
+    out: PlanOut,
+    source: Annotated[
+        Path | None,
+        typer.Option(
+            "--from",
+            metavar="FILE",
+            show_default="the hash arrangement",
+            help="Today's overlay.json or plan.json.",
+        ),
+    ] = None,
+    delay_weight: DelayWeight = 1.0,
+    gross: Annotated[
+        bool, typer.Option("--gross", help="best: save all it can, whatever the change costs.")
+    ] = False,
+    seed: Seed = 0,
+    as_json: Json = False,
+) -> None:
+    """Give brokers positions on a key geometry so that few relay what they do not want.
+
+    Example: meshwright overlay arrange --geometry chord --method best --interests interests.csv
+    --rates rates.csv --out plan.json
+    """
+    from meshwright.files.plans import read_overlay_or_target, write_plan
+    from meshwright.files.reading import blaming
+    from meshwright.files.snapshots import read_snapshot
+    from meshwright.files.writing import refuse_unwritable
+    from meshwright.planning.arrangement.plan import arrange as arranged
+
+    refuse_unwritable(out)
+    today = None if source is None else read_overlay_or_target(source)
+    snapshot = read_snapshot(interests, rates, None if today is None else today.brokers)
+    with blaming(source or interests), working(f"Arranging {len(snapshot.brokers)} brokers"):
+        plan = arranged(
+            snapshot,
+            geometry,
+            method,
+            delay_weight=delay_weight,
+            source=today,
+            seed=seed,
+            net=not gross,
+        )
+    write_plan(plan, out)
+    answer_plan(as_json, "overlay arrange", plan, out, seed)
+
+
+def adapt(
+    *,
+    tree: Annotated[
+        Path, typer.Option("--tree", metavar="FILE", help="The overlay.json of a tree.")
+    ],
+    traffic: Annotated[
+        Path, typer.Option("--traffic", metavar="FILE", help="CSV of messages,members (with ';').")
+    ],
+    out: PlanOut,
+    clients: Annotated[
+        Path | None,
+        typer.Option(
+            "--clients",
+            metavar="FILE",
+            show_default="members are brokers",
+            help="CSV of client,broker where members are clients.",
+        ),
+    ] = None,
+    seed: Seed = 0,
+    as_json: Json = False,
+) -> None:
+    """Move the links of a tree, neighbourhood by neighbourhood, until no broker can improve it.
+
+    Example: meshwright overlay adapt --tree tree.json --traffic traffic.csv --out plan.json
+    """
+    import numpy as np
+
+    from meshwright.files.overlays import read_tree
+    from meshwright.files.plans import write_plan
+    from meshwright.files.reading import blaming
+    from meshwright.files.traffic import read_clients, read_traffic
+    from meshwright.files.writing import refuse_unwritable
+    from meshwright.planning.adaptation.naming import traffic_from_names, vertex_names
+    from meshwright.planning.adaptation.plan import adapt as adapted
+
+    refuse_unwritable(out)
+    today = read_tree(tree)
+    homes = {} if clients is None else read_clients(clients, today.brokers)
+    names = vertex_names(today, homes)
+    demand = traffic_from_names(names, read_traffic(traffic, frozenset(names)))
+    with blaming(traffic), working(f"Adapting a tree of {len(today.brokers)} brokers"):
+        plan = adapted(today, demand, np.random.default_rng(seed), clients=homes)
+    write_plan(plan, out)
+    answer_plan(as_json, "overlay adapt", plan, out, seed)
+
+
+def answer_plan(as_json: bool, command: str, plan: Plan, out: Path, seed: int) -> None:
+    """What a plan is worth; its steps are in the file."""
+    answer(
+        as_json,
+        {
+            "command": command,
+            "seed": seed,
+            "plan": str(out),
+            "summary": plan.summary,
+            "moved": plan.moved,
+            "steps": len(plan.steps),
+            "cost": plan.cost,
+            "reconfiguration_cost": plan.reconfiguration_cost,
+            "net_benefit": plan.net_benefit,
+        },
+        plan.summary,
+        f"{out}: {len(plan.steps)} steps, net benefit {plan.net_benefit:,.0f}",
+    )

@@ -1,0 +1,150 @@
+"""The command as a whole: help, version, exit codes, quiet streams."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import get_args
+
+import pytest
+from commands import answered, call, refused, small_network, small_tree
+
+from meshwright import __version__
+from meshwright.cli.options import Geometry, LinkDesign, Method
+from meshwright.overlays.key_geometries import KEY_GEOMETRIES
+from meshwright.planning.arrangement.methods import METHODS
+from meshwright.planning.designs import DESIGNS
+
+COMMANDS = [
+    "workload generate", "overlay build", "overlay check", "overlay arrange", "overlay adapt",
+    "overlay evaluate", "overlay compare", "overlay draw", "demo",
+]  # fmt: skip
+HEAVY = ("numba", "scipy", "matplotlib", "pyspark", "numpy")
+
+
+def run(*words: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "meshwright", *map(str, words)],
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_explains_itself_with_an_example(command: str) -> None:
+    result = call(*command.split(), "--help")
+    assert result.exit_code == 0
+    assert f"Example: meshwright {command}" in result.stdout
+    for option in ("--json", "--seed"):
+        assert option in result.stdout
+
+
+def test_choices_are_those_of_the_planners() -> None:
+    connected = [name for name, found in DESIGNS.items() if found.forwarding == "topic_connected"]
+    assert sorted(get_args(LinkDesign)) == sorted(connected)
+    assert sorted(get_args(Geometry)) == sorted(KEY_GEOMETRIES)
+    assert sorted(get_args(Method)) == sorted(METHODS)
+
+
+def test_help_loads_nothing_heavy() -> None:
+    code = (
+        "import sys; from typer.testing import CliRunner; from meshwright.cli.main import app; "
+        "assert CliRunner().invoke(app, ['overlay', 'build', '--help']).exit_code == 0; "
+        f"print([name for name in {HEAVY} if name in sys.modules])"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "[]"
+
+
+def test_the_version_is_printed() -> None:
+    assert call("--version").stdout == f"meshwright {__version__}\n"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("workload", "generate", "--popularity", "zipfy"),
+        ("workload", "generate", "--brokers", "many"),
+        ("workload", "generate", "--brokers", "1"),
+        ("overlay", "arrange", "--delay-weight", "nan"),
+        ("overlay", "arrange", "--delay-weight", "-1"),
+        ("overlay", "check", "--k", "0"),
+        ("overlay", "build", "--colour", "red"),
+        ("overlay", "rebuild"),
+        ("overlay", "build"),
+        ("demos",),
+    ],
+)
+def test_a_misspelt_word_exits_with_2_and_prints_no_answer(words: tuple[str, ...]) -> None:
+    result = call(*words)
+    assert result.exit_code == 2
+    assert result.stdout == "" or words == ()
+    assert "Traceback" not in result.stderr
+
+
+def test_the_installed_command_answers_on_stdout_alone(tmp_path: Path) -> None:
+    made = run(
+        "workload", "generate", "--brokers", 6, "--topics", 3, "--topics-per-broker", 2,
+        "--out", "network", cwd=tmp_path,
+    )  # fmt: skip
+    assert (made.returncode, made.stderr) == (0, "")
+    small_tree(tmp_path)
+    adapted = run(
+        "overlay", "adapt", "--tree", "tree.json", "--traffic", "traffic.csv",
+        "--out", "plan.json", "--json", cwd=tmp_path,
+    )  # fmt: skip
+    assert (adapted.returncode, adapted.stderr) == (0, "")
+    assert adapted.stdout.startswith("{\n")
+
+
+def test_bad_input_from_a_shell_is_one_sentence_without_a_traceback(tmp_path: Path) -> None:
+    (tmp_path / "interests.csv").write_text("broker,topic\nb0,t0\nb0,t0\n")
+    drawn = run(
+        "overlay", "build", "--design", "gm", "--interests", "interests.csv",
+        "--out", "overlay.json", cwd=tmp_path,
+    )  # fmt: skip
+    assert drawn.returncode == 2
+    assert drawn.stdout == ""
+    assert drawn.stderr == (
+        "error: interests.csv, line 3: broker 'b0' and topic 't0' stand on line 2 already; "
+        "remove one of the two rows.\n"
+    )
+    assert [path.name for path in tmp_path.iterdir()] == ["interests.csv"]
+
+
+def test_workloads_are_replayable(tmp_path: Path) -> None:
+    words = ("workload", "generate", "--brokers", "9", "--topics", "5", "--topics-per-broker", "2")
+    contents = []
+    for folder, seed in (("one", "3"), ("two", "3"), ("other", "4")):
+        document = answered(*words, "--out", tmp_path / folder, "--seed", seed)
+        assert document["brokers"] == 9
+        contents.append(Path(document["interests"]).read_bytes())
+    assert contents[0] == contents[1] != contents[2]
+
+
+def test_a_workload_that_cannot_be_is_refused(tmp_path: Path) -> None:
+    words = ("workload", "generate", "--brokers", "9", "--topics", "5", "--topics-per-broker")
+    assert "cannot want 6 of 5 topics" in refused(*words, "6", "--out", tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+    (tmp_path / "file").touch()
+    assert "a file is in the way" in refused(*words, "2", "--out", tmp_path / "file")
+
+
+def test_outputs_that_cannot_be_written_are_refused_before_the_work(tmp_path: Path) -> None:
+    interests, rates = small_network(tmp_path)
+    tree, traffic = small_tree(tmp_path)
+    before = sorted(tmp_path.iterdir())
+    nowhere = tmp_path / "none" / "out.svg"
+    for words in (
+        ("overlay", "build", "--design", "gm", "--interests", interests),
+        ("overlay", "arrange", "--geometry", "chord", "--method", "hash", "--interests", interests,
+         "--rates", rates),
+        ("overlay", "adapt", "--tree", tree, "--traffic", traffic),
+        ("overlay", "draw", "--overlay", tree),
+    ):  # fmt: skip
+        assert "its folder does not exist" in refused(*words, "--out", nowhere)
+    assert ".svg or .png" in refused("overlay", "draw", "--overlay", tree, "--out", "tree.gif")
+    assert sorted(tmp_path.iterdir()) == before
