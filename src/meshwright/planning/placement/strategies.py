@@ -1,8 +1,9 @@
 """Four ways to choose a broker for every client, in one table [DYNATOPS, Alg. 1].
 
-The trap, measured in benchmarks/planning_placement.py: where interests are uniform, `similarity`
-moves clients back and forth and broker subscriptions change more often than under `static`.
-`similarity-bounded` moves only for a gain worth a hand-over and never overfills a broker.
+Two traps, measured in benchmarks/planning_placement.py. Where interests are uniform, similarity
+makes broker subscriptions change more often than static hosting does. Where clients come one after
+the other, similarity gathers a whole cluster on one broker unless loads are bounded. The bounded
+form saves most hand-overs and keeps loads even; under uniform interests static still changes less.
 """
 
 from __future__ import annotations
