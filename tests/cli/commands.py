@@ -37,7 +37,7 @@ TRAFFIC = """messages,members
 
 
 def call(*words: str | Path) -> Result:
-    return CliRunner().invoke(app, [str(word) for word in words])
+    return CliRunner().invoke(app, [str(word) for word in words], catch_exceptions=False)
 
 
 def answered(*words: str | Path, exit_code: int = 0) -> dict[str, Any]:

@@ -1,0 +1,196 @@
+"""overlay arrange, adapt, evaluate, compare and draw: what they answer and what they refuse."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from commands import answered, call, refused, small_network, small_tree
+
+from meshwright.files.overlays import write_overlay
+from meshwright.files.plans import read_plan
+from meshwright.model.evaluation import Evaluation
+from meshwright.model.plan import PlanCost
+from meshwright.planning.arrangement.methods import METHODS
+from meshwright.planning.recommendation import CANDIDATES
+
+PLAN_KEYS = {
+    "command", "seed", "plan", "summary", "moved", "steps", "cost", "reconfiguration_cost",
+    "net_benefit",
+}  # fmt: skip
+
+
+def arrange(folder: Path, *more: str | Path, method: str = "best") -> tuple[str | Path, ...]:
+    interests, rates = small_network(folder)
+    return (
+        "overlay", "arrange", "--geometry", "chord", "--method", method, "--interests", interests,
+        "--rates", rates, "--out", folder / "plan.json", *more,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("geometry", ["chord", "tapestry", "pastry", "quadtree"])
+@pytest.mark.parametrize("method", sorted(METHODS))
+def test_every_method_plans_on_every_geometry(geometry: str, method: str, tmp_path: Path) -> None:
+    document = answered(*arrange(tmp_path, "--geometry", geometry, method=method))
+    plan = read_plan(tmp_path / "plan.json")
+    assert set(document) == PLAN_KEYS
+    assert set(document["cost"]) == set(PlanCost.__struct_fields__)
+    assert plan.target.design == geometry
+    assert (document["moved"], document["net_benefit"]) == (plan.moved, plan.net_benefit)
+
+
+def test_the_same_seed_writes_the_same_plan(tmp_path: Path) -> None:
+    contents = []
+    for _ in range(2):
+        answered(*arrange(tmp_path, "--seed", "5", "--gross"))
+        contents.append((tmp_path / "plan.json").read_bytes())
+    assert contents[0] == contents[1]
+
+
+def test_a_plan_goes_on_from_where_another_ends(tmp_path: Path) -> None:
+    answered(*arrange(tmp_path, "--gross"))
+    first = read_plan(tmp_path / "plan.json")
+    write_overlay(first.target, tmp_path / "overlay.json")
+    for today in ("overlay.json", "plan.json"):
+        answered(*arrange(tmp_path, "--from", tmp_path / today, "--out", tmp_path / "next.json"))
+        assert read_plan(tmp_path / "next.json").source == first.target
+
+
+def test_a_plan_from_another_geometry_version_or_network_is_refused(tmp_path: Path) -> None:
+    answered(*arrange(tmp_path))
+    plan = json.loads((tmp_path / "plan.json").read_text())
+    today = tmp_path / "today.json"
+    words = arrange(tmp_path, "--from", today, "--out", tmp_path / "next.json")
+    today.write_text(json.dumps(plan | {"version": 2}))
+    assert "line 1: this plan has version 2; this program reads version 1" in refused(*words)
+    today.write_text(json.dumps(plan["to"] | {"design": "pastry"}))
+    assert f"error: {today}: The overlay to start from is of design 'pastry'" in refused(*words)
+    today.write_text(json.dumps(plan["to"] | {"positions": None}))
+    assert f"error: {today}: " in refused(*words)
+    fewer = {name: plan["to"]["positions"][name] for name in ("b0", "b1")}
+    today.write_text(
+        json.dumps(plan["to"] | {"brokers": ["b0", "b1"], "links": [], "positions": fewer})
+    )
+    assert "interests.csv, line 6: broker 'b2' is not in the overlay" in refused(*words)
+    assert not (tmp_path / "next.json").exists()
+
+
+def test_adapting_a_tree_writes_a_better_tree(tmp_path: Path) -> None:
+    tree, traffic = small_tree(tmp_path)
+    document = answered(
+        "overlay", "adapt", "--tree", tree, "--traffic", traffic, "--out", tmp_path / "plan.json"
+    )
+    plan = read_plan(tmp_path / "plan.json")
+    assert set(document) == PLAN_KEYS
+    assert plan.cost.after < plan.cost.before
+    assert len(plan.target.links) == 3
+
+
+def test_members_of_traffic_may_be_clients(tmp_path: Path) -> None:
+    tree, traffic = small_tree(tmp_path)
+    clients = tmp_path / "clients.csv"
+    clients.write_text("client,broker\nc0,b0\nc1,b3\n")
+    traffic.write_text("messages,members\n1000,c0;c1\n")
+    words = ("overlay", "adapt", "--tree", tree, "--traffic", traffic, "--out", tmp_path / "p.json")
+    assert "line 2: member 'c0' is no broker" in refused(*words)
+    assert answered(*words, "--clients", clients)["moved"] > 0
+    clients.write_text("client,broker\nc0,b9\n")
+    assert "line 2: broker 'b9' is not in the tree" in refused(*words, "--clients", clients)
+
+
+def test_what_is_no_tree_is_not_adapted(tmp_path: Path) -> None:
+    tree, traffic = small_tree(tmp_path)
+    tree.write_text(tree.read_text().replace('["b2", "b3"]', '["b2", "b3"],\n["b3", "b0"]'))
+    words = ("overlay", "adapt", "--tree", tree, "--traffic", traffic, "--out", tmp_path / "p.json")
+    assert "tree.json, line 5: the link of 'b3' and 'b0' closes a cycle" in refused(*words)
+    tree.write_text('{"design": "tree", "brokers": ["b0"], "links": []}')
+    assert "line 1: the overlay has only one broker" in refused(*words)
+
+
+def test_an_evaluation_has_every_metric(tmp_path: Path) -> None:
+    interests, rates = small_network(tmp_path)
+    tree, _ = small_tree(tmp_path)
+    words = ("overlay", "evaluate", "--overlay", tree, "--interests", interests, "--rates", rates)
+    document = answered(*words)
+    assert set(document["evaluation"]) == set(Evaluation.__struct_fields__)
+    assert document["evaluation"]["degree_mean"] == 1.5
+    shown = call(*words)
+    assert shown.exit_code == 0
+    assert "1.5" in shown.stdout
+    assert "…" not in shown.stdout
+
+
+def test_an_overlay_is_evaluated_with_its_own_brokers_and_design_only(tmp_path: Path) -> None:
+    interests, rates = small_network(tmp_path)
+    tree, _ = small_tree(tmp_path)
+    words = ("overlay", "evaluate", "--overlay", tree, "--interests", interests, "--rates", rates)
+    interests.write_text(interests.read_text() + "b9,t0\n")
+    assert "interests.csv, line 10: broker 'b9' is not in the overlay" in refused(*words)
+    small_network(tmp_path)
+    tree.write_text(tree.read_text().replace('"tree"', '"bush"'))
+    assert f"error: {tree}: There is no design 'bush'" in refused(*words)
+    tree.write_text(tree.read_text().replace('"bush"', '"chord"'))
+    assert f"error: {tree}: " in refused(*words)
+
+
+def test_rates_and_interests_must_agree(tmp_path: Path) -> None:
+    interests, rates = small_network(tmp_path)
+    words = ("overlay", "compare", "--interests", interests, "--rates", rates)
+    for content, fault in (
+        ("topic,publications\nt0,1\nt1,1\nt2,1\nt3,1\n", "rates.csv, line 5: nobody wants topic"),
+        ("topic,publications\nt0,1\nt1,1\n", "interests.csv, line 7: topic 't2' has no rate"),
+        ("topic,publications\nt0,-1\nt1,1\nt2,1\n", "rates.csv, line 2: publications '-1' is neg"),
+        ("topic,publications\nt0,inf\nt1,1\nt2,1\n", "rates.csv, line 2: publications 'inf' is"),
+        ("topic,publications,x\nt0,1,1\n", "rates.csv, line 1: the header has the extra 'x'"),
+        ("", "rates.csv, line 1: the file is empty"),
+    ):
+        rates.write_text(content)
+        assert fault in refused(*words)
+    rates.unlink()
+    assert "rates.csv: there is no such file" in refused(*words)
+
+
+def test_every_design_is_compared_with_a_sentence(tmp_path: Path) -> None:
+    interests, rates = small_network(tmp_path)
+    words = ("overlay", "compare", "--interests", interests, "--rates", rates)
+    document = answered(*words)
+    assert [row["name"] for row in document["designs"]] == list(CANDIDATES)
+    assert document["recommended"] in CANDIDATES
+    for row in document["designs"]:
+        assert row["sentence"].startswith(row["name"])
+        assert set(row) == {"name", "evaluation", "seconds", "fits", "price", "sentence"}
+    shown = call(*words, "--k", "2").stdout
+    assert all(f"\n {name} " in shown for name in CANDIDATES)
+
+
+def test_a_comparison_of_some_designs_gives_them_the_same_figures(tmp_path: Path) -> None:
+    interests, rates = small_network(tmp_path)
+    words = ("overlay", "compare", "--interests", interests, "--rates", rates)
+    everything = {row["name"]: row for row in answered(*words)["designs"]}
+    some = answered(*words, "--designs", "tree, cycle")["designs"]
+    assert [row["name"] for row in some] == ["cycle", "tree"]
+    assert all(row["evaluation"] == everything[row["name"]]["evaluation"] for row in some)
+    assert "There is no design 'bush'" in refused(*words, "--designs", "tree,bush")
+    assert "k = 9" in refused(*words, "--k", "9")
+
+
+def test_silence_is_evaluated_too(tmp_path: Path) -> None:
+    interests, rates = small_network(tmp_path)
+    rates.write_text("topic,publications\nt0,0\nt1,0\nt2,0\n")
+    document = answered("overlay", "compare", "--interests", interests, "--rates", rates)
+    assert all(row["evaluation"]["cost"] == 0 for row in document["designs"])
+
+
+@pytest.mark.parametrize("name", ["tree.svg", "tree.png"])
+def test_a_drawing_is_the_same_each_time(name: str, tmp_path: Path) -> None:
+    interests, _ = small_network(tmp_path)
+    tree, _ = small_tree(tmp_path)
+    words = ("overlay", "draw", "--overlay", tree, "--interests", interests, "--out")
+    contents = []
+    for folder in ("one", "two"):
+        (tmp_path / folder).mkdir()
+        document = answered(*words, tmp_path / folder / name)
+        assert (document["brokers"], document["links"]) == (4, 3)
+        contents.append(Path(document["picture"]).read_bytes())
+    assert contents[0] == contents[1]
