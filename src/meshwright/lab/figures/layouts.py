@@ -14,7 +14,7 @@ from meshwright.model.interests import Int32Array
 from meshwright.model.overlay import Overlay
 from meshwright.model.snapshot import Float64Array
 from meshwright.overlays.graph import components, graph
-from meshwright.overlays.tree import tree
+from meshwright.overlays.tree import path, tree
 
 STRESS_BROKERS_MAX = 1500
 STRESS_ROUNDS = 80
@@ -98,9 +98,14 @@ def is_tree(count: int, links: Int32Array) -> bool:
 
 
 def tree_middle(count: int, links: Int32Array) -> int:
-    """The broker with the fewest hops to the farthest one; the lowest of equals."""
-    hops = shortest_path(_matrix(count, links), directed=False, unweighted=True)
-    return int(np.argmin(hops.max(axis=1)))
+    """The broker with the fewest hops to the farthest one; the lowest of equals.
+
+    It stands in the middle of a longest path, and so does the only other that may equal it.
+    """
+    one_end = int(np.argmax(tree(count, links).depths))
+    hung = tree(count, links, root=one_end)
+    longest = path(hung, int(np.argmax(hung.depths)), one_end)
+    return min(longest[(len(longest) - 1) // 2], longest[len(longest) // 2])
 
 
 def _matrix(count: int, links: Int32Array) -> csr_array:
