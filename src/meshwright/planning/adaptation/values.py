@@ -41,8 +41,9 @@ class DispatchTree:
 
     def degrees(self) -> Int32Array:
         """Links of each broker to other brokers: (broker,)."""
-        ends = np.array(self.links(), dtype=np.int64).ravel()
-        return np.bincount(ends, minlength=self.broker_count).astype(np.int32)
+        degrees = np.bincount(self.parents[1 : self.broker_count], minlength=self.broker_count)
+        degrees[1:] += 1
+        return degrees.astype(np.int32)
 
     def hosts(self) -> Int32Array:
         """The broker of every vertex; a broker's is itself: (vertex,)."""

@@ -71,18 +71,18 @@ def tabu_search(
     excess, excess_best = 0, 0
     for iteration in range(limits.iteration_count):
         pairs = _absent_links(state.parents, limits, draws[iteration])
-        delta, moved, target, cut = _best_move(pairs, state, (classes, prices, counters))
+        _, moved, target, cut = _best_move(pairs, state, (classes, prices, counters))
         place = iteration % limits.tenure
-        state.added[place] = -1
-        state.removed[place] = -1
+        _write_link(state.added, place, -1, -1)
+        _write_link(state.removed, place, -1, -1)
         if cut < 0:
             continue
         _write_link(state.added, place, moved, target)
-        _write_link(state.removed, place, cut, state.parents[cut])
+        above = int(state.parents[cut])
+        _write_link(state.removed, place, cut, above)
         _fill(state.rooms, moved, target, -1)
-        _fill(state.rooms, cut, state.parents[cut], 1)
-        _apply(state, (moved, target, cut), (classes, prices, counters))
-        excess += delta
+        _fill(state.rooms, cut, above, 1)
+        excess += _change(state, (moved, target, cut), (classes, prices, counters), True)
         if excess < excess_best:
             excess_best = excess
             best[:] = state.parents
@@ -143,17 +143,17 @@ def _absent_links(parents: Int32Array, limits: Limits, draws: Int64Array) -> Int
         for low in range(brokers):
             for high in range(low + 1, vertices):
                 if parents[low] != high and parents[high] != low:
-                    pairs[count] = low, high
+                    _write_link(pairs, count, low, high)
                     count += 1
         return pairs
     for draw in draws:
-        one, other = draw % brokers, draw // brokers % vertices
+        one, other = int(draw % brokers), int(draw // brokers % vertices)
         low, high = min(one, other), max(one, other)
         if low == high or parents[low] == high or parents[high] == low:
             continue
         if _holds(pairs[:count], low, high):
             continue
-        pairs[count] = low, high
+        _write_link(pairs, count, low, high)
         count += 1
         if count == len(pairs):
             break
@@ -186,7 +186,7 @@ def _best_move(
                 if not _holds(state.added, cut, above) and (
                     is_client or _has_room(state.rooms, (moved, target), (cut, above))
                 ):
-                    delta = _change(state, (moved, target, cut), demand)
+                    delta = _change(state, (moved, target, cut), demand, False)
                     if best[3] < 0 or delta < best[0]:
                         best = (delta, moved, target, cut)
                 if is_client:
@@ -200,38 +200,25 @@ def _change(
     state: State,
     move: tuple[int, int, int],
     demand: tuple[ClassArrays, PriceArrays, Counters],
+    is_kept: bool,
 ) -> int:
-    """Change of cost by a move; the tree is left as it was."""
+    """Change of cost by a move, which is taken back unless it is to be kept."""
     classes, prices, counters = demand
     moved, target, cut = move
-    above = state.parents[cut]
+    above = int(state.parents[cut])
     affected_count = _find_affected(state, cut)
     hang(state.parents, moved, target, cut)
     change = 0
     for index in range(affected_count):
         row = state.affected[index]
         members = classes.members[classes.offsets[row] : classes.offsets[row + 1]]
-        price = class_price(members, state.parents, prices, counters)
-        change += price * classes.messages[row] - state.costs[row]
-    hang(state.parents, cut, above, moved)
+        cost = class_price(members, state.parents, prices, counters) * classes.messages[row]
+        change += cost - state.costs[row]
+        if is_kept:
+            state.costs[row] = cost
+    if not is_kept:
+        hang(state.parents, cut, above, moved)
     return change
-
-
-@njit(cache=True)
-def _apply(
-    state: State,
-    move: tuple[int, int, int],
-    demand: tuple[ClassArrays, PriceArrays, Counters],
-) -> None:
-    classes, prices, counters = demand
-    moved, target, cut = move
-    affected_count = _find_affected(state, cut)
-    hang(state.parents, moved, target, cut)
-    for index in range(affected_count):
-        row = state.affected[index]
-        members = classes.members[classes.offsets[row] : classes.offsets[row + 1]]
-        price = class_price(members, state.parents, prices, counters)
-        state.costs[row] = price * classes.messages[row]
 
 
 @njit(cache=True)
@@ -298,7 +285,8 @@ def _depth(parents: Int32Array, vertex: int) -> int:
 
 @njit(cache=True)
 def _write_link(links: Int32Array, place: int, one: int, other: int) -> None:
-    links[place] = min(one, other), max(one, other)
+    links[place, 0] = min(one, other)
+    links[place, 1] = max(one, other)
 
 
 @njit(cache=True)

@@ -21,7 +21,7 @@ def branches(parents: Int32Array, master: int) -> Int32Array:
         if found[vertex] >= 0 and vertex != master:
             branch = found[vertex]
         elif parents[vertex] == master:
-            branch = np.int32(vertex)
+            branch = vertex
         else:
             branch = parents[master]
         vertex = start
@@ -75,12 +75,22 @@ def _find_row(offsets: Int64Array, members: Int32Array, slots: Int64Array, row: 
         mixed ^= mixed >> np.uint64(29)
     slot = np.int64(mixed & np.uint64(len(slots) - 1))
     while slots[slot] >= 0:
-        known = slots[slot]
-        if np.array_equal(members[offsets[known] : offsets[known + 1]], wanted):
-            return int(known)
+        known = int(slots[slot])
+        if _is_equal(members[offsets[known] : offsets[known + 1]], wanted):
+            return known
         slot = (slot + 1) & (len(slots) - 1)
     slots[slot] = row
     return row
+
+
+@njit(cache=True)
+def _is_equal(one: Int32Array, other: Int32Array) -> bool:
+    if len(one) != len(other):
+        return False
+    same = True
+    for index in range(len(one)):
+        same &= one[index] == other[index]
+    return same
 
 
 @njit(cache=True)
