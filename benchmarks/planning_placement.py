@@ -97,9 +97,11 @@ def _live_through(pattern: Pattern, method: str, start: Start) -> tuple[int, int
 
     Clients come either to random brokers or to those the method selects.
     """
-    rng = np.random.default_rng(11)
+    # Two streams, so that every method lives through the same changes of interest.
+    rng, placement_rng = np.random.default_rng(11).spawn(2)
     wants = _draw_wants(50_000, pattern, rng)
-    clients = _arrive(_interests(wants), "static" if start == "static" else method, rng)
+    first = "static" if start == "static" else method
+    clients = _arrive(_interests(wants), first, placement_rng)
     changed, hand_overs, deviation = 0, 0, 0.0
     for _ in range(HOURS):
         asking = rng.random(len(wants)) < 1.0 - np.exp(-CHANGES_PER_HOUR)
@@ -111,7 +113,7 @@ def _live_through(pattern: Pattern, method: str, start: Start) -> tuple[int, int
             viewed=clients,
             asking=asking,
         )
-        placement = place(problem, method, rng)
+        placement = place(problem, method, placement_rng)
         clients = problem.clients.moved_to(placement.brokers)
         changed += placement.subscription_changes
         hand_overs += placement.hand_overs
