@@ -46,6 +46,17 @@ def test_the_greedy_that_goes_on_makes_the_swaps_of_its_twin(
     assert list(map(tuple, swaps.tolist())) == list(twin.greedy(problem, positions, tries))
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_both_greedies_make_the_swaps_of_their_twins_among_many_brokers(seed: int) -> None:
+    snapshot = generate_snapshot(16, 10, 3, "unif", seed=seed)
+    problem = arrangement_problem(snapshot, key_geometry("chord", 16))
+    search = new_search(problem, hash_positions(snapshot.brokers))
+    for tries in (1, 100):
+        swaps = greedy(search.tables, search.start, tries)
+        expected = twin.greedy(problem, search.start.tolist(), tries)
+        assert list(map(tuple, swaps.tolist())) == list(expected)
+
+
 @given(twin.arranged_problems())
 def test_dynatops_greedy_stops_where_the_dull_algorithm_does(arranged: Arranged) -> None:
     problem, positions = arranged
