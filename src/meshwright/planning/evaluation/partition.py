@@ -85,7 +85,7 @@ class Partition:
         members = self.members.of(topic)
         origin = self.words[self.positions[publisher]]
         across = self.hosts[self.cube.dominators[self.broadcasts.is_message[origin]]]
-        receivers = np.concatenate((across, self.hosts[self._received()[topic]]))
+        receivers = np.concatenate((across, self.hosts[self._received(self.below[topic])]))
         internal = int(np.count_nonzero(np.isin(receivers, members)))
         entry = int(self.climbs.hops[self.positions[publisher]])
         places = self.positions[members]
@@ -114,7 +114,7 @@ class Partition:
         counts = self.members.counts()
         topics, places = self.members.row_of_pairs(), self.positions[self.members.columns]
         is_interested = self.snapshot.interests.dense()
-        received = self._received()
+        received = self._received(self.below)
         origins = np.bincount(self.words[self.positions], minlength=len(self.cube.dominators))
         across = origins @ self.broadcasts.is_message
         internal = across @ is_interested[self.hosts[self.cube.dominators]] + (
@@ -141,11 +141,10 @@ class Partition:
             k_held=1,
         )
 
-    def _received(self) -> BoolArray:
-        """Positions below dominating nodes that get a message of the topic: (topic, position)."""
-        if self.event_reading == "broadcast":
-            return np.broadcast_to(self.climbs.is_message, self.below.shape)
-        return (self.below > 0) & self.climbs.is_message
+    def _received(self, below: Int64Array) -> BoolArray:
+        """Whether a position below its dominating node gets a message: (..., position)."""
+        is_wanted = below >= 0 if self.event_reading == "broadcast" else below > 0
+        return is_wanted & self.climbs.is_message
 
     def _delay_ms(self, origins: Int64Array) -> Float64Array | None:
         """Summed over publishers and members, (topic,); None where the snapshot knows none."""

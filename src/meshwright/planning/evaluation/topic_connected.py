@@ -16,6 +16,7 @@ from meshwright.model.interests import Int32Array, Int64Array, Interests
 from meshwright.model.overlay import Overlay
 from meshwright.model.snapshot import Float64Array, Snapshot
 from meshwright.overlays.graph import Graph, graph
+from meshwright.overlays.graph import links as graph_links
 from meshwright.planning.evaluation.forwarding import PublicationMessages, Totals
 from meshwright.planning.evaluation.indexes import link_indexes
 from meshwright.planning.evaluation.kernels.pushes import (
@@ -28,6 +29,7 @@ from meshwright.planning.evaluation.kernels.pushes import (
     topic_graph,
 )
 from meshwright.planning.evaluation.routes import greatest_by, hop_by_hop, sums_by
+from meshwright.planning.topic_connected.validation import k_held
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -83,7 +85,7 @@ class TopicConnected:
             diameters=greatest_by(topics, pushes.hops_max, topic_count),
             loads=loads + pushes.loads,
             management=int(self.joined.degrees()[self.members.columns].sum()),
-            k_held=self._k_held(),
+            k_held=self._k_held(pushes.degrees),
         )
 
     def _push(self, topic: int, publisher: int) -> tuple[Rows, Int32Array, Int32Array]:
@@ -137,8 +139,24 @@ class TopicConnected:
         pairs = (self.members.row_of_pairs(), self.members.columns)
         return entering[pairs] + 1, hops[pairs], delays[pairs], loads
 
-    def _k_held(self) -> int:
-        return 0
+    def _k_held(self, degrees: Int64Array) -> int:
+        """The least connectivity of a topic that can be parted at all; degrees: (pair,).
+
+        Members that are all joined to each other cannot be parted. Where no topic can be, every
+        broker but one may die.
+        """
+        counts = self.members.counts()
+        lowest = counts.copy()
+        np.minimum.at(lowest, self.members.row_of_pairs(), degrees)
+        is_partable = lowest < counts - 1
+        if not bool(is_partable.any()):
+            return max(self.joined.broker_count - 1, 1)
+        # No topic is better connected than its member of fewest links: so far need be looked.
+        limit = int(lowest[is_partable].min())
+        if limit == 0:
+            return 0
+        held = k_held(graph_links(self.joined), self.snapshot.interests, limit)
+        return int(held[is_partable].min())
 
 
 def topic_connected_of(overlay: Overlay, snapshot: Snapshot) -> TopicConnected:

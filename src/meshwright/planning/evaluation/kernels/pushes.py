@@ -33,10 +33,12 @@ class Ways(NamedTuple):
 class Pushes(NamedTuple):
     """Pushes from every member of every topic: (pair,) each, but for loads: (broker,).
 
+    degrees: links of the member to others of the topic.
     reached: members that get it, the source among them. hop_sums, ms_sums, hops_max: over those.
     loads: messages sent and received, times the weight of their source.
     """
 
+    degrees: Int64Array
     reached: Int64Array
     hop_sums: Int64Array
     hops_max: Int64Array
@@ -127,6 +129,7 @@ def push_from_all(
 ) -> Pushes:
     """A push from each member of each topic; weights: (pair,); delays_ms: empty if unknown."""
     pair_count = len(members.columns)
+    degrees = np.zeros(pair_count, dtype=np.int64)
     reached = np.zeros(pair_count, dtype=np.int64)
     hop_sums = np.zeros(pair_count, dtype=np.int64)
     hops_max = np.zeros(pair_count, dtype=np.int64)
@@ -141,6 +144,7 @@ def push_from_all(
         for source in range(len(wanted)):
             pair = start + source
             order, parents, hops = push(inner, source)
+            degrees[pair] = inner.offsets[source + 1] - inner.offsets[source]
             reached[pair] = len(order)
             hops_max[pair] = hops[order[-1]]
             arrivals_ms[source] = 0.0
@@ -153,7 +157,7 @@ def push_from_all(
                     hop_ms = delays_ms[wanted[sender], wanted[target]]
                     arrivals_ms[target] = arrivals_ms[sender] + hop_ms
                     ms_sums[pair] += arrivals_ms[target]
-    return Pushes(reached, hop_sums, hops_max, ms_sums, loads)
+    return Pushes(degrees, reached, hop_sums, hops_max, ms_sums, loads)
 
 
 @njit(cache=True)

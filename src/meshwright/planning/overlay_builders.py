@@ -1,0 +1,131 @@
+"""What builds the overlays of the designs."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from meshwright.model.interests import Int32Array
+from meshwright.model.overlay import Overlay, Parameter
+from meshwright.model.snapshot import Snapshot
+from meshwright.overlays.graph import links as graph_links
+from meshwright.overlays.hypercube import hypercube
+from meshwright.overlays.key_geometries import key_geometry
+from meshwright.overlays.quadtree import identifiers_of_coordinates
+from meshwright.overlays.tree import FANOUT, regular_tree
+from meshwright.planning.adaptation.plan import adapt
+from meshwright.planning.adaptation.rounds import AdaptationRules
+from meshwright.planning.adaptation.values import Traffic
+from meshwright.planning.arrangement.methods import arrangement_method
+from meshwright.planning.arrangement.problem import arrangement_problem, hash_positions
+from meshwright.planning.arrangement.search import new_search
+from meshwright.planning.arrangement.seats import arranged_overlay
+from meshwright.planning.topic_connected.builders import build_links, supported_k
+
+
+def on_key_geometry(
+    design: str,
+    snapshot: Snapshot,
+    *,
+    rng: np.random.Generator,
+    arrangement: str = "hash",
+    delay_weight: float = 1.0,
+    **geometry_params: int,
+) -> Overlay:
+    """Brokers on the positions of a key geometry, by hash or by another arrangement method."""
+    geometry = key_geometry(design, len(snapshot.brokers), identifiers=None, **geometry_params)
+    positions = hash_positions(snapshot.brokers)
+    if arrangement != "hash":
+        problem = arrangement_problem(snapshot, geometry, delay_weight)
+        seed = int(rng.integers(2**32))
+        search = new_search(problem, positions, seed=seed, net=False)
+        positions = arrangement_method(arrangement)(search).target
+    return arranged_overlay(snapshot, geometry, positions, {"arrangement": arrangement})
+
+
+def on_map(
+    design: str, snapshot: Snapshot, *, rng: np.random.Generator, arrangement: str | None = None
+) -> Overlay:
+    """Brokers in the cells they stand in, where their coordinates are known; else by hash."""
+    if arrangement is not None or snapshot.coordinates is None:
+        return on_key_geometry(design, snapshot, rng=rng, arrangement=arrangement or "hash")
+    identifiers = identifiers_of_coordinates(snapshot.coordinates)
+    geometry = key_geometry(design, len(identifiers), identifiers=np.sort(identifiers))
+    positions = np.searchsorted(geometry.identifiers, identifiers).astype(np.int32)
+    return arranged_overlay(snapshot, geometry, positions, {"arrangement": "location"})
+
+
+def on_hypercube(
+    design: str,
+    snapshot: Snapshot,
+    *,
+    rng: np.random.Generator,
+    low_bit_count: int | None = None,
+    events: str = "selective",
+) -> Overlay:
+    """Brokers on a hypercube by hash; events: how dominating nodes send down [SHG, 2.2]."""
+    del rng
+    cube = hypercube(len(snapshot.brokers), low_bit_count=low_bit_count)
+    positions = hash_positions(snapshot.brokers)
+    return Overlay(
+        design=design,
+        params={"low_bit_count": cube.low_bit_count, "events": events},
+        brokers=snapshot.brokers,
+        links=_named_links(_seated(cube.links, positions), snapshot),
+        positions=dict(zip(snapshot.brokers, positions.tolist(), strict=True)),
+    )
+
+
+def topic_connected(
+    design: str,
+    snapshot: Snapshot,
+    *,
+    rng: np.random.Generator,
+    k: int | None = None,
+    **params: Parameter,
+) -> Overlay:
+    """Links that join the brokers of every topic among themselves."""
+    links = build_links(design, snapshot.interests, k=k, rng=rng, **params)
+    return Overlay(
+        design=design,
+        params={"k": supported_k(design, k, len(snapshot.brokers)), **params},
+        brokers=snapshot.brokers,
+        links=_named_links(links, snapshot),
+    )
+
+
+def on_tree(
+    design: str,
+    snapshot: Snapshot,
+    *,
+    rng: np.random.Generator,
+    fanout: int = FANOUT,
+    adapted: bool = False,
+) -> Overlay:
+    """A regular tree in hash order, adapted to who shares topics if wished [OCBR]."""
+    hung = regular_tree(len(snapshot.brokers), fanout)
+    links = _seated(graph_links(hung.joined), hash_positions(snapshot.brokers))
+    regular = Overlay(
+        design=design,
+        params={"fanout": fanout, "adapted": adapted},
+        brokers=snapshot.brokers,
+        links=_named_links(links, snapshot),
+    )
+    if not adapted:
+        return regular
+    messages = np.ceil(snapshot.publications).astype(np.int64)
+    traffic = Traffic(snapshot.interests.transposed(), messages)
+    # Nothing is running yet, so a change has no price.
+    rules = AdaptationRules(gain_share_min=0.0, messages_per_neighbour=0)
+    return adapt(regular, traffic, rng, rules=rules).target
+
+
+def _seated(links: Int32Array, positions: Int32Array) -> Int32Array:
+    """Links between positions as links between the brokers that sit there: (link, 2)."""
+    brokers = np.argsort(positions).astype(np.int32)
+    seated = np.sort(brokers[links], axis=1)
+    return seated[np.lexsort((seated[:, 1], seated[:, 0]))]
+
+
+def _named_links(links: Int32Array, snapshot: Snapshot) -> tuple[tuple[str, str], ...]:
+    names = snapshot.brokers
+    return tuple((names[one], names[other]) for one, other in links.tolist())

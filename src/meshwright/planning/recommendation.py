@@ -1,0 +1,213 @@
+"""Which design fits a snapshot, and why: every design is built, evaluated and judged by one rule.
+
+The rule: a design fits if it misses no delivery, holds the wanted k and keeps the limits on degree
+and load spread. Of those that fit, the one of lowest price is recommended, where the price of a
+publication is all its messages plus the delay weight times its delays in hops, summed over the
+interested brokers; of equal prices the lower mean degree, then the earlier in the list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+
+from meshwright.errors import ProblemError
+from meshwright.model.evaluation import Evaluation
+from meshwright.model.overlay import Overlay, Parameter
+from meshwright.model.snapshot import Snapshot
+from meshwright.planning.designs import DESIGNS, build_overlay
+from meshwright.planning.evaluation.evaluate import evaluate
+
+# Designs that are another one with parameters, each listed after it.
+VARIANTS: dict[str, tuple[str, dict[str, Parameter]]] = {
+    "dynatops": ("chord", {"arrangement": "best"}),
+    "ocbr": ("tree", {"adapted": True}),
+}
+
+CANDIDATES: tuple[str, ...] = tuple(
+    name
+    for design in DESIGNS
+    for name in (design, *(variant for variant, (of, _) in VARIANTS.items() if of == design))
+)
+
+NOTHING_FITS = "No design fits: want a lower k, or allow more links or a larger load spread."
+
+
+class Wish(msgspec.Struct, frozen=True, kw_only=True):
+    """What a design is judged by; a hop of delay is worth delay_weight messages.
+
+    degree_limit: the most links of one broker, or None. load_spread_limit keeps off overlays in
+    which one broker does the work of all: a star of n brokers has a spread of about sqrt(n) / 2.
+    """
+
+    k: int = 1
+    delay_weight: float = 1.0
+    degree_limit: int | None = None
+    load_spread_limit: float | None = 3.0
+
+
+class Candidate(msgspec.Struct, frozen=True, kw_only=True):
+    """One design's overlay for the snapshot, and its metrics."""
+
+    name: str
+    overlay: Overlay
+    evaluation: Evaluation
+
+
+class Verdict(msgspec.Struct, frozen=True, kw_only=True):
+    """Whether a candidate fits and, in one sentence, why; price is that of one publication."""
+
+    name: str
+    fits: bool
+    price: float
+    sentence: str
+
+
+class Recommendation(msgspec.Struct, frozen=True, kw_only=True):
+    """A verdict for each candidate, in the same order, and the one to take, if any fits."""
+
+    candidates: tuple[Candidate, ...]
+    verdicts: tuple[Verdict, ...]
+    chosen: str | None
+    reason: str
+
+
+def recommend(
+    snapshot: Snapshot,
+    wish: Wish,
+    *,
+    rng: np.random.Generator,
+    progress: Callable[[str], None] | None = None,
+) -> Recommendation:
+    """Every candidate built and judged; progress is told the name of each before it is built."""
+    found = []
+    for name, stream in zip(CANDIDATES, rng.spawn(len(CANDIDATES)), strict=True):
+        if progress is not None:
+            progress(name)
+        found.append(candidate(name, snapshot, wish, rng=stream))
+    return judge(found, snapshot, wish)
+
+
+def candidate(name: str, snapshot: Snapshot, wish: Wish, *, rng: np.random.Generator) -> Candidate:
+    """One candidate's overlay, with the wanted k if that can be asked of it, and its metrics."""
+    if wish.k >= len(snapshot.brokers) > 1 or wish.k < 1:
+        raise ProblemError(
+            f"{len(snapshot.brokers)} brokers cannot hold k = {wish.k}; choose between 1 and "
+            f"{len(snapshot.brokers) - 1}."
+        )
+    design, params = VARIANTS.get(name, (name, {}))
+    k = wish.k if DESIGNS[design].can_be_asked(wish.k) else None
+    overlay = build_overlay(design, snapshot, k=k, rng=rng, **params)
+    found = evaluate(overlay, snapshot, delay_weight=wish.delay_weight)
+    return Candidate(name=name, overlay=overlay, evaluation=found)
+
+
+def judge(candidates: Sequence[Candidate], snapshot: Snapshot, wish: Wish) -> Recommendation:
+    """The verdict on each candidate, and the recommendation."""
+    prices = [_price(candidate.evaluation, snapshot, wish) for candidate in candidates]
+    faults = [_fault(candidate.evaluation, wish) for candidate in candidates]
+    fitting = [index for index, fault in enumerate(faults) if fault is None]
+    winner = min(
+        fitting,
+        key=lambda index: (prices[index].total, candidates[index].evaluation.degree_mean),
+        default=None,
+    )
+    sentences = []
+    for index, candidate in enumerate(candidates):
+        if faults[index] is not None:
+            reason = f"does not fit because {faults[index]}"
+        elif winner is None or index == winner:
+            reason = _why_best(prices[index], len(fitting))
+        else:
+            reason = _why_not_best(prices[index], prices[winner], candidates[winner].name)
+        sentences.append(f"{candidate.name} {reason}.")
+    verdicts = tuple(
+        Verdict(name=candidate.name, fits=fault is None, price=price.total, sentence=sentence)
+        for candidate, fault, price, sentence in zip(
+            candidates, faults, prices, sentences, strict=True
+        )
+    )
+    return Recommendation(
+        candidates=tuple(candidates),
+        verdicts=verdicts,
+        chosen=None if winner is None else candidates[winner].name,
+        reason=NOTHING_FITS if winner is None else sentences[winner],
+    )
+
+
+class _Price(NamedTuple):
+    """What one publication costs on average, in messages."""
+
+    interested: float
+    relays: float
+    entry: float
+    delay: float
+
+    @property
+    def total(self) -> float:
+        return sum(self)
+
+
+# What each part of a price is paid for, in the order of _Price.
+_PARTS = ("messages to interested brokers", "relays", "the way in", "delay")
+
+
+def _price(found: Evaluation, snapshot: Snapshot, wish: Wish) -> _Price:
+    publications = float(snapshot.publications.sum())
+    if publications == 0.0:
+        return _Price(0.0, 0.0, 0.0, 0.0)
+    deliveries = float(snapshot.interests.transposed().counts() @ snapshot.publications)
+    delay = (deliveries - found.deliveries_missed) * found.delay_hops_mean
+    sums = (
+        found.messages_internal,
+        found.messages_external,
+        found.messages_entry,
+        wish.delay_weight * delay,
+    )
+    return _Price(*(part / publications for part in sums))
+
+
+def _fault(found: Evaluation, wish: Wish) -> str | None:
+    """Why a design does not fit, or None if it does."""
+    if found.deliveries_missed > 0:
+        return f"{found.deliveries_missed:.0f} deliveries would be missed"
+    if found.k_held < wish.k:
+        return f"{_counted(found.k_held, 'broker')} can part a topic where {wish.k} must be needed"
+    if wish.degree_limit is not None and found.degree_max > wish.degree_limit:
+        return (
+            f"a broker would have {_counted(found.degree_max, 'link')} "
+            f"where {wish.degree_limit} are allowed"
+        )
+    if wish.load_spread_limit is not None and found.load_spread > wish.load_spread_limit:
+        return (
+            f"few brokers do most of the work: its load spread is {found.load_spread:.1f} "
+            f"where {wish.load_spread_limit:.1f} is allowed"
+        )
+    return None
+
+
+def _why_best(price: _Price, fitting_count: int) -> str:
+    messages = price.total - price.delay
+    return (
+        f"fits best because, of {_counted(fitting_count, 'fitting design')}, it has the lowest "
+        f"price of a publication: {messages:.1f} messages and {price.delay:.1f} for delay"
+    )
+
+
+def _why_not_best(price: _Price, best: _Price, best_name: str) -> str:
+    if price.total == best.total:
+        return f"fits and costs as much as {best_name}, but with no fewer links"
+    excesses = [own - other for own, other in zip(price, best, strict=True)]
+    largest = _PARTS[excesses.index(max(excesses))]
+    share = f"{100 * (price.total / best.total - 1):.0f} % more" if best.total else "more"
+    return (
+        f"fits, but a publication costs {share} than with {best_name} "
+        f"({price.total:.1f} against {best.total:.1f}), mostly for {largest}"
+    )
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

@@ -1,0 +1,227 @@
+"""Every design through the same laws: it is built, read back, evaluated and counted alike."""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+import pytest
+from counting import check_counts
+from dull_messages import DullAcyclic, DullPartition, DullRendezvous, DullTopicConnected, Twin
+
+from meshwright.errors import ProblemError
+from meshwright.lab.workloads import generate_snapshot
+from meshwright.model.identifiers import topic_key
+from meshwright.model.overlay import Overlay, Parameter
+from meshwright.model.snapshot import Snapshot
+from meshwright.overlays.hypercube import dimensions_for
+from meshwright.overlays.key_geometries import key_geometry, owners
+from meshwright.planning.adaptation.cost import tree_cost
+from meshwright.planning.adaptation.naming import tree_from_names
+from meshwright.planning.adaptation.values import Traffic
+from meshwright.planning.arrangement.cost import arrangement_cost
+from meshwright.planning.arrangement.problem import arrangement_problem
+from meshwright.planning.arrangement.seats import read_seats
+from meshwright.planning.designs import DESIGNS, build_overlay
+from meshwright.planning.evaluation.evaluate import (
+    evaluate,
+    forwarding_of,
+    management_messages,
+    node_degrees,
+    publication_messages,
+)
+from meshwright.planning.evaluation.indexes import link_indexes
+from meshwright.planning.topic_connected.measures import topic_diameters
+from meshwright.planning.topic_connected.validation import is_topic_connected
+
+BROKER_COUNT = 21
+
+
+@pytest.fixture(scope="module")
+def snapshot() -> Snapshot:
+    return generate_snapshot(BROKER_COUNT, 12, 3, "zipf", seed=5, publications_per_topic=4.0)
+
+
+def built(design: str, snapshot: Snapshot, **params: Parameter) -> Overlay:
+    return build_overlay(design, snapshot, rng=np.random.default_rng(3), **params)
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+def test_a_design_joins_exactly_the_brokers_of_the_snapshot(
+    design: str, snapshot: Snapshot
+) -> None:
+    overlay = built(design, snapshot)
+    links = link_indexes(overlay, snapshot)
+    assert overlay.design == design
+    assert overlay.brokers == snapshot.brokers
+    assert len(np.unique(np.sort(links, axis=1), axis=0)) == len(links)
+    assert bool(np.all(links[:, 0] != links[:, 1]))
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+def test_the_same_seed_builds_the_same_bytes(design: str, snapshot: Snapshot) -> None:
+    first, second = (msgspec.json.encode(built(design, snapshot)) for _ in range(2))
+    assert first == second
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+def test_a_design_sends_the_messages_that_are_counted(design: str, snapshot: Snapshot) -> None:
+    overlay = built(design, snapshot)
+    check_counts(forwarding_of(overlay, snapshot), twin_of(overlay, snapshot), snapshot)
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+def test_the_metrics_are_means_of_the_exact_counts(design: str, snapshot: Snapshot) -> None:
+    overlay = built(design, snapshot)
+    found = evaluate(overlay, snapshot)
+    counts = [
+        (rate, publication_messages(overlay, snapshot, topic, publisher))
+        for topic, rate in enumerate(snapshot.publications.tolist())
+        for publisher in range(BROKER_COUNT)
+    ]
+    published = float(snapshot.publications.sum())
+    total = sum(rate * messages.total for rate, messages in counts) / BROKER_COUNT
+    delays = [(rate, hop) for rate, count in counts for hop in count.delays_hops.tolist()]
+    assert found.messages_per_publication == pytest.approx(total / published)
+    assert found.messages_external == pytest.approx(
+        sum(rate * messages.external for rate, messages in counts) / BROKER_COUNT
+    )
+    assert found.delay_hops_mean == pytest.approx(
+        sum(rate * hop for rate, hop in delays) / sum(rate for rate, _ in delays)
+    )
+    pairs = zip(
+        snapshot.interests.columns.tolist(), snapshot.interests.row_of_pairs().tolist(), strict=True
+    )
+    subscribing = [management_messages(overlay, snapshot, *pair) for pair in pairs]
+    assert found.management_messages_mean == pytest.approx(np.mean(subscribing))
+    assert found.degree_max == node_degrees(overlay).max()
+    assert found.deliveries_missed == 0.0
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+def test_the_order_in_which_an_overlay_lists_its_brokers_does_not_matter(
+    design: str, snapshot: Snapshot
+) -> None:
+    overlay = built(design, snapshot)
+    reversed_overlay = msgspec.structs.replace(overlay, brokers=overlay.brokers[::-1])
+    assert evaluate(reversed_overlay, snapshot) == evaluate(overlay, snapshot)
+
+
+@pytest.mark.parametrize("arrangement", ["hash", "best"])
+def test_the_cost_on_a_key_geometry_is_that_of_its_arrangement(
+    arrangement: str, snapshot: Snapshot
+) -> None:
+    overlay = built("chord", snapshot, arrangement=arrangement)
+    geometry, positions = read_seats(overlay, snapshot, "chord")
+    cost = arrangement_cost(arrangement_problem(snapshot, geometry, 2.0), positions)
+    found = evaluate(overlay, snapshot, delay_weight=2.0)
+    assert found.cost == pytest.approx(cost.total)
+    assert found.messages_external == pytest.approx(cost.overhead_external)
+    assert found.messages_internal == pytest.approx(cost.overhead_internal)
+
+
+def test_an_arranged_ring_costs_no_more_than_by_hash(snapshot: Snapshot) -> None:
+    plain, arranged = (built("chord", snapshot, arrangement=by) for by in ("hash", "best"))
+    assert evaluate(arranged, snapshot).cost <= evaluate(plain, snapshot).cost
+
+
+def test_an_adapted_tree_costs_its_traffic_no_more_than_a_regular_one(snapshot: Snapshot) -> None:
+    messages = snapshot.publications.astype(np.int64)
+    traffic = Traffic(snapshot.interests.transposed(), messages)
+    plain, adapted = (
+        tree_cost(tree_from_names(built("tree", snapshot, adapted=adapted)), traffic)
+        for adapted in (False, True)
+    )
+    assert adapted <= plain
+
+
+@pytest.mark.parametrize(
+    "design", [name for name, d in DESIGNS.items() if d.forwarding == "topic_connected"]
+)
+@pytest.mark.parametrize("k", [1, 2, 3])
+def test_topic_metrics_agree_with_the_validators(design: str, k: int, snapshot: Snapshot) -> None:
+    overlay = built(design, snapshot, k=k if DESIGNS[design].can_be_asked(k) else None)
+    links = link_indexes(overlay, snapshot)
+    totals = forwarding_of(overlay, snapshot).totals()
+    assert totals.diameters.tolist() == topic_diameters(links, snapshot.interests).tolist()
+    assert is_topic_connected(links, snapshot.interests, totals.k_held)
+    assert not is_topic_connected(links, snapshot.interests, totals.k_held + 1)
+    assert totals.k_held >= int(overlay.params["k"] or 0)
+
+
+def test_brokers_stand_in_their_cells_where_coordinates_are_known(snapshot: Snapshot) -> None:
+    coordinates = np.random.default_rng(1).random((BROKER_COUNT, 2))
+    placed = Snapshot(
+        brokers=snapshot.brokers,
+        topics=snapshot.topics,
+        interests=snapshot.interests,
+        publications=snapshot.publications,
+        coordinates=coordinates,
+    )
+    overlay = built("quadtree", placed)
+    assert overlay.params["arrangement"] == "location"
+    check_counts(forwarding_of(overlay, placed), twin_of(overlay, placed), placed)
+
+
+def test_a_k_that_a_design_cannot_hold_is_refused(snapshot: Snapshot) -> None:
+    with pytest.raises(ProblemError, match="cannot be built for k = 3"):
+        built("gm2", snapshot, k=3)
+
+
+def test_an_unknown_design_is_refused(snapshot: Snapshot) -> None:
+    with pytest.raises(ProblemError, match="There is no design 'torus'"):
+        built("torus", snapshot)
+
+
+def test_an_overlay_of_other_brokers_is_refused(snapshot: Snapshot) -> None:
+    other = generate_snapshot(BROKER_COUNT + 1, 12, 3, "zipf", seed=5)
+    for design in ("chord", "hypercube", "gm", "tree"):
+        with pytest.raises(ProblemError, match="b21"):
+            evaluate(built(design, other), snapshot)
+
+
+def test_links_that_are_no_tree_are_refused(snapshot: Snapshot) -> None:
+    overlay = built("tree", snapshot)
+    with pytest.raises(ProblemError, match="broker"):
+        evaluate(msgspec.structs.replace(overlay, links=overlay.links[1:]), snapshot)
+
+
+def test_positions_outside_the_hypercube_are_refused(snapshot: Snapshot) -> None:
+    overlay = built("hypercube", snapshot)
+    assert overlay.positions is not None
+    doubled = {name: 2 * place for name, place in overlay.positions.items()}
+    with pytest.raises(ProblemError, match="0 to 20"):
+        evaluate(msgspec.structs.replace(overlay, positions=doubled), snapshot)
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+@pytest.mark.parametrize("broker_count", [1, 2, 3, 5])
+def test_the_smallest_networks_are_built_and_counted_too(design: str, broker_count: int) -> None:
+    small = generate_snapshot(broker_count, 3, 2, "unif", seed=broker_count)
+    overlay = built(design, small)
+    check_counts(forwarding_of(overlay, small), twin_of(overlay, small), small)
+    assert evaluate(overlay, small).deliveries_missed == 0.0
+
+
+def twin_of(overlay: Overlay, snapshot: Snapshot) -> Twin:
+    """The twin of an overlay, made from its names alone."""
+    names = list(snapshot.brokers)
+    if overlay.positions is None:
+        links = np.array([(names.index(a), names.index(b)) for a, b in overlay.links])
+        return (
+            DullAcyclic(links, snapshot)
+            if overlay.design == "tree"
+            else DullTopicConnected(links, snapshot)
+        )
+    seats = np.array([overlay.positions[name] for name in names])
+    if overlay.design == "hypercube":
+        return DullPartition(
+            dimensions_for(len(names)),
+            int(overlay.params["low_bit_count"] or 0),
+            seats,
+            snapshot,
+            is_broadcast=False,
+        )
+    geometry = key_geometry(overlay.design, len(names), identifiers=np.sort(seats))
+    keys = np.array([topic_key(topic) for topic in snapshot.topics], dtype=np.int64)
+    positions = np.searchsorted(geometry.identifiers, seats).astype(np.int32)
+    return DullRendezvous(geometry, positions, owners(geometry, keys), snapshot)
