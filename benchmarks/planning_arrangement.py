@@ -78,7 +78,7 @@ def _speed(
         "-" if target_s is None else f"{target_s * 1000:.0f} ms",
         paper=paper,
         met=None if target_s is None else seconds <= target_s,
-        note=f"{len(path.swaps)} swaps save {_saved(path):.1%}; {problem.topic_count} topics wanted",
+        note=f"{len(path.swaps)} swaps save {_saved(path):.1%}; {problem.topic_count} topics used",
     )
 
 
@@ -93,8 +93,9 @@ def _saving(topics_per_broker: int, delay_weight: float) -> Row:
         f"saves {saved:.1%} in {seconds:.2f} s",
         ">= 40 % in 1.5 s",
         paper=f"its greedy, ours to run: {_saved(ssbr_greedy(_search(problem))):.1%}",
-        met=saved >= 0.4 and seconds <= 1.5,
-        note=f"no arrangement saves more than {within:.1%}",
+        met=saved >= 0.4 and seconds <= 1.5 if within >= 0.4 else None,
+        note=f"no arrangement saves more than {within:.1%}"
+        + ("" if within >= 0.4 else ", so the target does not apply"),
     )
 
 

@@ -101,7 +101,7 @@ def greedy(problem: Problem, positions: list[int], tries: int = 1) -> Iterator[t
             continue
         yield first, second
         positions = swapped(positions, first, second)
-        stands_back -= {first, second}
+        stands_back.discard(second)
 
 
 def reconfiguration_cost(problem: Problem, source: list[int], target: list[int]) -> float:

@@ -11,7 +11,9 @@ from meshwright.lab.workloads import generate_snapshot
 from meshwright.model.interests import Int32Array
 from meshwright.overlays.key_geometries import KEY_GEOMETRIES, key_geometry
 from meshwright.planning.arrangement.best import best
+from meshwright.planning.arrangement.kernels.partners import partner_changes
 from meshwright.planning.arrangement.kernels.search import anneal, greedy
+from meshwright.planning.arrangement.kernels.swaps import seat
 from meshwright.planning.arrangement.methods import METHODS, arrangement_method
 from meshwright.planning.arrangement.paper import dynatops_greedy, hashed, lsap, ssbr_greedy
 from meshwright.planning.arrangement.paths import net_benefits
@@ -46,7 +48,8 @@ def test_the_greedy_that_goes_on_makes_the_swaps_of_its_twin(
     assert list(map(tuple, swaps.tolist())) == list(twin.greedy(problem, positions, tries))
 
 
-@pytest.mark.parametrize("seed", range(4))
+# Seeds 4 and 11 have brokers that swap once more after they had stood back.
+@pytest.mark.parametrize("seed", [0, 1, 4, 11])
 def test_both_greedies_make_the_swaps_of_their_twins_among_many_brokers(seed: int) -> None:
     snapshot = generate_snapshot(16, 10, 3, "unif", seed=seed)
     problem = arrangement_problem(snapshot, key_geometry("chord", 16))
@@ -55,6 +58,22 @@ def test_both_greedies_make_the_swaps_of_their_twins_among_many_brokers(seed: in
         swaps = greedy(search.tables, search.start, tries)
         expected = twin.greedy(problem, search.start.tolist(), tries)
         assert list(map(tuple, swaps.tolist())) == list(expected)
+
+
+@given(twin.arranged_problems())
+def test_changes_by_every_partner_equal_full_recomputation(arranged: Arranged) -> None:
+    problem, positions = arranged
+    search = search_of(problem, positions)
+    seating = seat(search.tables, search.start)
+    now = twin.cost(problem, positions)
+    for first in range(problem.broker_count):
+        expected = [
+            twin.cost(problem, twin.swapped(positions, first, second)) - now
+            for second in range(problem.broker_count)
+        ]
+        changes = partner_changes(search.tables, seating, first)
+        changes[first] = 0.0
+        assert changes.tolist() == expected
 
 
 @given(twin.arranged_problems())

@@ -7,6 +7,8 @@ annealed cost, every path is cut by the prefix rule, and the best path of all is
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from meshwright.model.interests import Int32Array
@@ -31,10 +33,10 @@ TEMPERATURE_LAST = 0.003
 # is counted in topics looked at, where judging a swap takes as long as a few topics more.
 PROPOSALS_PER_BROKER = 3_000
 RUN_COUNT_MAX = 4
-EFFORT_TOPICS = 16_000_000
+EFFORT_TOPICS = 18_000_000
 EFFORT_TOPICS_PER_SWAP = 7
 # Swaps judged in vain before a greedy gives up.
-FRUITLESS_SWAPS = 20_000
+FRUITLESS_SWAPS = 500_000
 
 
 def best(search: Search) -> SwapPath:
@@ -96,9 +98,9 @@ def _effort(search: Search) -> tuple[int, int]:
     """How many runs of how many proposals."""
     broker_count = search.problem.broker_count
     topics_mean = search.problem.snapshot.interests.pair_count / broker_count
-    affordable = int(EFFORT_TOPICS / (EFFORT_TOPICS_PER_SWAP + 2.0 * topics_mean))
-    proposal_count = max(1, min(affordable, PROPOSALS_PER_BROKER * broker_count))
-    return max(1, min(affordable // proposal_count, RUN_COUNT_MAX)), proposal_count
+    affordable = math.ceil(EFFORT_TOPICS / (EFFORT_TOPICS_PER_SWAP + 2.0 * topics_mean))
+    proposal_count = min(affordable, PROPOSALS_PER_BROKER * broker_count)
+    return min(math.ceil(affordable / proposal_count), RUN_COUNT_MAX), proposal_count
 
 
 def _proposals(broker_count: int, proposal_count: int, rng: np.random.Generator) -> Int32Array:

@@ -11,15 +11,9 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from meshwright.model.interests import Int32Array
 from meshwright.model.snapshot import Float64Array
 
 RECONFIGURABILITY_BETA = 0.1
-
-
-def moved_count(source: Int32Array, target: Int32Array) -> int:
-    """Brokers whose position differs between two arrangements."""
-    return int(np.count_nonzero(source != target))
 
 
 def move_price(broker_count: int, topic_count: int) -> float:
@@ -30,9 +24,7 @@ def move_price(broker_count: int, topic_count: int) -> float:
 
 def reconfiguration_cost(moved: int, broker_count: int, topic_count: int) -> float:
     """Messages to move some brokers; none if nobody moves."""
-    if moved == 0:
-        return 0.0
-    return broker_count + moved * move_price(broker_count, topic_count)
+    return float(reconfiguration_costs(np.array(moved), broker_count, topic_count))
 
 
 def reconfiguration_costs(

@@ -39,15 +39,21 @@ def frozen_positions(positions: Int32Array) -> Int32Array:
 
 def search_tables(problem: Problem) -> Tables:
     """What the kernels read."""
+    interests = problem.snapshot.interests
+    members = interests.transposed()
     roots, trees = np.unique(problem.roots, return_inverse=True)
+    descents = np.argsort(problem.geometry.hops[roots], axis=1, kind="stable")
     tables = Tables(
-        problem.snapshot.interests.offsets,
-        problem.snapshot.interests.columns,
-        problem.snapshot.publications,
-        trees.astype(np.int32),
-        roots.astype(np.int32),
-        problem.geometry.parents[roots],
-        problem.delay_weight * problem.delay_costs,
+        offsets=interests.offsets,
+        topics=interests.columns,
+        member_offsets=members.offsets,
+        members=members.columns,
+        publications=problem.snapshot.publications,
+        trees=trees.astype(np.int32),
+        roots=roots.astype(np.int32),
+        parents=problem.geometry.parents[roots],
+        descents=descents.astype(np.int32),
+        assignment_costs=problem.delay_weight * problem.delay_costs,
     )
     return _frozen(tables)
 

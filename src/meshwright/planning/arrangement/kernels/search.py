@@ -7,6 +7,7 @@ from numba import njit
 
 from meshwright.model.interests import BoolArray, Int32Array
 from meshwright.model.snapshot import Float64Array
+from meshwright.planning.arrangement.kernels.partners import partner_changes
 from meshwright.planning.arrangement.kernels.swaps import (
     Seating,
     Tables,
@@ -47,7 +48,7 @@ def greedy(tables: Tables, start: Int32Array, tries: int) -> Int32Array:
         swaps[swap_count] = first, second
         swap_count += 1
         swap(tables, seating, first, second)
-        stands_back[first] = stands_back[second] = False
+        stands_back[second] = False
     return swaps[:swap_count].copy()
 
 
@@ -93,10 +94,7 @@ def _costliest(tables: Tables, seating: Seating, stands_back: BoolArray) -> int:
 @njit(cache=True)
 def _best_partner(tables: Tables, seating: Seating, first: int) -> tuple[int, float]:
     """The broker whose swap with the first lowers the cost most, and by how much the cost grows."""
-    best, change_min = -1, np.inf
-    for second in range(len(seating.positions)):
-        if second != first:
-            change = swap_change(tables, seating, first, second)
-            if change < change_min:
-                best, change_min = second, change
-    return best, change_min
+    changes = partner_changes(tables, seating, first)
+    changes[first] = np.inf
+    best = int(np.argmin(changes))
+    return best, changes[best]

@@ -19,18 +19,22 @@ from meshwright.model.snapshot import Float64Array
 class Tables(NamedTuple):
     """What a search reads and never writes.
 
-    offsets, topics: compressed rows of brokers' interests. publications: (topic,).
-    trees: the row of `parents` a topic uses, (topic,). roots: of each row, (tree,).
-    parents: (tree, position). assignment_costs: a broker's own price of a position, its weighted
-    delay and whatever else depends on that broker and position alone, (broker, position).
+    offsets, topics: compressed rows of brokers' interests. member_offsets, members: the same by
+    topics. publications: (topic,). trees: the row of `parents` a topic uses, (topic,).
+    roots: of each row, (tree,). parents: (tree, position). descents: positions from the root down,
+    parents first, (tree, position). assignment_costs: a broker's own price of a position, that is
+    its weighted delay and whatever else depends on the two alone, (broker, position).
     """
 
     offsets: Int64Array
     topics: Int32Array
+    member_offsets: Int64Array
+    members: Int32Array
     publications: Float64Array
     trees: Int32Array
     roots: Int32Array
     parents: Int32Array
+    descents: Int32Array
     assignment_costs: Float64Array
 
 
