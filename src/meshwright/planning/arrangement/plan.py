@@ -112,7 +112,7 @@ def _plan_cost(before: ArrangementCost, after: ArrangementCost) -> PlanCost:
 
 def _summary(method: str, moved: int, before: float, after: float, price: float) -> str:
     if moved == 0:
-        return f"Nothing better than now: {method} leaves every broker where it is."
+        return f"Nothing better than now was found: {method} leaves every broker where it is."
     net_benefit = before - after - price
     verdict = (
         f"the net benefit is {net_benefit:,.6g}"
