@@ -96,9 +96,11 @@ def candidate(name: str, snapshot: Snapshot, wish: Wish, *, rng: np.random.Gener
     if wish.k >= len(snapshot.brokers) > 1 or wish.k < 1:
         raise ProblemError(
             f"{len(snapshot.brokers)} brokers cannot hold k = {wish.k}; choose between 1 and "
-            f"{len(snapshot.brokers) - 1}."
+            f"{max(len(snapshot.brokers) - 1, 1)}."
         )
     design, params = VARIANTS.get(name, (name, {}))
+    if "arrangement" in params:
+        params = params | {"delay_weight": wish.delay_weight}
     k = wish.k if DESIGNS[design].can_be_asked(wish.k) else None
     overlay = build_overlay(design, snapshot, k=k, rng=rng, **params)
     found = evaluate(overlay, snapshot, delay_weight=wish.delay_weight)
@@ -107,34 +109,31 @@ def candidate(name: str, snapshot: Snapshot, wish: Wish, *, rng: np.random.Gener
 
 def judge(candidates: Sequence[Candidate], snapshot: Snapshot, wish: Wish) -> Recommendation:
     """The verdict on each candidate, and the recommendation."""
-    prices = [_price(candidate.evaluation, snapshot, wish) for candidate in candidates]
-    faults = [_fault(candidate.evaluation, wish) for candidate in candidates]
+    prices = [_price(each.evaluation, snapshot, wish) for each in candidates]
+    faults = [_fault(each.evaluation, wish) for each in candidates]
     fitting = [index for index, fault in enumerate(faults) if fault is None]
     winner = min(
         fitting,
         key=lambda index: (prices[index].total, candidates[index].evaluation.degree_mean),
         default=None,
     )
-    sentences = []
-    for index, candidate in enumerate(candidates):
-        if faults[index] is not None:
-            reason = f"does not fit because {faults[index]}"
-        elif winner is None or index == winner:
-            reason = _why_best(prices[index], len(fitting))
+    verdicts = []
+    for each, price, fault in zip(candidates, prices, faults, strict=True):
+        if fault is not None or winner is None:
+            reason = f"does not fit because {fault}"
+        elif each is candidates[winner]:
+            reason = _why_best(price, len(fitting))
         else:
-            reason = _why_not_best(prices[index], prices[winner], candidates[winner].name)
-        sentences.append(f"{candidate.name} {reason}.")
-    verdicts = tuple(
-        Verdict(name=candidate.name, fits=fault is None, price=price.total, sentence=sentence)
-        for candidate, fault, price, sentence in zip(
-            candidates, faults, prices, sentences, strict=True
+            reason = _why_not_best(price, prices[winner], candidates[winner].name)
+        sentence = f"{each.name} {reason}."
+        verdicts.append(
+            Verdict(name=each.name, fits=fault is None, price=price.total, sentence=sentence)
         )
-    )
     return Recommendation(
         candidates=tuple(candidates),
-        verdicts=verdicts,
+        verdicts=tuple(verdicts),
         chosen=None if winner is None else candidates[winner].name,
-        reason=NOTHING_FITS if winner is None else sentences[winner],
+        reason=NOTHING_FITS if winner is None else verdicts[winner].sentence,
     )
 
 
@@ -175,7 +174,10 @@ def _fault(found: Evaluation, wish: Wish) -> str | None:
     if found.deliveries_missed > 0:
         return f"{found.deliveries_missed:.0f} deliveries would be missed"
     if found.k_held < wish.k:
-        return f"{_counted(found.k_held, 'broker')} can part a topic where {wish.k} must be needed"
+        return (
+            f"the loss of {_counted(found.k_held, 'broker')} can part a topic, "
+            f"and k = {wish.k} is wanted"
+        )
     if wish.degree_limit is not None and found.degree_max > wish.degree_limit:
         return (
             f"a broker would have {_counted(found.degree_max, 'link')} "

@@ -167,6 +167,16 @@ def test_a_k_that_a_design_cannot_hold_is_refused(snapshot: Snapshot) -> None:
         built("gm2", snapshot, k=3)
 
 
+def test_members_that_no_link_reaches_are_missed_and_hold_nothing(snapshot: Snapshot) -> None:
+    lonely = msgspec.structs.replace(built("gm", snapshot), links=())
+    found = evaluate(lonely, snapshot)
+    wanted = float(snapshot.interests.transposed().counts() @ snapshot.publications)
+    reached = float(snapshot.publications.sum())
+    assert found.deliveries_missed == pytest.approx(wanted - reached)
+    assert found.messages_internal == 0.0
+    assert found.k_held == 0
+
+
 def test_an_unknown_design_is_refused(snapshot: Snapshot) -> None:
     with pytest.raises(ProblemError, match="There is no design 'torus'"):
         built("torus", snapshot)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
+import networkx as nx
 import numpy as np
 from counting import check_counts
 from dull_messages import (
@@ -9,6 +12,7 @@ from dull_messages import (
     DullPartition,
     DullRendezvous,
     DullTopicConnected,
+    members_of,
 )
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -88,6 +92,26 @@ def test_topic_connected_counts_are_those_of_the_messages_sent(
         for publisher in range(len(snapshot.brokers)):
             flooded = forwarding.flooding(topic, publisher)
             assert flooded.internal == twin.flooded(topic, publisher)
+
+
+@given(snapshots(broker_count_max=7), st.integers(0, 2**16), st.floats(0.3, 1.0))
+@few
+def test_k_held_is_the_least_loss_that_parts_a_topic(
+    snapshot: Snapshot, seed: int, density: float
+) -> None:
+    links = random_graph(len(snapshot.brokers), density, seed)
+    joined = nx.Graph(links.tolist())
+    joined.add_nodes_from(range(len(snapshot.brokers)))
+    parting = [
+        len(members) - left_count
+        for members in members_of(snapshot)
+        for left_count in range(2, len(members) + 1)
+        for left in combinations(sorted(members), left_count)
+        if not nx.is_connected(joined.subgraph(left))
+    ]
+    forwarding = topic_connected(graph(len(snapshot.brokers), links), snapshot)
+    nobody_can = max(len(snapshot.brokers) - 1, 1)
+    assert forwarding.totals().k_held == min(parting, default=nobody_can)
 
 
 def random_tree(broker_count: int, seed: int) -> Int32Array:
