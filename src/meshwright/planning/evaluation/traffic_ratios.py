@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from meshwright.model.identifiers import TopicName
-from meshwright.model.interests import Interests, interests_from_pairs
+from meshwright.model.interests import Int64Array, Interests, interests_from_pairs
 from meshwright.model.snapshot import Snapshot
 from meshwright.planning.evaluation.forwarding import Totals
 from meshwright.planning.evaluation.partition import Partition
@@ -57,5 +57,5 @@ def event_snapshot(patterns: Snapshot, matches: Interests) -> Snapshot:
     )
 
 
-def _messages(totals: Totals) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+def _messages(totals: Totals) -> Int64Array:
     return totals.entry + totals.internal + totals.external
