@@ -36,7 +36,10 @@ SPEEDS = (
 # topics per broker, delay weight
 SAVINGS = ((3, 1.0), (5, 1.0), (10, 1.0), (20, 1.0), (10, 0.2), (20, 0.2))
 NET_TOPICS_PER_BROKER = (3, 5, 10, 20)
-NET_SEEDS = (1, 2, 3, 4, 5)
+# The effort and temperatures of `best` were chosen on seeds 1 to 5, so what it saves is judged on
+# others: on seeds it was fitted to, two verdicts near their target come out differently.
+SAVING_SEED = 101
+NET_SEEDS = tuple(range(101, 111))
 
 
 def rows() -> list[Row]:
@@ -83,7 +86,7 @@ def _speed(
 
 
 def _saving(topics_per_broker: int, delay_weight: float) -> Row:
-    problem = _problem(1000, 100, topics_per_broker, delay_weight=delay_weight)
+    problem = _problem(1000, 100, topics_per_broker, delay_weight=delay_weight, seed=SAVING_SEED)
     seconds, path = timed(lambda: best(_search(problem, net=False)))
     saved = _saved(path)
     within = _most_that_can_be_saved(problem)
@@ -100,19 +103,21 @@ def _saving(topics_per_broker: int, delay_weight: float) -> Row:
 
 
 def _net(topics_per_broker: int) -> Row:
-    ours = theirs = seconds = 0.0
+    ours, theirs, seconds = [], [], []
     for seed in NET_SEEDS:
         problem = _problem(100, 100, topics_per_broker, publications=200.0, seed=seed)
         taken, path = timed(lambda problem=problem: best(_search(problem)), repeat=1)
-        seconds = max(seconds, taken)
-        ours += float(net_benefits(problem, path)[-1])
-        theirs += float(net_benefits(problem, dynatops_greedy(_search(problem)))[-1])
+        seconds.append(taken)
+        ours.append(float(net_benefits(problem, path)[-1]))
+        theirs.append(float(net_benefits(problem, dynatops_greedy(_search(problem)))[-1]))
+    ratios = [our / their for our, their in zip(ours, theirs, strict=True)]
     return Row(
         f"arrangement best, net, 100 x 100, {topics_per_broker} per broker, 200 publications each",
-        f"{ours / theirs:.2f} x dynatops-greedy",
+        f"{sum(ours) / sum(theirs):.2f} x dynatops-greedy",
         ">= 1.5 x",
-        met=ours >= 1.5 * theirs,
-        note=f"{len(NET_SEEDS)} seeds together, at most {seconds:.2f} s each",
+        met=sum(ours) >= 1.5 * sum(theirs),
+        note=f"{len(NET_SEEDS)} seeds together, {min(ratios):.2f} to {max(ratios):.2f} each; "
+        f"at most {max(seconds):.2f} s",
     )
 
 
