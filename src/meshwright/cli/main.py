@@ -24,7 +24,7 @@ class OneSentenceGroup(TyperGroup):
         try:
             return super().invoke(ctx)
         except MeshwrightError as error:
-            typer.echo(f"error: {error}", err=True)
+            typer.echo(f"error: {str(error).rstrip('.')}.", err=True)
         except MemoryError:
             typer.echo("error: This machine has too little memory; ask for less.", err=True)
         raise typer.Exit(BAD_INPUT)

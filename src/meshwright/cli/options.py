@@ -59,7 +59,7 @@ DelayWeight = Annotated[
     ),
 ]
 Order = Annotated[
-    Literal["fewest_new_edges", "similarity", "random", "input"] | None,
+    Literal["input", "random", "similarity", "fewest_edges"] | None,
     typer.Option("--order", help="harary: the order of brokers that all topics share."),
 ]
 Tie = Annotated[

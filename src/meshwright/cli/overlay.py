@@ -56,6 +56,7 @@ def build(
     import numpy as np
 
     from meshwright.files.overlays import write_overlay
+    from meshwright.files.reading import blaming
     from meshwright.files.snapshots import read_snapshot
     from meshwright.files.writing import refuse_unwritable
     from meshwright.planning.designs import build_overlay
@@ -64,7 +65,7 @@ def build(
     refuse_unwritable(out)
     given = {name: value for name, value in (("order", order), ("tie", tie)) if value is not None}
     snapshot = read_snapshot(interests)
-    with working(f"Building {design} for {len(snapshot.brokers)} brokers"):
+    with blaming(interests), working(f"Building {design} for {len(snapshot.brokers)} brokers"):
         overlay = build_overlay(design, snapshot, k=k, rng=np.random.default_rng(seed), **given)
         found = evaluation_of(overlay, snapshot)
     write_overlay(overlay, out)
@@ -99,6 +100,35 @@ def check(
 
     Example: meshwright overlay check --overlay overlay.json --interests interests.csv --k 2
     """
+    from meshwright.files.plans import read_overlay_or_target
+    from meshwright.files.reading import blaming
+    from meshwright.files.snapshots import read_snapshot
+    from meshwright.lab.checking import failing_topics
+
+    joined = read_overlay_or_target(overlay)
+    snapshot = read_snapshot(interests, brokers=joined.brokers)
+    with blaming(overlay), working(f"Checking {len(snapshot.topics)} topics"):
+        failing = failing_topics(joined, snapshot, k)
+    answer(
+        as_json,
+        {
+            "command": "overlay check",
+            "seed": seed,
+            "overlay": str(overlay),
+            "k": k,
+            "holds": not failing,
+            "topics": len(snapshot.topics),
+            "failing": failing,
+        },
+        f"{overlay}: {len(snapshot.topics) - len(failing)} of {len(snapshot.topics)} topics "
+        f"hold k = {k}",
+        *(
+            f"{found.topic} fails: {found.members} brokers, k held: {found.k_held}"
+            for found in failing
+        ),
+    )
+    if failing:
+        raise typer.Exit(CHECK_SAYS_NO)
 
 
 app.command()(overlay_plans.arrange)

@@ -98,7 +98,7 @@ def _loaded(
     """A panel that shows where messages go and who relays them."""
     load = carried(found.overlay, snapshot)
     caption = (
-        f"{load.relayed.sum():,.0f} unwanted messages; {found.evaluation.delay_hops_mean:.1f} hops "
+        f"{found.evaluation.messages_external:,.0f} unwanted messages; {found.evaluation.delay_hops_mean:.1f} hops "
         f"of delay; {found.evaluation.degree_max} links at most"
     )
     return Panel(title, caption, found.overlay, load.relayed, load.links)

@@ -1,0 +1,170 @@
+"""overlay build and overlay check: links for topics, and whether they hold."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import networkx as nx
+import pytest
+from commands import answered, call, refused, small_network
+
+from meshwright.files.overlays import read_overlay
+
+DESIGNS_WITH_K = [
+    ("gm", 1), ("gm2", 2), ("harary", 1), ("harary", 3), ("cycle", 2), ("dcbm", 1), ("minmax", 1),
+    ("best", 2), ("best", 3),
+]  # fmt: skip
+
+
+def network(folder: Path) -> Path:
+    answered(
+        "workload", "generate", "--brokers", "24", "--topics", "8", "--topics-per-broker", "3",
+        "--popularity", "zipf", "--out", folder,
+    )  # fmt: skip
+    return folder / "interests.csv"
+
+
+@pytest.mark.parametrize(("design", "k"), DESIGNS_WITH_K)
+def test_what_is_built_holds_when_checked(design: str, k: int, tmp_path: Path) -> None:
+    interests, out = network(tmp_path), tmp_path / "overlay.json"
+    built = answered(
+        "overlay",
+        "build",
+        "--design",
+        design,
+        "--k",
+        str(k),
+        "--interests",
+        interests,
+        "--out",
+        out,
+    )
+    overlay = read_overlay(out)
+    assert overlay.design == design
+    assert built["links"] == len(overlay.links)
+    assert built["degree_mean"] == pytest.approx(2 * len(overlay.links) / 24)
+    assert built["k_held"] >= k
+    checked = answered(
+        "overlay", "check", "--overlay", out, "--interests", interests, "--k", str(k)
+    )
+    assert checked["holds"] is True
+    assert checked["failing"] == []
+
+
+def test_the_failing_topics_are_named_and_the_exit_code_is_1(tmp_path: Path) -> None:
+    interests, _ = small_network(tmp_path)
+    path = tmp_path / "overlay.json"
+    path.write_text(
+        json.dumps(
+            {
+                "design": "gm",
+                "brokers": ["b0", "b1", "b2", "b3"],
+                "links": [["b0", "b1"], ["b1", "b2"]],
+            }
+        )
+    )
+    words = ("overlay", "check", "--overlay", path, "--interests", interests)
+    checked = answered(*words, "--k", "1", exit_code=1)
+    assert checked["holds"] is False
+    assert checked["failing"] == [
+        {"topic": "t0", "members": 4, "k_held": 0},
+        {"topic": "t2", "members": 2, "k_held": 0},
+    ]
+    shown = call(*words, "--k", "1")
+    assert shown.exit_code == 1
+    assert "t0" in shown.stdout
+    assert "t2" in shown.stdout
+    assert "t1" not in shown.stdout
+
+
+def test_a_check_agrees_with_networkx(tmp_path: Path) -> None:
+    interests, out = network(tmp_path), tmp_path / "overlay.json"
+    answered("overlay", "build", "--design", "gm", "--interests", interests, "--out", out)
+    whole = nx.Graph(read_overlay(out).links)
+    wanted: dict[str, list[str]] = {}
+    for line in interests.read_text().splitlines()[1:]:
+        broker, topic = line.split(",")
+        wanted.setdefault(topic, []).append(broker)
+    weak = [
+        topic
+        for topic, members in wanted.items()
+        if nx.node_connectivity(nx.induced_subgraph(whole, members)) < min(2, len(members) - 1)
+    ]
+    result = call(
+        "overlay", "check", "--overlay", out, "--interests", interests, "--k", "2", "--json"
+    )
+    assert [row["topic"] for row in json.loads(result.stdout)["failing"]] == weak
+    assert result.exit_code == (1 if weak else 0)
+
+
+@pytest.mark.parametrize(("option", "choices", "design"), [
+    ("--tie", ("pair", "degree"), "gm2"),
+    ("--order", ("input", "random"), "harary"),
+])  # fmt: skip
+def test_ties_and_orders_can_be_chosen(
+    option: str, choices: tuple[str, ...], design: str, tmp_path: Path
+) -> None:
+    interests, out = network(tmp_path), tmp_path / "overlay.json"
+    words = ("overlay", "build", "--design", design, "--interests", interests, "--out", out)
+    for choice in choices:
+        assert answered(*words, option, choice)["params"][option[2:]] == choice
+    other = "--order" if option == "--tie" else "--tie"
+    refused(*words, other, "random" if other == "--order" else "degree")
+
+
+def test_the_same_seed_builds_the_same_overlay(tmp_path: Path) -> None:
+    interests, out = network(tmp_path), tmp_path / "overlay.json"
+    contents = []
+    for seed in ("1", "1", "2"):
+        answered(
+            "overlay", "build", "--design", "cycle", "--interests", interests, "--out", out,
+            "--seed", seed,
+        )  # fmt: skip
+        contents.append(out.read_bytes())
+    assert contents[0] == contents[1] != contents[2]
+
+
+def test_k_beyond_the_design_or_the_network_is_refused(tmp_path: Path) -> None:
+    interests, _ = small_network(tmp_path)
+    out = tmp_path / "overlay.json"
+    build = ("overlay", "build", "--interests", interests, "--out", out, "--design")
+    assert "k = 2" in refused(*build, "gm", "--k", "2")
+    for design in ("harary", "best"):
+        assert "5" in refused(*build, design, "--k", "5")
+    assert not out.exists()
+    answered(*build, "harary", "--k", "2")
+    check = ("overlay", "check", "--overlay", out, "--interests", interests, "--k")
+    assert "5" in refused(*check, "5")
+
+
+@pytest.mark.parametrize(
+    ("content", "fault"),
+    [
+        ("", "line 1: the file is empty"),
+        ("broker,topic\n", "line 1: there are no rows"),
+        ("broker\nb0\n", "line 1: the header lacks 'topic'"),
+        ("broker,topic,x\nb0,t0,1\n", "line 1: the header has the extra 'x'"),
+        ("broker,topic\nb0,t0\nb0,t0\n", "line 3: broker 'b0' and topic 't0' stand on line 2"),
+        ("broker,topic\nb0,t0\nb0,t1\n", "line 2: 'b0' is the only broker"),
+    ],
+)
+def test_bad_interests_leave_no_overlay_behind(content: str, fault: str, tmp_path: Path) -> None:
+    interests = tmp_path / "interests.csv"
+    interests.write_text(content)
+    sentence = refused(
+        "overlay", "build", "--design", "gm2", "--interests", interests,
+        "--out", tmp_path / "overlay.json",
+    )  # fmt: skip
+    assert f"{interests}, {fault}" in sentence
+    assert list(tmp_path.iterdir()) == [interests]
+
+
+def test_an_overlay_of_other_brokers_is_not_checked(tmp_path: Path) -> None:
+    interests, _ = small_network(tmp_path)
+    path = tmp_path / "overlay.json"
+    path.write_text('{"design": "gm", "brokers": ["b0", "b1"], "links": [["b0", "b1"]]}')
+    words = ("overlay", "check", "--overlay", path, "--interests", interests, "--k", "1")
+    assert "interests.csv, line 6: broker 'b2' is not in the overlay" in refused(*words)
+    path.write_text('{"design": "gm", "brokers": ["b0", "b1"],\n"links": [["b0", "bx"]]}')
+    assert "overlay.json, line 2: the link names an unknown broker 'bx'" in refused(*words)
