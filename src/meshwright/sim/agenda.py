@@ -1,0 +1,41 @@
+"""What happens when: integer microseconds, and one total order by (time, sequence)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from heapq import heappop, heappush
+from typing import Any
+
+Handler = Callable[[Any, Any], None]
+
+
+class Agenda:
+    """A virtual clock and everything still to happen.
+
+    An entry is a handler with two arguments, so that the busy ones need no closure. What happens at
+    the same microsecond happens in the order in which it was put down.
+    """
+
+    __slots__ = ("_entries", "_sequence", "now_us")
+
+    def __init__(self) -> None:
+        self.now_us = 0
+        self._entries: list[tuple[int, int, Handler, Any, Any]] = []
+        self._sequence = 0
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def at(self, time_us: int, handler: Handler, subject: Any = None, value: Any = None) -> None:
+        """Call handler(subject, value) at a time that has not passed."""
+        assert time_us >= self.now_us, "the past cannot be changed"
+        self._sequence += 1
+        heappush(self._entries, (time_us, self._sequence, handler, subject, value))
+
+    def run_until(self, time_us: int) -> None:
+        """Let everything happen up to a time, which it then is."""
+        entries = self._entries
+        while entries and entries[0][0] <= time_us:
+            self.now_us, _, handler, subject, value = heappop(entries)
+            handler(subject, value)
+        self.now_us = time_us

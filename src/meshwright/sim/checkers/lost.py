@@ -1,0 +1,110 @@
+"""Acknowledged and lost: a promise that was not kept.
+
+A publication that a broker acknowledged (QoS 1 and 2) is owed to every client whose matching
+subscription was granted before the publication was sent and stands until the end; a session that
+ends with its connection stands only while it is connected. A shared subscription is owed it once.
+A broker that never returns takes with it what it alone held.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from meshwright.sim.checkers.violation import Violation, seconds
+from meshwright.sim.checkers.wanted import Wanted, group_of
+from meshwright.sim.history import History, Published, Subscribed
+
+
+def lost(history: History) -> list[Violation]:
+    """Every delivery that is owed and did not come, and every session that was forgotten."""
+    return [*_publications_lost(history), *_sessions_lost(history)]
+
+
+def _publications_lost(history: History) -> Iterator[Violation]:
+    standing = [
+        one
+        for one in history.subscriptions
+        if one.granted_us is not None and one.end_requested_us is None
+    ]
+    wanted = Wanted(standing)
+    takers = _takers(history)
+    delivered = {(one.client, one.publisher, one.sequence) for one in history.deliveries}
+    for published in history.publications.values():
+        if published.acknowledged_us is None or not published.qos:
+            continue
+        blamed: set[str] = set()
+        for subscription in wanted.by(published.topic, published.properties):
+            owner = subscription.client
+            if owner in blamed or not _is_owed(published, subscription):
+                continue
+            event = (published.publisher, published.sequence)
+            names = takers.get(subscription.filter_text, (owner,))
+            came = any((name, *event) in delivered for name in names)
+            if not came and not _is_excused(history, published, owner):
+                blamed.add(owner)
+                yield _violation(published, subscription)
+
+
+def _is_owed(published: Published, subscription: Subscribed) -> bool:
+    assert subscription.granted_us is not None
+    is_earlier = subscription.granted_us < published.attempted_us
+    return is_earlier and min(subscription.qos, published.qos) > 0
+
+
+def _takers(history: History) -> dict[str, tuple[str, ...]]:
+    """Who may receive for a shared subscription: all who ever were in its group."""
+    found: dict[str, dict[str, None]] = {}
+    for one in history.subscriptions:
+        if group_of(one) is not None:
+            found.setdefault(one.filter_text, {})[one.client] = None
+    return {text: tuple(clients) for text, clients in found.items()}
+
+
+def _is_excused(history: History, published: Published, client: str) -> bool:
+    """True if the only copy went with a broker that never returned."""
+    if not history.gone_us:
+        return False
+    if published.acknowledged_by in history.gone_us or published.broker in history.gone_us:
+        return True
+    connections = history.connections[client]
+    for number, connection in enumerate(connections):
+        gone_us = history.gone_us.get(connection.broker)
+        if gone_us is None:
+            continue
+        is_last = number + 1 == len(connections)
+        if is_last or connections[number + 1].opened_us > max(gone_us, published.attempted_us):
+            return True
+    return False
+
+
+def _violation(published: Published, subscription: Subscribed) -> Violation:
+    assert published.acknowledged_us is not None
+    assert subscription.granted_us is not None
+    return Violation(
+        checker="lost",
+        sentence=(
+            f"{subscription.client} never got {published.publisher}:{published.sequence} on "
+            f"{published.topic} (QoS {published.qos}), sent at {seconds(published.attempted_us)} "
+            f"and acknowledged by {published.acknowledged_by} at "
+            f"{seconds(published.acknowledged_us)}, though {subscription.filter_text!r} was "
+            f"granted at {seconds(subscription.granted_us)} and stands"
+        ),
+        time_us=published.attempted_us,
+        event=(published.publisher, published.sequence),
+        client=subscription.client,
+        topic=published.topic,
+    )
+
+
+def _sessions_lost(history: History) -> Iterator[Violation]:
+    for one in history.sessions_lost:
+        if one.previous_broker not in history.gone_us:
+            yield Violation(
+                checker="lost",
+                sentence=(
+                    f"the session of {one.client} at {one.previous_broker} was forgotten: "
+                    f"{one.broker} answered at {seconds(one.time_us)} that there is none"
+                ),
+                time_us=one.time_us,
+                client=one.client,
+            )

@@ -1,0 +1,46 @@
+"""Out of order: for each publisher, topic and QoS, first deliveries keep the order of sending.
+
+MQTT promises no order to the members of a shared subscription, and none of retained messages.
+"""
+
+from __future__ import annotations
+
+from meshwright.sim.checkers.violation import Violation, seconds
+from meshwright.sim.checkers.wanted import group_of
+from meshwright.sim.history import Delivered, History
+
+
+def reordered(history: History) -> list[Violation]:
+    """Every first delivery that comes after one that was sent later."""
+    found: list[Violation] = []
+    sharing = {one.client for one in history.subscriptions if group_of(one) is not None}
+    seen: set[tuple[str, str, int]] = set()
+    newest: dict[tuple[str, str, str, int], Delivered] = {}
+    for one in history.deliveries:
+        event = (one.client, one.publisher, one.sequence)
+        published = history.publications.get(event[1:])
+        if one.is_retained or one.client in sharing or event in seen or published is None:
+            continue
+        seen.add(event)
+        key = (one.client, one.publisher, one.topic, published.qos)
+        before = newest.get(key)
+        if before is None or before.sequence < one.sequence:
+            newest[key] = one
+        else:
+            found.append(_violation(before, one, published.qos))
+    return found
+
+
+def _violation(before: Delivered, one: Delivered, qos: int) -> Violation:
+    return Violation(
+        checker="reordered",
+        sentence=(
+            f"{one.client} got {one.publisher}:{one.sequence} on {one.topic} (sent with QoS {qos}) "
+            f"at {seconds(one.time_us)} from {one.broker}, after {before.publisher}:"
+            f"{before.sequence} at {seconds(before.time_us)} from {before.broker}"
+        ),
+        time_us=one.time_us,
+        event=(one.publisher, one.sequence),
+        client=one.client,
+        topic=one.topic,
+    )

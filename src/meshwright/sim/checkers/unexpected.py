@@ -1,0 +1,66 @@
+"""Delivered to someone who did not ask for it, or something that nobody sent.
+
+A subscription may count from its request. After its end was confirmed, only what was sent before
+may still come, and nothing once the session itself is gone.
+"""
+
+from __future__ import annotations
+
+from meshwright.sim.checkers.violation import Violation, seconds
+from meshwright.sim.checkers.wanted import wanted_by_client
+from meshwright.sim.history import Delivered, History, Published, Subscribed
+
+
+def unexpected(history: History) -> list[Violation]:
+    """Every delivery that no subscription explains."""
+    found: list[Violation] = []
+    wanted = wanted_by_client(history.subscriptions)
+    for one in history.deliveries:
+        published = history.publications.get((one.publisher, one.sequence))
+        if published is None:
+            found.append(_violation(one, "nobody published it"))
+        elif published.topic != one.topic:
+            found.append(_violation(one, f"it was published on {published.topic}"))
+        elif one.qos > published.qos:
+            found.append(_violation(one, f"it was published with QoS {published.qos}"))
+        else:
+            own = wanted.get(one.client)
+            matching = own.by(one.topic, published.properties) if own is not None else []
+            if not any(_explains(each, published, one) for each in matching):
+                found.append(_violation(one, _known(matching)))
+    return found
+
+
+def _explains(subscription: Subscribed, published: Published, one: Delivered) -> bool:
+    if subscription.requested_us > one.time_us or one.qos > subscription.qos:
+        return False
+    if subscription.ended_us is None:
+        return True
+    last = subscription.connection_last
+    is_in_session = last is None or one.connection <= last
+    return published.attempted_us <= subscription.ended_us and is_in_session
+
+
+def _known(matching: list[Subscribed]) -> str:
+    if not matching:
+        return "no subscription matches it"
+    ends = ", ".join(
+        f"{each.filter_text!r} (QoS {each.qos}) from {seconds(each.requested_us)}"
+        + ("" if each.ended_us is None else f" to {seconds(each.ended_us)}")
+        for each in matching
+    )
+    return f"what matches does not explain it: {ends}"
+
+
+def _violation(one: Delivered, reason: str) -> Violation:
+    return Violation(
+        checker="unexpected",
+        sentence=(
+            f"{one.client} got {one.publisher}:{one.sequence} on {one.topic} with QoS {one.qos} "
+            f"at {seconds(one.time_us)} from {one.broker}, but {reason}"
+        ),
+        time_us=one.time_us,
+        event=(one.publisher, one.sequence),
+        client=one.client,
+        topic=one.topic,
+    )

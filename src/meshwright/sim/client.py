@@ -1,0 +1,348 @@
+"""A client that keeps to MQTT: sessions, subscriptions, acknowledgements, reconnection."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from meshwright.protocol import packets
+from meshwright.protocol.packets import (
+    Connack,
+    Connect,
+    Disconnect,
+    Puback,
+    Pubcomp,
+    Publish,
+    Pubrec,
+    Pubrel,
+    Suback,
+    Subscribe,
+    Subscription,
+    Unsuback,
+    Unsubscribe,
+)
+from meshwright.sim.agenda import Agenda
+from meshwright.sim.chance import Draws
+from meshwright.sim.history import (
+    Connected,
+    Delivered,
+    History,
+    Properties,
+    SessionLost,
+    Subscribed,
+    read_payload,
+)
+from meshwright.sim.lines import Line, Lines
+from meshwright.sim.outbox import REFUSED, Outbox
+
+
+class ClientSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """How a client behaves.
+
+    session_expiry_s: 0 for a session that ends with its connection. window: unacknowledged
+    publications at a time. roams_after: failed attempts before it tries another broker, or None.
+    """
+
+    session_expiry_s: int = 0
+    window: int = 16
+    receive_maximum: int = 32
+    waiting_max: int = 1_000
+    answer_timeout_us: int = 10_000_000
+    roams_after: int | None = 3
+    names_previous_broker: bool = False
+    carries_subscriptions: bool = False
+
+
+class Client:
+    """One MQTT client, driven by the packets it gets and by its script."""
+
+    def __init__(
+        self,
+        name: str,
+        settings: ClientSettings,
+        *,
+        agenda: Agenda,
+        lines: Lines,
+        history: History,
+        brokers: tuple[str, ...],
+        backoffs_us: Draws,
+    ) -> None:
+        self.name = name
+        self.broker = brokers[0]
+        self.is_connected = False
+        self.line: Line | None = None
+        self._settings = settings
+        self._agenda = agenda
+        self._lines = lines
+        self._history = history
+        self._brokers = brokers
+        self._backoffs_us = backoffs_us
+        self._wants_line = False
+        self._failure_count = 0
+        self._connection: Connected | None = None
+        self._outbox = Outbox(
+            name, history, window=settings.window, waiting_max=settings.waiting_max, send=self._send
+        )
+        self._unreleased: set[int] = set()
+        self._wishes: dict[str, int] = {}
+        self._subscribed: dict[str, Subscribed] = {}
+        self._asked: dict[int, Subscribed] = {}
+        self._receive: dict[type, Callable[[Any], None]] = {
+            Publish: self._receive_publish,
+            Puback: self._receive_answer,
+            Pubrec: self._receive_answer,
+            Pubcomp: self._receive_answer,
+            Pubrel: self._receive_pubrel,
+            Connack: self._receive_connack,
+            Suback: self._receive_suback,
+            Unsuback: self._receive_unsuback,
+            Disconnect: self._receive_disconnect,
+        }
+
+    @property
+    def is_settled(self) -> bool:
+        """Connected, and nothing waits for an answer."""
+        return self.is_connected and not (self._outbox or self._asked)
+
+    @property
+    def filters(self) -> tuple[str, ...]:
+        """Filters asked for and not taken back, in order."""
+        return tuple(self._wishes)
+
+    def connect(self, broker: str) -> None:
+        """Connect to a broker, and again whenever the line breaks."""
+        self._wants_line = True
+        if self.line is None:
+            self.broker = broker
+            self._open()
+
+    def leave(self) -> None:
+        """Say goodbye, and stay away."""
+        self._wants_line = False
+        if self.line is not None:
+            self._lines.leave(self.line)
+            self._ended()
+
+    def vanish(self) -> None:
+        """Lose the line without a word, and stay away."""
+        self._wants_line = False
+        self.lose_line()
+
+    def lose_line(self) -> None:
+        """The line breaks, and the client comes back if it wants one."""
+        if self.line is not None:
+            self._lines.cut(self.line)
+
+    def subscribe(self, filter_text: str, qos: int) -> None:
+        """Ask for a filter, unless it is subscribed or its end is under way."""
+        if filter_text not in self._wishes and filter_text not in self._subscribed:
+            self._wishes[filter_text] = qos
+            if self.is_connected:
+                self._begin(filter_text, qos)
+
+    def unsubscribe(self, filter_text: str) -> None:
+        """Take back a filter that was granted."""
+        wanted = self._subscribed.get(filter_text)
+        if wanted is not None and wanted.granted_us is not None and filter_text in self._wishes:
+            del self._wishes[filter_text]
+            wanted.end_requested_us = self._agenda.now_us
+            self._ask(wanted)
+
+    def publish(
+        self, topic: str, qos: int, properties: Properties = (), *, retain: bool = False
+    ) -> None:
+        """Publish as soon as connection and window allow."""
+        self._outbox.put(topic, qos, properties, retain=retain)
+        self._send_waiting()
+
+    def received(self, packet: Any) -> None:
+        """A packet from the broker."""
+        self._receive[type(packet)](packet)
+
+    def closed(self) -> None:
+        """The line is gone; try again after a while."""
+        self._ended()
+        self._failure_count += 1
+        self._later(self._retry, None)
+
+    def _open(self) -> None:
+        settings = self._settings
+        carried = tuple(Subscription(text, qos) for text, qos in self._wishes.items())
+        previous = self._connection.broker if self._connection is not None else None
+        packet = Connect(
+            clean_start=settings.session_expiry_s == 0,
+            session_expiry_s=settings.session_expiry_s,
+            receive_maximum=settings.receive_maximum,
+            previous_broker=previous if settings.names_previous_broker else None,
+            carried=carried if settings.carries_subscriptions else None,
+        )
+        self.line = self._lines.open(self, self.broker, packet)
+        deadline_us = self._agenda.now_us + settings.answer_timeout_us
+        self._agenda.at(deadline_us, self._give_up, self.line)
+
+    def _give_up(self, line: Line, _: None) -> None:
+        if self.line is line and not self.is_connected:
+            self._lines.cut(line)
+
+    def _later(self, handler: Callable[[Any, None], None], subject: object) -> None:
+        self._agenda.at(self._agenda.now_us + self._backoffs_us.next(), handler, subject)
+
+    def _retry(self, _: None, __: None) -> None:
+        if not self._wants_line or self.line is not None:
+            return
+        roams_after = self._settings.roams_after
+        if roams_after is not None and self._failure_count > roams_after:
+            others = [name for name in self._brokers if name != self.broker] or [self.broker]
+            self.broker = others[self._backoffs_us.next() % len(others)]
+        self._open()
+
+    def _ended(self) -> None:
+        """The line is over, whoever ended it."""
+        self.line = None
+        self._asked.clear()
+        if self.is_connected and self._connection is not None:
+            self.is_connected = False
+            self._connection.ended_us = self._agenda.now_us
+            if self._settings.session_expiry_s == 0:
+                self._forget_session(self._connection)
+
+    def _forget_session(self, last: Connected) -> None:
+        """Drop all that a session was; what is still wished for is asked for in the next one."""
+        self._outbox.forget()
+        self._unreleased.clear()
+        for wanted in self._subscribed.values():
+            wanted.ended_us = last.ended_us
+            wanted.end_requested_us = wanted.end_requested_us or last.ended_us
+            wanted.connection_last = last.number
+        self._subscribed.clear()
+
+    def _receive_connack(self, packet: Connack) -> None:
+        assert self.line is not None
+        broker = self.line.broker
+        if packet.reason != packets.SUCCESS:
+            self._turned_away(packet.server_reference)
+            return
+        now_us = self._agenda.now_us
+        previous = self._connection
+        is_persistent = self._settings.session_expiry_s > 0
+        if is_persistent and previous is not None and not packet.session_present:
+            lost = SessionLost(now_us, self.name, previous.broker, broker)
+            self._history.sessions_lost.append(lost)
+            self._forget_session(previous)
+        self.is_connected = True
+        self._failure_count = 0
+        self._connection = self._history.connected(
+            self.name, broker, now_us, session_present=packet.session_present
+        )
+        self._resume()
+
+    def _resume(self) -> None:
+        """Send again what the session owes, then what is new."""
+        self._outbox.resume()
+        for wanted in self._subscribed.values():
+            if wanted.granted_us is None or wanted.end_requested_us is not None:
+                self._ask(wanted)
+        for text, qos in self._wishes.items():
+            if text not in self._subscribed:
+                self._begin(text, qos)
+        self._send_waiting()
+
+    def _turned_away(self, reference: str | None) -> None:
+        """The broker wants no more of this line; another one may be named."""
+        assert self.line is not None
+        self._lines.leave(self.line)
+        if reference is not None:
+            self.broker = reference
+        self.closed()
+
+    def _receive_disconnect(self, packet: Disconnect) -> None:
+        self._turned_away(packet.server_reference)
+
+    def _send(self, packet: object) -> None:
+        assert self.line is not None
+        self._lines.send(self.line, packet)
+
+    def _send_waiting(self) -> None:
+        if self.is_connected and self._connection is not None:
+            self._outbox.send_waiting(self._agenda.now_us, self._connection.broker)
+
+    def _begin(self, filter_text: str, qos: int) -> None:
+        now_us = self._agenda.now_us
+        wanted = self._history.subscribing(self.name, filter_text, qos, now_us)
+        self._subscribed[filter_text] = wanted
+        self._ask(wanted)
+
+    def _ask(self, wanted: Subscribed) -> None:
+        """Ask for a subscription or its end, if connected; else the next connection does."""
+        if not self.is_connected:
+            return
+        packet_id = self._outbox.fresh_packet_id()
+        while packet_id in self._asked:
+            packet_id = self._outbox.fresh_packet_id()
+        self._asked[packet_id] = wanted
+        if wanted.end_requested_us is None:
+            self._send(Subscribe(packet_id, (Subscription(wanted.filter_text, wanted.qos),)))
+        else:
+            self._send(Unsubscribe(packet_id, (wanted.filter_text,)))
+
+    def _ask_again(self, wanted: Subscribed, _: None) -> None:
+        is_asked = any(other is wanted for other in self._asked.values())
+        if self._subscribed.get(wanted.filter_text) is wanted and not is_asked:
+            self._ask(wanted)
+
+    def _receive_suback(self, packet: Suback) -> None:
+        wanted = self._asked.pop(packet.packet_id)
+        if packet.reasons[0] < REFUSED:
+            wanted.granted_us = self._agenda.now_us
+        else:
+            self._later(self._ask_again, wanted)
+
+    def _receive_unsuback(self, packet: Unsuback) -> None:
+        wanted = self._asked.pop(packet.packet_id)
+        if packet.reasons[0] < REFUSED:
+            wanted.ended_us = self._agenda.now_us
+            del self._subscribed[wanted.filter_text]
+        else:
+            self._later(self._ask_again, wanted)
+
+    def _receive_answer(self, packet: Puback | Pubrec | Pubcomp) -> None:
+        assert self._connection is not None
+        self._outbox.answered(packet, self._agenda.now_us, self._connection.broker)
+        self._send_waiting()
+
+    def _receive_publish(self, packet: Publish) -> None:
+        if packet.qos < 2:
+            self._note_delivery(packet)
+            if packet.qos:
+                self._send(Puback(packet.packet_id))
+            return
+        if packet.packet_id not in self._unreleased:
+            self._unreleased.add(packet.packet_id)
+            self._note_delivery(packet)
+        self._send(Pubrec(packet.packet_id))
+
+    def _receive_pubrel(self, packet: Pubrel) -> None:
+        is_known = packet.packet_id in self._unreleased
+        self._unreleased.discard(packet.packet_id)
+        reason = packets.SUCCESS if is_known else packets.PACKET_IDENTIFIER_NOT_FOUND
+        self._send(Pubcomp(packet.packet_id, reason))
+
+    def _note_delivery(self, packet: Publish) -> None:
+        assert self._connection is not None
+        publisher, sequence = read_payload(packet.payload) or (packet.payload.hex(), 0)
+        self._history.deliveries.append(
+            Delivered(
+                time_us=self._agenda.now_us,
+                client=self.name,
+                publisher=publisher,
+                sequence=sequence,
+                topic=packet.topic,
+                qos=packet.qos,
+                is_duplicate=packet.is_duplicate,
+                is_retained=packet.retain,
+                connection=self._connection.number,
+                broker=self._connection.broker,
+            )
+        )

@@ -1,0 +1,52 @@
+"""A disk that keeps what was synced and forgets the rest in a crash."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from meshwright.protocol.effects import DiskKey, Write
+from meshwright.sim.agenda import Agenda
+from meshwright.sim.chance import Draws
+
+
+class Disk:
+    """Batches reach it in order, each some time after it was written, whole or not at all.
+
+    synced is called with the number of each batch.
+    """
+
+    __slots__ = ("_agenda", "_delays_us", "_life", "_synced", "_under_way", "_until_us", "kept")
+
+    def __init__(self, agenda: Agenda, delays_us: Draws, synced: Callable[[int], None]) -> None:
+        self._agenda = agenda
+        self._delays_us = delays_us
+        self._synced = synced
+        self._until_us = 0
+        self._life = 0
+        self._under_way: deque[Write] = deque()
+        self.kept: dict[DiskKey, Any] = {}
+
+    def write(self, batch: Write) -> None:
+        """Begin to write a batch."""
+        self._until_us = max(self._until_us, self._agenda.now_us + self._delays_us.next())
+        self._under_way.append(batch)
+        self._agenda.at(self._until_us, self._arrive, self._life, None)
+
+    def crash(self) -> None:
+        """Forget what is under way."""
+        self._life += 1
+        self._under_way.clear()
+
+    def _arrive(self, life: int, _: None) -> None:
+        if life != self._life:
+            return
+        batch = self._under_way.popleft()
+        kept = self.kept
+        for key, value in batch.changes.items():
+            if value is None:
+                kept.pop(key, None)
+            else:
+                kept[key] = value
+        self._synced(batch.batch)

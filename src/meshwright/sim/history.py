@@ -1,0 +1,154 @@
+"""What clients saw, end to end: the evidence that checkers judge, from a simulation or a live run.
+
+Every publication carries its publisher and sequence in its payload, so that what arrives somewhere
+can be held against what was sent, without trust in any broker.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import msgspec
+
+EventKey = tuple[str, int]
+Properties = tuple[tuple[str, str], ...]
+
+
+@dataclass(slots=True)
+class Published:
+    """One publication as its publisher knows it.
+
+    attempted_us: first handed to a connection, which led to `broker`. acknowledged_us: PUBACK or
+    PUBREC came. refused: the reason code, if the broker said no. resend_count: sent again after a
+    new connection.
+    """
+
+    publisher: str
+    sequence: int
+    topic: str
+    qos: int
+    properties: Properties
+    attempted_us: int
+    broker: str
+    acknowledged_us: int | None = None
+    acknowledged_by: str | None = None
+    refused: int | None = None
+    resend_count: int = 0
+
+
+class Delivered(NamedTuple):
+    """One message as it reached a client; connection counts the client's connections."""
+
+    time_us: int
+    client: str
+    publisher: str
+    sequence: int
+    topic: str
+    qos: int
+    is_duplicate: bool
+    is_retained: bool
+    connection: int
+    broker: str
+
+
+@dataclass(slots=True)
+class Subscribed:
+    """One subscription of a client, from its request to its end.
+
+    granted_us: SUBACK came. end_requested_us: the client asked for its end, or lost its session.
+    ended_us: UNSUBACK came, or the session was gone. connection_last: where a session that does not
+    outlive its connection ended.
+    """
+
+    client: str
+    filter_text: str
+    qos: int
+    requested_us: int
+    granted_us: int | None = None
+    end_requested_us: int | None = None
+    ended_us: int | None = None
+    connection_last: int | None = None
+
+
+@dataclass(slots=True)
+class Connected:
+    """One connection of a client that a broker accepted."""
+
+    client: str
+    broker: str
+    number: int
+    opened_us: int
+    session_present: bool
+    ended_us: int | None = None
+
+
+class SessionLost(NamedTuple):
+    """A session that should have outlived its connection was not found again."""
+
+    time_us: int
+    client: str
+    previous_broker: str
+    broker: str
+
+
+@dataclass(slots=True)
+class History:
+    """Everything that clients saw. gone_us: brokers that never return, since when."""
+
+    publications: dict[EventKey, Published] = field(default_factory=dict)
+    deliveries: list[Delivered] = field(default_factory=list)
+    subscriptions: list[Subscribed] = field(default_factory=list)
+    connections: dict[str, list[Connected]] = field(default_factory=dict)
+    sessions_lost: list[SessionLost] = field(default_factory=list)
+    gone_us: dict[str, int] = field(default_factory=dict)
+
+    def attempted(self, publication: Published) -> None:
+        """A publication was handed to a connection for the first time."""
+        self.publications[publication.publisher, publication.sequence] = publication
+
+    def subscribing(self, client: str, filter_text: str, qos: int, now_us: int) -> Subscribed:
+        """A client asks for a subscription."""
+        subscription = Subscribed(client, filter_text, qos, now_us)
+        self.subscriptions.append(subscription)
+        return subscription
+
+    def connected(
+        self, client: str, broker: str, now_us: int, *, session_present: bool
+    ) -> Connected:
+        """A broker accepted a client's connection."""
+        connections = self.connections.setdefault(client, [])
+        connection = Connected(client, broker, len(connections) + 1, now_us, session_present)
+        connections.append(connection)
+        return connection
+
+    def acknowledged_count(self) -> int:
+        """Publications that a broker took the responsibility for."""
+        return sum(one.acknowledged_us is not None for one in self.publications.values())
+
+    def digest(self) -> str:
+        """The same for the same history."""
+        evidence = (
+            list(self.publications.values()),
+            self.deliveries,
+            self.subscriptions,
+            list(self.connections.values()),
+            self.sessions_lost,
+        )
+        return hashlib.sha256(msgspec.msgpack.encode(evidence)).hexdigest()
+
+
+def payload_of(publisher: str, sequence: int) -> bytes:
+    """The payload that names a publication."""
+    return f"{publisher}:{sequence}".encode()
+
+
+def read_payload(payload: bytes) -> EventKey | None:
+    """Which publication a payload names; None if it is none of ours."""
+    publisher, _, sequence = payload.decode("utf-8", "replace").rpartition(":")
+    return (
+        (publisher, int(sequence))
+        if publisher and sequence.isascii() and sequence.isdigit()
+        else None
+    )

@@ -1,0 +1,159 @@
+"""Runs one broker: hands it what happens, and carries out what it asks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from meshwright.protocol.effects import (
+    CloseClient,
+    CloseLink,
+    Effect,
+    OpenLink,
+    Report,
+    SendClient,
+    SendPeer,
+    SetTimer,
+    TimerKey,
+    Write,
+)
+from meshwright.protocol.happenings import DiskSpace, Happening, Started, Synced, TimerFired
+from meshwright.sim.agenda import Agenda
+from meshwright.sim.chance import Draws
+from meshwright.sim.clocks import TRUE_CLOCK, SkewedClock
+from meshwright.sim.disk import Disk
+from meshwright.sim.lines import Lines
+from meshwright.sim.network import Network
+from meshwright.sim.records import Records
+
+
+class Machine(Protocol):
+    """What is run: a broker, or anything that speaks its language."""
+
+    def step(self, now_us: int, happening: Happening) -> list[Effect]:
+        """What the machine does next."""
+
+
+class Witness(Protocol):
+    """Sees every step of every broker, to tell the story of a failure."""
+
+    def stepped(
+        self, time_us: int, broker: str, happening: Happening, effects: list[Effect]
+    ) -> None:
+        """A broker was told something, and asked for this."""
+
+    def changed(self, time_us: int, sentence: str) -> None:
+        """The world itself changed."""
+
+
+class Surroundings(Protocol):
+    """What a host needs of its world."""
+
+    agenda: Agenda
+    network: Network
+    lines: Lines
+    records: Records
+    message_counts: dict[type, int]
+    witness: Witness | None
+
+
+class BrokerHost:
+    """One broker's process, disk, clock and timers."""
+
+    def __init__(
+        self, name: str, world: Surroundings, build: Callable[[str], Machine], sync_delays_us: Draws
+    ) -> None:
+        self.name = name
+        self.is_up = False
+        self.machine: Machine | None = None
+        self.clock: SkewedClock = TRUE_CLOCK
+        self.disk = Disk(world.agenda, sync_delays_us, self._synced)
+        self._world = world
+        self._agenda = world.agenda
+        self._build = build
+        self._incarnation = 0
+        self._full_count = 0
+        self._timers: dict[TimerKey, int] = {}
+        self._message_counts = world.message_counts
+        self._do: dict[type, Callable[[Any], None]] = {
+            SendPeer: self._send_peer,
+            SendClient: self._send_client,
+            SetTimer: self._set_timer,
+            Write: self.disk.write,
+            Report: self._report,
+            OpenLink: lambda effect: world.network.open(name, effect.peer),
+            CloseLink: lambda effect: world.network.close(name, effect.peer),
+            CloseClient: lambda effect: world.lines.close(name, effect.client),
+        }
+
+    def start(self) -> None:
+        """Begin a new life with what the disk kept."""
+        assert not self.is_up
+        self._incarnation += 1
+        self.is_up = True
+        self.machine = self._build(self.name)
+        self.tell(Started(self._incarnation, dict(self.disk.kept)))
+        if self._full_count:
+            self.tell(DiskSpace(is_full=True))
+
+    def crash(self) -> None:
+        """Die at once: memory, timers, connections and unsynced batches are gone."""
+        self.is_up = False
+        self.machine = None
+        self.disk.crash()
+        self._timers.clear()
+        self._world.network.crash(self.name)
+        self._world.lines.crash(self.name)
+
+    def fill_disk(self) -> None:
+        """One more reason why the disk has no room; a broker that starts meanwhile is told."""
+        self._full_count += 1
+        if self._full_count == 1:
+            self.tell(DiskSpace(is_full=True))
+
+    def empty_disk(self) -> None:
+        """Take one of the reasons back."""
+        self._full_count -= 1
+        if not self._full_count:
+            self.tell(DiskSpace(is_full=False))
+
+    def tell(self, happening: Happening) -> None:
+        """Hand over what happened; a broker that is down hears nothing."""
+        machine = self.machine
+        if machine is None:
+            return
+        now_us = self._agenda.now_us
+        clock = self.clock
+        local_us = now_us if clock is TRUE_CLOCK else clock.local_us(now_us)
+        effects = machine.step(local_us, happening)
+        if self._world.witness is not None:
+            self._world.witness.stepped(now_us, self.name, happening, effects)
+        do = self._do
+        for effect in effects:
+            do[type(effect)](effect)
+
+    def _send_peer(self, effect: SendPeer) -> None:
+        frame = effect.frame
+        body = getattr(frame, "body", None)
+        self._message_counts[type(frame) if body is None else type(body)] += 1
+        self._world.network.send(self.name, effect.peer, frame)
+
+    def _send_client(self, effect: SendClient) -> None:
+        self._world.lines.answer(self.name, effect.client, effect.packet)
+
+    def _set_timer(self, effect: SetTimer) -> None:
+        true_us = max(self.clock.true_us(effect.at_us), self._agenda.now_us)
+        self._timers[effect.key] = true_us
+        self._agenda.at(true_us, self._fire, effect.key)
+
+    def _fire(self, key: TimerKey, _: None) -> None:
+        # A timer that was set again, or died in a crash, is no longer the one on the list.
+        if self._timers.get(key) == self._agenda.now_us:
+            del self._timers[key]
+            self.tell(TimerFired(key))
+
+    def _synced(self, batch: int) -> None:
+        self.tell(Synced(batch))
+
+    def _report(self, effect: Report) -> None:
+        self._world.records.add(self._agenda.now_us, self.name, effect.record)

@@ -1,0 +1,115 @@
+"""Faults carried out on a world."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any
+
+from meshwright.sim.clocks import SkewedClock
+from meshwright.sim.faults import (
+    ClientDisconnect,
+    Crash,
+    Disconnect,
+    DiskFull,
+    Fault,
+    NeverReturns,
+    Partition,
+    Skew,
+    Slow,
+    Stuck,
+)
+from meshwright.sim.world import World
+
+
+def inject(world: World, faults: Iterable[Fault]) -> None:
+    """Put all faults on the world's agenda; skewed clocks are off before brokers start."""
+    for fault in faults:
+        begin = _BEGIN[type(fault)]
+        if isinstance(fault, Skew):
+            begin(world, fault)
+        else:
+            world.at(fault.at_us, partial(begin, world, fault))
+
+
+def _crash(world: World, fault: Crash) -> None:
+    world.crash(fault.broker)
+    world.at(fault.until_us, partial(world.restart, fault.broker))
+
+
+def _never_returns(world: World, fault: NeverReturns) -> None:
+    world.crash(fault.broker)
+    world.note(f"{fault.broker} is gone for good")
+    world.history.gone_us[fault.broker] = world.agenda.now_us
+
+
+def _partition(world: World, fault: Partition) -> None:
+    cut_off = set(fault.brokers)
+    others = [name for name in world.hosts if name not in cut_off]
+    pairs = [(one, other) for one in fault.brokers for other in others]
+    world.note(f"{', '.join(fault.brokers)} cannot reach the other brokers")
+    for one, other in pairs:
+        world.network.block(one, other)
+    world.at(fault.until_us, partial(_heal, world, fault, pairs))
+
+
+def _heal(world: World, fault: Partition, pairs: list[tuple[str, str]]) -> None:
+    world.note(f"{', '.join(fault.brokers)} can reach the other brokers again")
+    for one, other in pairs:
+        world.network.unblock(one, other)
+
+
+def _disconnect(world: World, fault: Disconnect) -> None:
+    world.note(f"the connection of {fault.one} and {fault.other} breaks")
+    world.network.disconnect(fault.one, fault.other)
+
+
+def _client_disconnect(world: World, fault: ClientDisconnect) -> None:
+    world.note(f"the connection of {fault.client} breaks")
+    world.clients[fault.client].lose_line()
+
+
+def _slow(world: World, fault: Slow) -> None:
+    world.note(f"the wire of {fault.one} and {fault.other} is {fault.extra_us} us slower")
+    world.network.slow(fault.one, fault.other, fault.extra_us)
+    world.at(fault.until_us, partial(world.network.slow, fault.one, fault.other, -fault.extra_us))
+
+
+def _stuck(world: World, fault: Stuck) -> None:
+    world.note(f"nothing passes between {fault.one} and {fault.other}")
+    world.network.block(fault.one, fault.other)
+    world.at(fault.until_us, partial(_free, world, fault))
+
+
+def _free(world: World, fault: Stuck) -> None:
+    world.note(f"{fault.one} and {fault.other} can reach each other again")
+    world.network.unblock(fault.one, fault.other)
+
+
+def _skew(world: World, fault: Skew) -> None:
+    world.hosts[fault.broker].clock = SkewedClock(fault.offset_us, fault.drift_ppm)
+
+
+def _disk_full(world: World, fault: DiskFull) -> None:
+    world.note(f"the disk of {fault.broker} is full")
+    host = world.hosts[fault.broker]
+    host.fill_disk()
+    world.at(fault.until_us, partial(_disk_has_room, world, fault))
+
+
+def _disk_has_room(world: World, fault: DiskFull) -> None:
+    world.note(f"the disk of {fault.broker} has room again")
+    world.hosts[fault.broker].empty_disk()
+
+
+_BEGIN: dict[type[Fault], Callable[[World, Any], None]] = {
+    Crash: _crash,
+    NeverReturns: _never_returns,
+    Partition: _partition,
+    Disconnect: _disconnect,
+    ClientDisconnect: _client_disconnect,
+    Slow: _slow,
+    Stuck: _stuck,
+    Skew: _skew,
+    DiskFull: _disk_full,
+}

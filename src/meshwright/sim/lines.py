@@ -1,0 +1,152 @@
+"""Connections of clients to brokers: in order while they stand, and they may break too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from meshwright.protocol.happenings import ClientDown, ClientPacket, ClientUp
+from meshwright.protocol.packets import Connect
+from meshwright.sim.agenda import Agenda
+from meshwright.sim.chance import Draws
+from meshwright.sim.network import NetworkSettings, Tell
+
+
+class Listener(Protocol):
+    """A client, as its lines know it."""
+
+    name: str
+
+    def received(self, packet: Any) -> None:
+        """A packet came."""
+
+    def closed(self) -> None:
+        """The line is gone, and the client did not ask for it."""
+
+
+class Line:
+    """One connection of one client; is_heard until the client itself lets go of it."""
+
+    __slots__ = ("broker", "is_heard", "is_open", "listener", "to_broker_us", "to_client_us")
+
+    def __init__(self, listener: Listener, broker: str) -> None:
+        self.listener = listener
+        self.broker = broker
+        self.is_open = True
+        self.is_heard = True
+        self.to_broker_us = 0
+        self.to_client_us = 0
+
+
+class Lines:
+    """All lines. A broker hears of the end of a client's line before that of its next one.
+
+    A broker that closes a line itself is not told that it is gone.
+    """
+
+    def __init__(
+        self,
+        agenda: Agenda,
+        settings: NetworkSettings,
+        *,
+        jitter_us: Draws,
+        tell: Tell,
+        is_up: Callable[[str], bool],
+    ) -> None:
+        self._agenda = agenda
+        self._delay_us = settings.client_delay_us
+        self._jitter_us = jitter_us
+        self._tell = tell
+        self._is_up = is_up
+        self._at: dict[str, dict[str, Line]] = {}
+
+    def open(self, listener: Listener, broker: str, packet: Connect) -> Line:
+        """Connect to a broker; the answer, or the end of the line, comes to the listener."""
+        line = Line(listener, broker)
+        self._agenda.at(self._to_broker_us(line), self._opened, line, packet)
+        return line
+
+    def send(self, line: Line, packet: object) -> None:
+        """A packet from the client."""
+        self._agenda.at(self._to_broker_us(line), self._at_broker, line, packet)
+
+    def leave(self, line: Line) -> None:
+        """The client says goodbye after what it sent, and listens no more."""
+        line.is_heard = False
+        self._agenda.at(self._to_broker_us(line), self._ended, line, True)
+
+    def cut(self, line: Line) -> None:
+        """The line breaks: the client knows at once, the broker a little later."""
+        if line.is_open:
+            line.is_open = False
+            self._agenda.at(self._agenda.now_us + self._delay_us, self._ended, line, False)
+            self._lost(line, None)
+
+    def answer(self, broker: str, client: str, packet: object) -> None:
+        """A packet from the broker; without a line it is lost."""
+        line = self._at.get(broker, {}).get(client)
+        if line is not None:
+            self._agenda.at(self._to_client_us(line), self._at_client, line, packet)
+
+    def close(self, broker: str, client: str) -> None:
+        """The broker closes a line after what it sent."""
+        line = self._at.get(broker, {}).pop(client, None)
+        if line is not None:
+            self._agenda.at(self._to_client_us(line), self._lost, line)
+
+    def crash(self, broker: str) -> None:
+        """All lines of a broker end."""
+        for line in self._at.pop(broker, {}).values():
+            line.is_open = False
+            self._agenda.at(self._agenda.now_us + self._delay_us, self._lost, line)
+
+    def _to_broker_us(self, line: Line) -> int:
+        arrival_us = self._agenda.now_us + self._delay_us + self._jitter_us.next()
+        line.to_broker_us = max(line.to_broker_us, arrival_us)
+        return line.to_broker_us
+
+    def _to_client_us(self, line: Line) -> int:
+        arrival_us = self._agenda.now_us + self._delay_us + self._jitter_us.next()
+        line.to_client_us = max(line.to_client_us, arrival_us)
+        return line.to_client_us
+
+    def _opened(self, line: Line, packet: Connect) -> None:
+        if not line.is_open:
+            return
+        if not self._is_up(line.broker):
+            line.is_open = False
+            self._agenda.at(self._agenda.now_us + self._delay_us, self._lost, line)
+            return
+        client = line.listener.name
+        lines = self._at.setdefault(line.broker, {})
+        former = lines.pop(client, None)
+        if former is not None:
+            former.is_open = False
+            self._tell(line.broker, ClientDown(client, clean=False))
+        lines[client] = line
+        self._tell(line.broker, ClientUp(client, packet))
+
+    def _at_broker(self, line: Line, packet: Any) -> None:
+        if line.is_open and self._stands(line):
+            self._tell(line.broker, ClientPacket(line.listener.name, packet))
+
+    def _at_client(self, line: Line, packet: Any) -> None:
+        if line.is_open and line.is_heard:
+            line.listener.received(packet)
+
+    def _ended(self, line: Line, clean: bool) -> None:
+        """The broker hears that a line is gone."""
+        line.is_open = False
+        if self._stands(line):
+            del self._at[line.broker][line.listener.name]
+            self._tell(line.broker, ClientDown(line.listener.name, clean=clean))
+
+    def _lost(self, line: Line, _: None) -> None:
+        """The client hears that a line is gone."""
+        line.is_open = False
+        if line.is_heard:
+            line.is_heard = False
+            line.listener.closed()
+
+    def _stands(self, line: Line) -> bool:
+        return self._at.get(line.broker, {}).get(line.listener.name) is line

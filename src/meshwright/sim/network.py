@@ -1,0 +1,234 @@
+"""Connections between brokers: in order while they stand, over wires that faults disturb.
+
+Any two brokers can connect. A broken connection loses what is under way. Frames on a blocked wire
+(a partition, a stuck link) wait until it is free again or the connection is closed.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from meshwright.model.snapshot import Float64Array
+from meshwright.protocol.happenings import Happening, LinkDown, LinkUp, PeerFrame
+from meshwright.sim.agenda import Agenda
+from meshwright.sim.chance import Draws
+
+Tell = Callable[[str, Happening], None]
+
+
+class NetworkSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """One-way delays of wires between brokers and of lines to clients, and their seeded jitter."""
+
+    delay_us: int = 2_000
+    jitter_us: int = 500
+    connect_timeout_us: int = 2_000_000
+    client_delay_us: int = 500
+    client_jitter_us: int = 200
+    sync_min_us: int = 50
+    sync_max_us: int = 3_000
+
+
+class Wire:
+    """What lies between two brokers, whether or not they are connected.
+
+    blocked_count: faults that block it. late: hang-ups that wait until it is free.
+    """
+
+    __slots__ = ("blocked_count", "ends", "extra_us", "is_opening", "late", "openers")
+
+    def __init__(self, ends: tuple[str, str]) -> None:
+        self.ends = ends
+        self.extra_us = 0
+        self.blocked_count = 0
+        self.is_opening = False
+        self.openers: list[str] = []
+        self.late: list[Channel] = []
+
+
+class Channel:
+    """One direction of one connection."""
+
+    __slots__ = ("back", "delay_us", "is_open", "last_us", "source", "target", "waiting", "wire")
+
+    back: Channel
+
+    def __init__(self, source: str, target: str, wire: Wire, delay_us: int) -> None:
+        self.source = source
+        self.target = target
+        self.wire = wire
+        self.delay_us = delay_us
+        self.last_us = 0
+        self.is_open = True
+        self.waiting: deque[Any] = deque()
+
+
+class Network:
+    """All wires and connections. tell hands a happening to a broker, if it is up.
+
+    delays_ms: one-way from broker to broker in the order of the names, (broker, broker), or None
+    for the same delay everywhere.
+    """
+
+    def __init__(
+        self,
+        agenda: Agenda,
+        settings: NetworkSettings,
+        *,
+        brokers: tuple[str, ...],
+        delays_ms: Float64Array | None,
+        jitter_us: Draws,
+        tell: Tell,
+        is_up: Callable[[str], bool],
+    ) -> None:
+        self._agenda = agenda
+        self._settings = settings
+        self._brokers = brokers
+        self._indexes = {name: index for index, name in enumerate(brokers)}
+        self._delays_ms = delays_ms
+        self._jitter_us = jitter_us
+        self._tell = tell
+        self._is_up = is_up
+        self._wires: dict[tuple[str, str], Wire] = {}
+        self._channels: dict[str, dict[str, Channel]] = {name: {} for name in brokers}
+
+    def open(self, source: str, target: str) -> None:
+        """Try to connect; both get LinkUp after a handshake, or the source LinkDown."""
+        channel = self._channels[source].get(target)
+        if channel is not None and channel.is_open:
+            return
+        wire = self.wire(source, target)
+        if source not in wire.openers:
+            wire.openers.append(source)
+        if not wire.is_opening:
+            wire.is_opening = True
+            round_trip_us = self._delay_us(source, target) + self._delay_us(target, source)
+            done_us = self._agenda.now_us + round_trip_us + 2 * wire.extra_us
+            self._agenda.at(done_us, self._shake_hands, wire)
+
+    def send(self, source: str, target: str, frame: object) -> None:
+        """Send a frame, never past an earlier one; without a connection it is lost."""
+        channel = self._channels[source].get(target)
+        if channel is None or not channel.is_open:
+            return
+        agenda = self._agenda
+        arrival_us = (
+            agenda.now_us + channel.delay_us + channel.wire.extra_us + self._jitter_us.next()
+        )
+        if arrival_us < channel.last_us:
+            arrival_us = channel.last_us
+        channel.last_us = arrival_us
+        agenda.at(arrival_us, self._arrive, channel, frame)
+
+    def close(self, source: str, target: str) -> None:
+        """The source breaks the connection; the target hears of it when word gets through."""
+        channel = self._channels[source].pop(target, None)
+        if channel is not None and channel.is_open:
+            self._cut(channel)
+            far_us = channel.delay_us + channel.wire.extra_us
+            self._agenda.at(self._agenda.now_us + far_us, self._hang_up, channel.back)
+
+    def disconnect(self, one: str, other: str) -> None:
+        """The connection is lost; both ends hear of it at once."""
+        channel = self._channels[one].get(other)
+        if channel is not None and channel.is_open:
+            self._cut(channel)
+            self._hang_up(channel, None)
+            self._hang_up(channel.back, None)
+
+    def crash(self, broker: str) -> None:
+        """All connections of a broker break, and its attempts to connect are forgotten."""
+        for target in list(self._channels[broker]):
+            self.close(broker, target)
+        for wire in self._wires.values():
+            if broker in wire.openers:
+                wire.openers.remove(broker)
+
+    def wire(self, one: str, other: str) -> Wire:
+        """What lies between two brokers."""
+        ends = (one, other) if one < other else (other, one)
+        wire = self._wires.get(ends)
+        if wire is None:
+            wire = self._wires[ends] = Wire(ends)
+        return wire
+
+    def block(self, one: str, other: str) -> None:
+        """Let nothing through until as many calls of unblock have come."""
+        self.wire(one, other).blocked_count += 1
+
+    def unblock(self, one: str, other: str) -> None:
+        """Take back one block; what waited arrives now, in order."""
+        wire = self.wire(one, other)
+        wire.blocked_count -= 1
+        if wire.blocked_count:
+            return
+        late, wire.late = wire.late, []
+        for channel in late:
+            self._hang_up(channel, None)
+        for source, target in (wire.ends, wire.ends[::-1]):
+            channel_now = self._channels[source].get(target)
+            if channel_now is not None:
+                self._flush(channel_now)
+
+    def slow(self, one: str, other: str, extra_us: int) -> None:
+        """Add to the delay of a wire both ways; a negative number takes back."""
+        self.wire(one, other).extra_us += extra_us
+
+    def _delay_us(self, source: str, target: str) -> int:
+        if self._delays_ms is None:
+            return self._settings.delay_us
+        return int(self._delays_ms[self._indexes[source], self._indexes[target]] * 1000)
+
+    def _shake_hands(self, wire: Wire, _: None) -> None:
+        if wire.blocked_count:
+            deadline_us = self._agenda.now_us + self._settings.connect_timeout_us
+            self._agenda.at(deadline_us, self._give_up, wire)
+        elif not all(self._is_up(end) for end in wire.ends):
+            self._give_up(wire, None)
+        else:
+            wire.is_opening = False
+            openers, wire.openers = wire.openers, []
+            if openers:
+                self._connect(wire)
+
+    def _give_up(self, wire: Wire, _: None) -> None:
+        wire.is_opening = False
+        openers, wire.openers = wire.openers, []
+        for opener in openers:
+            self._tell(opener, LinkDown(wire.ends[1 - wire.ends.index(opener)]))
+
+    def _connect(self, wire: Wire) -> None:
+        one, other = wire.ends
+        there = Channel(one, other, wire, self._delay_us(one, other))
+        back = Channel(other, one, wire, self._delay_us(other, one))
+        there.back, back.back = back, there
+        self._channels[one][other] = there
+        self._channels[other][one] = back
+        self._tell(one, LinkUp(other))
+        self._tell(other, LinkUp(one))
+
+    def _arrive(self, channel: Channel, frame: Any) -> None:
+        if not channel.is_open:
+            return
+        if channel.wire.blocked_count or channel.waiting:
+            channel.waiting.append(frame)
+        else:
+            self._tell(channel.target, PeerFrame(channel.source, frame))
+
+    def _flush(self, channel: Channel) -> None:
+        while channel.waiting and channel.is_open:
+            self._tell(channel.target, PeerFrame(channel.source, channel.waiting.popleft()))
+
+    def _cut(self, channel: Channel) -> None:
+        channel.is_open = channel.back.is_open = False
+
+    def _hang_up(self, channel: Channel, _: None) -> None:
+        """The source of a channel hears that it is cut, unless it has a newer connection."""
+        if channel.wire.blocked_count:
+            channel.wire.late.append(channel)
+        elif self._channels[channel.source].get(channel.target) is channel:
+            del self._channels[channel.source][channel.target]
+            self._tell(channel.source, LinkDown(channel.target))

@@ -1,0 +1,75 @@
+"""What is simulated: one struct that a seed turns into one run."""
+
+from __future__ import annotations
+
+import shlex
+
+import msgspec
+
+from meshwright.errors import ProblemError
+from meshwright.planning.designs import design
+from meshwright.sim.faults import FAULTS
+
+
+class SimulationParameters(msgspec.Struct, frozen=True, kw_only=True):
+    """A network, its traffic and what goes wrong.
+
+    publications_per_s, changes_per_s (subscribe or unsubscribe) and moves_per_s are of the whole
+    network. qos_weights: of QoS 0, 1 and 2, for publications and subscriptions alike. Shares are of
+    the filters, persistent_share of the clients. mobility names how a moving client's session
+    follows it; None if clients do not move.
+    """
+
+    design: str
+    brokers: int = 8
+    clients: int = 24
+    duration_s: float = 10.0
+    faults: tuple[str, ...] = ()
+    reconfigure: bool = False
+    mobility: str | None = None
+    k: int | None = None
+    topics: int = 12
+    filters_per_client: int = 3
+    publications_per_s: float = 20.0
+    changes_per_s: float = 1.0
+    moves_per_s: float = 1.0
+    qos_weights: tuple[float, float, float] = (0.2, 0.4, 0.4)
+    wildcard_share: float = 0.15
+    content_share: float = 0.1
+    shared_share: float = 0.0
+    retained_share: float = 0.0
+    persistent_share: float = 0.75
+    settle_max_s: float = 90.0
+
+    def __post_init__(self) -> None:
+        design(self.design)
+        counts = {"brokers": self.brokers, "clients": self.clients, "topics": self.topics}
+        for name, count in counts.items():
+            if count < 1:
+                raise ProblemError(
+                    f"A simulation of {count} {name} has no answer; ask for 1 or more."
+                )
+        if not 0 < self.duration_s < float("inf"):
+            raise ProblemError(
+                f"A run of {self.duration_s} s has no answer; ask for more than 0 s."
+            )
+        for fault in self.faults:
+            if fault not in FAULTS:
+                raise ProblemError(f"There is no fault {fault!r}; choose from {', '.join(FAULTS)}.")
+
+
+def replay_command(parameters: SimulationParameters, seed: int) -> str:
+    """The command that runs one seed again."""
+    words = ["meshwright", "simulate", "--design", parameters.design]
+    words += ["--brokers", str(parameters.brokers), "--clients", str(parameters.clients)]
+    words += ["--duration", f"{parameters.duration_s:g}"]
+    if parameters.faults:
+        words += ["--faults", ",".join(parameters.faults)]
+    words += ["--seeds", f"{seed}..{seed}"]
+    if parameters.reconfigure:
+        words.append("--reconfigure")
+    if parameters.mobility is not None:
+        words += ["--mobility", parameters.mobility]
+    if parameters.k is not None:
+        words += ["--k", str(parameters.k)]
+    return shlex.join(words)

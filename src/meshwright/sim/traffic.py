@@ -1,0 +1,124 @@
+"""What clients do in a run: connect, publish, change their minds, move."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from meshwright.sim.client import Client, ClientSettings
+from meshwright.sim.faults import SECOND_US
+from meshwright.sim.parameters import SimulationParameters
+from meshwright.sim.population import VALUE_MAX, Population, draw_filter
+from meshwright.sim.world import World
+
+CONNECT_FROM_US = 500_000
+CONNECT_WITHIN_US = 1_000_000
+AWAY_MEAN_S = 1.0
+
+
+class Arrivals:
+    """Publications between two times, drawn at once and handed out one by one."""
+
+    def __init__(
+        self,
+        world: World,
+        population: Population,
+        parameters: SimulationParameters,
+        rng: np.random.Generator,
+        *,
+        start_us: int,
+        end_us: int,
+    ) -> None:
+        self._agenda = world.agenda
+        self._clients = list(world.clients.values())
+        self._topics = population.topics
+        count = _count(parameters.publications_per_s, start_us, end_us, rng)
+        weights = np.array(parameters.qos_weights, dtype=np.float64)
+        self._times_us = np.sort(rng.integers(start_us, end_us, size=count)).tolist()
+        self._publishers = rng.integers(len(self._clients), size=count).tolist()
+        self._drawn_topics = rng.integers(len(self._topics), size=count).tolist()
+        self._qos = rng.choice(3, size=count, p=weights / weights.sum()).tolist()
+        self._values = rng.integers(VALUE_MAX, size=count).tolist()
+        self._retained = (rng.random(count) < parameters.retained_share).tolist()
+        if count:
+            self._agenda.at(self._times_us[0], self._arrive, 0)
+
+    def _arrive(self, number: int, _: None) -> None:
+        client = self._clients[self._publishers[number]]
+        client.publish(
+            self._topics[self._drawn_topics[number]],
+            self._qos[number],
+            (("value", str(self._values[number])),),
+            retain=self._retained[number],
+        )
+        if number + 1 < len(self._times_us):
+            self._agenda.at(self._times_us[number + 1], self._arrive, number + 1)
+
+
+def add_clients(
+    world: World, population: Population, mobility: str | None, rng: np.random.Generator
+) -> None:
+    """Add all clients; they connect early in the run, each with its filters."""
+    for inhabitant in population.clients:
+        settings = ClientSettings(
+            session_expiry_s=inhabitant.session_expiry_s,
+            names_previous_broker=mobility is not None,
+            carries_subscriptions=mobility is not None and "device" in mobility,
+        )
+        client = world.add_client(inhabitant.name, settings)
+        for text, qos in inhabitant.filters:
+            client.subscribe(text, qos)
+        at_us = CONNECT_FROM_US + int(rng.integers(CONNECT_WITHIN_US))
+        world.at(at_us, partial(client.connect, inhabitant.broker))
+
+
+def schedule_changes(
+    world: World,
+    population: Population,
+    parameters: SimulationParameters,
+    rng: np.random.Generator,
+    *,
+    start_us: int,
+    end_us: int,
+) -> None:
+    """Clients that subscribe to more, or unsubscribe, at random times."""
+    count = _count(parameters.changes_per_s, start_us, end_us, rng)
+    clients = list(world.clients.values())
+    for at_us in np.sort(rng.integers(start_us, end_us, size=count)).tolist():
+        client = clients[int(rng.integers(len(clients)))]
+        text, qos = draw_filter(parameters, population.topics, rng)
+        place = float(rng.random())
+        if rng.random() < 0.5:
+            world.at(at_us, partial(client.subscribe, text, qos))
+        else:
+            world.at(at_us, partial(_unsubscribe_one, client, place))
+
+
+def schedule_moves(
+    world: World,
+    parameters: SimulationParameters,
+    rng: np.random.Generator,
+    *,
+    start_us: int,
+    end_us: int,
+) -> None:
+    """Clients that leave, with or without a word, and come back at some broker before the end."""
+    count = _count(parameters.moves_per_s, start_us, end_us, rng)
+    clients, brokers = list(world.clients.values()), list(world.hosts)
+    for at_us in np.sort(rng.integers(start_us, end_us, size=count)).tolist():
+        client = clients[int(rng.integers(len(clients)))]
+        broker = brokers[int(rng.integers(len(brokers)))]
+        back_us = min(at_us + int(rng.exponential(AWAY_MEAN_S) * SECOND_US), end_us)
+        world.at(at_us, client.leave if rng.random() < 0.5 else client.vanish)
+        world.at(back_us, partial(client.connect, broker))
+
+
+def _unsubscribe_one(client: Client, place: float) -> None:
+    filters = client.filters
+    if filters:
+        client.unsubscribe(filters[int(place * len(filters))])
+
+
+def _count(per_s: float, start_us: int, end_us: int, rng: np.random.Generator) -> int:
+    return int(rng.poisson(per_s * (end_us - start_us) / SECOND_US))

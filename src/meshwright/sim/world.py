@@ -1,0 +1,131 @@
+"""A network of brokers and clients in one thread, on one clock."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from functools import partial
+
+from meshwright.model.overlay import Overlay
+from meshwright.model.snapshot import Float64Array
+from meshwright.protocol.happenings import Happening
+from meshwright.sim.agenda import Agenda
+from meshwright.sim.chance import Draws, Streams
+from meshwright.sim.client import Client, ClientSettings
+from meshwright.sim.history import History
+from meshwright.sim.host import BrokerHost, Machine, Witness
+from meshwright.sim.lines import Lines
+from meshwright.sim.network import Network, NetworkSettings
+from meshwright.sim.records import Records
+
+# The first process starts at once, the last within this time.
+STARTS_WITHIN_US = 100_000
+
+
+class World:
+    """Brokers on their hosts, the network between them, and the clients.
+
+    build makes the machine of a broker by its name; it is called again after each crash.
+    """
+
+    def __init__(
+        self,
+        overlay: Overlay,
+        build: Callable[[str], Machine],
+        network: NetworkSettings,
+        chances: Streams,
+        *,
+        delays_ms: Float64Array | None = None,
+        witness: Witness | None = None,
+    ) -> None:
+        self.agenda = Agenda()
+        self.records = Records()
+        self.history = History()
+        self.message_counts: dict[type, int] = defaultdict(int)
+        self.witness = witness
+        self.network = Network(
+            self.agenda,
+            network,
+            brokers=overlay.brokers,
+            delays_ms=delays_ms,
+            jitter_us=Draws(chances.network, 0, network.jitter_us),
+            tell=self.tell,
+            is_up=self.is_up,
+        )
+        self.lines = Lines(
+            self.agenda,
+            network,
+            jitter_us=Draws(chances.lines, 0, network.client_jitter_us),
+            tell=self.tell,
+            is_up=self.is_up,
+        )
+        sync_delays_us = Draws(chances.disks, network.sync_min_us, network.sync_max_us)
+        self.hosts: dict[str, BrokerHost] = {
+            name: BrokerHost(name, self, build, sync_delays_us) for name in overlay.brokers
+        }
+        self.clients: dict[str, Client] = {}
+        self._backoffs_us = Draws(chances.clients, 100_000, 1_000_000)
+
+    def start(self) -> None:
+        """Start all brokers, one shortly after the other."""
+        apart_us = STARTS_WITHIN_US // len(self.hosts)
+        for index, name in enumerate(self.hosts):
+            self.at(index * apart_us, partial(self.restart, name))
+
+    def add_client(self, name: str, settings: ClientSettings) -> Client:
+        """A client that is not connected yet."""
+        client = Client(
+            name,
+            settings,
+            agenda=self.agenda,
+            lines=self.lines,
+            history=self.history,
+            brokers=tuple(self.hosts),
+            backoffs_us=self._backoffs_us,
+        )
+        self.clients[name] = client
+        return client
+
+    def run_until(self, time_us: int) -> None:
+        """Let everything happen up to a time."""
+        self.agenda.run_until(time_us)
+
+    def at(self, time_us: int, action: Callable[[], None]) -> None:
+        """Do something at a time."""
+        self.agenda.at(time_us, _act, action)
+
+    def tell(self, broker: str, happening: Happening) -> None:
+        """Hand a happening to a broker, if it is up."""
+        self.hosts[broker].tell(happening)
+
+    def is_up(self, broker: str) -> bool:
+        """Whether a broker's process runs."""
+        return self.hosts[broker].is_up
+
+    def crash(self, broker: str) -> None:
+        """Kill a broker's process."""
+        if self.is_up(broker):
+            self.note(f"{broker} crashes")
+            self.hosts[broker].crash()
+
+    def restart(self, broker: str) -> None:
+        """Start a broker's process, if it is down and not gone for good."""
+        if not self.is_up(broker) and broker not in self.history.gone_us:
+            self.note(f"{broker} starts")
+            self.hosts[broker].start()
+
+    def note(self, sentence: str) -> None:
+        """Tell the witness, if there is one, how the world changed."""
+        if self.witness is not None:
+            self.witness.changed(self.agenda.now_us, sentence)
+
+    def counts_by_class(self, classes: Mapping[type, str]) -> dict[str, int]:
+        """Messages between brokers by class; a type without a class counts as its own name."""
+        counts: dict[str, int] = defaultdict(int)
+        for kind, count in self.message_counts.items():
+            counts[classes.get(kind, kind.__name__)] += count
+        return dict(sorted(counts.items()))
+
+
+def _act(action: Callable[[], None], _: None) -> None:
+    action()

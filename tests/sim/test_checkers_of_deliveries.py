@@ -1,0 +1,156 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from histories import delivered, published, subscribed
+
+from meshwright.sim.checkers.duplicated import duplicated
+from meshwright.sim.checkers.reordered import reordered
+from meshwright.sim.checkers.unexpected import unexpected
+from meshwright.sim.history import History
+
+
+def twice(qos: int, **again: Any) -> History:
+    """One publication that came, and came again."""
+    history = History()
+    published(history, qos=qos)
+    subscribed(history)
+    delivered(history, qos=qos)
+    delivered(history, qos=qos, at_us=300, **again)
+    return history
+
+
+@pytest.mark.parametrize("again", [{}, {"is_duplicate": True}, {"connection": 2}], ids=str)
+def test_qos_2_comes_once_without_excuse(again: dict[str, Any]) -> None:
+    (violation,) = duplicated(twice(2, **again))
+    assert violation.event == ("p", 1)
+    assert "s got p:1 on a with QoS 2" in violation.sentence
+
+
+def test_qos_1_comes_again_only_as_a_duplicate_or_on_a_new_connection() -> None:
+    assert duplicated(twice(1))
+    assert not duplicated(twice(1, is_duplicate=True))
+    assert not duplicated(twice(1, connection=2))
+
+
+def test_qos_0_never_comes_again() -> None:
+    assert duplicated(twice(0, connection=2))
+
+
+def test_a_publisher_that_sent_again_excuses_qos_1_but_not_qos_2() -> None:
+    for qos in (1, 2):
+        history = twice(qos)
+        history.publications["p", 1].resend_count = 1
+        assert bool(duplicated(history)) == (qos == 2)
+
+
+def test_a_retained_message_is_no_duplicate() -> None:
+    assert not duplicated(twice(2, is_retained=True))
+
+
+def test_the_same_publication_to_two_clients_is_no_duplicate() -> None:
+    history = History()
+    published(history, qos=2)
+    delivered(history, qos=2)
+    delivered(history, qos=2, client="other")
+    assert not duplicated(history)
+
+
+def in_order(*sequences: int, qos: int = 1) -> History:
+    history = History()
+    for sequence in sorted(set(sequences)):
+        published(history, sequence, at_us=100 + sequence, qos=qos)
+    for place, sequence in enumerate(sequences):
+        delivered(history, sequence, at_us=200 + place, qos=qos)
+    return history
+
+
+def test_a_later_publication_that_came_first_is_out_of_order() -> None:
+    (violation,) = reordered(in_order(1, 3, 2, 4))
+    assert violation.event == ("p", 2)
+    assert "after p:3" in violation.sentence
+
+
+def test_gaps_and_repetitions_are_not_out_of_order() -> None:
+    assert not reordered(in_order(1, 3, 1, 3, 7))
+
+
+def test_order_is_judged_for_each_topic_qos_publisher_and_client_alone() -> None:
+    history = History()
+    published(history, 1, topic="a", qos=1)
+    published(history, 2, topic="b", qos=1)
+    published(history, 3, topic="a", qos=2)
+    published(history, 4, topic="a", qos=1)
+    published(history, 1, publisher="q", topic="a", qos=1)
+    delivered(history, 4, client="other")
+    delivered(history, 3, qos=2)
+    delivered(history, 2, topic="b")
+    delivered(history, 1)
+    delivered(history, 1, publisher="q")
+    assert not reordered(history)
+
+
+def test_shared_subscriptions_and_retained_messages_have_no_order() -> None:
+    history = in_order(2, 1)
+    subscribed(history, filter_text="$share/group/a")
+    assert not reordered(history)
+    history = in_order(2)
+    published(history, 1)
+    delivered(history, 1, is_retained=True, at_us=900)
+    assert not reordered(history)
+
+
+def test_a_delivery_that_a_subscription_explains_is_expected() -> None:
+    history = History()
+    subscribed(history, granted_us=None)
+    published(history, at_us=5)
+    delivered(history, at_us=11)
+    assert not unexpected(history)
+
+
+@pytest.mark.parametrize(
+    ("subscription", "reason"),
+    [
+        ({"filter_text": "b"}, "no subscription matches it"),
+        ({"filter_text": "a?value>1"}, "no subscription matches it"),
+        ({"client": "other"}, "no subscription matches it"),
+        ({"requested_us": 300}, "from 0.000300 s"),
+        ({"ended_us": 90}, "to 0.000090 s"),
+        ({"qos": 0}, "(QoS 0)"),
+        ({"ended_us": 150, "connection_last": 0}, "to 0.000150 s"),
+    ],
+    ids=str,
+)
+def test_a_delivery_that_no_subscription_explains_is_unexpected(
+    subscription: dict[str, Any], reason: str
+) -> None:
+    history = History()
+    subscribed(history, **subscription)
+    published(history, at_us=100)
+    delivered(history, at_us=200)
+    (violation,) = unexpected(history)
+    assert reason in violation.sentence
+
+
+def test_what_was_sent_before_the_end_may_still_come_after_it() -> None:
+    history = History()
+    subscribed(history, ended_us=150)
+    published(history, at_us=100)
+    delivered(history, at_us=900)
+    assert not unexpected(history)
+
+
+def test_what_nobody_sent_or_what_was_changed_on_its_way_is_unexpected() -> None:
+    history = History()
+    subscribed(history, filter_text="#")
+    published(history, 1, topic="b")
+    published(history, 2, qos=0)
+    for sequence in (1, 2, 3):
+        delivered(history, sequence)
+    reasons = [one.sentence.rpartition("but ")[2] for one in unexpected(history)]
+    assert reasons == [
+        "it was published on b",
+        "it was published with QoS 0",
+        "nobody published it",
+    ]

@@ -1,0 +1,310 @@
+from __future__ import annotations
+
+from machines import LoneBroker
+from worlds import small_world
+
+from meshwright.protocol.effects import CloseClient, Effect, SendClient
+from meshwright.protocol.happenings import ClientDown, ClientPacket, ClientUp, Happening
+from meshwright.protocol.packets import (
+    PACKET_IDENTIFIER_NOT_FOUND,
+    QUOTA_EXCEEDED,
+    USE_ANOTHER_SERVER,
+    Connack,
+    Disconnect,
+    Puback,
+    Pubcomp,
+    Publish,
+    Pubrec,
+    Pubrel,
+    Suback,
+    Subscribe,
+)
+from meshwright.sim.client import ClientSettings
+from meshwright.sim.history import payload_of
+from meshwright.sim.world import World
+
+SECOND_US = 1_000_000
+PERSISTENT = ClientSettings(session_expiry_s=3_600)
+STEADY = ClientSettings(session_expiry_s=3_600, roams_after=None)
+
+
+class Silent:
+    """Answers clients only with what a test puts down, and notes what they say."""
+
+    def __init__(self, *answers: object) -> None:
+        self.answers = list(answers)
+        self.said: list[object] = []
+        self.ups: list[ClientUp] = []
+        self.downs: list[bool] = []
+
+    def step(self, now_us: int, happening: Happening) -> list[Effect]:
+        del now_us
+        if isinstance(happening, ClientUp):
+            self.ups.append(happening)
+            return self.answer(happening.client)
+        if isinstance(happening, ClientPacket):
+            self.said.append(happening.packet)
+            return self.answer(happening.client)
+        if isinstance(happening, ClientDown):
+            self.downs.append(happening.clean)
+        return []
+
+    def answer(self, client: str) -> list[Effect]:
+        if not self.answers:
+            return []
+        answer = self.answers.pop(0)
+        if answer == "close":
+            return [CloseClient(client)]
+        return [SendClient(client, answer)] if answer is not None else []
+
+
+def lone_world(broker_count: int = 1, seed: int = 0) -> World:
+    names = tuple(f"b{number}" for number in range(broker_count))
+    return small_world(lambda _: LoneBroker(), names, seed=seed)
+
+
+def deliveries(world: World, client: str) -> list[tuple[str, int]]:
+    found = [one for one in world.history.deliveries if one.client == client]
+    return [(one.publisher, one.sequence) for one in found]
+
+
+def test_every_quality_of_service_is_delivered_once_and_acknowledged() -> None:
+    world = lone_world()
+    publisher = world.add_client("p", PERSISTENT)
+    subscriber = world.add_client("s", PERSISTENT)
+    subscriber.subscribe("a/#", 2)
+    subscriber.connect("b0")
+    publisher.connect("b0")
+    world.run_until(SECOND_US)
+    for qos in (0, 1, 2):
+        publisher.publish("a/b", qos)
+    world.run_until(2 * SECOND_US)
+    assert [one.qos for one in world.history.deliveries] == [0, 1, 2]
+    assert deliveries(world, "s") == [("p", 1), ("p", 2), ("p", 3)]
+    acknowledged = [one.acknowledged_us is not None for one in world.history.publications.values()]
+    assert acknowledged == [False, True, True]
+    assert publisher.is_settled
+    assert subscriber.is_settled
+
+
+def test_a_client_returns_after_a_crash_and_settles_what_it_owed() -> None:
+    world = lone_world()
+    publisher, subscriber = world.add_client("p", STEADY), world.add_client("s", STEADY)
+    subscriber.subscribe("a", 2)
+    subscriber.connect("b0")
+    publisher.connect("b0")
+    world.run_until(SECOND_US)
+    for number in range(60):
+        world.at(SECOND_US + 400 * number, lambda: publisher.publish("a", 2))
+    world.at(SECOND_US + 12_000, lambda: world.crash("b0"))
+    world.at(2 * SECOND_US, lambda: world.restart("b0"))
+    world.run_until(10 * SECOND_US)
+    assert deliveries(world, "s") == [("p", number) for number in range(1, 61)]
+    assert all(one.acknowledged_us for one in world.history.publications.values())
+    assert any(one.resend_count for one in world.history.publications.values())
+    assert len(world.history.connections["s"]) == 2
+    assert world.history.connections["s"][1].session_present
+
+
+def test_a_session_without_expiry_ends_with_its_connection_and_is_subscribed_anew() -> None:
+    world = lone_world()
+    client = world.add_client("s", ClientSettings())
+    client.subscribe("a", 1)
+    client.connect("b0")
+    world.run_until(SECOND_US)
+    client.lose_line()
+    world.run_until(4 * SECOND_US)
+    first, second = world.history.subscriptions
+    assert (first.end_requested_us, first.ended_us, first.connection_last) == (10**6, 10**6, 1)
+    assert second.granted_us is not None
+    assert second.ended_us is None
+
+
+def test_unsubscribing_ends_a_subscription_when_the_broker_says_so() -> None:
+    world = lone_world()
+    client = world.add_client("s", PERSISTENT)
+    client.subscribe("a", 1)
+    client.connect("b0")
+    world.run_until(SECOND_US)
+    client.unsubscribe("a")
+    client.subscribe("a", 1)
+    assert client.filters == ()
+    world.run_until(2 * SECOND_US)
+    (subscription,) = world.history.subscriptions
+    assert subscription.end_requested_us == SECOND_US
+    assert subscription.ended_us is not None
+    assert subscription.ended_us > SECOND_US
+
+
+def test_what_was_asked_and_not_answered_is_asked_again_on_the_next_connection() -> None:
+    broker = Silent(Connack(session_present=False), None, "close", Connack(session_present=True))
+    world = small_world(lambda _: broker, ("b0",))
+    client = world.add_client("s", PERSISTENT)
+    client.subscribe("a", 1)
+    client.connect("b0")
+    world.run_until(SECOND_US)
+    client.publish("t", 1)
+    world.run_until(5 * SECOND_US)
+    assert [type(one) for one in broker.said] == [Subscribe, Publish, Publish, Subscribe]
+    first, again = broker.said[1], broker.said[2]
+    assert isinstance(first, Publish)
+    assert isinstance(again, Publish)
+    assert (first.is_duplicate, again.is_duplicate) == (False, True)
+    assert first.packet_id == again.packet_id
+
+
+def test_a_refused_publication_is_not_acknowledged_and_a_refused_filter_is_asked_again() -> None:
+    broker = Silent(
+        Connack(session_present=False),
+        Suback(1, (QUOTA_EXCEEDED,)),
+        Suback(2, (1,)),
+        Puback(3, QUOTA_EXCEEDED),
+        Pubrec(4, QUOTA_EXCEEDED),
+    )
+    world = small_world(lambda _: broker, ("b0",))
+    client = world.add_client("s", PERSISTENT)
+    client.subscribe("a", 1)
+    client.connect("b0")
+    world.run_until(3 * SECOND_US)
+    client.publish("t", 1)
+    client.publish("t", 2)
+    world.run_until(4 * SECOND_US)
+    assert world.history.subscriptions[0].granted_us is not None
+    assert [one.refused for one in world.history.publications.values()] == [QUOTA_EXCEEDED] * 2
+    assert client.is_settled
+
+
+def test_a_receiver_of_qos_2_takes_a_packet_id_once_until_it_is_released() -> None:
+    message = Publish("t", payload_of("p", 1), 2, packet_id=9)
+    broker = Silent(Connack(session_present=False), message, message, Pubrel(9), Pubrel(9), None)
+    world = small_world(lambda _: broker, ("b0",))
+    client = world.add_client("s", PERSISTENT)
+    client.connect("b0")
+    world.run_until(SECOND_US)
+    client.publish("t", 0)
+    world.run_until(2 * SECOND_US)
+    assert broker.said[1:] == [
+        Pubrec(9),
+        Pubrec(9),
+        Pubcomp(9),
+        Pubcomp(9, PACKET_IDENTIFIER_NOT_FOUND),
+    ]
+    assert len(world.history.deliveries) == 1
+
+
+def test_a_forgotten_session_is_noted_and_nothing_of_it_is_sent_again() -> None:
+    broker = Silent(
+        Connack(session_present=False), Suback(1, (1,)), "close", Connack(session_present=False)
+    )
+    world = small_world(lambda _: broker, ("b0",))
+    client = world.add_client("s", PERSISTENT)
+    client.subscribe("a", 1)
+    client.connect("b0")
+    world.run_until(SECOND_US)
+    client.publish("t", 1)
+    world.run_until(5 * SECOND_US)
+    assert [type(one) for one in broker.said] == [Subscribe, Publish, Subscribe]
+    assert [one.client for one in world.history.sessions_lost] == ["s"]
+    assert world.history.subscriptions[0].ended_us is not None
+
+
+def test_a_client_goes_where_the_broker_sends_it() -> None:
+    brokers = {
+        "b0": Silent(Connack(False, USE_ANOTHER_SERVER, "b1")),
+        "b1": Silent(Connack(session_present=False), Disconnect(USE_ANOTHER_SERVER, "b2")),
+        "b2": Silent(Connack(session_present=True)),
+    }
+    world = small_world(brokers.__getitem__, tuple(brokers))
+    client = world.add_client("s", PERSISTENT)
+    client.connect("b0")
+    world.run_until(3 * SECOND_US)
+    client.publish("t", 0)
+    world.run_until(6 * SECOND_US)
+    assert [one.broker for one in world.history.connections["s"]] == ["b1", "b2"]
+
+
+def test_a_client_of_a_broker_that_stays_down_tries_another() -> None:
+    world = lone_world(broker_count=3)
+    client = world.add_client("s", PERSISTENT)
+    client.connect("b0")
+    world.run_until(SECOND_US)
+    world.crash("b0")
+    world.run_until(20 * SECOND_US)
+    assert client.is_connected
+    assert client.broker != "b0"
+
+
+def test_a_client_that_gets_no_answer_tries_again() -> None:
+    broker = Silent(None, Connack(session_present=False))
+    world = small_world(lambda _: broker, ("b0",))
+    client = world.add_client("s", PERSISTENT)
+    client.connect("b0")
+    world.run_until(9 * SECOND_US)
+    assert not client.is_connected
+    world.run_until(12 * SECOND_US)
+    assert client.is_connected
+    assert broker.downs == [False]
+
+
+def test_leaving_says_goodbye_and_vanishing_does_not_and_both_stay_away() -> None:
+    for is_clean in (True, False):
+        broker = Silent(Connack(session_present=False))
+        world = small_world(lambda _, broker=broker: broker, ("b0",))
+        client = world.add_client("s", PERSISTENT)
+        client.connect("b0")
+        world.run_until(SECOND_US)
+        if is_clean:
+            client.leave()
+        else:
+            client.vanish()
+        world.run_until(10 * SECOND_US)
+        assert broker.downs == [is_clean]
+        assert len(broker.ups) == 1
+
+
+def test_a_broker_hears_of_the_end_of_a_line_before_the_next_one() -> None:
+    broker = Silent(Connack(session_present=False), Connack(session_present=True))
+    world = small_world(lambda _: broker, ("b0",))
+    client = world.add_client("s", PERSISTENT)
+    client.connect("b0")
+    world.run_until(SECOND_US)
+    client.vanish()
+    client.connect("b0")
+    world.run_until(2 * SECOND_US)
+    assert broker.downs == [False]
+    assert len(broker.ups) == 2
+    assert client.is_connected
+
+
+def test_the_window_bounds_what_is_unacknowledged() -> None:
+    broker = Silent(Connack(session_present=False))
+    world = small_world(lambda _: broker, ("b0",))
+    client = world.add_client("s", ClientSettings(window=3, waiting_max=5))
+    client.connect("b0")
+    world.run_until(SECOND_US)
+    for _ in range(20):
+        client.publish("t", 1)
+    world.run_until(2 * SECOND_US)
+    assert len(broker.said) == 3
+    assert len(world.history.publications) == 3
+
+
+def test_a_moving_client_says_where_it_was_and_what_it_wants() -> None:
+    brokers = {
+        "b0": Silent(Connack(session_present=False), Suback(1, (1,))),
+        "b1": Silent(Connack(session_present=True)),
+    }
+    world = small_world(brokers.__getitem__)
+    settings = ClientSettings(
+        session_expiry_s=60, names_previous_broker=True, carries_subscriptions=True
+    )
+    client = world.add_client("s", settings)
+    client.subscribe("a", 1)
+    client.connect("b0")
+    world.run_until(SECOND_US)
+    client.leave()
+    client.connect("b1")
+    world.run_until(2 * SECOND_US)
+    packet = brokers["b1"].ups[0].packet
+    assert packet.previous_broker == "b0"
+    assert [one.filter_text for one in packet.carried] == ["a"]
