@@ -20,7 +20,7 @@ from topic_connected_twins import (
 from meshwright.errors import CallerError
 from meshwright.model.interests import Interests, interests_from_sets
 from meshwright.planning.topic_connected.greedy import bare_scores, dcbm, gm, gm2, minmax
-from meshwright.planning.topic_connected.kernels.deficits import fill_deficits
+from meshwright.planning.topic_connected.kernels.deficits import END_COUNT, fill_deficits
 from meshwright.planning.topic_connected.kernels.membership import membership_of
 from meshwright.planning.topic_connected.kernels.scan import LOWEST_DEGREE_SUM, LOWEST_PAIR
 
@@ -65,7 +65,7 @@ def test_minmax_raises_the_highest_degree_least(interests: Interests) -> None:
 def test_deficits_are_filled_as_by_the_dull_greedy(interests: Interests, k: int, tie: str) -> None:
     expected = step_by_step(interests.row_count, filled_deficits(interests, k), tie)
     number = {"pair": LOWEST_PAIR, "degree": LOWEST_DEGREE_SUM}[tie]
-    links = fill_deficits(membership_of(interests), bare_scores(interests), k, number)
+    links = fill_deficits(membership_of(interests), bare_scores(interests, END_COUNT), k, number)
     assert as_tuples(links) == expected
 
 
@@ -90,8 +90,8 @@ def test_dcbm_in_one_part_is_minmax() -> None:
 
 
 def test_many_shared_topics_do_not_overflow_the_scores() -> None:
-    interests = interests_from_sets([range(20_000)] * 3, 20_000)
-    assert bare_scores(interests).dtype == np.int32
+    interests = interests_from_sets([range(300)] * 3, 300)
+    assert bare_scores(interests).dtype == np.int16
     assert as_tuples(gm2(interests)) == [(0, 1), (0, 2), (1, 2)]
 
 
@@ -103,3 +103,14 @@ def test_an_unknown_tie_is_refused() -> None:
 def test_dcbm_refuses_no_parts() -> None:
     with pytest.raises(CallerError, match="part_count is 0"):
         dcbm(random_interests(0), rng=np.random.default_rng(0), part_count=0)
+
+
+@pytest.mark.parametrize(
+    ("topic_count", "weight", "expected"),
+    [(127, 1, np.int8), (128, 1, np.int16), (64, 2, np.int16), (40_000, 1, np.int32)],
+)
+def test_scores_have_the_smallest_type_that_holds_them(
+    topic_count: int, weight: int, expected: type[np.signedinteger]
+) -> None:
+    interests = interests_from_sets([range(topic_count), [0]], topic_count)
+    assert bare_scores(interests, weight).dtype == expected

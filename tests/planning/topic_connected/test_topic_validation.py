@@ -123,7 +123,7 @@ def test_repair_joins_only_cuts_and_leaves_none(
     links = random_links(interests.row_count, share, seed)
     shared = bare_scores(interests)
     count_shared_topics(membership_of(interests), shared, 1)
-    topics = np.arange(interests.column_count, dtype=np.int32)
+    topics = np.arange(interests.column_count, dtype=np.int64)
     added = as_tuples(joining_links(membership_of(interests), links, shared, topics, k))
     standing = as_tuples(links)
     for left, right in added:

@@ -14,7 +14,7 @@ from meshwright.errors import ProblemError
 from meshwright.model.interests import Int32Array, Interests
 from meshwright.planning.topic_connected.circulants import harary
 from meshwright.planning.topic_connected.greedy import TIES, bare_scores, gm2
-from meshwright.planning.topic_connected.kernels.deficits import fill_deficits
+from meshwright.planning.topic_connected.kernels.deficits import END_COUNT, fill_deficits
 from meshwright.planning.topic_connected.kernels.membership import Membership, membership_of
 from meshwright.planning.topic_connected.kernels.repair import joining_links
 from meshwright.planning.topic_connected.kernels.scan import count_shared_topics
@@ -61,9 +61,9 @@ def _rivals(interests: Interests, k: int) -> list[Int32Array]:
 
 def _by_deficits(interests: Interests, members: Membership, k: int, tie: int) -> Int32Array:
     """Greedy on degree deficits, then exact repair, then pruning."""
-    filled = fill_deficits(members, bare_scores(interests), k, tie)
+    filled = fill_deficits(members, bare_scores(interests, END_COUNT), k, tie)
     shared = bare_scores(interests)
     count_shared_topics(members, shared, 1)
-    all_topics = np.arange(interests.column_count, dtype=np.int32)
+    all_topics = np.arange(interests.column_count, dtype=np.int64)
     added = joining_links(members, filled, shared, all_topics, k)
     return pruned(np.concatenate([filled, added]), interests, k)

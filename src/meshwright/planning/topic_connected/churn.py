@@ -78,7 +78,7 @@ def leave(links: Int32Array, interests_after: Interests, broker: int, k: int) ->
     scores = bare_scores(interests_after)
     wants = shadow_wants.dense().astype(np.float32)
     scores[np.ix_(shadow, shadow)] = wants @ wants.T
-    topics = np.unique(shadow_wants.columns)
+    topics = np.unique(shadow_wants.columns).astype(np.int64)
     added = joining_links(members, standing, scores, topics, checked_k(k))
     after = np.concatenate([standing, added])
     order = fewest_topics_first(members, after)

@@ -24,6 +24,7 @@ from meshwright.planning.topic_connected.kernels.scan import (
 Tie = Literal["pair", "degree"]
 TIES: dict[str, int] = {"pair": LOWEST_PAIR, "degree": LOWEST_DEGREE_SUM}
 
+SCORE_TYPES = (np.int8, np.int16, np.int32)
 PART_COUNT = 5
 BULK_FACTOR = 2.0
 
@@ -39,7 +40,8 @@ def gm(interests: Interests, *, tie: Tie = "pair") -> Int32Array:
 def gm2(interests: Interests, *, tie: Tie = "pair") -> Int32Array:
     """Links of a 2-topic-connected overlay; each joins two blocks in most topics [kTCO, GM2].
 
-    Ties as in `gm`. Memory: two bytes for each pair of brokers, both ways.
+    Ties as in `gm`. Memory: a byte for each ordered pair of brokers; two where a broker
+    wants more than 127 topics.
     """
     return biconnect_topics(membership_of(interests), bare_scores(interests), tie_number(tie))
 
@@ -91,10 +93,10 @@ def tie_number(tie: str) -> int:
     return TIES[tie]
 
 
-def bare_scores(interests: Interests) -> NDArray[Any]:
-    """Zero scores, (broker, broker), of a type that holds more than twice any shared topics."""
-    most = 2 * int(interests.counts().max(initial=0)) + 1
-    dtype = np.int16 if most < np.iinfo(np.int16).max // 2 else np.int32
+def bare_scores(interests: Interests, weight: int = 1) -> NDArray[Any]:
+    """Zero scores, (broker, broker), of the smallest type for any shared topics times a weight."""
+    most = weight * int(interests.counts().max(initial=0))
+    dtype = next(kind for kind in SCORE_TYPES if most <= np.iinfo(kind).max)
     return np.zeros((interests.row_count, interests.row_count), dtype=dtype)
 
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from meshwright.model.interests import Int32Array
+from meshwright.model.interests import Int32Array, Int64Array
 from meshwright.planning.topic_connected.kernels.membership import Membership
 from meshwright.planning.topic_connected.kernels.paths import (
     CLOSED,
@@ -40,7 +40,7 @@ class Walk(NamedTuple):
     """
 
     row: Int32Array
-    at: Int32Array
+    at: Int64Array
 
 
 @njit(cache=True)
@@ -72,7 +72,9 @@ def new_walk(search: Search, adjacency: Adjacency, members: Membership, topic: i
     member_count = end - start
     row = np.empty(member_count, dtype=np.int32)
     first_count = max(0, min(k, member_count - 1))
-    at = np.array([topic, 0, 0, first_count], dtype=np.int32)
+    at = np.zeros(4, dtype=np.int64)
+    at[TOPIC] = topic
+    at[FIRST] = first_count
     # Unseated members wait on a stack for each count of earlier neighbours; stale ones are skipped.
     waiting = np.empty((RANK_COUNT, member_count), dtype=np.int32)
     heights = np.zeros(RANK_COUNT, dtype=np.int64)

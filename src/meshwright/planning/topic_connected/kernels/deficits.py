@@ -23,16 +23,18 @@ from meshwright.planning.topic_connected.kernels.scan import (
     next_pair,
 )
 
+END_COUNT = 2
+
 
 @njit(cache=True)
 def fill_deficits(members: Membership, scores: NDArray[Any], k: int, tie: int) -> Int32Array:
     """Links that give every broker min(k, members - 1) links in each topic, in order of addition.
 
-    scores: all zero, signed, (broker, broker); used up.
+    scores: all zero, signed, for END_COUNT times the shared topics, (broker, broker); used up.
     """
     deficits = _first_deficits(members, k)
     shared = shared_buffer(members)
-    count_shared_topics(members, scores, 2)
+    count_shared_topics(members, scores, END_COUNT)
     scan = new_scan(scores, np.zeros(len(scores), dtype=np.int32), tie)
     links = np.empty((int(deficits.sum()), 2), dtype=np.int32)
     link_count = 0
@@ -43,8 +45,8 @@ def fill_deficits(members: Membership, scores: NDArray[Any], k: int, tie: int) -
         links[link_count, 0] = left
         links[link_count, 1] = right
         link_count += 1
-        # A pair is linked once: far below zero it never scores again.
-        scores[left, right] = np.iinfo(scores.dtype).min // 2
+        # A pair is linked once; its score can only fall from here, so it is never found again.
+        scores[left, right] = 0
         for index in range(shared_topics(members, left, right, shared)):
             first = members.topic_offsets[shared[0, index]]
             others = members.slot_brokers[first : members.topic_offsets[shared[0, index] + 1]]
@@ -59,7 +61,8 @@ def _first_deficits(members: Membership, k: int) -> Int32Array:
     deficits = np.empty(len(members.slot_brokers), dtype=np.int32)
     for topic in range(len(members.topic_offsets) - 1):
         start, end = members.topic_offsets[topic], members.topic_offsets[topic + 1]
-        deficits[start:end] = min(k, end - start - 1)
+        for slot in range(start, end):
+            deficits[slot] = min(k, end - start - 1)
     return deficits
 
 

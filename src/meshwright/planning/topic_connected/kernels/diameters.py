@@ -35,33 +35,35 @@ def sub_overlay_diameters(members: Membership, links: Int32Array) -> Int32Array:
 
 @njit(cache=True)
 def _diameter(adjacency: Adjacency, brokers: Int32Array, seats: NDArray[np.int64]) -> int:
-    """Rounds in which every member hears all that its neighbours know, until all know all."""
+    """Rounds in which every member hears all that its neighbours know, until nothing is new."""
     member_count = len(brokers)
     word_count = (member_count + BITS - 1) // BITS
     known = np.zeros((member_count, word_count), dtype=np.uint64)
     for seat in range(member_count):
         known[seat, seat // BITS] = np.uint64(1) << np.uint64(seat % BITS)
-    complete = np.zeros(word_count, dtype=np.uint64)
-    for seat in range(member_count):
-        complete |= known[seat]
+    heard = np.empty_like(known)
     hops = 0
-    while not _all_know(known, complete):
-        heard = known.copy()
+    while True:
+        changed = False
         for seat in range(member_count):
+            for word in range(word_count):
+                heard[seat, word] = known[seat, word]
             for neighbour in neighbours(adjacency, brokers[seat]):
                 if seats[neighbour] >= 0:
-                    heard[seat] |= known[seats[neighbour]]
-        if np.array_equal(heard, known):
-            return -1
-        known = heard
+                    for word in range(word_count):
+                        heard[seat, word] |= known[seats[neighbour], word]
+            for word in range(word_count):
+                changed |= heard[seat, word] != known[seat, word]
+        if not changed:
+            return hops if _knows_all(known[:1], member_count) else -1
+        known, heard = heard, known
         hops += 1
-    return hops
 
 
 @njit(cache=True)
-def _all_know(known: NDArray[np.uint64], complete: NDArray[np.uint64]) -> bool:
-    for seat in range(len(known)):
-        for word in range(len(complete)):
-            if known[seat, word] != complete[word]:
-                return False
+def _knows_all(known: NDArray[np.uint64], member_count: int) -> bool:
+    """Whether the first member, if there is one, knows every member."""
+    for seat in range(member_count):
+        if known[0, seat // BITS] >> np.uint64(seat % BITS) & np.uint64(1) == 0:
+            return False
     return True

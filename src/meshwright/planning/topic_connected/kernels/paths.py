@@ -55,8 +55,8 @@ def adjacency_of(links: Int32Array, broker_count: int, spare: int) -> Adjacency:
     starts = np.zeros(broker_count + 1, dtype=np.int64)
     for broker in range(broker_count):
         starts[broker + 1] = starts[broker] + degrees[broker] + spare
+        degrees[broker] = 0
     targets = np.empty(starts[broker_count], dtype=np.int32)
-    degrees[:] = 0
     for index in range(len(links)):
         left, right = links[index]
         targets[starts[left] + degrees[left]] = right
@@ -78,9 +78,11 @@ def neighbours(adjacency: Adjacency, broker: int) -> Int32Array:
 def new_search(broker_count: int) -> Search:
     """A search in which every broker is closed."""
     notes = np.zeros((NOTE_COUNT, broker_count), dtype=np.int32)
-    notes[USED_FROM] = NONE
-    notes[USED_TO] = NONE
-    return Search(np.full(broker_count, CLOSED, dtype=np.uint8), notes, np.zeros(3, dtype=np.int32))
+    for broker in range(broker_count):
+        notes[USED_FROM, broker] = NONE
+        notes[USED_TO, broker] = NONE
+    roles = np.zeros(broker_count, dtype=np.uint8)
+    return Search(roles, notes, np.zeros(3, dtype=np.int32))
 
 
 @njit(cache=True)
@@ -220,11 +222,11 @@ def unlink(adjacency: Adjacency, left: int, right: int) -> None:
 
 @njit(cache=True)
 def _with_more_room(adjacency: Adjacency) -> Adjacency:
-    starts = np.zeros_like(adjacency.starts)
+    starts = np.zeros(len(adjacency.starts), dtype=np.int64)
     for broker in range(len(adjacency.degrees)):
         starts[broker + 1] = starts[broker] + 2 * adjacency.degrees[broker] + 8
     targets = np.empty(starts[-1], dtype=np.int32)
     for broker in range(len(adjacency.degrees)):
-        cells = neighbours(adjacency, broker)
-        targets[starts[broker] : starts[broker] + len(cells)] = cells
+        for index in range(adjacency.degrees[broker]):
+            targets[starts[broker] + index] = adjacency.targets[adjacency.starts[broker] + index]
     return Adjacency(starts, adjacency.degrees, targets)

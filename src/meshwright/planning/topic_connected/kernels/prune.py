@@ -43,7 +43,8 @@ def kept_links(members: Membership, links: Int32Array, order: Int32Array, k: int
         if not _has_links_to_spare(topic_degrees, shared[:, :count], k):
             continue
         spared = True
-        for topic in shared[0, :count]:
+        for column in range(count):
+            topic = np.int64(shared[0, column])
             if not _stays_joined(search, adjacency, members, (topic, left, right), k):
                 spared = False
                 break

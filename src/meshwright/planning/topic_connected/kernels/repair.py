@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from meshwright.model.interests import Int32Array
+from meshwright.model.interests import Int32Array, Int64Array
 from meshwright.planning.topic_connected.kernels.cuts import (
     FIRST,
     NO_CUT,
@@ -34,7 +34,7 @@ from meshwright.planning.topic_connected.kernels.paths import (
 
 @njit(cache=True)
 def joining_links(
-    members: Membership, links: Int32Array, shared: NDArray[Any], topics: Int32Array, k: int
+    members: Membership, links: Int32Array, shared: NDArray[Any], topics: Int64Array, k: int
 ) -> Int32Array:
     """Links that make the given topics k-connected, beside those that stand, in order of addition.
 
@@ -55,14 +55,22 @@ def joining_links(
             clear_paths(search, members, topic)
             adjacency = linked(adjacency, left, right)
             if added_count == len(added):
-                room = np.empty((2 * added_count, 2), dtype=np.int32)
-                room[:added_count] = added
-                added = room
+                added = _with_more_room(added)
             added[added_count, 0] = left
             added[added_count, 1] = right
             added_count += 1
         set_topic_roles(search, members, topic, CLOSED)
     return added[:added_count]
+
+
+@njit(cache=True)
+def _with_more_room(links: Int32Array) -> Int32Array:
+    """A copy with as many free rows again."""
+    room = np.empty((2 * len(links), 2), dtype=np.int32)
+    for index in range(len(links)):
+        room[index, 0] = links[index, 0]
+        room[index, 1] = links[index, 1]
+    return room
 
 
 @njit(cache=True)
