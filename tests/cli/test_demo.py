@@ -3,6 +3,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
 from commands import answered, call
 
 from meshwright.files.overlays import read_overlay
@@ -38,3 +39,22 @@ def test_the_demonstration_is_replayable_but_for_the_time_it_takes(tmp_path: Pat
     assert shown[0].replace(str(tmp_path / "one"), "") == shown[1].replace(
         str(tmp_path / "two"), ""
     )
+
+
+def test_the_demonstration_can_be_drawn_alone(tmp_path: Path) -> None:
+    answered("demo", "--out", tmp_path, "--pictures-only")
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "before-after.png",
+        "before-after.svg",
+    ]
+
+
+def test_the_next_steps_it_names_are_commands_that_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shown = call("demo").stdout
+    steps = [line.split()[1:] for line in shown.splitlines() if line.startswith("  meshwright ")]
+    assert len(steps) == 3
+    for step in steps:
+        assert call(*step).exit_code == 0

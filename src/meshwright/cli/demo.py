@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -18,6 +19,9 @@ def demo(
         Path,
         typer.Option("--out", metavar="DIR", help="Folder for all files of the demonstration."),
     ] = Path("demo"),
+    pictures_only: Annotated[
+        bool, typer.Option("--pictures-only", help="Write no other files than pictures.")
+    ] = False,
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
@@ -26,7 +30,7 @@ def demo(
     Example: meshwright demo --out demo
     """
     from meshwright.files.writing import make_folder
-    from meshwright.lab.demo import WISH, demo_snapshot, plan_demo, write_demo
+    from meshwright.lab.demo import WISH, demo_snapshot, draw_demo, plan_demo, write_network
     from meshwright.planning.recommendation import CANDIDATES, judge
 
     make_folder(out)
@@ -34,7 +38,9 @@ def demo(
     rows = list(tracked(plan_demo(snapshot, seed), len(CANDIDATES), "Planning with every design"))
     found = judge([row.candidate for row in rows], snapshot, WISH)
     with working("Drawing before and after"):
-        files = write_demo(snapshot, rows, out, seed)
+        files = draw_demo(snapshot, rows, out, seed)
+    if not pictures_only:
+        files |= write_network(snapshot, rows, out)
     answer(
         as_json,
         {
@@ -51,13 +57,19 @@ def demo(
         "",
         found.reason,
         "",
-        f"before and after:  {files['bitmap']} (and .svg)",
-        f"every overlay:     {files['overlays']}",
-        f"the network:       {files['interests']}, {files['rates']}",
+        f"Before and after: {files['bitmap']}, {files['picture']}",
+        *([] if pictures_only else _next_steps(files)),
+    )
+
+
+def _next_steps(files: Mapping[str, Path]) -> list[str]:
+    """What a newcomer does with the files."""
+    network = f"--interests {files['interests']} --rates {files['rates']}"
+    return [
+        f"The network: {files['interests']}, {files['rates']}; its overlays: {files['overlays']}",
         "",
         "Next, with your own interests.csv and rates.csv in place of these:",
-        f"  meshwright overlay compare --interests {files['interests']} --rates {files['rates']}",
-        "  meshwright overlay arrange --geometry chord --method best "
-        f"--interests {files['interests']} --rates {files['rates']} --out plan.json",
+        f"  meshwright overlay compare {network}",
+        f"  meshwright overlay arrange --geometry chord --method best {network} --out plan.json",
         f"  meshwright overlay draw --overlay {files['overlays'] / 'best.json'} --out best.svg",
-    )
+    ]

@@ -40,25 +40,25 @@ def plan_demo(snapshot: Snapshot, seed: int) -> Iterator[Timed]:
     return planned(CANDIDATES, snapshot, WISH, seed=seed)
 
 
-def write_demo(
-    snapshot: Snapshot, rows: Sequence[Timed], folder: Path, seed: int
-) -> dict[str, Path]:
-    """All files of the demonstration by what they are; the folder is created if it is missing."""
+def write_network(snapshot: Snapshot, rows: Sequence[Timed], folder: Path) -> dict[str, Path]:
+    """The network and every overlay as files, by what they are."""
     interests_path, rates_path = write_snapshot(snapshot, folder)
     overlays = make_folder(folder / "overlays")
     for row in rows:
         write_overlay(row.candidate.overlay, overlays / f"{row.candidate.name}.json")
+    return {"interests": interests_path, "rates": rates_path, "overlays": overlays}
+
+
+def draw_demo(
+    snapshot: Snapshot, rows: Sequence[Timed], folder: Path, seed: int
+) -> dict[str, Path]:
+    """Before and after as a picture for the screen and one that can be scaled."""
     pairs = _pairs({row.candidate.name: row.candidate for row in rows}, snapshot)
     title = f"{len(snapshot.brokers)} brokers, {len(snapshot.topics)} topics: before and after"
     pictures = {"picture": folder / "before-after.svg", "bitmap": folder / "before-after.png"}
     for path in pictures.values():
         draw_pairs(pairs, title, path, seed=seed)
-    return {
-        "interests": interests_path,
-        "rates": rates_path,
-        "overlays": overlays,
-        **pictures,
-    }
+    return pictures
 
 
 def _pairs(candidates: dict[str, Candidate], snapshot: Snapshot) -> list[Pair]:
@@ -97,9 +97,10 @@ def _loaded(
 ) -> Panel:
     """A panel that shows where messages go and who relays them."""
     load = carried(found.overlay, snapshot)
+    numbers = found.evaluation
     caption = (
-        f"{found.evaluation.messages_external:,.0f} unwanted messages; {found.evaluation.delay_hops_mean:.1f} hops "
-        f"of delay; {found.evaluation.degree_max} links at most"
+        f"{numbers.messages_external:,.0f} unwanted messages; "
+        f"{numbers.delay_hops_mean:.1f} hops of delay; {numbers.degree_max} links at most"
     )
     return Panel(title, caption, found.overlay, load.relayed, load.links)
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path as FilePath
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.collections import LineCollection
-from matplotlib.colors import LinearSegmentedColormap
+from matplotlib.collections import PathCollection
+from matplotlib.colors import LinearSegmentedColormap, to_rgba
 from matplotlib.figure import Figure
+from matplotlib.path import Path
 from matplotlib.patheffects import withStroke
+from matplotlib.ticker import MaxNLocator
 
 from meshwright.lab.figures.layouts import is_tree, overlay_links, overlay_points
 from meshwright.lab.figures.saving import save_figure
@@ -25,7 +27,6 @@ SCALE = LinearSegmentedColormap.from_list(
     "meshwright", ["#e6f1f5", "#a3d3d6", "#f2d98d", "#ec9150", "#bf2f33"]
 )
 NAMED_BROKERS_MAX = 40
-CURVE_POINTS = 16
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,14 +39,16 @@ class Shading:
 
 
 def draw_overlay(
-    overlay: Overlay, path: Path, *, topic_counts: Float64Array | None = None, seed: int = 0
+    overlay: Overlay, path: FilePath, *, topic_counts: Float64Array | None = None, seed: int = 0
 ) -> None:
     """Write a picture; brokers are coloured by the topics they want, else by their degree."""
     degrees = _degrees(overlay)
     if topic_counts is None:
-        shading = Shading("links of a broker", degrees, float(degrees.max()))
+        label, values = "links of a broker", degrees
     else:
-        shading = Shading("topics wanted by a broker", topic_counts, float(topic_counts.max()))
+        label, values = "topics wanted by a broker", topic_counts
+    # Brokers that are all alike stand in the middle of the scale, not at its alarming end.
+    shading = Shading(label, values, max(float(values.max()), 2 * float(values.min())))
     figure = Figure(figsize=(8.0, 8.4), facecolor="white")
     axes = figure.add_axes((0.04, 0.09, 0.92, 0.84))
     paint_overlay(axes, overlay, shading, seed=seed)
@@ -99,6 +102,7 @@ def add_scale(figure: Figure, place: tuple[float, float, float, float], shading:
         np.linspace(0.0, 1.0, 256)[None, :], aspect="auto", cmap=SCALE, extent=(0.0, highest, 0, 1)
     )
     axes.set_yticks([])
+    axes.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
     axes.tick_params(colors=QUIET_INK, labelsize=8.5, length=2)
     axes.set_xlabel(shading.label, color=QUIET_INK, fontsize=9.5, labelpad=3)
     for spine in axes.spines.values():
@@ -111,31 +115,24 @@ def _degrees(overlay: Overlay) -> Float64Array:
     return np.bincount(ends, minlength=len(overlay.brokers)).astype(np.float64)
 
 
-def _curves(points: Float64Array, links: Int32Array, *, bend: float) -> Float64Array:
-    """Links bent towards the middle by a share of the way there: (link, point, 2)."""
-    steps = np.linspace(0.0, 1.0, CURVE_POINTS if bend else 2)[None, :, None]
-    starts, ends = points[links[:, 0]][:, None, :], points[links[:, 1]][:, None, :]
+def _curves(points: Float64Array, links: Int32Array, *, bend: float) -> list[Path]:
+    """Links bent towards the middle of the page by a share of the way there."""
+    starts, ends = points[links[:, 0]], points[links[:, 1]]
     middles = (starts + ends) / 2 * (1.0 - bend)
-    curves: Float64Array = (
-        (1 - steps) ** 2 * starts + 2 * steps * (1 - steps) * middles + steps**2 * ends
-    )
-    return curves
+    codes = (Path.MOVETO, Path.CURVE3, Path.CURVE3)
+    return [Path(corners, codes) for corners in np.stack((starts, middles, ends), axis=1)]
 
 
-def _link_lines(curves: Float64Array, shares: Float64Array | None) -> LineCollection:
+def _link_lines(curves: list[Path], shares: Float64Array | None) -> PathCollection:
     """All links alike, fainter the more there are; or each by its share of the heaviest load."""
     if shares is None:
-        alpha = float(np.clip(6.0 / np.sqrt(max(len(curves), 1)), 0.1, 0.8))
-        return LineCollection(
-            list(curves), colors=LINK_COLOUR, linewidths=1.0, alpha=alpha, zorder=2
-        )
-    return LineCollection(
-        list(curves),
-        colors=LINK_COLOUR,
-        linewidths=(0.25 + 4.5 * shares).tolist(),
-        alpha=(0.18 + 0.6 * shares).tolist(),
-        capstyle="round",
-        zorder=2,
+        widths = np.ones(len(curves))
+        alphas = np.full(len(curves), np.clip(6.0 / np.sqrt(max(len(curves), 1)), 0.1, 0.8))
+    else:
+        widths, alphas = 0.25 + 4.5 * shares, 0.18 + 0.6 * shares
+    colours = [to_rgba(LINK_COLOUR, alpha) for alpha in alphas.tolist()]
+    return PathCollection(
+        curves, facecolors="none", edgecolors=colours, linewidths=widths.tolist(), zorder=2
     )
 
 

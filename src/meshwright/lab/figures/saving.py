@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from meshwright.errors import OperatorError
 from meshwright.files.writing import refuse_unwritable, write_whole
 
-DOTS_PER_INCH = 150
+PIXELS_ACROSS = 1500
 FORMATS = (".svg", ".png")
 
 
@@ -30,7 +30,6 @@ def save_figure(figure: Figure, path: Path) -> None:
         with mpl.rc_context({"svg.hashsalt": "meshwright", "svg.fonttype": "path"}):
             figure.savefig(content, format="svg", backend="svg", metadata={"Date": None})
     else:
-        figure.savefig(
-            content, format="png", backend="agg", dpi=DOTS_PER_INCH, metadata={"Software": None}
-        )
+        dpi = PIXELS_ACROSS / figure.get_figwidth()
+        figure.savefig(content, format="png", backend="agg", dpi=dpi, metadata={"Software": None})
     write_whole({path: content.getvalue()})

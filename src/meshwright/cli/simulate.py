@@ -1,0 +1,132 @@
+"""meshwright simulate: the brokers' own code in a world where everything goes wrong."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from meshwright.cli.options import Json, OwnK, finite
+from meshwright.cli.screen import answer, plain_table, tracked
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from meshwright.sim.parameters import SimulationParameters
+    from meshwright.sim.simulation import Failure, SimulationResult
+
+CHECK_SAYS_NO = 1
+STORIES_SHOWN_MAX = 3
+SEED_RANGE = re.compile(r"(\d{1,18})(?:\.\.(\d{1,18}))?")
+
+SimulatedDesign = Literal[
+    "chord", "tapestry", "pastry", "quadtree", "hypercube",
+    "gm", "gm2", "harary", "cycle", "best", "tree",
+]  # fmt: skip
+
+
+def simulate(
+    *,
+    design: Annotated[SimulatedDesign, typer.Option("--design", help="How brokers are joined.")],
+    brokers: Annotated[int, typer.Option("--brokers", min=1, help="Number of brokers.")] = 8,
+    clients: Annotated[int, typer.Option("--clients", min=1, help="Number of clients.")] = 24,
+    duration: Annotated[
+        float,
+        typer.Option("--duration", min=0.1, callback=finite, help="Seconds of traffic and faults."),
+    ] = 10.0,
+    faults: Annotated[
+        str,
+        typer.Option(
+            "--faults",
+            metavar="A,B,...",
+            show_default="none",
+            help="What goes wrong: crash, partition, disconnect, slow, stuck, skew, disk_full, "
+            "never_returns.",
+        ),
+    ] = "",
+    seeds: Annotated[
+        str, typer.Option("--seeds", metavar="A..B", help="Seeds, first and last included.")
+    ] = "0..0",
+    reconfigure: Annotated[
+        bool, typer.Option("--reconfigure", help="Change the overlay under traffic.")
+    ] = False,
+    mobility: Annotated[
+        str | None,
+        typer.Option(
+            "--mobility",
+            metavar="M",
+            show_default="clients stay",
+            help="Let clients move; how their sessions follow them.",
+        ),
+    ] = None,
+    k: OwnK = None,
+    as_json: Json = False,
+) -> None:
+    """Simulate seeds; exit with 1 if anything was lost, doubled, reordered or sent astray.
+
+    Example: meshwright simulate --design chord --brokers 8 --clients 24 --duration 5
+    --faults crash,partition --seeds 0..9
+    """
+    from meshwright.sim.parameters import SimulationParameters
+    from meshwright.sim.simulation import summed
+
+    chosen = seed_range(seeds)
+    parameters = SimulationParameters(
+        design=design,
+        brokers=brokers,
+        clients=clients,
+        duration_s=duration,
+        faults=tuple(name.strip() for name in faults.split(",") if name.strip()),
+        reconfigure=reconfigure,
+        mobility=mobility,
+        k=k,
+    )
+    results = list(tracked(_simulated(parameters, chosen), len(chosen), "Simulating seeds"))
+    totals, messages = summed(results)
+    failures = [failure for result in results for failure in result.failures]
+    answer(
+        as_json,
+        {"totals": totals, "messages": messages, "failures": failures},
+        f"{design}, {brokers} brokers, {clients} clients, seeds {chosen[0]} to {chosen[-1]}",
+        plain_table(dict.fromkeys(totals, True), [[f"{count:,}" for count in totals.values()]]),
+        plain_table(dict.fromkeys(messages, True), [[f"{count:,}" for count in messages.values()]]),
+        *_told(failures),
+    )
+    if failures:
+        raise typer.Exit(CHECK_SAYS_NO)
+
+
+def seed_range(text: str) -> range:
+    """Seeds of a text such as 3..7, or 3 for a single one."""
+    from meshwright.errors import OperatorError
+
+    found = SEED_RANGE.fullmatch(text.strip())
+    if found is None:
+        raise OperatorError(f"{text!r} names no seeds; write the first and the last, as in 0..9.")
+    first = int(found[1])
+    last = int(found[2] or first)
+    if last < first:
+        raise OperatorError(f"{text!r} ends before it begins; write the smaller seed first.")
+    return range(first, last + 1)
+
+
+def _simulated(parameters: SimulationParameters, seeds: range) -> Iterator[SimulationResult]:
+    from meshwright.sim.simulation import simulate as simulate_seed
+
+    for seed in seeds:
+        yield simulate_seed(parameters, seed)
+
+
+def _told(failures: list[Failure]) -> list[Any]:
+    """Failures as people read them; the stories of the first few."""
+    if not failures:
+        return ["No checker found anything."]
+    lines: list[Any] = []
+    for number, failure in enumerate(failures):
+        lines += ["", f"seed {failure.seed}, {failure.checker}: {failure.count}"]
+        lines += [f"  {sentence}" for sentence in failure.sentences]
+        if number < STORIES_SHOWN_MAX:
+            lines += ["  what happened:", *(f"    {line}" for line in failure.story)]
+        lines.append(f"  again: {failure.command}")
+    return lines
