@@ -9,7 +9,7 @@ from meshwright.protocol.happenings import ClientDown, ClientPacket, ClientUp
 from meshwright.protocol.packets import Connect
 from meshwright.sim.agenda import Agenda
 from meshwright.sim.chance import Draws
-from meshwright.sim.network import NetworkSettings, Tell
+from meshwright.sim.network import Listeners, NetworkSettings
 
 
 class Listener(Protocol):
@@ -50,13 +50,13 @@ class Lines:
         settings: NetworkSettings,
         *,
         jitter_us: Draws,
-        tell: Tell,
+        listeners: Listeners,
         is_up: Callable[[str], bool],
     ) -> None:
         self._agenda = agenda
         self._delay_us = settings.client_delay_us
         self._jitter_us = jitter_us
-        self._tell = tell
+        self._listeners = listeners
         self._is_up = is_up
         self._at: dict[str, dict[str, Line]] = {}
 
@@ -122,13 +122,13 @@ class Lines:
         former = lines.pop(client, None)
         if former is not None:
             former.is_open = False
-            self._tell(line.broker, ClientDown(client, clean=False))
+            self._listeners[line.broker](ClientDown(client, clean=False))
         lines[client] = line
-        self._tell(line.broker, ClientUp(client, packet))
+        self._listeners[line.broker](ClientUp(client, packet))
 
     def _at_broker(self, line: Line, packet: Any) -> None:
         if line.is_open and self._stands(line):
-            self._tell(line.broker, ClientPacket(line.listener.name, packet))
+            self._listeners[line.broker](ClientPacket(line.listener.name, packet))
 
     def _at_client(self, line: Line, packet: Any) -> None:
         if line.is_open and line.is_heard:
@@ -139,7 +139,7 @@ class Lines:
         line.is_open = False
         if self._stands(line):
             del self._at[line.broker][line.listener.name]
-            self._tell(line.broker, ClientDown(line.listener.name, clean=clean))
+            self._listeners[line.broker](ClientDown(line.listener.name, clean=clean))
 
     def _lost(self, line: Line, _: None) -> None:
         """The client hears that a line is gone."""

@@ -17,7 +17,8 @@ from meshwright.protocol.happenings import Happening, LinkDown, LinkUp, PeerFram
 from meshwright.sim.agenda import Agenda
 from meshwright.sim.chance import Draws
 
-Tell = Callable[[str, Happening], None]
+# How each broker is told of a happening; one that is down hears nothing.
+Listeners = dict[str, Callable[[Happening], None]]
 
 
 class NetworkSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,14 +53,22 @@ class Wire:
 class Channel:
     """One direction of one connection."""
 
-    __slots__ = ("back", "delay_us", "is_open", "last_us", "source", "target", "waiting", "wire")
+    __slots__ = (
+        "back", "delay_us", "is_open", "last_us", "listener", "source", "target", "waiting", "wire",
+    )  # fmt: skip
 
     back: Channel
 
-    def __init__(self, source: str, target: str, wire: Wire, delay_us: int) -> None:
-        self.source = source
-        self.target = target
+    def __init__(
+        self,
+        ends: tuple[str, str],
+        wire: Wire,
+        delay_us: int,
+        listener: Callable[[Happening], None],
+    ) -> None:
+        self.source, self.target = ends
         self.wire = wire
+        self.listener = listener
         self.delay_us = delay_us
         self.last_us = 0
         self.is_open = True
@@ -67,7 +76,7 @@ class Channel:
 
 
 class Network:
-    """All wires and connections. tell hands a happening to a broker, if it is up.
+    """All wires and connections.
 
     delays_ms: one-way from broker to broker in the order of the names, (broker, broker), or None
     for the same delay everywhere.
@@ -81,7 +90,7 @@ class Network:
         brokers: tuple[str, ...],
         delays_ms: Float64Array | None,
         jitter_us: Draws,
-        tell: Tell,
+        listeners: Listeners,
         is_up: Callable[[str], bool],
     ) -> None:
         self._agenda = agenda
@@ -90,7 +99,7 @@ class Network:
         self._indexes = {name: index for index, name in enumerate(brokers)}
         self._delays_ms = delays_ms
         self._jitter_us = jitter_us
-        self._tell = tell
+        self._listeners = listeners
         self._is_up = is_up
         self._wires: dict[tuple[str, str], Wire] = {}
         self._channels: dict[str, dict[str, Channel]] = {name: {} for name in brokers}
@@ -198,17 +207,21 @@ class Network:
         wire.is_opening = False
         openers, wire.openers = wire.openers, []
         for opener in openers:
-            self._tell(opener, LinkDown(wire.ends[1 - wire.ends.index(opener)]))
+            self._listeners[opener](LinkDown(wire.ends[1 - wire.ends.index(opener)]))
 
     def _connect(self, wire: Wire) -> None:
         one, other = wire.ends
-        there = Channel(one, other, wire, self._delay_us(one, other))
-        back = Channel(other, one, wire, self._delay_us(other, one))
+        there = self._channel(one, other, wire)
+        back = self._channel(other, one, wire)
         there.back, back.back = back, there
         self._channels[one][other] = there
         self._channels[other][one] = back
-        self._tell(one, LinkUp(other))
-        self._tell(other, LinkUp(one))
+        self._listeners[one](LinkUp(other))
+        self._listeners[other](LinkUp(one))
+
+    def _channel(self, source: str, target: str, wire: Wire) -> Channel:
+        delay_us = self._delay_us(source, target)
+        return Channel((source, target), wire, delay_us, self._listeners[target])
 
     def _arrive(self, channel: Channel, frame: Any) -> None:
         if not channel.is_open:
@@ -216,11 +229,11 @@ class Network:
         if channel.wire.blocked_count or channel.waiting:
             channel.waiting.append(frame)
         else:
-            self._tell(channel.target, PeerFrame(channel.source, frame))
+            channel.listener(PeerFrame(channel.source, frame))
 
     def _flush(self, channel: Channel) -> None:
         while channel.waiting and channel.is_open:
-            self._tell(channel.target, PeerFrame(channel.source, channel.waiting.popleft()))
+            channel.listener(PeerFrame(channel.source, channel.waiting.popleft()))
 
     def _cut(self, channel: Channel) -> None:
         channel.is_open = channel.back.is_open = False
@@ -231,4 +244,4 @@ class Network:
             channel.wire.late.append(channel)
         elif self._channels[channel.source].get(channel.target) is channel:
             del self._channels[channel.source][channel.target]
-            self._tell(channel.source, LinkDown(channel.target))
+            self._listeners[channel.source](LinkDown(channel.target))

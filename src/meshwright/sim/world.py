@@ -15,7 +15,7 @@ from meshwright.sim.client import Client, ClientSettings
 from meshwright.sim.history import History
 from meshwright.sim.host import BrokerHost, Machine, Witness
 from meshwright.sim.lines import Lines
-from meshwright.sim.network import Network, NetworkSettings
+from meshwright.sim.network import Listeners, Network, NetworkSettings
 from meshwright.sim.records import Records
 
 # The first process starts at once, the last within this time.
@@ -43,26 +43,28 @@ class World:
         self.history = History()
         self.message_counts: dict[type, int] = defaultdict(int)
         self.witness = witness
+        listeners: Listeners = {}
         self.network = Network(
             self.agenda,
             network,
             brokers=overlay.brokers,
             delays_ms=delays_ms,
             jitter_us=Draws(chances.network, 0, network.jitter_us),
-            tell=self.tell,
+            listeners=listeners,
             is_up=self.is_up,
         )
         self.lines = Lines(
             self.agenda,
             network,
             jitter_us=Draws(chances.lines, 0, network.client_jitter_us),
-            tell=self.tell,
+            listeners=listeners,
             is_up=self.is_up,
         )
         sync_delays_us = Draws(chances.disks, network.sync_min_us, network.sync_max_us)
         self.hosts: dict[str, BrokerHost] = {
             name: BrokerHost(name, self, build, sync_delays_us) for name in overlay.brokers
         }
+        listeners.update((name, host.tell) for name, host in self.hosts.items())
         self.clients: dict[str, Client] = {}
         self._backoffs_us = Draws(chances.clients, 100_000, 1_000_000)
 
