@@ -130,8 +130,10 @@ def test_an_overlay_is_evaluated_with_its_own_brokers_and_design_only(tmp_path: 
     small_network(tmp_path)
     tree.write_text(tree.read_text().replace('"tree"', '"bush"'))
     assert f"error: {tree}: There is no design 'bush'" in refused(*words)
-    tree.write_text(tree.read_text().replace('"bush"', '"chord"'))
-    assert f"error: {tree}: " in refused(*words)
+    chord = json.loads(tree.read_text()) | {"design": "chord"}
+    for positions in (None, {"b0": 0, "b1": 1, "b2": 2, "b3": 2**40}):
+        tree.write_text(json.dumps(chord | {"positions": positions}))
+        assert f"error: {tree}: " in refused(*words)
 
 
 def test_rates_and_interests_must_agree(tmp_path: Path) -> None:

@@ -56,7 +56,6 @@ def build(
     import numpy as np
 
     from meshwright.files.overlays import write_overlay
-    from meshwright.files.reading import blaming
     from meshwright.files.snapshots import read_snapshot
     from meshwright.files.writing import refuse_unwritable
     from meshwright.planning.designs import build_overlay
@@ -65,7 +64,7 @@ def build(
     refuse_unwritable(out)
     given = {name: value for name, value in (("order", order), ("tie", tie)) if value is not None}
     snapshot = read_snapshot(interests)
-    with blaming(interests), working(f"Building {design} for {len(snapshot.brokers)} brokers"):
+    with working(f"Building {design} for {len(snapshot.brokers)} brokers"):
         overlay = build_overlay(design, snapshot, k=k, rng=np.random.default_rng(seed), **given)
         found = evaluation_of(overlay, snapshot)
     write_overlay(overlay, out)

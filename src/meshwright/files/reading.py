@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from meshwright.errors import InputFileError, OperatorError, ProblemError
+from meshwright.errors import CallerError, InputFileError, OperatorError, ProblemError
 
 BYTE_ORDER_MARK = "\ufeff"
 
@@ -30,10 +30,10 @@ def read_text(path: Path) -> str:
 
 @contextmanager
 def blaming(path: Path) -> Iterator[None]:
-    """Name the file whose content makes a problem that has no answer."""
+    """Name the file whose content asks for what cannot be."""
     try:
         yield
-    except ProblemError as error:
+    except (CallerError, ProblemError) as error:
         raise OperatorError(f"{path}: {error}") from error
 
 
