@@ -1,0 +1,180 @@
+"""Trees that grow from members up: a join stops at the first place that is in the tree already.
+
+Scribe's trees, and those below the dominating nodes of SHG. Places are brokers, or positions of
+which a broker may stand for several; between those of one broker nothing is sent. A place that
+joined is answered when its parent stands in the tree itself, so a member knows when it is reached.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from meshwright.protocol.forwarding.claims import Claim, Claims, End, Mark, Place
+from meshwright.protocol.forwarding.forwarding import Surroundings
+from meshwright.protocol.forwarding.trees import Trees
+from meshwright.protocol.turn import Turn
+
+
+class TreeJoin(msgspec.Struct, frozen=True, gc=False):
+    """Add a child to a place in the tree of a topic, and answer with the number."""
+
+    epoch: int
+    topic: str
+    place: Place
+    child: Place
+    number: int
+    hops: int
+
+
+class TreeLeave(msgspec.Struct, frozen=True, gc=False):
+    """Take a child from a place in the tree of a topic."""
+
+    epoch: int
+    topic: str
+    place: Place
+    child: Place
+
+
+class TreeInstalled(msgspec.Struct, frozen=True, gc=False):
+    """The parent of a place stands in the tree, up to the root."""
+
+    epoch: int
+    topic: str
+    place: Place
+    number: int
+
+
+class Branch(Claim):
+    """How a place stands: the number of its last join, and the children still to be answered."""
+
+    __slots__ = ("is_installed", "number", "unanswered")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.number = 0
+        self.is_installed = False
+        self.unanswered: dict[End, int] = {}
+
+
+class ClimbingTrees(Trees):
+    """One broker's places in the trees of all topics.
+
+    parent gives the end above a place in the tree of a topic; the root is its own parent. changed
+    is told every topic of which the children of a place here may have changed.
+    """
+
+    def __init__(
+        self,
+        around: Surroundings,
+        own_place: Place,
+        *,
+        parent: Callable[[str, Place], End],
+        changed: Callable[[str], None],
+    ) -> None:
+        super().__init__(around)
+        self._own = End(own_place, around.me)
+        self._branches = Claims(
+            Branch, way=parent, tell=self._tell, retract=self._retract, changed=changed
+        )
+        self._join_count = 0
+
+    @property
+    def claims(self) -> tuple[Claims[Branch], ...]:
+        return (self._branches,)
+
+    def handlers(self) -> dict[type, Callable[[Turn, str, Any], None]]:
+        return {
+            **super().handlers(),
+            TreeJoin: self._joined,
+            TreeLeave: self._left,
+            TreeInstalled: lambda turn, _, message: self._stand(
+                turn, message.topic, message.place, message.number
+            ),
+        }
+
+    def children(self, topic: str, place: Place) -> tuple[End, ...]:
+        """The ends below a place in the tree of a topic."""
+        branch = self._branches.get(topic, place)
+        if branch is None:
+            return ()
+        return tuple(source for source in branch.sources if source.place != place)
+
+    def join(self, turn: Turn, topic: str) -> None:
+        self._hear(turn, topic, self._own.place, self._own, number=0, hops=0)
+
+    def leave(self, turn: Turn, topic: str) -> None:
+        self._branches.unhear(turn, topic, self._own.place, self._own)
+
+    def is_installed(self, topic: str) -> bool:
+        branch = self._branches.get(topic, self._own.place)
+        return branch is not None and branch.is_installed
+
+    def _joined(self, turn: Turn, peer: str, message: TreeJoin) -> None:
+        if self.listens_to(peer):
+            source = End(message.child, peer)
+            self._hear(
+                turn, message.topic, message.place, source, number=message.number, hops=message.hops
+            )
+
+    def _left(self, turn: Turn, peer: str, message: TreeLeave) -> None:
+        self._branches.unhear(turn, message.topic, message.place, End(message.child, peer))
+
+    def _hear(
+        self, turn: Turn, topic: str, place: Place, source: End, *, number: int, hops: int
+    ) -> None:
+        self._branches.hear(turn, topic, place, source, Mark(0, hops))
+        branch = self._branches.get(topic, place)
+        if branch is not None:
+            branch.unanswered[source] = number
+            if branch.is_installed:
+                self._answer(turn, topic, place, branch)
+
+    def _tell(self, turn: Turn, topic: str, place: Place, end: End, mark: Mark) -> None:
+        """Join the tree at another parent, or be its root."""
+        branch = self._branches.get(topic, place)
+        assert branch is not None
+        self._join_count += 1
+        number = branch.number = self._join_count
+        branch.is_installed = False
+        if end.place == place:
+            self._stand(turn, topic, place, number)
+        elif end.host == self._around.me:
+            source = End(place, end.host)
+            self._hear(turn, topic, end.place, source, number=number, hops=mark.hops + 1)
+        else:
+            join = TreeJoin(
+                self._around.epoch, topic, end.place, place, number=number, hops=mark.hops + 1
+            )
+            self._around.send(turn, end.host, join)
+
+    def _retract(self, turn: Turn, topic: str, place: Place, end: End) -> None:
+        if end.place == place:
+            return
+        if end.host == self._around.me:
+            self._branches.unhear(turn, topic, end.place, End(place, end.host))
+        else:
+            leave = TreeLeave(self._around.epoch, topic, end.place, place)
+            self._around.send(turn, end.host, leave)
+
+    def _stand(self, turn: Turn, topic: str, place: Place, number: int) -> None:
+        """The last join of a place is answered: answer all that wait below it."""
+        branch = self._branches.get(topic, place)
+        if branch is not None and branch.number == number:
+            branch.is_installed = True
+            self._answer(turn, topic, place, branch)
+
+    def _answer(self, turn: Turn, topic: str, place: Place, branch: Branch) -> None:
+        unanswered, branch.unanswered = branch.unanswered, {}
+        for source, number in unanswered.items():
+            if source not in branch.sources:
+                continue
+            if source.host != self._around.me:
+                answer = TreeInstalled(self._around.epoch, topic, source.place, number)
+                self._around.send(turn, source.host, answer)
+            elif source.place == place:
+                self.installed(turn, topic)
+            else:
+                self._stand(turn, topic, source.place, number)

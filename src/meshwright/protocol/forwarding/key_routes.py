@@ -1,0 +1,89 @@
+"""A key geometry among the brokers that are seen alive, by name, shared by all who see the same."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from inspect import signature
+
+import numpy as np
+
+from meshwright.errors import CallerError
+from meshwright.model.identifiers import topic_key
+from meshwright.model.overlay import Overlay, Parameter
+from meshwright.overlays.geometry import KeyGeometry, TreeDirection
+from meshwright.overlays.key_geometries import KEY_GEOMETRIES, key_geometry, owners
+
+ROOTS_REMEMBERED_MAX = 65_536
+
+Seats = tuple[tuple[int, str], ...]
+
+
+class KeyRoutes:
+    """Roots of topics, and routes between the brokers seen."""
+
+    __slots__ = ("_geometry", "_indexes", "_names", "_neighbours", "_roots")
+
+    def __init__(self, geometry: KeyGeometry, names: tuple[str, ...]) -> None:
+        self._geometry = geometry
+        self._names = names
+        self._indexes = {name: index for index, name in enumerate(names)}
+        self._roots: dict[str, str] = {}
+        self._neighbours: dict[str, list[str]] = {name: [] for name in names}
+        for one, other in geometry.links.tolist():
+            self._neighbours[names[one]].append(names[other])
+            self._neighbours[names[other]].append(names[one])
+
+    @property
+    def tree_direction(self) -> TreeDirection:
+        return self._geometry.tree_direction
+
+    def neighbours(self, name: str) -> list[str]:
+        """The brokers that are linked with one, in no order that matters."""
+        return self._neighbours[name]
+
+    def root(self, topic: str) -> str:
+        """The broker that owns a topic's key."""
+        root = self._roots.get(topic)
+        if root is None:
+            if len(self._roots) >= ROOTS_REMEMBERED_MAX:
+                self._roots.clear()
+            keys = np.array([topic_key(topic)], dtype=np.int64)
+            root = self._roots[topic] = self._names[int(owners(self._geometry, keys)[0])]
+        return root
+
+    def next_hop(self, source: str, target: str) -> str | None:
+        """The next broker on the route, the target itself if it is the source; None if unseen."""
+        start, end = self._indexes.get(source), self._indexes.get(target)
+        if start is None or end is None:
+            return None
+        return self._names[int(self._geometry.next_hops[start, end])]
+
+    def root_hop(self, source: str, topic: str) -> str:
+        """The next broker on the route to a topic's root, the source itself if it is the root."""
+        return self.next_hop(source, self.root(topic)) or source
+
+
+def key_routes(overlay: Overlay, seen: frozenset[str]) -> KeyRoutes:
+    """The routes of an overlay among those of its brokers that are seen."""
+    positions = overlay.positions or {}
+    seats = tuple(sorted((positions[name], name) for name in seen if name in positions))
+    return _routes(overlay.design, _geometry_params(overlay), seats)
+
+
+# All brokers of one process share these; those that see the same need them computed once.
+@lru_cache(maxsize=32)
+def _routes(design: str, params: tuple[tuple[str, int], ...], seats: Seats) -> KeyRoutes:
+    identifiers = np.array([identifier for identifier, _ in seats], dtype=np.int64)
+    geometry = key_geometry(design, len(seats), identifiers=identifiers, **dict(params))
+    return KeyRoutes(geometry, tuple(name for _, name in seats))
+
+
+def _geometry_params(overlay: Overlay) -> tuple[tuple[str, int], ...]:
+    """Those parameters of an overlay that are its geometry's, by name."""
+    if overlay.design not in KEY_GEOMETRIES:
+        raise CallerError(f"Design {overlay.design!r} has no key geometry; forward it otherwise.")
+    known = signature(KEY_GEOMETRIES[overlay.design]).parameters
+    chosen: list[tuple[str, Parameter]] = sorted(overlay.params.items())
+    return tuple(
+        (name, value) for name, value in chosen if name in known and isinstance(value, int)
+    )

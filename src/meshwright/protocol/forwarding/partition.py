@@ -1,0 +1,229 @@
+"""Forwarding on a hypercube: interest stays in its part, a frame visits the heads of all parts.
+
+Interest climbs from a broker's position to its dominating node, up to the first position that
+knows the topic. A frame climbs to the dominating node of its origin, crosses to all others, and
+goes down from each where interest came up, or everywhere (events = "broadcast"). A broker may stand
+for several positions, also for those of the dead; between them nothing is sent. What a dead one
+knew is not replicated: those below it tell it again to whoever stands in. Positions are passed in
+a strict order, whoever stands for them, so no frame goes in a circle. [SHG, 2.2]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple
+
+import msgspec
+
+from meshwright.filters.filter import Filter
+from meshwright.protocol.forwarding.claims import End, Place
+from meshwright.protocol.forwarding.climbing_trees import ClimbingTrees
+from meshwright.protocol.forwarding.cube_hosts import cube_hosts
+from meshwright.protocol.forwarding.forwarding import Surroundings
+from meshwright.protocol.forwarding.recent_frames import RecentFrames, frame_key
+from meshwright.protocol.stream import StreamFrame
+from meshwright.protocol.turn import Action, Turn
+
+ROUTES_MAX = 65_536
+
+# A broker, and the position for which it gets a frame.
+Drop = tuple[str, int]
+
+
+class ToDominator(msgspec.Struct, frozen=True, gc=False):
+    """A frame at a position on its way up to the dominating node."""
+
+    epoch: int
+    frame: StreamFrame
+    position: int
+
+
+class AcrossDominators(msgspec.Struct, frozen=True, gc=False):
+    """A frame that came to a dominating node over a dimension of their cube."""
+
+    epoch: int
+    frame: StreamFrame
+    position: int
+    dimension: int
+
+
+class FromDominator(msgspec.Struct, frozen=True, gc=False):
+    """A frame at a position on its way down to who wants it."""
+
+    epoch: int
+    frame: StreamFrame
+    position: int
+
+
+class Crossing(NamedTuple):
+    """What a broker does with a frame at a dominating node: sends it across, and down from some."""
+
+    sent: tuple[tuple[str, int, int], ...]
+    dominators: tuple[int, ...]
+
+
+class Partition:
+    """One broker's part in the forwarding of one hypercube."""
+
+    accepts: Literal["topic", "filter"] = "topic"
+
+    def __init__(self, around: Surroundings) -> None:
+        self._around = around
+        self._seen = frozenset(around.overlay.brokers)
+        self._view = cube_hosts(around.overlay, self._seen)
+        self._position = (around.overlay.positions or {})[around.me]
+        self._is_broadcast = around.overlay.params.get("events") == "broadcast"
+        self._falls: dict[str, dict[int, tuple[Drop, ...]]] = {}
+        self._crossings: dict[tuple[int, int], Crossing] = {}
+        self._came = RecentFrames()
+        self._trees = ClimbingTrees(
+            around, self._position, parent=self._parent, changed=self._tree_changed
+        )
+        self._handlers: dict[type, Callable[[Turn, str, Any], None]] = {
+            **self._trees.handlers(),
+            ToDominator: self._to_dominator,
+            AcrossDominators: self._across_dominators,
+            FromDominator: self._from_dominator,
+        }
+
+    def neighbours(self) -> tuple[str, ...]:
+        """The overlay's own, to see them return, and those that stand in for the dead."""
+        me = self._around.me
+        linked = {one for link in self._around.overlay.links if me in link for one in link}
+        return tuple(sorted(linked.union(self._view.neighbours(me)) - {me}))
+
+    def add_interest(self, turn: Turn, wanted: Filter, done: Action) -> None:
+        self._trees.add_interest(turn, wanted, done)
+
+    def remove_interest(self, turn: Turn, wanted: Filter) -> None:
+        self._trees.remove_interest(turn, wanted)
+
+    def send_out(self, turn: Turn, frame: StreamFrame) -> None:
+        self._arrive(turn, frame)
+        self._climb(turn, frame, self._position)
+
+    def handle(self, turn: Turn, peer: str, message: Any) -> None:
+        self._handlers[type(message)](turn, peer, message)
+
+    def alive_changed(self, turn: Turn, alive: tuple[str, ...]) -> None:
+        seen = frozenset(alive).intersection(self._around.overlay.brokers) | {self._around.me}
+        if seen != self._seen:
+            self._seen = seen
+            self._view = cube_hosts(self._around.overlay, seen)
+            self._falls.clear()
+            self._crossings.clear()
+            self._trees.see(turn, seen)
+
+    def peer_renewed(self, turn: Turn, peer: str) -> None:
+        self._trees.renew(turn, peer)
+
+    def path(self, topic: str, source: str) -> tuple[tuple[str, str], ...]:
+        """Up, across and down from the positions that this broker stands for."""
+        me, view = self._around.me, self._view
+        position = (self._around.overlay.positions or {})[source]
+        targets = []
+        while not view.is_dominating(position):
+            parent = view.parents[position]
+            if view.hosts[position] == me != view.hosts[parent]:
+                targets.append(view.hosts[parent])
+            position = parent
+        reached = [(position, -1)]
+        for dominator, dimension in reached:
+            reached.extend(view.across(dominator, dimension))
+            if view.hosts[dominator] == me:
+                crossing = self._crossing(dominator, dimension)
+                targets.extend(host for host, _, _ in crossing.sent)
+        for position, host in enumerate(view.hosts):
+            if host == me:
+                targets.extend(below for below, _ in self._fall(topic, position))
+        return tuple((me, target) for target in dict.fromkeys(targets))
+
+    def _to_dominator(self, turn: Turn, peer: str, message: ToDominator) -> None:
+        del peer
+        self._arrive(turn, message.frame)
+        self._climb(turn, message.frame, message.position)
+
+    def _across_dominators(self, turn: Turn, peer: str, message: AcrossDominators) -> None:
+        del peer
+        self._arrive(turn, message.frame)
+        self._cross(turn, message.frame, message.position, message.dimension)
+
+    def _from_dominator(self, turn: Turn, peer: str, message: FromDominator) -> None:
+        del peer
+        self._arrive(turn, message.frame)
+        self._send_down(turn, message.frame, message.position)
+
+    def _arrive(self, turn: Turn, frame: StreamFrame) -> None:
+        if self._came.add(frame_key(frame)):
+            self._around.arrived(turn, frame)
+
+    def _climb(self, turn: Turn, frame: StreamFrame, position: int) -> None:
+        view, me = self._view, self._around.me
+        while not view.is_dominating(position):
+            position = view.parents[position]
+            host = view.hosts[position]
+            if host != me:
+                self._around.send(turn, host, ToDominator(self._around.epoch, frame, position))
+                return
+        self._cross(turn, frame, position, -1)
+
+    def _cross(self, turn: Turn, frame: StreamFrame, dominator: int, dimension: int) -> None:
+        crossing = self._crossing(dominator, dimension)
+        epoch = self._around.epoch
+        for host, target, over in crossing.sent:
+            self._around.send(turn, host, AcrossDominators(epoch, frame, target, over))
+        for own in crossing.dominators:
+            self._send_down(turn, frame, own)
+
+    def _send_down(self, turn: Turn, frame: StreamFrame, position: int) -> None:
+        epoch = self._around.epoch
+        for host, child in self._fall(frame.publication.topic, position):
+            self._around.send(turn, host, FromDominator(epoch, frame, child))
+
+    def _crossing(self, dominator: int, dimension: int) -> Crossing:
+        """Where a frame goes across from a dominating node, over others that stand here too."""
+        crossing = self._crossings.get((dominator, dimension))
+        if crossing is None:
+            sent, reached = [], [(dominator, dimension)]
+            for here, came_over in reached:
+                for target, over in self._view.across(here, came_over):
+                    host = self._view.hosts[target]
+                    if host == self._around.me:
+                        reached.append((target, over))
+                    else:
+                        sent.append((host, target, over))
+            crossing = Crossing(tuple(sent), tuple(own for own, _ in reached))
+            self._crossings[dominator, dimension] = crossing
+        return crossing
+
+    def _fall(self, topic: str, position: int) -> tuple[Drop, ...]:
+        """Where a frame goes down from a position, over others that stand here too."""
+        falls = self._falls.get(topic)
+        if falls is None:
+            if len(self._falls) >= ROUTES_MAX:
+                self._falls.clear()
+            falls = self._falls[topic] = {}
+        fall = falls.get(position)
+        if fall is None:
+            sent, reached = [], [position]
+            for here in reached:
+                for child, host in self._below(topic, here):
+                    if host == self._around.me:
+                        reached.append(child)
+                    else:
+                        sent.append((host, child))
+            fall = falls[position] = tuple(sent)
+        return fall
+
+    def _below(self, topic: str, position: int) -> list[tuple[int, str]]:
+        if self._is_broadcast:
+            return [(child, self._view.hosts[child]) for child in self._view.children[position]]
+        return [(int(child), host) for child, host in self._trees.children(topic, position)]
+
+    def _parent(self, topic: str, place: Place) -> End:
+        del topic
+        parent = self._view.parents[int(place)]
+        return End(parent, self._view.hosts[parent])
+
+    def _tree_changed(self, topic: str) -> None:
+        self._falls.pop(topic, None)

@@ -1,0 +1,177 @@
+"""Forwarding by rendezvous: a frame goes to the root of its topic, then down the topic's tree.
+
+The root is the broker that owns the topic's key. On chord and tapestry the tree consists of the
+routes from the root to the members, on pastry and the quadtree of those from the members to it.
+Ways and trees follow the brokers that are seen alive. Views may differ for a while, so a frame that
+comes to a broker twice on its way up, or twice on its way down, ends there. [DYNATOPS, 1.1]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple
+
+import msgspec
+
+from meshwright.filters.filter import Filter
+from meshwright.protocol.forwarding.claims import HOPS_MAX, End, Place
+from meshwright.protocol.forwarding.climbing_trees import ClimbingTrees
+from meshwright.protocol.forwarding.forwarding import Surroundings
+from meshwright.protocol.forwarding.key_routes import key_routes
+from meshwright.protocol.forwarding.member_trees import MemberTrees
+from meshwright.protocol.forwarding.recent_frames import FrameKey, RecentFrames, frame_key
+from meshwright.protocol.stream import StreamFrame
+from meshwright.protocol.turn import Action, Turn
+
+ROUTES_MAX = 65_536
+
+
+class ToRoot(msgspec.Struct, frozen=True, gc=False):
+    """A frame on its way to the root of its topic."""
+
+    epoch: int
+    frame: StreamFrame
+    hops: int
+
+
+class FromRoot(msgspec.Struct, frozen=True, gc=False):
+    """A frame on its way down the tree of its topic."""
+
+    epoch: int
+    frame: StreamFrame
+    hops: int
+
+
+class Route(NamedTuple):
+    """Where frames on a topic go from here: up, unless this is the root, and down."""
+
+    above: str | None
+    below: tuple[str, ...]
+
+
+class Rendezvous:
+    """One broker's part in the forwarding of one overlay over a key geometry."""
+
+    accepts: Literal["topic", "filter"] = "topic"
+
+    def __init__(self, around: Surroundings) -> None:
+        self._around = around
+        self._seen = frozenset(around.overlay.brokers)
+        self._ways = key_routes(around.overlay, self._seen)
+        self._routes: dict[str, Route] = {}
+        self._came_up = RecentFrames()
+        self._came_down = RecentFrames()
+        self._trees: MemberTrees | ClimbingTrees = (
+            self._member_trees()
+            if self._ways.tree_direction == "root_to_member"
+            else self._climbing_trees()
+        )
+        self._handlers: dict[type, Callable[[Turn, str, Any], None]] = {
+            **self._trees.handlers(),
+            ToRoot: self._to_root,
+            FromRoot: self._from_root,
+        }
+
+    def neighbours(self) -> tuple[str, ...]:
+        """The overlay's own, to see them return, and those that stand in for the dead."""
+        me = self._around.me
+        linked = {one for link in self._around.overlay.links if me in link for one in link}
+        return tuple(sorted(linked.union(self._ways.neighbours(me)) - {me}))
+
+    def add_interest(self, turn: Turn, wanted: Filter, done: Action) -> None:
+        self._trees.add_interest(turn, wanted, done)
+
+    def remove_interest(self, turn: Turn, wanted: Filter) -> None:
+        self._trees.remove_interest(turn, wanted)
+
+    def send_out(self, turn: Turn, frame: StreamFrame) -> None:
+        self._rise(turn, frame, 0)
+
+    def handle(self, turn: Turn, peer: str, message: Any) -> None:
+        self._handlers[type(message)](turn, peer, message)
+
+    def alive_changed(self, turn: Turn, alive: tuple[str, ...]) -> None:
+        seen = frozenset(alive).intersection(self._around.overlay.brokers) | {self._around.me}
+        if seen != self._seen:
+            self._seen = seen
+            self._ways = key_routes(self._around.overlay, seen)
+            self._routes.clear()
+            self._trees.see(turn, seen)
+
+    def peer_renewed(self, turn: Turn, peer: str) -> None:
+        self._trees.renew(turn, peer)
+
+    def path(self, topic: str, source: str) -> tuple[tuple[str, str], ...]:
+        """Up if this broker is on the way from the source to the root, and down the tree."""
+        me, route = self._around.me, self._route(topic)
+        here: str | None = source
+        while here is not None and here != me and here != self._ways.root(topic):
+            here = self._ways.next_hop(here, self._ways.root(topic))
+        above = (route.above,) if route.above is not None and here == me else ()
+        return tuple((me, target) for target in (*above, *route.below))
+
+    def _to_root(self, turn: Turn, peer: str, message: ToRoot) -> None:
+        del peer
+        self._rise(turn, message.frame, message.hops)
+
+    def _rise(self, turn: Turn, frame: StreamFrame, hops: int) -> None:
+        key = frame_key(frame)
+        if not self._came_up.add(key):
+            return
+        self._around.arrived(turn, frame)
+        route = self._route(frame.publication.topic)
+        if route.above is None:
+            self._fall(turn, key, frame, hops, route)
+        elif hops < HOPS_MAX:
+            self._around.send(turn, route.above, ToRoot(self._around.epoch, frame, hops + 1))
+
+    def _from_root(self, turn: Turn, peer: str, message: FromRoot) -> None:
+        del peer
+        frame = message.frame
+        key = frame_key(frame)
+        if key not in self._came_down and key not in self._came_up:
+            self._around.arrived(turn, frame)
+        self._fall(turn, key, frame, message.hops, self._route(frame.publication.topic))
+
+    def _fall(self, turn: Turn, key: FrameKey, frame: StreamFrame, hops: int, route: Route) -> None:
+        if self._came_down.add(key) and route.below and hops < HOPS_MAX:
+            message = FromRoot(self._around.epoch, frame, hops + 1)
+            for child in route.below:
+                self._around.send(turn, child, message)
+
+    def _route(self, topic: str) -> Route:
+        route = self._routes.get(topic)
+        if route is None:
+            if len(self._routes) >= ROUTES_MAX:
+                self._routes.clear()
+            above = self._ways.root_hop(self._around.me, topic)
+            below = self._below(topic)
+            route = Route(above if above != self._around.me else None, below)
+            self._routes[topic] = route
+        return route
+
+    def _below(self, topic: str) -> tuple[str, ...]:
+        if isinstance(self._trees, MemberTrees):
+            return self._trees.children(topic)
+        return tuple(child.host for child in self._trees.children(topic, self._around.me))
+
+    def _member_trees(self) -> MemberTrees:
+        me = self._around.me
+        return MemberTrees(
+            self._around,
+            root_hop=lambda topic: self._ways.root_hop(me, topic),
+            member_hop=lambda member: self._ways.next_hop(me, member),
+            changed=self._tree_changed,
+        )
+
+    def _climbing_trees(self) -> ClimbingTrees:
+        def parent(topic: str, _: Place) -> End:
+            hop = self._ways.root_hop(self._around.me, topic)
+            return End(hop, hop)
+
+        return ClimbingTrees(
+            self._around, self._around.me, parent=parent, changed=self._tree_changed
+        )
+
+    def _tree_changed(self, topic: str) -> None:
+        self._routes.pop(topic, None)

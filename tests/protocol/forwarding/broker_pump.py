@@ -1,0 +1,147 @@
+"""Forwarding machines of many brokers joined by one queue; nothing else of a broker is there."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from meshwright.filters.filter import Filter
+from meshwright.model.identifiers import BrokerName, TopicName
+from meshwright.model.interests import interests_from_sets
+from meshwright.model.overlay import Overlay
+from meshwright.model.publication import Publication
+from meshwright.model.snapshot import Snapshot
+from meshwright.protocol.forwarding.forwarding import Forwarding, Surroundings
+from meshwright.protocol.stream import StreamFrame
+from meshwright.protocol.turn import Turn
+
+EPOCH = 7
+MESSAGES_MAX = 200_000
+
+
+class Pump:
+    """Brokers, what each wants, and the messages between them in the order of sending."""
+
+    def __init__(self, overlay: Overlay, machine: Callable[[Surroundings], Forwarding]) -> None:
+        self.overlay = overlay
+        self.machine = machine
+        self.machines: dict[str, Forwarding] = {}
+        self.wanted: dict[str, set[str]] = {name: set() for name in overlay.brokers}
+        self.queue: deque[tuple[str, str, Any]] = deque()
+        self.sent: Counter[type] = Counter()
+        self.links_used: set[tuple[str, str]] = set()
+        self.arrivals: Counter[str] = Counter()
+        self.done: Counter[tuple[str, str]] = Counter()
+        self.number = 0
+        for name in overlay.brokers:
+            self.start(name)
+
+    def start(self, name: str) -> None:
+        self.machines[name] = self.machine(
+            Surroundings(
+                me=name,
+                epoch=EPOCH,
+                overlay=self.overlay,
+                send=partial(self._send, name),
+                arrived=partial(self._arrived, name),
+                members_of=lambda _: (),
+            )
+        )
+
+    def add(self, name: str, topic: str) -> None:
+        self.wanted[name].add(topic)
+        self._add(name, topic)
+
+    def remove(self, name: str, topic: str) -> None:
+        self.wanted[name].discard(topic)
+        self.machines[name].remove_interest(Turn(0), Filter(topic))
+
+    def kill(self, name: str) -> None:
+        """End a broker; what it sent before still arrives."""
+        del self.machines[name]
+
+    def revive(self, name: str, alive: Iterable[str]) -> None:
+        """Start a broker anew, which wants what it wanted; nothing old is under way any more."""
+        self.queue = deque(entry for entry in self.queue if name not in entry[:2])
+        self.start(name)
+        self.see(name, alive)
+        for other in sorted(self.machines):
+            if other != name:
+                self.machines[other].peer_renewed(Turn(0), name)
+        for topic in sorted(self.wanted[name]):
+            self._add(name, topic)
+
+    def see(self, name: str, alive: Iterable[str]) -> None:
+        self.machines[name].alive_changed(Turn(0), tuple(sorted({*alive, name})))
+
+    def step(self, count: int = MESSAGES_MAX) -> None:
+        """Deliver so many messages, or all if there are fewer."""
+        while self.queue and count:
+            source, target, message = self.queue.popleft()
+            assert message.epoch == EPOCH
+            if target in self.machines:
+                self.machines[target].handle(Turn(0), source, message)
+            count -= 1
+
+    def drain(self) -> None:
+        self.step()
+        assert not self.queue, "messages go in a circle"
+
+    def publish(self, origin: str, topic: str, *, number: int | None = None) -> int:
+        """Send one frame out and deliver all; returns the messages it took."""
+        self.number += 1
+        self.arrivals.clear()
+        self.sent.clear()
+        publication = Publication("client", self.number, topic)
+        frame = StreamFrame(origin, self.number if number is None else number, publication)
+        self.machines[origin].send_out(Turn(0), frame)
+        self.drain()
+        return self.sent.total()
+
+    def members(self, topic: str) -> set[str]:
+        return {name for name in self.machines if topic in self.wanted[name]}
+
+    def snapshot(self, topics: tuple[str, ...]) -> Snapshot:
+        """What the living want now, as planning sees it."""
+        brokers = tuple(name for name in self.overlay.brokers if name in self.machines)
+        rows = [[topics.index(topic) for topic in self.wanted[name]] for name in brokers]
+        return Snapshot(
+            brokers=tuple(map(BrokerName, brokers)),
+            topics=tuple(map(TopicName, topics)),
+            interests=interests_from_sets(rows, len(topics)),
+            publications=np.ones(len(topics)),
+        )
+
+    def living_overlay(self) -> Overlay:
+        """The same design as if only the living had ever been in it; links left out."""
+        assert self.overlay.positions is not None
+        brokers = tuple(name for name in self.overlay.brokers if name in self.machines)
+        return Overlay(
+            design=self.overlay.design,
+            params=self.overlay.params,
+            brokers=brokers,
+            links=(),
+            positions={name: self.overlay.positions[name] for name in brokers},
+        )
+
+    def _add(self, name: str, topic: str) -> None:
+        def done(turn: Turn) -> None:
+            del turn
+            self.done[name, topic] += 1
+
+        self.machines[name].add_interest(Turn(0), Filter(topic), done)
+
+    def _send(self, source: str, turn: Turn, target: str, message: Any) -> None:
+        del turn
+        assert source != target
+        self.sent[type(message)] += 1
+        self.links_used.add((min(source, target), max(source, target)))
+        self.queue.append((source, target, message))
+
+    def _arrived(self, name: str, turn: Turn, frame: StreamFrame) -> None:
+        del turn, frame
+        self.arrivals[name] += 1
