@@ -207,9 +207,10 @@ class LoneBroker:
 
     def once_synced(self, effects: list[Effect]) -> list[Effect]:
         self.batch += 1
-        self.waiting[self.batch] = effects
+        promised = effects if self.forgets == "disk" else []
+        self.waiting[self.batch] = [] if self.forgets == "disk" else effects
         kept: dict[DiskKey, Any] = {(name,): copied(one) for name, one in self.sessions.items()}
-        return [Write(self.batch, kept)]
+        return [Write(self.batch, kept), *promised]
 
 
 def replaced(packet: Publish) -> Publish:

@@ -105,7 +105,20 @@ def test_an_end_that_closes_across_a_partition_is_heard_of_only_when_it_heals() 
     world.network.unblock("b0", "b1")
     assert echoes["b1"].links() == [LinkUp("b0"), LinkDown("b0")]
     assert echoes["b0"].links() == [LinkUp("b1")]
-    assert echoes["b1"].frames() == [1]
+    assert echoes["b1"].frames() == [1, 100, 101, 102]
+
+
+def test_what_a_broker_sent_before_its_crash_arrives_and_what_was_sent_to_it_does_not() -> None:
+    world, echoes = linked_echoes()
+    world.run_until(SECOND_US)
+    burst(world, 3)
+    world.network.send("b1", "b0", 200)
+    world.crash("b0")
+    world.restart("b0")
+    world.run_until(2 * SECOND_US)
+    assert echoes["b1"].frames() == [1, 100, 101, 102, 1]
+    assert echoes["b1"].links() == [LinkUp("b0"), LinkDown("b0"), LinkUp("b0")]
+    assert echoes["b0"].frames() == []
 
 
 def test_late_word_of_an_old_connection_does_not_end_a_newer_one() -> None:

@@ -56,6 +56,7 @@ def test_a_broker_that_keeps_its_promises_passes_under_faults(seed: int) -> None
     [
         ("one", "lost"),
         ("sessions", "lost"),
+        ("disk", "lost"),
         ("order", "reordered"),
         ("received", "duplicated"),
         ("filters", "unexpected"),

@@ -95,10 +95,9 @@ class Lines:
             self._agenda.at(self._to_client_us(line), self._lost, line)
 
     def crash(self, broker: str) -> None:
-        """All lines of a broker end."""
+        """All lines of a broker end; clients still get what it had sent."""
         for line in self._at.pop(broker, {}).values():
-            line.is_open = False
-            self._agenda.at(self._agenda.now_us + self._delay_us, self._lost, line)
+            self._agenda.at(self._to_client_us(line), self._lost, line)
 
     def _to_broker_us(self, line: Line) -> int:
         arrival_us = self._agenda.now_us + self._delay_us + self._jitter_us.next()

@@ -133,23 +133,26 @@ class Network:
         agenda.at(arrival_us, self._arrive, channel, frame)
 
     def close(self, source: str, target: str) -> None:
-        """The source breaks the connection; the target hears of it when word gets through."""
+        """The source ends the connection: the target still gets what was sent, then hears of it."""
         channel = self._channels[source].pop(target, None)
         if channel is not None and channel.is_open:
-            self._cut(channel)
-            far_us = channel.delay_us + channel.wire.extra_us
-            self._agenda.at(self._agenda.now_us + far_us, self._hang_up, channel.back)
+            channel.back.is_open = False
+            soonest_us = self._agenda.now_us + channel.delay_us + channel.wire.extra_us
+            self._agenda.at(max(channel.last_us, soonest_us), self._hang_up, channel.back)
 
     def disconnect(self, one: str, other: str) -> None:
         """The connection is lost; both ends hear of it at once."""
         channel = self._channels[one].get(other)
         if channel is not None and channel.is_open:
-            self._cut(channel)
+            _cut(channel)
             self._hang_up(channel, None)
             self._hang_up(channel.back, None)
 
     def crash(self, broker: str) -> None:
-        """All connections of a broker break, and its attempts to connect are forgotten."""
+        """All connections of a broker end, and its attempts to connect are forgotten.
+
+        What it had sent still arrives: whoever promises before its disk has synced is found out.
+        """
         for target in list(self._channels[broker]):
             self.close(broker, target)
         for wire in self._wires.values():
@@ -176,6 +179,7 @@ class Network:
             return
         late, wire.late = wire.late, []
         for channel in late:
+            self._flush(channel.back)
             self._hang_up(channel, None)
         for source, target in (wire.ends, wire.ends[::-1]):
             channel_now = self._channels[source].get(target)
@@ -214,6 +218,9 @@ class Network:
         there = self._channel(one, other, wire)
         back = self._channel(other, one, wire)
         there.back, back.back = back, there
+        for former in (self._channels[one].get(other), self._channels[other].get(one)):
+            if former is not None:
+                _cut(former)
         self._channels[one][other] = there
         self._channels[other][one] = back
         self._listeners[one](LinkUp(other))
@@ -235,13 +242,17 @@ class Network:
         while channel.waiting and channel.is_open:
             channel.listener(PeerFrame(channel.source, channel.waiting.popleft()))
 
-    def _cut(self, channel: Channel) -> None:
-        channel.is_open = channel.back.is_open = False
-
     def _hang_up(self, channel: Channel, _: None) -> None:
-        """The source of a channel hears that it is cut, unless it has a newer connection."""
+        """The source of a channel hears of its end, unless it has a newer connection."""
         if channel.wire.blocked_count:
             channel.wire.late.append(channel)
-        elif self._channels[channel.source].get(channel.target) is channel:
+            return
+        channel.back.is_open = False
+        if self._channels[channel.source].get(channel.target) is channel:
             del self._channels[channel.source][channel.target]
             self._listeners[channel.source](LinkDown(channel.target))
+
+
+def _cut(channel: Channel) -> None:
+    """Nothing passes any more, either way."""
+    channel.is_open = channel.back.is_open = False
