@@ -73,9 +73,9 @@ def echoes(*, partner: str = "b1") -> tuple[World, dict[str, Echo]]:
 
 def test_a_crash_ends_and_a_loss_does_not() -> None:
     world, _ = echoes()
-    crash = Crash(at_us=100_000, broker="b1", until_us=300_000)
+    crash = Crash(at_us=100_000, dies_us=100_000, broker="b1", until_us=300_000)
     gone = NeverReturns(at_us=100_000, broker="b2")
-    again = Crash(at_us=400_000, broker="b2", until_us=500_000)
+    again = Crash(at_us=400_000, dies_us=450_000, broker="b2", until_us=500_000)
     inject(world, [crash, gone, again])
     world.run_until(200_000)
     assert [world.is_up(name) for name in world.hosts] == [True, False, False]

@@ -62,6 +62,19 @@ def test_a_crash_loses_exactly_the_unsynced_batches(crash_us: int, seed: int) ->
     assert starts[1].disk == expected | ({("last",): synced[-1]} if synced else {})
 
 
+@given(st.integers(1, 5_000), st.integers(0, 5))
+def test_a_stalled_disk_syncs_nothing_until_its_time_and_then_in_order(
+    until_us: int, seed: int
+) -> None:
+    keeper = Keeper([])
+    world = small_world(lambda _: keeper, ("b0",), seed=seed)
+    world.hosts["b0"].disk.stall(until_us)
+    world.run_until(until_us - 1)
+    assert keeper.synced == []
+    world.run_until(SECOND_US)
+    assert keeper.synced == [1, 2, 3]
+
+
 def test_deleted_keys_are_gone() -> None:
     machine = Scripted([Write(1, {("one",): 1, ("two",): 2}), Write(2, {("one",): None})])
     world = small_world(lambda _: machine, ("b0",))

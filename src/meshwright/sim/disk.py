@@ -17,13 +17,17 @@ class Disk:
     synced is called with the number of each batch.
     """
 
-    __slots__ = ("_agenda", "_delays_us", "_life", "_synced", "_under_way", "_until_us", "kept")
+    __slots__ = (
+        "_agenda", "_delays_us", "_life", "_stalled_until_us", "_synced", "_under_way", "_until_us",
+        "kept",
+    )  # fmt: skip
 
     def __init__(self, agenda: Agenda, delays_us: Draws, synced: Callable[[int], None]) -> None:
         self._agenda = agenda
         self._delays_us = delays_us
         self._synced = synced
         self._until_us = 0
+        self._stalled_until_us = 0
         self._life = 0
         self._under_way: deque[Write] = deque()
         self.kept: dict[DiskKey, Any] = {}
@@ -34,13 +38,21 @@ class Disk:
         self._under_way.append(batch)
         self._agenda.at(self._until_us, self._arrive, self._life, None)
 
+    def stall(self, until_us: int) -> None:
+        """Sync nothing until a time."""
+        self._stalled_until_us = max(self._stalled_until_us, until_us)
+
     def crash(self) -> None:
         """Forget what is under way."""
         self._life += 1
+        self._stalled_until_us = 0
         self._under_way.clear()
 
     def _arrive(self, life: int, _: None) -> None:
         if life != self._life:
+            return
+        if self._agenda.now_us < self._stalled_until_us:
+            self._agenda.at(self._stalled_until_us, self._arrive, life)
             return
         batch = self._under_way.popleft()
         kept = self.kept

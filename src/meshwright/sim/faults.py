@@ -11,6 +11,7 @@ import numpy as np
 from meshwright.errors import ProblemError
 
 SECOND_US = 1_000_000
+STALL_MAX_US = 300_000
 
 
 class Fault(msgspec.Struct, frozen=True, kw_only=True, tag=True):
@@ -20,9 +21,13 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, tag=True):
 
 
 class Crash(Fault, frozen=True):
-    """A broker's process dies, and starts again with what its disk kept."""
+    """A broker's process dies, and starts again with what its disk kept.
+
+    Its disk may stall before, so that a crash finds much that is not synced.
+    """
 
     broker: str
+    dies_us: int
     until_us: int
 
 
@@ -132,15 +137,19 @@ def plan_faults(names: Iterable[str], field: Field, rng: np.random.Generator) ->
 
 def crashes(rng: np.random.Generator, field: Field) -> list[Fault]:
     """Brokers that die and come back, alone or several at once."""
-    count = field.count(20)
-    return [
-        Crash(
-            at_us=at_us,
-            broker=field.brokers[int(rng.integers(len(field.brokers)))],
-            until_us=field.healed_us(at_us, rng, 2.0),
+    found: list[Fault] = []
+    for at_us in field.times(rng, field.count(20)):
+        stall_us = int(rng.integers(STALL_MAX_US)) if rng.random() < 0.5 else 0
+        dies_us = min(at_us + stall_us, field.end_us - 1)
+        found.append(
+            Crash(
+                at_us=at_us,
+                broker=field.brokers[int(rng.integers(len(field.brokers)))],
+                dies_us=dies_us,
+                until_us=field.healed_us(dies_us, rng, 2.0),
+            )
         )
-        for at_us in field.times(rng, count)
-    ]
+    return found
 
 
 def losses(rng: np.random.Generator, field: Field) -> list[Fault]:

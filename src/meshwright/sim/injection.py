@@ -33,7 +33,8 @@ def inject(world: World, faults: Iterable[Fault]) -> None:
 
 
 def _crash(world: World, fault: Crash) -> None:
-    world.crash(fault.broker)
+    world.hosts[fault.broker].disk.stall(fault.dies_us)
+    world.at(fault.dies_us, partial(world.crash, fault.broker))
     world.at(fault.until_us, partial(world.restart, fault.broker))
 
 
