@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from meshwright import kernel_cache
+
+SOURCE = "def kernel(): return 1\n"
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    kernels = tmp_path / "planning" / "kernels"
+    kernels.mkdir(parents=True)
+    (kernels / "caller.py").write_text(SOURCE)
+    (kernels / "called.py").write_text(SOURCE)
+    monkeypatch.setattr(kernel_cache, "__file__", str(tmp_path / "kernel_cache.py"))
+    monkeypatch.delenv(kernel_cache.VARIABLE, raising=False)
+    return tmp_path
+
+
+def chosen(monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.delenv(kernel_cache.VARIABLE, raising=False)
+    kernel_cache.choose_folder()
+    folder = Path(os.environ[kernel_cache.VARIABLE])
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
+def test_a_change_in_any_kernel_leaves_all_compiled_ones_behind(
+    package: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = chosen(monkeypatch)
+    assert chosen(monkeypatch) == first
+    (package / "planning" / "kernels" / "called.py").write_text(SOURCE + "# changed\n")
+    assert chosen(monkeypatch) != first
+    assert not first.exists()
+
+
+def test_a_folder_that_the_user_named_is_kept(
+    package: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(kernel_cache.VARIABLE, str(package / "mine"))
+    kernel_cache.choose_folder()
+    assert os.environ[kernel_cache.VARIABLE] == str(package / "mine")
+
+
+def test_the_folder_is_named_before_numba_is_imported() -> None:
+    script = "import meshwright.overlays.graph, numba; print(numba.config.CACHE_DIR)"
+    environment = {k: v for k, v in os.environ.items() if k != kernel_cache.VARIABLE}
+    run = subprocess.run(
+        [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True
+    )
+    assert Path(run.stdout.strip()).name.startswith(kernel_cache.PREFIX)
