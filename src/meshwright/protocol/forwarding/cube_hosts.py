@@ -83,7 +83,7 @@ def cube_hosts(overlay: Overlay, seen: frozenset[str]) -> CubeHosts:
 
 
 # All brokers of one process share these; those that see the same need them computed once.
-@lru_cache(maxsize=32)
+@lru_cache(maxsize=16)
 def _cube_hosts(
     broker_count: int, low_bit_count: int | None, seats: tuple[tuple[int, str], ...]
 ) -> CubeHosts:

@@ -71,7 +71,7 @@ def key_routes(overlay: Overlay, seen: frozenset[str]) -> KeyRoutes:
 
 
 # All brokers of one process share these; those that see the same need them computed once.
-@lru_cache(maxsize=32)
+@lru_cache(maxsize=16)
 def _routes(design: str, params: tuple[tuple[str, int], ...], seats: Seats) -> KeyRoutes:
     identifiers = np.array([identifier for identifier, _ in seats], dtype=np.int64)
     geometry = key_geometry(design, len(seats), identifiers=identifiers, **dict(params))

@@ -20,11 +20,12 @@ from meshwright.protocol.forwarding.claims import End, Place
 from meshwright.protocol.forwarding.climbing_trees import ClimbingTrees
 from meshwright.protocol.forwarding.cube_hosts import cube_hosts
 from meshwright.protocol.forwarding.forwarding import Surroundings
-from meshwright.protocol.forwarding.recent_frames import RecentFrames, frame_key
+from meshwright.protocol.forwarding.recent_frames import RecentFrames
 from meshwright.protocol.stream import StreamFrame
 from meshwright.protocol.turn import Action, Turn
 
 ROUTES_MAX = 65_536
+VISIT = 1
 
 # A broker, and the position for which it gets a frame.
 Drop = tuple[str, int]
@@ -75,7 +76,7 @@ class Partition:
         self._is_broadcast = around.overlay.params.get("events") == "broadcast"
         self._falls: dict[str, dict[int, tuple[Drop, ...]]] = {}
         self._crossings: dict[tuple[int, int], Crossing] = {}
-        self._came = RecentFrames()
+        self._recent = RecentFrames()
         self._trees = ClimbingTrees(
             around, self._position, parent=self._parent, changed=self._tree_changed
         )
@@ -154,7 +155,7 @@ class Partition:
         self._send_down(turn, message.frame, message.position)
 
     def _arrive(self, turn: Turn, frame: StreamFrame) -> None:
-        if self._came.add(frame_key(frame)):
+        if not self._recent.mark(frame, VISIT):
             self._around.arrived(turn, frame)
 
     def _climb(self, turn: Turn, frame: StreamFrame, position: int) -> None:

@@ -1,4 +1,4 @@
-"""Which frames were here lately, in bounded memory."""
+"""Which frames were here lately, and for what, in bounded memory."""
 
 from __future__ import annotations
 
@@ -9,33 +9,33 @@ REMEMBERED_MIN = 8_192
 FrameKey = tuple[str, int] | tuple[str, str, int]
 
 
-def frame_key(frame: StreamFrame) -> FrameKey:
-    """What makes a frame the same: its place in its stream, or its event where it has none."""
-    publication = frame.publication
-    if frame.number:
-        return (frame.origin, publication.topic, frame.number)
-    return (publication.publisher, publication.sequence)
-
-
 class RecentFrames:
-    """Remembers at least the last REMEMBERED_MIN keys, and at most twice as many."""
+    """Remembers at least the last REMEMBERED_MIN frames, and at most twice as many."""
 
     __slots__ = ("_newer", "_older")
 
     def __init__(self) -> None:
-        self._newer: set[FrameKey] = set()
-        self._older: set[FrameKey] = set()
+        self._newer: dict[FrameKey, int] = {}
+        self._older: dict[FrameKey, int] = {}
 
-    def __contains__(self, key: FrameKey) -> bool:
-        return key in self._newer or key in self._older
+    def mark(self, frame: StreamFrame, purpose: int) -> int:
+        """Remember that a frame was here for a purpose, one bit; returns those before, 0 for none.
 
-    def add(self, key: FrameKey) -> bool:
-        """Remember a key; True if it was not remembered."""
+        A frame is the same by its place in its stream, or by its event where it has none.
+        """
+        publication = frame.publication
+        key: FrameKey = (
+            (frame.origin, publication.topic, frame.number)
+            if frame.number
+            else (publication.publisher, publication.sequence)
+        )
         newer = self._newer
-        if key in newer or key in self._older:
-            return False
-        newer.add(key)
-        if len(newer) >= REMEMBERED_MIN:
-            self._older = newer
-            self._newer = set()
-        return True
+        before = newer.get(key)
+        if before is None:
+            before = self._older.get(key, 0)
+            newer[key] = before | purpose
+            if len(newer) >= REMEMBERED_MIN:
+                self._older, self._newer = newer, {}
+        elif not before & purpose:
+            newer[key] = before | purpose
+        return before

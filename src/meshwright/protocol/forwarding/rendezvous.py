@@ -19,11 +19,14 @@ from meshwright.protocol.forwarding.climbing_trees import ClimbingTrees
 from meshwright.protocol.forwarding.forwarding import Surroundings
 from meshwright.protocol.forwarding.key_routes import key_routes
 from meshwright.protocol.forwarding.member_trees import MemberTrees
-from meshwright.protocol.forwarding.recent_frames import FrameKey, RecentFrames, frame_key
+from meshwright.protocol.forwarding.recent_frames import RecentFrames
 from meshwright.protocol.stream import StreamFrame
 from meshwright.protocol.turn import Action, Turn
 
 ROUTES_MAX = 65_536
+
+# What a frame was here for.
+UP, DOWN = 1, 2
 
 
 class ToRoot(msgspec.Struct, frozen=True, gc=False):
@@ -59,8 +62,7 @@ class Rendezvous:
         self._seen = frozenset(around.overlay.brokers)
         self._ways = key_routes(around.overlay, self._seen)
         self._routes: dict[str, Route] = {}
-        self._came_up = RecentFrames()
-        self._came_down = RecentFrames()
+        self._recent = RecentFrames()
         self._trees: MemberTrees | ClimbingTrees = (
             self._member_trees()
             if self._ways.tree_direction == "root_to_member"
@@ -115,28 +117,33 @@ class Rendezvous:
         self._rise(turn, message.frame, message.hops)
 
     def _rise(self, turn: Turn, frame: StreamFrame, hops: int) -> None:
-        key = frame_key(frame)
-        if not self._came_up.add(key):
+        before = self._recent.mark(frame, UP)
+        if before & UP:
             return
-        self._around.arrived(turn, frame)
-        route = self._route(frame.publication.topic)
-        if route.above is None:
-            self._fall(turn, key, frame, hops, route)
+        if not before:
+            self._around.arrived(turn, frame)
+        above = self._route(frame.publication.topic).above
+        if above is None:
+            if not self._recent.mark(frame, DOWN) & DOWN:
+                self._fall(turn, frame, hops)
         elif hops < HOPS_MAX:
-            self._around.send(turn, route.above, ToRoot(self._around.epoch, frame, hops + 1))
+            self._around.send(turn, above, ToRoot(self._around.epoch, frame, hops + 1))
 
     def _from_root(self, turn: Turn, peer: str, message: FromRoot) -> None:
         del peer
         frame = message.frame
-        key = frame_key(frame)
-        if key not in self._came_down and key not in self._came_up:
+        before = self._recent.mark(frame, DOWN)
+        if before & DOWN:
+            return
+        if not before:
             self._around.arrived(turn, frame)
-        self._fall(turn, key, frame, message.hops, self._route(frame.publication.topic))
+        self._fall(turn, frame, message.hops)
 
-    def _fall(self, turn: Turn, key: FrameKey, frame: StreamFrame, hops: int, route: Route) -> None:
-        if self._came_down.add(key) and route.below and hops < HOPS_MAX:
+    def _fall(self, turn: Turn, frame: StreamFrame, hops: int) -> None:
+        below = self._route(frame.publication.topic).below
+        if below and hops < HOPS_MAX:
             message = FromRoot(self._around.epoch, frame, hops + 1)
-            for child in route.below:
+            for child in below:
                 self._around.send(turn, child, message)
 
     def _route(self, topic: str) -> Route:
