@@ -92,6 +92,15 @@ def adapt(
             help="CSV of client,broker where members are clients.",
         ),
     ] = None,
+    degree_max: Annotated[
+        int | None,
+        typer.Option(
+            "--degree-max",
+            min=2,
+            show_default="no limit, as in the paper: equal costs then end in a star",
+            help="Links that a broker may come to have.",
+        ),
+    ] = None,
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
@@ -108,6 +117,8 @@ def adapt(
     from meshwright.files.writing import refuse_unwritable
     from meshwright.planning.adaptation.naming import traffic_from_names, vertex_names
     from meshwright.planning.adaptation.plan import adapt as adapted
+    from meshwright.planning.adaptation.rounds import AdaptationRules
+    from meshwright.planning.adaptation.search import SearchRules
 
     refuse_unwritable(out)
     today = read_tree(tree)
@@ -115,7 +126,8 @@ def adapt(
     names = vertex_names(today, homes)
     demand = traffic_from_names(names, read_traffic(traffic, frozenset(names)))
     with blaming(traffic), working(f"Adapting a tree of {len(today.brokers)} brokers"):
-        plan = adapted(today, demand, np.random.default_rng(seed), clients=homes)
+        rules = AdaptationRules(search=SearchRules(degree_max=degree_max))
+        plan = adapted(today, demand, np.random.default_rng(seed), clients=homes, rules=rules)
     write_plan(plan, out)
     answer_plan(as_json, "overlay adapt", plan, out, seed)
 

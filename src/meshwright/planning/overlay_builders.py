@@ -14,6 +14,7 @@ from meshwright.overlays.quadtree import identifiers_of_coordinates
 from meshwright.overlays.tree import FANOUT, regular_tree
 from meshwright.planning.adaptation.plan import adapt
 from meshwright.planning.adaptation.rounds import AdaptationRules
+from meshwright.planning.adaptation.search import SearchRules
 from meshwright.planning.adaptation.values import Traffic
 from meshwright.planning.arrangement.methods import arrangement_method
 from meshwright.planning.arrangement.problem import arrangement_problem, hash_positions
@@ -100,13 +101,17 @@ def on_tree(
     rng: np.random.Generator,
     fanout: int = FANOUT,
     adapted: bool = False,
+    degree_max: int | None = None,
 ) -> Overlay:
-    """A regular tree in hash order, adapted to who shares topics if wished [OCBR]."""
+    """A regular tree in hash order, adapted to who shares topics if wished [OCBR].
+
+    degree_max: links that a broker may come to have; without it, equal costs end in a star.
+    """
     hung = regular_tree(len(snapshot.brokers), fanout)
     links = _seated(graph_links(hung.joined), hash_positions(snapshot.brokers))
     regular = Overlay(
         design=design,
-        params={"fanout": fanout, "adapted": adapted},
+        params={"fanout": fanout, "adapted": adapted, "degree_max": degree_max},
         brokers=snapshot.brokers,
         links=_named_links(links, snapshot),
     )
@@ -115,7 +120,9 @@ def on_tree(
     messages = np.ceil(snapshot.publications).astype(np.int64)
     traffic = Traffic(snapshot.interests.transposed(), messages)
     # Nothing is running yet, so a change has no price.
-    rules = AdaptationRules(gain_share_min=0.0, messages_per_neighbour=0)
+    rules = AdaptationRules(
+        gain_share_min=0.0, messages_per_neighbour=0, search=SearchRules(degree_max=degree_max)
+    )
     return adapt(regular, traffic, rng, rules=rules).target
 
 

@@ -21,10 +21,13 @@ from meshwright.model.snapshot import Snapshot
 from meshwright.planning.designs import DESIGNS, build_overlay
 from meshwright.planning.evaluation.evaluate import evaluate
 
+# Twice the links of an inner broker of a 4-ary tree: without a limit, adaptation ends in a star.
+OCBR_DEGREE_MAX = 10
+
 # Designs that are another one with parameters, each listed after it.
 VARIANTS: dict[str, tuple[str, dict[str, Parameter]]] = {
     "dynatops": ("chord", {"arrangement": "best"}),
-    "ocbr": ("tree", {"adapted": True}),
+    "ocbr": ("tree", {"adapted": True, "degree_max": OCBR_DEGREE_MAX}),
 }
 
 CANDIDATES: tuple[str, ...] = tuple(
