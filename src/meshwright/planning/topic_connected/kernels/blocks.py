@@ -222,9 +222,11 @@ def _lower_newly_joined(
     for index in range(count):
         block = forest.path[index]
         end = start + forest.sizes[block]
+        others = forest.gathered[end:total]
         for broker in forest.gathered[start:end]:
-            for other in forest.gathered[end:total]:
-                scores[broker, other] -= 1
+            row = scores[broker]
+            for other in others:
+                row[other] -= 1
         if forest.tops[block] != top:
             shared_before = slot_brokers[forest.tops[block]]
             newly_shared = slot_brokers[top]

@@ -44,7 +44,7 @@ def kept_links(members: Membership, links: Int32Array, order: Int32Array, k: int
             continue
         spared = True
         for column in range(count):
-            topic = np.int64(shared[0, column])
+            topic = int(shared[0, column])
             if not _stays_joined(search, adjacency, members, (topic, left, right), k):
                 spared = False
                 break
