@@ -1,0 +1,43 @@
+"""A publication as it travels between brokers."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import msgspec
+
+
+class EventId(NamedTuple):
+    """Who published, and the how-manieth it was: unique, and ordered for each publisher."""
+
+    publisher: str
+    sequence: int
+
+
+class StreamPoint(NamedTuple):
+    """The number of a publication in the stream of one origin broker and one topic."""
+
+    origin: str
+    number: int
+
+
+class Publication(msgspec.Struct, frozen=True, gc=False):
+    """One message of one publisher on one topic.
+
+    after: the publisher's last publication on this topic at the broker it came from, which must be
+    delivered first; None unless the publisher moved since.
+    """
+
+    publisher: str
+    sequence: int
+    topic: str
+    payload: bytes = b""
+    qos: int = 0
+    retain: bool = False
+    properties: tuple[tuple[str, str], ...] = ()
+    expires_us: int | None = None
+    after: StreamPoint | None = None
+
+    @property
+    def event_id(self) -> EventId:
+        return EventId(self.publisher, self.sequence)

@@ -1,0 +1,1 @@
+"""WHAT ONE BROKER DOES NEXT: state machines without input or output, driven by values."""

@@ -1,0 +1,1 @@
+"""How frames travel between brokers: four machines behind one interface."""

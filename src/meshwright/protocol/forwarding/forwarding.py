@@ -1,0 +1,66 @@
+"""What the broker knows of a forwarding machine: few questions, and no design by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+from meshwright.filters.filter import Filter
+from meshwright.model.overlay import Overlay
+from meshwright.protocol.stream import StreamFrame
+from meshwright.protocol.turn import Action, Turn
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a forwarding machine is given.
+
+    send: a message to any broker, once and in order while both live.
+    arrived: a frame is at this broker; called at every broker that a frame visits, once for each
+    visit, and the broker itself finds out whether anybody here wants it.
+    members_of: the brokers known to want a topic, as far as this broker has read; only an origin
+    asks, for a frame that it sends out.
+    """
+
+    me: str
+    epoch: int
+    overlay: Overlay
+    send: Callable[[Turn, str, Any], None]
+    arrived: Callable[[Turn, StreamFrame], None]
+    members_of: Callable[[str], tuple[str, ...]]
+
+
+class Forwarding(Protocol):
+    """One broker's part in carrying frames, for one overlay of one epoch.
+
+    accepts says what interest it takes: single topics, or whole filters. Every message has `epoch`
+    as its first field. Frames carry their hops and are dropped past a limit; loops are cut by
+    remembering what was forwarded.
+    """
+
+    accepts: Literal["topic", "filter"]
+
+    def neighbours(self) -> tuple[str, ...]:
+        """Brokers to stay connected with, sorted."""
+
+    def add_interest(self, turn: Turn, wanted: Filter, done: Action) -> None:
+        """This broker wants a filter; done is called when the overlay carries it here."""
+
+    def remove_interest(self, turn: Turn, wanted: Filter) -> None:
+        """This broker no longer wants a filter."""
+
+    def send_out(self, turn: Turn, frame: StreamFrame) -> None:
+        """Carry a frame of this origin to all who want its topic."""
+
+    def handle(self, turn: Turn, peer: str, message: Any) -> None:
+        """A message of this machine's kind came from a peer."""
+
+    def alive_changed(self, turn: Turn, alive: tuple[str, ...]) -> None:
+        """The brokers believed alive, this one among them, sorted; repair what that breaks."""
+
+    def peer_renewed(self, turn: Turn, peer: str) -> None:
+        """A peer forgot what it was told, or may not have heard it: tell it again."""
+
+    def path(self, topic: str, source: str) -> tuple[tuple[str, str], ...]:
+        """Hops (from, to) that this broker knows a frame on the topic would take next from it."""

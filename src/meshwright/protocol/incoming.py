@@ -1,0 +1,161 @@
+"""Streams that arrive here: each publication is passed on once, and in the order of its publisher.
+
+A frame may come twice, late, or straight from its origin. It is passed on when all that this
+broker is owed before it was; until then it is held. A publisher that moved names its last
+publication at its former broker, which comes first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from meshwright.protocol.effects import DiskKey
+from meshwright.protocol.stream import Acknowledged, OwedNothing, OwedQuestion, Repair, StreamFrame
+from meshwright.protocol.turn import Turn
+
+ACKNOWLEDGE = ("incoming",)
+
+
+class IncomingSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """How long acknowledgements are gathered, and how much is held out of order."""
+
+    acknowledge_after_us: int = 50_000
+    held_max: int = 4_096
+
+
+class IncomingStream:
+    """last: the highest number passed on. held: frames that wait for earlier ones."""
+
+    __slots__ = ("held", "last")
+
+    def __init__(self, last: int = 0) -> None:
+        self.last = last
+        self.held: dict[int, StreamFrame] = {}
+
+
+class Incoming:
+    """All streams of which this broker receives.
+
+    deliver passes a publication to the local sessions; it returns True if it wrote to disk, in
+    which case the place in the stream is written with it, so that nothing is passed on twice.
+    """
+
+    def __init__(
+        self,
+        me: str,
+        settings: IncomingSettings,
+        *,
+        send: Callable[[Turn, str, Any], None],
+        deliver: Callable[[Turn, StreamFrame], bool],
+    ) -> None:
+        self._me = me
+        self._settings = settings
+        self._send = send
+        self._deliver = deliver
+        self._streams: dict[tuple[str, str], IncomingStream] = {}
+        self._unsent: dict[str, dict[str, int]] = {}
+        self._waiting: dict[tuple[str, str], list[tuple[int, StreamFrame]]] = {}
+
+    def handlers(self) -> dict[type, Callable[[Turn, str, Any], None]]:
+        """Which message is for which method."""
+        return {
+            Repair: lambda turn, _, message: self.arrive(turn, message.frame),
+            OwedNothing: self.owed_nothing,
+        }
+
+    def restore(self, disk: dict[DiskKey, Any]) -> None:
+        """Take back the places in the streams that were written."""
+        for key, value in disk.items():
+            if key[0] == "position":
+                self._streams[str(key[1]), str(key[2])] = IncomingStream(value)
+
+    def last_of(self, origin: str, topic: str) -> int:
+        """The highest number passed on of a stream, 0 if none was."""
+        stream = self._streams.get((origin, topic))
+        return stream.last if stream is not None else 0
+
+    def remember(self, turn: Turn, topic: str) -> None:
+        """A session that outlives crashes now wants the topic: write where its streams stand."""
+        for (origin, name), stream in self._streams.items():
+            if name == topic:
+                turn.write(("position", origin, topic), stream.last)
+
+    def arrive(self, turn: Turn, frame: StreamFrame) -> None:
+        """A frame came, by the overlay or straight from its origin."""
+        key = (frame.origin, frame.publication.topic)
+        stream = self._streams.get(key)
+        if stream is None:
+            stream = self._streams[key] = IncomingStream()
+        if frame.number <= stream.last:
+            number = stream.last
+            turn.once_synced(lambda later: self._acknowledge(later, key, number))
+        elif frame.previous_of(self._me) <= stream.last:
+            self._pass_on(turn, key, stream, frame)
+        elif len(stream.held) < self._settings.held_max:
+            stream.held[frame.number] = frame
+
+    def owed_nothing(self, turn: Turn, peer: str, message: OwedNothing) -> None:
+        """Nothing up to a number is on its way: let go what waited for it."""
+        key = (peer, message.topic)
+        stream = self._streams.get(key)
+        if stream is None:
+            stream = self._streams[key] = IncomingStream()
+        stream.last = max(stream.last, message.number)
+        self._advance(turn, key, stream)
+
+    def peer_renewed(self, turn: Turn, peer: str) -> None:
+        """Ask again what a peer may have forgotten to answer."""
+        for (origin, topic), waiting in self._waiting.items():
+            if origin == peer:
+                for number, _ in waiting:
+                    self._send(turn, origin, OwedQuestion(topic, number))
+
+    def send_acknowledgements(self, turn: Turn) -> None:
+        """Tell every origin up to where its streams are safe here."""
+        unsent, self._unsent = self._unsent, {}
+        for origin, points in unsent.items():
+            self._send(turn, origin, Acknowledged(tuple(points.items())))
+
+    def _pass_on(
+        self, turn: Turn, key: tuple[str, str], stream: IncomingStream, frame: StreamFrame
+    ) -> None:
+        after = frame.publication.after
+        if after is not None and self.last_of(after.origin, key[1]) < after.number:
+            stream.held[frame.number] = frame
+            waiting = self._waiting.setdefault((after.origin, key[1]), [])
+            if all(held.number != frame.number for _, held in waiting):
+                waiting.append((after.number, frame))
+                self._send(turn, after.origin, OwedQuestion(key[1], after.number))
+            return
+        stream.last = frame.number
+        stream.held.pop(frame.number, None)
+        if self._deliver(turn, frame):
+            turn.write(("position", *key), frame.number)
+        number = frame.number
+        turn.once_synced(lambda later: self._acknowledge(later, key, number))
+        self._advance(turn, key, stream)
+
+    def _advance(self, turn: Turn, key: tuple[str, str], stream: IncomingStream) -> None:
+        """Pass on what was held only because of what has just come."""
+        for number in sorted(stream.held):
+            frame = stream.held.get(number)
+            if frame is None:
+                continue
+            if number <= stream.last:
+                del stream.held[number]
+            elif frame.previous_of(self._me) <= stream.last:
+                self._pass_on(turn, key, stream, frame)
+                return
+        waiting = self._waiting.pop(key, None)
+        if waiting is not None:
+            for _, frame in waiting:
+                self.arrive(turn, frame)
+
+    def _acknowledge(self, turn: Turn, key: tuple[str, str], number: int) -> None:
+        if not self._unsent:
+            turn.timer(ACKNOWLEDGE, turn.now_us + self._settings.acknowledge_after_us)
+        points = self._unsent.setdefault(key[0], {})
+        points[key[1]] = max(points.get(key[1], 0), number)

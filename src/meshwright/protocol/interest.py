@@ -1,0 +1,208 @@
+"""What this broker wants, told to the directory, to origins and to the overlay.
+
+A filter is in force when a majority of the directory has it, every origin known to read its key has
+confirmed it (or is lost, and is told when it returns), and the overlay carries it here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from meshwright.filters.covering import cover_set
+from meshwright.filters.filter import Filter, matches, parse_filter
+from meshwright.filters.topics import has_wildcard
+from meshwright.protocol.directory import Directory, Entry
+from meshwright.protocol.effects import DiskKey
+from meshwright.protocol.roads import Roads
+from meshwright.protocol.stream import WILDCARDS, Announce, Announced, Joined, Joining
+from meshwright.protocol.turn import Action, Turn
+
+
+class _Change:
+    """One change of an entry on its way to being in force."""
+
+    __slots__ = ("done", "entry", "key", "waiting")
+
+    def __init__(self, key: str, entry: Entry, done: Action) -> None:
+        self.key = key
+        self.entry = entry
+        self.done = done
+        self.waiting: dict[str, None] = {"directory": None, "overlay": None}
+
+    def settle(self, turn: Turn, part: str) -> None:
+        """One part is done; the last one puts the change in force."""
+        if self.waiting.pop(part, self) is None and not self.waiting:
+            self.done(turn)
+
+
+class Interest:
+    """Counts the filters of local sessions and keeps the network informed."""
+
+    def __init__(
+        self,
+        directory: Directory,
+        roads: Roads,
+        *,
+        send: Callable[[Turn, str, Any], None],
+        incarnation: int,
+        is_lost: Callable[[str], bool],
+    ) -> None:
+        self._directory = directory
+        self._roads = roads
+        self._send = send
+        self._is_lost = is_lost
+        self._version = incarnation << 32
+        self._counts: dict[Filter, int] = {}
+        self._entries: dict[str, Entry] = {}
+        self._discovered: dict[str, None] = {}
+        self._changes: list[_Change] = []
+        self._given_up: dict[str, dict[str, None]] = {}
+        self._wanted_topics: dict[str, bool] = {}
+
+    def handlers(self) -> dict[type, Callable[[Turn, str, Any], None]]:
+        """Which message is for which method."""
+        return {Joined: self.joined, Announce: self.announced}
+
+    def restore(self, turn: Turn, disk: dict[DiskKey, Any], wanted: list[Filter]) -> None:
+        """After a start: want what the sessions want, and take back what nobody wants any more."""
+        for name in sorted(str(key[1]) for key in disk if key[0] == "interest"):
+            self._entries[name] = Entry(0, disk["interest", name])
+        for one in wanted:
+            self._counts[one] = self._counts.get(one, 0) + 1
+        for one in self._counts:
+            self._roads.add_interest(turn, one, _nothing)
+        for key in sorted({*self._entries, *map(key_of, self._counts)}):
+            if self._value(key) != self._entries.get(key, Entry(0, ())).value:
+                self._publish(turn, key, _nothing).settle(turn, "overlay")
+
+    def filters(self) -> Iterator[Filter]:
+        """All filters wanted here, and the topics found through wildcards."""
+        yield from self._counts
+        yield from map(Filter, self._discovered)
+
+    def wants(self, topic: str) -> bool:
+        """True if some local filter takes the topic, whatever it asks of the content."""
+        answer = self._wanted_topics.get(topic)
+        if answer is None:
+            answer = any(matches(Filter(one.topic_filter), topic) for one in self._counts)
+            self._wanted_topics[topic] = answer
+        return answer
+
+    def add(self, turn: Turn, wanted: Filter, done: Action) -> None:
+        """A local session wants a filter; done is called when that is in force."""
+        count = self._counts.get(wanted, 0)
+        self._counts[wanted] = count + 1
+        if count:
+            self._after_changes(turn, key_of(wanted), done)
+            return
+        self._wanted_topics.clear()
+        change = self._publish(turn, key_of(wanted), done)
+        self._roads.add_interest(turn, wanted, lambda later: change.settle(later, "overlay"))
+
+    def remove(self, turn: Turn, wanted: Filter) -> None:
+        """A local session no longer wants a filter."""
+        self._counts[wanted] -= 1
+        if self._counts[wanted]:
+            return
+        del self._counts[wanted]
+        self._wanted_topics.clear()
+        self._publish(turn, key_of(wanted), _nothing).settle(turn, "overlay")
+        self._roads.remove_interest(turn, wanted)
+        for topic in [topic for topic in self._discovered if not self.wants(topic)]:
+            del self._discovered[topic]
+            self._roads.remove_interest(turn, Filter(topic))
+
+    def joined(self, turn: Turn, peer: str, message: Joined) -> None:
+        """An origin confirmed; through a wildcard it may name topics not known here before."""
+        for topic in message.topics:
+            self._discover(turn, topic, _nothing)
+        for change in list(self._changes):
+            if change.key == message.key and change.entry.version <= message.version:
+                change.settle(turn, peer)
+
+    def announced(self, turn: Turn, peer: str, message: Announce) -> None:
+        """An origin opens a topic that a wildcard of ours takes: get ready, then say so."""
+        answer = Announced(message.topic)
+        self._discover(turn, message.topic, lambda later: self._send(later, peer, answer))
+
+    def peer_lost(self, turn: Turn, peer: str) -> None:
+        """Do not wait for an origin that is lost; it is told when it returns."""
+        for change in list(self._changes):
+            if peer in change.waiting:
+                self._given_up.setdefault(peer, {})[change.key] = None
+                change.settle(turn, peer)
+
+    def peer_renewed(self, turn: Turn, peer: str) -> None:
+        """Tell a returning origin what it may not know."""
+        for key in self._given_up.pop(peer, {}):
+            self._send(turn, peer, Joining(key, self._entries[key], recover=True))
+        for change in self._changes:
+            if peer in change.waiting:
+                self._send(turn, peer, Joining(change.key, change.entry, recover=False))
+
+    def _publish(self, turn: Turn, key: str, done: Action) -> _Change:
+        """Put the present filters of a key into the directory, and tell who reads it."""
+        self._version += 1
+        entry = self._entries[key] = Entry(self._version, self._value(key))
+        turn.write(("interest", key), entry.value or None)
+
+        def finished(later: Turn) -> None:
+            self._changes.remove(change)
+            done(later)
+
+        def stored(later: Turn, readers: list[str]) -> None:
+            for reader in readers:
+                if self._is_lost(reader):
+                    self._given_up.setdefault(reader, {})[key] = None
+                else:
+                    change.waiting[reader] = None
+                    self._send(later, reader, Joining(key, entry, recover=False))
+            change.settle(later, "directory")
+
+        change = _Change(key, entry, finished)
+        self._changes.append(change)
+        self._directory.put(turn, key, entry, stored)
+        return change
+
+    def _after_changes(self, turn: Turn, key: str, done: Action) -> None:
+        """Call done when the changes of a key that are under way are in force."""
+        under_way = [change for change in self._changes if change.key == key]
+        if not under_way:
+            done(turn)
+            return
+        last = under_way[-1]
+        before = last.done
+
+        def both(later: Turn) -> None:
+            before(later)
+            done(later)
+
+        last.done = both
+
+    def _discover(self, turn: Turn, topic: str, done: Action) -> None:
+        """Have the overlay carry a topic that only a wildcard takes."""
+        is_known = topic in self._discovered or Filter(topic) in self._counts
+        if is_known or not self.wants(topic) or self._roads.accepts_filters():
+            done(turn)
+            return
+        self._discovered[topic] = None
+        self._roads.add_interest(turn, Filter(topic), done)
+
+    def _value(self, key: str) -> tuple[str, ...]:
+        mine = [one for one in self._counts if key_of(one) == key]
+        return tuple(sorted(map(str, cover_set(mine))))
+
+
+def key_of(wanted: Filter) -> str:
+    """The directory key that a filter is kept under: its topic, or the key of all wildcards."""
+    return WILDCARDS if has_wildcard(wanted.levels) else wanted.topic_filter
+
+
+def filters_of(entry: Entry) -> list[Filter]:
+    """The filters that an entry holds."""
+    return [parse_filter(text) for text in entry.value or ()]
+
+
+def _nothing(_turn: Turn) -> None:
+    """Nobody waits for this."""

@@ -1,0 +1,243 @@
+"""Conversations with peers: each message arrives once and in order while both brokers live.
+
+A connection may break at any time and lose what is under way. A conversation outlives it: messages
+are numbered and kept until the peer has them, and a new connection resumes where the last ended.
+Only a crash, or a silence that lasts too long, ends a conversation; both sides then begin a new one
+(a new epoch), and the machines above are told that what they had not finished is void.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import msgspec
+
+from meshwright.protocol.effects import CloseLink, OpenLink, SendPeer
+from meshwright.protocol.turn import Turn
+
+TICK = ("links",)
+
+
+class LinkSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """How often peers are heard, and when silence counts as death."""
+
+    heartbeat_us: int = 1_000_000
+    suspect_us: int = 4_000_000
+    unacknowledged_max: int = 20_000
+    acknowledge_every: int = 64
+
+
+class Hello(msgspec.Struct, frozen=True, gc=False):
+    """First word on a connection: who I am now, whom I think you are, what I have of yours."""
+
+    source_epoch: int
+    target_epoch: int
+    received: int
+
+
+class Frame(msgspec.Struct, frozen=True, gc=False):
+    """One numbered message of a conversation; number 0 carries only the acknowledgement."""
+
+    source_epoch: int
+    target_epoch: int
+    number: int
+    received: int
+    body: Any = None
+
+
+class Conversation:
+    """What one broker remembers of its exchange with one peer."""
+
+    __slots__ = (
+        "acknowledged_sent", "epoch", "heard_us", "is_connected", "is_lost", "is_open", "number",
+        "received", "their_epoch", "unacknowledged",
+    )  # fmt: skip
+
+    def __init__(self, epoch: int, now_us: int) -> None:
+        self.epoch = epoch
+        self.their_epoch = 0
+        self.heard_us = now_us
+        self.is_connected = False
+        self.is_open = False
+        self.is_lost = False
+        self.begin()
+
+    def begin(self) -> None:
+        """Start counting anew, with nothing under way."""
+        self.number = 0
+        self.received = 0
+        self.acknowledged_sent = 0
+        self.unacknowledged: deque[tuple[int, Any]] = deque()
+
+
+class PeerLinks:
+    """All conversations of one broker.
+
+    deliver is called with each message; lost when a peer has been silent for too long; renewed when
+    a conversation begins anew after a crash or a loss.
+    """
+
+    def __init__(
+        self,
+        incarnation: int,
+        settings: LinkSettings,
+        *,
+        deliver: Callable[[Turn, str, Any], None],
+        lost: Callable[[Turn, str], None],
+        renewed: Callable[[Turn, str], None],
+    ) -> None:
+        self._settings = settings
+        self._deliver = deliver
+        self._lost = lost
+        self._renewed = renewed
+        # Incarnations are far apart, so that no epoch is ever used twice.
+        self._next_epoch = incarnation << 20
+        self._conversations: dict[str, Conversation] = {}
+        self._kept: set[str] = set()
+
+    def keep(self, turn: Turn, peers: Iterable[str]) -> None:
+        """Stay connected with these peers, and watch whether they live."""
+        self._kept = set(peers)
+        for peer in sorted(self._kept):
+            self._conversation(turn, peer)
+
+    def is_lost(self, peer: str) -> bool:
+        conversation = self._conversations.get(peer)
+        return conversation is not None and conversation.is_lost
+
+    def send(self, turn: Turn, peer: str, body: object) -> None:
+        """Send a message; one to a lost peer is void from the start."""
+        conversation = self._conversations.get(peer)
+        if conversation is None:
+            conversation = self._conversation(turn, peer)
+        if conversation.is_lost:
+            return
+        conversation.number += 1
+        conversation.unacknowledged.append((conversation.number, body))
+        if conversation.is_open:
+            self._send_frame(turn, peer, conversation, conversation.number, body)
+
+    def link_up(self, turn: Turn, peer: str) -> None:
+        """A connection stands: say hello."""
+        conversation = self._conversation(turn, peer, connect=False)
+        conversation.is_connected = True
+        conversation.is_open = False
+        conversation.heard_us = turn.now_us
+        self._send_hello(turn, peer, conversation)
+
+    def link_down(self, turn: Turn, peer: str) -> None:
+        """A connection broke, or could not be made; the next tick tries again."""
+        conversation = self._conversation(turn, peer, connect=False)
+        conversation.is_connected = False
+        conversation.is_open = False
+
+    def frame(self, turn: Turn, peer: str, frame: Hello | Frame) -> None:
+        """A hello or a frame came in."""
+        conversation = self._conversation(turn, peer, connect=False)
+        conversation.heard_us = turn.now_us
+        if isinstance(frame, Hello):
+            self._hello(turn, peer, conversation, frame)
+            return
+        if (
+            frame.source_epoch != conversation.their_epoch
+            or frame.target_epoch != conversation.epoch
+        ):
+            return
+        unacknowledged = conversation.unacknowledged
+        while unacknowledged and unacknowledged[0][0] <= frame.received:
+            unacknowledged.popleft()
+        if frame.number == conversation.received + 1:
+            conversation.received = frame.number
+            behind = frame.number - conversation.acknowledged_sent
+            self._deliver(turn, peer, frame.body)
+            if behind >= self._settings.acknowledge_every and conversation.is_open:
+                self._send_frame(turn, peer, conversation, 0, None)
+
+    def tick(self, turn: Turn) -> None:
+        """Once a heartbeat: be heard, and judge who is not."""
+        for peer in sorted(self._conversations):
+            self._tick_one(turn, peer, self._conversations[peer])
+        turn.timer(TICK, turn.now_us + self._settings.heartbeat_us)
+
+    def _tick_one(self, turn: Turn, peer: str, conversation: Conversation) -> None:
+        is_wanted = peer in self._kept or bool(conversation.unacknowledged)
+        silence_us = turn.now_us - conversation.heard_us
+        too_much = len(conversation.unacknowledged) > self._settings.unacknowledged_max
+        if conversation.is_connected:
+            owes_word = conversation.received > conversation.acknowledged_sent
+            if conversation.is_open and (is_wanted or owes_word):
+                self._send_frame(turn, peer, conversation, 0, None)
+        elif is_wanted or conversation.is_lost:
+            turn.ask(OpenLink(peer))
+        if (
+            is_wanted
+            and not conversation.is_lost
+            and (silence_us > self._settings.suspect_us or too_much)
+        ):
+            self._lose(turn, peer, conversation)
+
+    def _lose(self, turn: Turn, peer: str, conversation: Conversation) -> None:
+        if conversation.is_connected:
+            conversation.is_connected = False
+            turn.ask(CloseLink(peer))
+        conversation.is_lost = True
+        conversation.epoch = self._fresh_epoch()
+        conversation.their_epoch = 0
+        conversation.is_open = False
+        conversation.begin()
+        self._lost(turn, peer)
+
+    def _hello(self, turn: Turn, peer: str, conversation: Conversation, hello: Hello) -> None:
+        if hello.source_epoch != conversation.their_epoch:
+            is_first = conversation.their_epoch == 0 and not conversation.is_lost
+            if not is_first:
+                conversation.begin()
+            conversation.their_epoch = hello.source_epoch
+            conversation.is_lost = False
+            if conversation.is_connected:
+                self._send_hello(turn, peer, conversation)
+            self._resume(turn, peer, conversation, hello)
+            if not is_first:
+                self._renewed(turn, peer)
+        else:
+            self._resume(turn, peer, conversation, hello)
+
+    def _resume(self, turn: Turn, peer: str, conversation: Conversation, hello: Hello) -> None:
+        """Once both sides name the same pair of epochs, send again what the peer has not got."""
+        if hello.target_epoch != conversation.epoch or not conversation.is_connected:
+            return
+        conversation.is_open = True
+        unacknowledged = conversation.unacknowledged
+        while unacknowledged and unacknowledged[0][0] <= hello.received:
+            unacknowledged.popleft()
+        for number, body in unacknowledged:
+            self._send_frame(turn, peer, conversation, number, body)
+
+    def _conversation(self, turn: Turn, peer: str, *, connect: bool = True) -> Conversation:
+        conversation = self._conversations.get(peer)
+        if conversation is None:
+            conversation = Conversation(self._fresh_epoch(), turn.now_us)
+            self._conversations[peer] = conversation
+            if connect:
+                turn.ask(OpenLink(peer))
+        return conversation
+
+    def _fresh_epoch(self) -> int:
+        self._next_epoch += 1
+        return self._next_epoch
+
+    def _send_hello(self, turn: Turn, peer: str, conversation: Conversation) -> None:
+        conversation.acknowledged_sent = conversation.received
+        hello = Hello(conversation.epoch, conversation.their_epoch, conversation.received)
+        turn.ask(SendPeer(peer, hello))
+
+    def _send_frame(
+        self, turn: Turn, peer: str, conversation: Conversation, number: int, body: object
+    ) -> None:
+        conversation.acknowledged_sent = conversation.received
+        frame = Frame(
+            conversation.epoch, conversation.their_epoch, number, conversation.received, body
+        )
+        turn.ask(SendPeer(peer, frame))

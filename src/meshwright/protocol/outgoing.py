@@ -1,0 +1,389 @@
+"""Streams of which this broker is the origin: numbered, kept on disk, sent again until safe.
+
+Who is owed a publication is read from the directory after the publication was taken, so nobody
+whose subscription was in force before it is missed, whatever the overlay did meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from meshwright.filters.filter import Filter, matches, parse_filter
+from meshwright.model.publication import Publication
+from meshwright.protocol.directory import Directory, Entries, merge
+from meshwright.protocol.effects import DiskKey
+from meshwright.protocol.stream import (
+    NOTHING_OWED,
+    WILDCARDS,
+    Acknowledged,
+    Announce,
+    Announced,
+    Joined,
+    Joining,
+    OwedNothing,
+    OwedQuestion,
+    Repair,
+    StreamFrame,
+)
+from meshwright.protocol.turn import Action, Turn
+
+TICK = ("outgoing",)
+Send = Callable[[Turn, str, Any], None]
+
+
+class OutgoingSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """When a frame is sent again, how many at a time, and how often members are read anew."""
+
+    repair_after_us: int = 2_000_000
+    repair_window: int = 64
+    check_every_us: int = 1_000_000
+    unpromised_max: int = 1_000
+
+
+class Member:
+    """What one interested broker is owed of one stream."""
+
+    __slots__ = ("filters", "is_fresh", "last_owed", "pending", "progress_us")
+
+    def __init__(self, now_us: int) -> None:
+        self.filters: tuple[Filter, ...] = ()
+        self.pending: deque[int] = deque()
+        self.last_owed = NOTHING_OWED
+        self.is_fresh = True
+        self.progress_us = now_us
+
+
+class OutgoingStream:
+    """One topic's stream: its log, and who still waits for what.
+
+    sent: up to here, publications were handed to the overlay.
+    checked: up to here, members were read from the directory after the publication was taken.
+    """
+
+    __slots__ = (
+        "announced_us", "announcing", "checked", "is_checking", "is_open", "log", "members",
+        "number", "owed_counts", "questions", "sent", "unpromised",
+    )  # fmt: skip
+
+    def __init__(self, number: int = 0) -> None:
+        self.number = number
+        self.checked = number
+        self.sent = number
+        self.is_open = False
+        self.is_checking = False
+        self.announced_us = 0
+        self.announcing: dict[str, None] = {}
+        self.unpromised: list[Publication] = []
+        self.questions: list[tuple[str, int]] = []
+        self.log: dict[int, Publication] = {}
+        self.owed_counts: dict[int, int] = {}
+        self.members: dict[str, Member] = {}
+
+
+class Outgoing:
+    """All streams of one origin. emit hands a frame to the overlay."""
+
+    def __init__(
+        self,
+        settings: OutgoingSettings,
+        directory: Directory,
+        *,
+        send: Send,
+        emit: Callable[[Turn, StreamFrame], None],
+        me: str,
+    ) -> None:
+        self._me = me
+        self._settings = settings
+        self._directory = directory
+        self._send = send
+        self._emit = emit
+        self._streams: dict[str, OutgoingStream] = {}
+        self._entries: dict[str, Entries] = {}
+        self._has_tick = False
+
+    def handlers(self) -> dict[type, Callable[[Turn, str, Any], None]]:
+        """Which message is for which method."""
+        return {
+            Acknowledged: self.acknowledged,
+            Announced: self.announced,
+            Joining: self.joining,
+            OwedQuestion: self.owed_asked,
+        }
+
+    def restore(self, turn: Turn, disk: dict[DiskKey, Any]) -> None:
+        """Take back the logs; whoever may be owed something is found by reading the directory."""
+        for key in sorted(key for key in disk if key[0] == "stream"):
+            self._streams[str(key[1])] = OutgoingStream(disk[key])
+        for key in sorted(key for key in disk if key[0] == "log"):
+            stream = self._streams[str(key[1])]
+            stream.log[int(key[2])] = disk[key]
+            stream.owed_counts[int(key[2])] = 0
+        for topic, stream in self._streams.items():
+            if stream.log:
+                stream.checked = stream.sent = min(stream.log) - 1
+                self._check(turn, topic, stream)
+        self._wake(turn)
+
+    def number_of(self, topic: str) -> int:
+        """The last number given on a topic."""
+        stream = self._streams.get(topic)
+        return stream.number if stream is not None else 0
+
+    def log_length(self) -> int:
+        """Publications kept because somebody may still need them."""
+        return sum(len(stream.log) for stream in self._streams.values())
+
+    def publish(self, turn: Turn, publication: Publication, accepted: Action) -> int:
+        """Take a publication; accepted is called when it is on disk. Returns its number."""
+        topic = publication.topic
+        stream = self._streams.get(topic)
+        if stream is None:
+            stream = self._streams[topic] = OutgoingStream()
+        stream.number += 1
+        number = stream.number
+        stream.log[number] = publication
+        stream.owed_counts[number] = 0
+        turn.write(("stream", topic), number)
+        turn.write(("log", topic, number), publication)
+        turn.once_synced(accepted)
+        if stream.is_open:
+            turn.once_synced(lambda later: self._send_out(later, stream, number))
+        else:
+            turn.once_synced(lambda later: self._check(later, topic, stream))
+        self._wake(turn)
+        return number
+
+    def publish_unpromised(self, turn: Turn, publication: Publication) -> None:
+        """Send a QoS 0 publication; one on a topic that is not open yet waits for that."""
+        topic = publication.topic
+        stream = self._streams.get(topic)
+        if stream is None:
+            stream = self._streams[topic] = OutgoingStream()
+        if stream.is_open:
+            self._emit(turn, StreamFrame(self._me, 0, publication))
+        elif len(stream.unpromised) < self._settings.unpromised_max:
+            stream.unpromised.append(publication)
+            self._check(turn, topic, stream)
+            self._wake(turn)
+
+    def members_of(self, topic: str) -> tuple[str, ...]:
+        """The brokers known to want a topic of this origin."""
+        stream = self._streams.get(topic)
+        return tuple(stream.members) if stream is not None else ()
+
+    def acknowledged(self, turn: Turn, peer: str, message: Acknowledged) -> None:
+        """A member is safe up to some numbers."""
+        for topic, number in message.points:
+            stream = self._streams.get(topic)
+            member = stream.members.get(peer) if stream is not None else None
+            if stream is None or member is None:
+                continue
+            member.is_fresh = False
+            member.progress_us = turn.now_us
+            while member.pending and member.pending[0] <= number:
+                settled = member.pending.popleft()
+                stream.owed_counts[settled] -= 1
+                self._forget_if_safe(turn, topic, stream, settled)
+
+    def joining(self, turn: Turn, peer: str, message: Joining) -> None:
+        """A broker's interest changed: it counts at once, and it is told so."""
+        merge(self._entries.setdefault(message.key, {}), {peer: message.entry})
+        wild = message.key == WILDCARDS
+        topics = list(self._streams) if wild else [message.key]
+        for topic in topics:
+            stream = self._streams.get(topic)
+            if stream is not None and stream.is_open:
+                self._refresh(turn, topic, stream, owes_unchecked=message.recover)
+        found = tuple(t for t in topics if peer in self._streams[t].members) if wild else ()
+        self._send(turn, peer, Joined(message.key, message.entry.version, found))
+
+    def announced(self, turn: Turn, peer: str, message: Announced) -> None:
+        """A broker with a wildcard is ready for a new topic."""
+        stream = self._streams.get(message.topic)
+        if stream is not None and stream.announcing.pop(peer, self) is None:
+            self._open_if_ready(turn, stream)
+
+    def owed_asked(self, turn: Turn, peer: str, message: OwedQuestion) -> None:
+        """Say so if a broker need not wait for a number; else it comes by itself."""
+        stream = self._streams.get(message.topic)
+        if stream is None:
+            self._send(turn, peer, OwedNothing(message.topic, message.number))
+            return
+        stream.questions.append((peer, message.number))
+        self._answer(turn, message.topic, stream)
+
+    def peer_renewed(self, turn: Turn, peer: str) -> None:
+        """A member came back and may have forgotten what it had: say exactly what it is owed."""
+        for stream in self._streams.values():
+            member = stream.members.get(peer)
+            if member is not None:
+                member.is_fresh = True
+                if member.pending:
+                    self._repair(turn, peer, stream, member)
+
+    def tick(self, turn: Turn) -> None:
+        """Send again what is late, and read members for what was taken since the last time."""
+        self._has_tick = False
+        patience_us = self._settings.repair_after_us
+        for topic, stream in self._streams.items():
+            if not stream.log and not stream.unpromised:
+                continue
+            if stream.checked < stream.number:
+                self._check(turn, topic, stream)
+            if stream.announcing and turn.now_us - stream.announced_us > patience_us:
+                stream.announcing.clear()
+                self._open_if_ready(turn, stream)
+            for name, member in stream.members.items():
+                late_us = turn.now_us - member.progress_us
+                if member.pending and late_us > patience_us:
+                    self._repair(turn, name, stream, member)
+            self._wake(turn)
+
+    def _wake(self, turn: Turn) -> None:
+        if not self._has_tick:
+            self._has_tick = True
+            turn.timer(TICK, turn.now_us + self._settings.check_every_us)
+
+    def _check(self, turn: Turn, topic: str, stream: OutgoingStream) -> None:
+        """Read who is interested; all taken before the read began is then owed to all of them."""
+        if stream.is_checking:
+            return
+        stream.is_checking = True
+        taken = stream.number
+
+        def got_wildcards(later: Turn, entries: Entries) -> None:
+            merge(self._entries.setdefault(WILDCARDS, {}), entries)
+            stream.is_checking = False
+            self._checked(later, topic, stream, taken)
+
+        def got_members(later: Turn, entries: Entries) -> None:
+            merge(self._entries.setdefault(topic, {}), entries)
+            self._directory.get(later, WILDCARDS, got_wildcards)
+
+        self._directory.get(turn, topic, got_members)
+
+    def _checked(self, turn: Turn, topic: str, stream: OutgoingStream, taken: int) -> None:
+        self._refresh(turn, topic, stream, owes_unchecked=True)
+        if not stream.is_open and not stream.announcing:
+            self._announce(turn, topic, stream)
+        stream.checked = max(stream.checked, taken)
+        for number in sorted(n for n in stream.log if n <= taken):
+            self._forget_if_safe(turn, topic, stream, number)
+        self._answer(turn, topic, stream)
+
+    def _announce(self, turn: Turn, topic: str, stream: OutgoingStream) -> None:
+        """Before a topic opens, those who want it only through a wildcard get ready for it."""
+        exact = self._entries.get(topic, {})
+        for name in stream.members:
+            if name != self._me and not (name in exact and exact[name].value):
+                stream.announcing[name] = None
+                self._send(turn, name, Announce(topic))
+        stream.announced_us = turn.now_us
+        self._open_if_ready(turn, stream)
+
+    def _open_if_ready(self, turn: Turn, stream: OutgoingStream) -> None:
+        if stream.announcing:
+            return
+        stream.is_open = True
+        for number in sorted(stream.log):
+            turn.once_synced(partial(self._send_out, stream=stream, number=number))
+        unpromised, stream.unpromised = stream.unpromised, []
+        for publication in unpromised:
+            self._emit(turn, StreamFrame(self._me, 0, publication))
+
+    def _refresh(
+        self, turn: Turn, topic: str, stream: OutgoingStream, *, owes_unchecked: bool
+    ) -> None:
+        """Bring the members of a stream in line with the entries known."""
+        wanted = self._wanted(topic)
+        for name in [name for name in stream.members if name not in wanted]:
+            for number in stream.members.pop(name).pending:
+                stream.owed_counts[number] -= 1
+                self._forget_if_safe(turn, topic, stream, number)
+        for name, filters in wanted.items():
+            member = stream.members.get(name)
+            if member is None:
+                member = stream.members[name] = Member(turn.now_us)
+                member.filters = filters
+                if owes_unchecked and stream.is_open:
+                    for number in sorted(
+                        n for n in stream.log if stream.checked < n <= stream.sent
+                    ):
+                        self._owe(stream, member, number)
+                    self._repair(turn, name, stream, member)
+            member.filters = filters
+
+    def _wanted(self, topic: str) -> dict[str, tuple[Filter, ...]]:
+        """Interested brokers, each with its filters on content, or none if it wants everything."""
+        found: dict[str, list[Filter]] = {}
+        for key in (topic, WILDCARDS):
+            for name, entry in self._entries.get(key, {}).items():
+                filters = [parse_filter(text) for text in entry.value or ()]
+                found.setdefault(name, []).extend(
+                    one for one in filters if matches(Filter(one.topic_filter), topic)
+                )
+        return {
+            name: () if any(not one.clauses for one in filters) else tuple(filters)
+            for name, filters in sorted(found.items())
+            if filters
+        }
+
+    def _send_out(self, turn: Turn, stream: OutgoingStream, number: int) -> None:
+        """First sending of a number: note who is owed it, and hand it to the overlay."""
+        publication = stream.log[number]
+        stream.sent = number
+        previous = []
+        for name, member in stream.members.items():
+            if member.filters and not _wants(member.filters, publication):
+                continue
+            before = self._owe(stream, member, number)
+            if member.is_fresh or before != number - 1:
+                previous.append((name, before))
+        self._emit(turn, StreamFrame(self._me, number, publication, tuple(previous)))
+        if number <= stream.checked:
+            self._forget_if_safe(turn, publication.topic, stream, number)
+
+    def _owe(self, stream: OutgoingStream, member: Member, number: int) -> int:
+        """Owe a number to a member; returns what it must have before."""
+        before = member.pending[-1] if member.pending else NOTHING_OWED
+        if not member.is_fresh and not member.pending:
+            before = member.last_owed
+        member.pending.append(number)
+        member.last_owed = number
+        stream.owed_counts[number] += 1
+        return before
+
+    def _repair(self, turn: Turn, name: str, stream: OutgoingStream, member: Member) -> None:
+        """Send the oldest that a member is owed straight to it."""
+        member.progress_us = turn.now_us
+        before = NOTHING_OWED
+        for number in list(member.pending)[: self._settings.repair_window]:
+            frame = StreamFrame(self._me, number, stream.log[number], ((name, before),))
+            self._send(turn, name, Repair(frame))
+            before = number
+
+    def _answer(self, turn: Turn, topic: str, stream: OutgoingStream) -> None:
+        """Answer what was asked, as far as members are known well enough."""
+        waiting = []
+        for peer, number in stream.questions:
+            member = stream.members.get(peer)
+            if stream.checked < number or not stream.is_open:
+                waiting.append((peer, number))
+            elif member is None or not member.pending or member.pending[0] > number:
+                self._send(turn, peer, OwedNothing(topic, number))
+        stream.questions = waiting
+
+    def _forget_if_safe(self, turn: Turn, topic: str, stream: OutgoingStream, number: int) -> None:
+        if number <= stream.checked and stream.owed_counts.get(number) == 0:
+            del stream.owed_counts[number]
+            del stream.log[number]
+            turn.write(("log", topic, number), None)
+
+
+def _wants(filters: tuple[Filter, ...], publication: Publication) -> bool:
+    return any(matches(one, publication.topic, publication.properties) for one in filters)

@@ -1,0 +1,90 @@
+"""The messages of a stream: all publications on one topic that entered the network at one broker.
+
+A stream is numbered from 1 by its origin, which keeps each publication on disk until every
+interested broker has acknowledged it. Overlays only carry frames quickly; what they lose, the
+origin sends again.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from meshwright.model.publication import Publication
+from meshwright.protocol.directory import Entry
+
+NOTHING_OWED = -1
+WILDCARDS = "$wildcards"
+
+
+class StreamFrame(msgspec.Struct, frozen=True, gc=False):
+    """One publication of a stream; number 0 is one without a promise (QoS 0).
+
+    previous names, for the brokers for which it is not simply number - 1, the number that they must
+    have before this one, or NOTHING_OWED.
+    """
+
+    origin: str
+    number: int
+    publication: Publication
+    previous: tuple[tuple[str, int], ...] = ()
+
+    def previous_of(self, broker: str) -> int:
+        """What this broker must have before this frame."""
+        for name, number in self.previous:
+            if name == broker:
+                return number
+        return self.number - 1
+
+
+class Repair(msgspec.Struct, frozen=True, gc=False):
+    """A frame sent straight from its origin, because it was not acknowledged in time."""
+
+    frame: StreamFrame
+
+
+class Acknowledged(msgspec.Struct, frozen=True, gc=False):
+    """Topics of one origin, each with the number up to which all is safe at the sender."""
+
+    points: tuple[tuple[str, int], ...]
+
+
+class Joining(msgspec.Struct, frozen=True, gc=False):
+    """My entry under a key has changed; recover asks for all that is not yet checked, too."""
+
+    key: str
+    entry: Entry
+    recover: bool
+
+
+class Joined(msgspec.Struct, frozen=True, gc=False):
+    """The entry counts from now on; topics are those of mine that a wildcard takes."""
+
+    key: str
+    version: int
+    topics: tuple[str, ...] = ()
+
+
+class Announce(msgspec.Struct, frozen=True, gc=False):
+    """I open a topic that a wildcard of yours takes: have the overlay carry it to you."""
+
+    topic: str
+
+
+class Announced(msgspec.Struct, frozen=True, gc=False):
+    """The overlay carries the topic here."""
+
+    topic: str
+
+
+class OwedQuestion(msgspec.Struct, frozen=True, gc=False):
+    """A broker asks whether it must wait for this number."""
+
+    topic: str
+    number: int
+
+
+class OwedNothing(msgspec.Struct, frozen=True, gc=False):
+    """Nothing up to this number is still on its way to you."""
+
+    topic: str
+    number: int

@@ -1,0 +1,73 @@
+"""One step of a broker: the time, and what its machines ask for meanwhile."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from meshwright.protocol.effects import DiskKey, Effect, Report, SetTimer, TimerKey, Write
+
+Action = Callable[["Turn"], None]
+
+
+class Turn:
+    """Collects the effects of one step, and the disk changes that belong together."""
+
+    __slots__ = ("changes", "effects", "now_us", "once_synced_actions")
+
+    def __init__(self, now_us: int) -> None:
+        self.now_us = now_us
+        self.effects: list[Effect] = []
+        self.changes: dict[DiskKey, Any] = {}
+        self.once_synced_actions: list[Action] = []
+
+    def ask(self, effect: Effect) -> None:
+        """Add an effect to those of this step."""
+        self.effects.append(effect)
+
+    def timer(self, key: TimerKey, at_us: int) -> None:
+        self.effects.append(SetTimer(key, at_us))
+
+    def report(self, record: object) -> None:
+        self.effects.append(Report(record))
+
+    def write(self, key: DiskKey, value: object) -> None:
+        """Change a key on disk together with all other changes of this step; None deletes."""
+        self.changes[key] = value
+
+    def once_synced(self, action: Action) -> None:
+        """Do something when all that was written so far, this step included, is on disk."""
+        self.once_synced_actions.append(action)
+
+
+class Journal:
+    """Batches under way to the disk, and what waits for them; all of it is lost in a crash."""
+
+    __slots__ = ("_batch", "_waiting")
+
+    def __init__(self) -> None:
+        self._batch = 0
+        self._waiting: deque[tuple[int, list[Action]]] = deque()
+
+    def close(self, turn: Turn) -> list[Effect]:
+        """End a step: its changes become one batch, and what needs no disk is done at once."""
+        while turn.changes or turn.once_synced_actions:
+            changes, actions = turn.changes, turn.once_synced_actions
+            turn.changes, turn.once_synced_actions = {}, []
+            if changes:
+                self._batch += 1
+                turn.effects.append(Write(self._batch, changes))
+                self._waiting.append((self._batch, actions))
+            elif self._waiting:
+                self._waiting[-1][1].extend(actions)
+            else:
+                for action in actions:
+                    action(turn)
+        return turn.effects
+
+    def synced(self, turn: Turn, batch: int) -> None:
+        """Do what waited for this batch and those before it, in order."""
+        while self._waiting and self._waiting[0][0] <= batch:
+            for action in self._waiting.popleft()[1]:
+                action(turn)
