@@ -168,3 +168,10 @@ def test_an_overlay_of_other_brokers_is_not_checked(tmp_path: Path) -> None:
     assert "interests.csv, line 6: broker 'b2' is not in the overlay" in refused(*words)
     path.write_text('{"design": "gm", "brokers": ["b0", "b1"],\n"links": [["b0", "bx"]]}')
     assert "overlay.json, line 2: the link names an unknown broker 'bx'" in refused(*words)
+
+
+def test_a_k_that_only_large_networks_hold_is_compared(tmp_path: Path) -> None:
+    interests = network(tmp_path)
+    words = ("overlay", "compare", "--interests", interests, "--rates", tmp_path / "rates.csv")
+    rows = answered(*words, "--designs", "harary,gm", "--k", "9")["designs"]
+    assert [(row["name"], row["fits"]) for row in rows] == [("gm", False), ("harary", True)]
