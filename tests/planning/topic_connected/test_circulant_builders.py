@@ -112,8 +112,10 @@ def test_fewest_edges_order_saves_links() -> None:
     assert len(harary(interests, k=4, order="fewest_edges")) < len(plain)
 
 
-def test_an_order_that_cannot_be_made_is_refused() -> None:
+def test_what_cannot_be_made_is_refused() -> None:
+    with pytest.raises(CallerError, match="k is 0"):
+        harary(random_interests(0), k=0)
     with pytest.raises(CallerError, match="random order needs rng"):
         harary(random_interests(0), k=2, order="random")
     with pytest.raises(CallerError, match="order is 'name'"):
-        harary(random_interests(0), k=2, order="name")  # type: ignore[arg-type]
+        harary(random_interests(0), k=2, order="name")

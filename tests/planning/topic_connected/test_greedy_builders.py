@@ -97,7 +97,7 @@ def test_many_shared_topics_do_not_overflow_the_scores() -> None:
 
 def test_an_unknown_tie_is_refused() -> None:
     with pytest.raises(CallerError, match="tie is 'chance'"):
-        gm(random_interests(0), tie="chance")  # type: ignore[arg-type]
+        gm(random_interests(0), tie="chance")
 
 
 def test_dcbm_refuses_no_parts() -> None:

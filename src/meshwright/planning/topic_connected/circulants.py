@@ -12,6 +12,7 @@ from meshwright.errors import CallerError
 from meshwright.model.interests import BoolArray, Int32Array, Int64Array, Interests
 from meshwright.planning.topic_connected.kernels.membership import Membership, membership_of
 from meshwright.planning.topic_connected.kernels.orders import fewest_links_order, similarity_order
+from meshwright.planning.topic_connected.validation import checked_k
 
 Order = Literal["input", "random", "similarity", "fewest_edges"]
 
@@ -29,6 +30,7 @@ def harary(
     The order "random" needs rng; "similarity" is a greedy tour by shared topics; "fewest_edges"
     appends the broker that adds fewest links. Links come by distance in the order, then by topic.
     """
+    checked_k(k)
     members = membership_of(interests)
     ranks = np.empty(interests.row_count, dtype=np.int64)
     ranks[broker_order(members, order, k, rng)] = np.arange(interests.row_count)

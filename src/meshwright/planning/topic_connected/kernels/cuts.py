@@ -110,8 +110,8 @@ def next_cut(
 ) -> int:
     """The size of the next cut below the limit, or NO_CUT when none is left.
 
-    The walk stays where the cut was found, and the search shows it (see `sides`) until the caller
-    clears its paths. What was passed stays true if links are added or the limit is lowered.
+    The walk stays where the cut was found, and the search shows it (see `disjoint_paths`) until the
+    caller clears its paths. What was passed stays true if links are added or the limit is lowered.
     """
     row, at = walk
     for later in range(at[LATER], len(row)):

@@ -97,8 +97,8 @@ def disjoint_paths(search: Search, adjacency: Adjacency, source: int, limit: int
     """How many paths to distinct terminals share only the source; stops at the limit.
 
     Terminals next to the source are settled first, which is always right, and closed. If fewer than
-    the limit are found, the last search tells a smallest cut: see `separates`.
-    Call `clear_paths` before the next question.
+    the limit are found, the last search shows a smallest cut: the settled terminals and what it
+    ENTERED but not LEFT; what it LEFT is the source's side. `clear_paths` before the next question.
     """
     source_role = search.roles[source]
     search.roles[source] = CLOSED
