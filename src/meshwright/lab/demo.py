@@ -18,7 +18,7 @@ from meshwright.planning.recommendation import CANDIDATES, Candidate, Wish
 
 BROKER_COUNT = 100
 TOPIC_COUNT = 60
-TOPICS_PER_BROKER = 8
+TOPICS_PER_BROKER = 12
 PUBLICATIONS_PER_TOPIC = 200.0
 WISH = Wish(k=2)
 
