@@ -29,6 +29,7 @@ from meshwright.sim.history import (
     Connected,
     Delivered,
     History,
+    Oddity,
     Properties,
     SessionLost,
     Subscribed,
@@ -159,7 +160,12 @@ class Client:
 
     def received(self, packet: Any) -> None:
         """A packet from the broker."""
-        self._receive[type(packet)](packet)
+        if self.is_connected == isinstance(packet, Connack):
+            self._note_oddity(
+                "a second CONNACK" if self.is_connected else f"{packet} before CONNACK"
+            )
+        else:
+            self._receive[type(packet)](packet)
 
     def closed(self) -> None:
         """The line is gone; try again after a while."""
@@ -293,15 +299,19 @@ class Client:
             self._ask(wanted)
 
     def _receive_suback(self, packet: Suback) -> None:
-        wanted = self._asked.pop(packet.packet_id)
-        if packet.reasons[0] < REFUSED:
+        wanted = self._asked.pop(packet.packet_id, None)
+        if wanted is None:
+            self._note_oddity(f"{packet} that answers nothing")
+        elif packet.reasons[0] < REFUSED:
             wanted.granted_us = self._agenda.now_us
         else:
             self._later(self._ask_again, wanted)
 
     def _receive_unsuback(self, packet: Unsuback) -> None:
-        wanted = self._asked.pop(packet.packet_id)
-        if packet.reasons[0] < REFUSED:
+        wanted = self._asked.pop(packet.packet_id, None)
+        if wanted is None:
+            self._note_oddity(f"{packet} that answers nothing")
+        elif packet.reasons[0] < REFUSED:
             wanted.ended_us = self._agenda.now_us
             del self._subscribed[wanted.filter_text]
         else:
@@ -309,7 +319,8 @@ class Client:
 
     def _receive_answer(self, packet: Puback | Pubrec | Pubcomp) -> None:
         assert self._connection is not None
-        self._outbox.answered(packet, self._agenda.now_us, self._connection.broker)
+        if not self._outbox.answered(packet, self._agenda.now_us, self._connection.broker):
+            self._note_oddity(f"{packet} that answers nothing")
         self._send_waiting()
 
     def _receive_publish(self, packet: Publish) -> None:
@@ -321,6 +332,8 @@ class Client:
         if packet.packet_id not in self._unreleased:
             self._unreleased.add(packet.packet_id)
             self._note_delivery(packet)
+            if len(self._unreleased) > self._settings.receive_maximum:
+                self._note_oddity(f"{packet} past the receive maximum")
         self._send(Pubrec(packet.packet_id))
 
     def _receive_pubrel(self, packet: Pubrel) -> None:
@@ -329,8 +342,15 @@ class Client:
         reason = packets.SUCCESS if is_known else packets.PACKET_IDENTIFIER_NOT_FOUND
         self._send(Pubcomp(packet.packet_id, reason))
 
+    def _note_oddity(self, sentence: str) -> None:
+        assert self.line is not None
+        odd = Oddity(self._agenda.now_us, self.name, self.line.broker, sentence)
+        self._history.oddities.append(odd)
+
     def _note_delivery(self, packet: Publish) -> None:
         assert self._connection is not None
+        if bool(packet.qos) != bool(packet.packet_id):
+            self._note_oddity(f"{packet} with a wrong packet identifier")
         publisher, sequence = read_payload(packet.payload) or (packet.payload.hex(), 0)
         self._history.deliveries.append(
             Delivered(

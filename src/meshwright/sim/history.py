@@ -93,6 +93,15 @@ class SessionLost(NamedTuple):
     broker: str
 
 
+class Oddity(NamedTuple):
+    """A packet with which a broker broke the rules of MQTT."""
+
+    time_us: int
+    client: str
+    broker: str
+    sentence: str
+
+
 @dataclass(slots=True)
 class History:
     """Everything that clients saw. gone_us: brokers that never return, since when."""
@@ -102,6 +111,7 @@ class History:
     subscriptions: list[Subscribed] = field(default_factory=list)
     connections: dict[str, list[Connected]] = field(default_factory=dict)
     sessions_lost: list[SessionLost] = field(default_factory=list)
+    oddities: list[Oddity] = field(default_factory=list)
     gone_us: dict[str, int] = field(default_factory=dict)
 
     def attempted(self, publication: Published) -> None:
@@ -135,6 +145,7 @@ class History:
             self.subscriptions,
             list(self.connections.values()),
             self.sessions_lost,
+            self.oddities,
         )
         return hashlib.sha256(msgspec.msgpack.encode(evidence)).hexdigest()
 

@@ -8,7 +8,14 @@ from typing import NamedTuple
 
 import msgspec
 
-from meshwright.protocol.packets import Puback, Pubcomp, Publish, Pubrec, Pubrel
+from meshwright.protocol.packets import (
+    PACKET_IDENTIFIER_NOT_FOUND,
+    Puback,
+    Pubcomp,
+    Publish,
+    Pubrec,
+    Pubrel,
+)
 from meshwright.sim.history import History, Properties, Published, payload_of
 
 PACKET_ID_MAX = 65_535
@@ -89,14 +96,13 @@ class Outbox:
                 self._in_flight[packet.packet_id] = InFlight(packet, published)
             self._send(packet)
 
-    def answered(self, answer: Puback | Pubrec | Pubcomp, now_us: int, broker: str) -> None:
-        """An answer came."""
+    def answered(self, answer: Puback | Pubrec | Pubcomp, now_us: int, broker: str) -> bool:
+        """An answer came; False if it answers nothing that is under way."""
         entry = self._in_flight.get(answer.packet_id)
-        if entry is None:
-            # MQTT 5 wants an answer even to what nobody remembers.
+        if entry is None or isinstance(answer, Puback) != (entry.packet.qos == 1):
             if isinstance(answer, Pubrec) and answer.reason < REFUSED:
-                self._send(Pubrel(answer.packet_id))
-            return
+                self._send(Pubrel(answer.packet_id, PACKET_IDENTIFIER_NOT_FOUND))
+            return False
         if not isinstance(answer, Pubcomp) and not entry.is_released:
             _judge(entry.published, answer.reason, now_us, broker)
         if isinstance(answer, Pubrec) and answer.reason < REFUSED:
@@ -104,6 +110,7 @@ class Outbox:
             self._send(Pubrel(answer.packet_id))
         else:
             del self._in_flight[answer.packet_id]
+        return True
 
 
 def _judge(published: Published, reason: int, now_us: int, broker: str) -> None:

@@ -17,7 +17,8 @@ class SimulationParameters(msgspec.Struct, frozen=True, kw_only=True):
     publications_per_s, changes_per_s (subscribe or unsubscribe) and moves_per_s are of the whole
     network. qos_weights: of QoS 0, 1 and 2, for publications and subscriptions alike. Shares are of
     the filters, persistent_share of the clients. mobility names how a moving client's session
-    follows it; None if clients do not move.
+    follows it; None if clients do not move. roams: whether a client whose broker stays down goes to
+    another one.
     """
 
     design: str
@@ -39,6 +40,7 @@ class SimulationParameters(msgspec.Struct, frozen=True, kw_only=True):
     shared_share: float = 0.0
     retained_share: float = 0.0
     persistent_share: float = 0.75
+    roams: bool = True
     settle_max_s: float = 90.0
 
     def __post_init__(self) -> None:

@@ -79,7 +79,7 @@ def _prepare(
     """Put everything on the agenda that does not depend on what brokers do."""
     start_us, end_us = WARM_UP_US, _end_us(parameters)
     faulty_end_us = start_us + int(FAULTY_PART * (end_us - start_us))
-    add_clients(world, population, parameters.mobility, chances.clients)
+    add_clients(world, population, parameters, chances.clients)
     Arrivals(world, population, parameters, chances.arrivals, start_us=start_us, end_us=end_us)
     schedule_changes(world, population, parameters, chances.churn, start_us=start_us, end_us=end_us)
     if parameters.mobility is not None:

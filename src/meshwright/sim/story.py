@@ -88,23 +88,24 @@ class Story:
         if isinstance(happening, ClientUp | ClientPacket):
             is_own = isinstance(happening, ClientUp) and happening.client == self._client
             if is_own or self._concerns(happening.packet):
-                return f"{happening.client} -> {broker}: {happening.packet}"
+                return f"{happening.client} -> {broker}: {brief(happening.packet)}"
         if isinstance(happening, ClientDown) and happening.client == self._client:
             return f"{broker} loses the connection of {happening.client}"
         return None
 
     def _asked(self, broker: str, effect: Effect) -> str | None:
         if isinstance(effect, SendPeer) and self._concerns(effect.frame):
-            return f"{broker} -> {effect.peer}: {getattr(effect.frame, 'body', effect.frame)}"
+            body = getattr(effect.frame, "body", effect.frame)
+            return f"{broker} -> {effect.peer}: {brief(body)}"
         if isinstance(effect, SendClient) and self._concerns(effect.packet):
-            return f"{broker} -> {effect.client}: {effect.packet}"
+            return f"{broker} -> {effect.client}: {brief(effect.packet)}"
         if isinstance(effect, CloseClient) and effect.client == self._client:
             return f"{broker} closes the connection of {effect.client}"
         if isinstance(effect, Write):
             keys = [key for key, value in effect.changes.items() if self._concerns(value)]
             return f"{broker} writes batch {effect.batch} with {keys}" if keys else None
         if isinstance(effect, Report) and self._concerns(effect.record):
-            return f"{broker} reports {effect.record}"
+            return f"{broker} reports {brief(effect.record)}"
         return None
 
     def _concerns(self, value: Any) -> bool:
@@ -121,3 +122,19 @@ class Story:
 
     def _any(self, values: Iterable[Any]) -> bool:
         return any(self._concerns(value) for value in values)
+
+
+def brief(value: Any) -> str:
+    """A value as people read it: what is as usual is left out."""
+    if isinstance(value, msgspec.Struct):
+        parts = [
+            f"{one.name}={brief(getattr(value, one.name))}"
+            for one in msgspec.structs.fields(value)
+            if getattr(value, one.name) != one.default
+        ]
+        return f"{type(value).__name__}({', '.join(parts)})"
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    if isinstance(value, tuple | list):
+        return f"({', '.join(map(brief, value))})"
+    return str(value)

@@ -15,6 +15,7 @@ from meshwright.sim.world import World
 CONNECT_FROM_US = 500_000
 CONNECT_WITHIN_US = 1_000_000
 AWAY_MEAN_S = 1.0
+ROAMS_AFTER = 3
 
 
 class Arrivals:
@@ -57,12 +58,17 @@ class Arrivals:
 
 
 def add_clients(
-    world: World, population: Population, mobility: str | None, rng: np.random.Generator
+    world: World,
+    population: Population,
+    parameters: SimulationParameters,
+    rng: np.random.Generator,
 ) -> None:
     """Add all clients; they connect early in the run, each with its filters."""
+    mobility = parameters.mobility
     for inhabitant in population.clients:
         settings = ClientSettings(
             session_expiry_s=inhabitant.session_expiry_s,
+            roams_after=ROAMS_AFTER if parameters.roams else None,
             names_previous_broker=mobility is not None,
             carries_subscriptions=mobility is not None and "device" in mobility,
         )
