@@ -6,9 +6,10 @@ import pytest
 from histories import delivered, published, subscribed
 
 from meshwright.sim.checkers.duplicated import duplicated
+from meshwright.sim.checkers.manners import unmannerly
 from meshwright.sim.checkers.reordered import reordered
 from meshwright.sim.checkers.unexpected import unexpected
-from meshwright.sim.history import History
+from meshwright.sim.history import History, Oddity
 
 
 def twice(qos: int, **again: Any) -> History:
@@ -43,6 +44,20 @@ def test_a_publisher_that_sent_again_excuses_qos_1_but_not_qos_2() -> None:
         history = twice(qos)
         history.publications["p", 1].resend_count = 1
         assert bool(duplicated(history)) == (qos == 2)
+
+
+def test_two_sessions_of_a_client_are_judged_apart() -> None:
+    history = twice(2, connection=2)
+    history.connected("s", "b0", 5, session_present=False)
+    history.connected("s", "b0", 250, session_present=True)
+    assert duplicated(history)
+    history.connections["s"][1].session_present = False
+    assert not duplicated(history)
+    published(history, 0, qos=2)
+    delivered(history, 0, qos=2, at_us=400, connection=3)
+    assert reordered(history)
+    history.connected("s", "b0", 350, session_present=False)
+    assert not reordered(history)
 
 
 def test_a_retained_message_is_no_duplicate() -> None:
@@ -154,3 +169,12 @@ def test_what_nobody_sent_or_what_was_changed_on_its_way_is_unexpected() -> None
         "it was published with QoS 0",
         "nobody published it",
     ]
+
+
+def test_a_broken_rule_of_mqtt_is_told_with_who_broke_it() -> None:
+    history = History()
+    assert unmannerly(history) == []
+    history.oddities.append(Oddity(7, "s", "b0", "a second CONNACK"))
+    (violation,) = unmannerly(history)
+    assert violation.sentence == "b0 sent s at 0.000007 s a second CONNACK"
+    assert violation.client == "s"

@@ -18,6 +18,7 @@ from meshwright.protocol.packets import (
     Pubrel,
     Suback,
     Subscribe,
+    Unsuback,
 )
 from meshwright.sim.client import ClientSettings
 from meshwright.sim.history import payload_of
@@ -308,3 +309,29 @@ def test_a_moving_client_says_where_it_was_and_what_it_wants() -> None:
     packet = brokers["b1"].ups[0].packet
     assert packet.previous_broker == "b0"
     assert [one.filter_text for one in packet.carried] == ["a"]
+
+
+def test_packets_that_answer_nothing_are_noted_and_do_no_harm() -> None:
+    hello = Connack(session_present=False)
+    wrong = [Pubrec(8), Suback(9, (1,)), Unsuback(9, (1,)), Pubcomp(9), hello]
+    broker = Silent(Puback(9), *wrong)
+    world = small_world(lambda _: broker, ("b0",))
+    client = world.add_client("s", PERSISTENT)
+    client.connect("b0")
+    world.run_until(SECOND_US)
+    world.lines.answer("b0", "s", hello)
+    world.run_until(2 * SECOND_US)
+    for _ in wrong:
+        client.publish("t", 0)
+    world.run_until(3 * SECOND_US)
+    noted = [one.sentence for one in world.history.oddities]
+    assert noted == [
+        "Puback(packet_id=9, reason=0) before CONNACK",
+        "Pubrec(packet_id=8, reason=0) that answers nothing",
+        "Suback(packet_id=9, reasons=(1,)) that answers nothing",
+        "Unsuback(packet_id=9, reasons=(1,)) that answers nothing",
+        "Pubcomp(packet_id=9, reason=0) that answers nothing",
+        "a second CONNACK",
+    ]
+    assert Pubrel(8, PACKET_IDENTIFIER_NOT_FOUND) in broker.said
+    assert client.is_settled

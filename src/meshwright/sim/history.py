@@ -133,6 +133,11 @@ class History:
         connections.append(connection)
         return connection
 
+    def session_of(self, delivery: Delivered) -> int:
+        """Which of its sessions a client got something in; each begins where none was found."""
+        connections = self.connections.get(delivery.client, ())
+        return sum(not one.session_present for one in connections[: delivery.connection])
+
     def acknowledged_count(self) -> int:
         """Publications that a broker took the responsibility for."""
         return sum(one.acknowledged_us is not None for one in self.publications.values())

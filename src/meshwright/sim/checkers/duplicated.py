@@ -1,7 +1,8 @@
 """Delivered twice, where MQTT does not allow it.
 
 QoS 2 comes once. QoS 1 may come again marked as a duplicate, after a new connection of the
-receiver, or because the publisher sent it again. What a retained message repeats is no duplicate.
+receiver, or because the publisher sent it again. What a retained message repeats is no duplicate,
+nor is what comes in two sessions of a client: the second knows nothing of the first.
 """
 
 from __future__ import annotations
@@ -26,12 +27,15 @@ def duplicated(history: History) -> list[Violation]:
 
 
 def _is_excused(history: History, before: Delivered, one: Delivered) -> bool:
+    is_new_connection = one.connection != before.connection
+    if is_new_connection and history.session_of(one) != history.session_of(before):
+        return True
     if 2 in (before.qos, one.qos):
         return False
     published = history.publications.get((one.publisher, one.sequence))
     if published is not None and published.qos == 1 and published.resend_count:
         return True
-    return one.qos == 1 and (one.is_duplicate or one.connection != before.connection)
+    return one.qos == 1 and (one.is_duplicate or is_new_connection)
 
 
 def _violation(before: Delivered, one: Delivered) -> Violation:

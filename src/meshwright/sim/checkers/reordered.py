@@ -1,6 +1,7 @@
 """Out of order: for each publisher, topic and QoS, first deliveries keep the order of sending.
 
-MQTT promises no order to the members of a shared subscription, and none of retained messages.
+That holds in each session of a client: a new one knows nothing of the one before. MQTT promises no
+order to the members of a shared subscription, and none of retained messages.
 """
 
 from __future__ import annotations
@@ -14,15 +15,16 @@ def reordered(history: History) -> list[Violation]:
     """Every first delivery that comes after one that was sent later."""
     found: list[Violation] = []
     sharing = {one.client for one in history.subscriptions if group_of(one) is not None}
-    seen: set[tuple[str, str, int]] = set()
-    newest: dict[tuple[str, str, str, int], Delivered] = {}
+    seen: set[tuple[str, int, str, int]] = set()
+    newest: dict[tuple[str, int, str, str, int], Delivered] = {}
     for one in history.deliveries:
-        event = (one.client, one.publisher, one.sequence)
-        published = history.publications.get(event[1:])
+        session = history.session_of(one)
+        event = (one.client, session, one.publisher, one.sequence)
+        published = history.publications.get((one.publisher, one.sequence))
         if one.is_retained or one.client in sharing or event in seen or published is None:
             continue
         seen.add(event)
-        key = (one.client, one.publisher, one.topic, published.qos)
+        key = (one.client, session, one.publisher, one.topic, published.qos)
         before = newest.get(key)
         if before is None or before.sequence < one.sequence:
             newest[key] = one
