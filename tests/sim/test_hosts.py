@@ -5,8 +5,16 @@ from hypothesis import strategies as st
 from machines import Echo, Scripted
 from worlds import small_world
 
-from meshwright.protocol.effects import Effect, SetTimer, Write
-from meshwright.protocol.happenings import DiskSpace, Happening, Started, Synced, TimerFired
+from meshwright.protocol.effects import Effect, OpenLink, SetTimer, Write
+from meshwright.protocol.happenings import (
+    DiskSpace,
+    Happening,
+    PeerFrame,
+    Started,
+    Synced,
+    TimerFired,
+)
+from meshwright.sim.checkers.broken import broken
 from meshwright.sim.clocks import SkewedClock
 
 SECOND_US = 1_000_000
@@ -143,6 +151,33 @@ def test_reports_are_kept_with_time_and_broker_and_change_the_digest() -> None:
         ]
         digests.add(world.records.digest())
     assert len(digests) == 3
+
+
+class Fragile:
+    """Dies of the first frame of each life."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def step(self, now_us: int, happening: Happening) -> list[Effect]:
+        del now_us
+        if isinstance(happening, PeerFrame):
+            raise KeyError(happening.frame)
+        return [OpenLink("b1")] if isinstance(happening, Started) and self.name == "b0" else []
+
+
+def test_a_broker_that_raises_an_error_dies_of_it_and_starts_again() -> None:
+    world = small_world(Fragile)
+    world.run_until(SECOND_US)
+    world.network.send("b0", "b1", "surprise")
+    world.run_until(SECOND_US + 10_000)
+    assert [world.is_up(name) for name in world.hosts] == [True, False]
+    world.run_until(3 * SECOND_US)
+    assert world.is_up("b1")
+    (violation,) = broken(world.breakdowns)
+    assert violation.sentence.startswith("b1 died at 1.00")
+    assert "of KeyError: 'surprise' (test_hosts.py, line " in violation.sentence
+    assert violation.sentence.endswith("as it took in PeerFrame")
 
 
 def test_messages_are_counted_by_class_or_else_by_type() -> None:

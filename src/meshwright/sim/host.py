@@ -56,6 +56,9 @@ class Surroundings(Protocol):
     message_counts: dict[type, int]
     witness: Witness | None
 
+    def broke(self, broker: str, happening: Happening, error: Exception) -> None:
+        """A machine raised an error, of which its process dies."""
+
 
 class BrokerHost:
     """One broker's process, disk, clock and timers."""
@@ -125,7 +128,11 @@ class BrokerHost:
         now_us = self._agenda.now_us
         clock = self.clock
         local_us = now_us if clock is TRUE_CLOCK else clock.local_us(now_us)
-        effects = machine.step(local_us, happening)
+        try:
+            effects = machine.step(local_us, happening)
+        except Exception as error:  # whatever it is, a process would die of it
+            self._world.broke(self.name, happening, error)
+            return
         if self._world.witness is not None:
             self._world.witness.stepped(now_us, self.name, happening, effects)
         do = self._do

@@ -10,6 +10,7 @@ from meshwright.model.overlay import Overlay
 from meshwright.model.snapshot import Float64Array
 from meshwright.protocol.happenings import Happening
 from meshwright.sim.agenda import Agenda
+from meshwright.sim.breakdown import Breakdown, breakdown
 from meshwright.sim.chance import Draws, Streams
 from meshwright.sim.client import Client, ClientSettings
 from meshwright.sim.history import History
@@ -20,6 +21,8 @@ from meshwright.sim.records import Records
 
 # The first process starts at once, the last within this time.
 STARTS_WITHIN_US = 100_000
+# A process that died of an error is started again after this time.
+RESTARTS_AFTER_US = 1_000_000
 
 
 class World:
@@ -42,6 +45,7 @@ class World:
         self.records = Records()
         self.history = History()
         self.message_counts: dict[type, int] = defaultdict(int)
+        self.breakdowns: list[Breakdown] = []
         self.witness = witness
         listeners: Listeners = {}
         self.network = Network(
@@ -115,6 +119,13 @@ class World:
         if not self.is_up(broker) and broker not in self.history.gone_us:
             self.note(f"{broker} starts")
             self.hosts[broker].start()
+
+    def broke(self, broker: str, happening: Happening, error: Exception) -> None:
+        """A broker raised an error: it dies, and is started again."""
+        now_us = self.agenda.now_us
+        self.breakdowns.append(breakdown(now_us, broker, happening, error))
+        self.crash(broker)
+        self.at(now_us + RESTARTS_AFTER_US, partial(self.restart, broker))
 
     def note(self, sentence: str) -> None:
         """Tell the witness, if there is one, how the world changed."""
