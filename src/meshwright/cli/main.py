@@ -11,7 +11,7 @@ import typer
 from typer.core import TyperGroup
 
 from meshwright import __version__
-from meshwright.cli import demo, overlay, workload
+from meshwright.cli import demo, overlay, simulate, workload
 from meshwright.errors import MeshwrightError
 
 BAD_INPUT = 2
@@ -41,6 +41,7 @@ app = typer.Typer(
 app.add_typer(workload.app, name="workload")
 app.add_typer(overlay.app, name="overlay")
 app.command("demo")(demo.demo)
+app.command("simulate")(simulate.simulate)
 
 
 def run() -> None:

@@ -1,0 +1,121 @@
+"""One seed, one answer: a pure function that may run anywhere."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+import msgspec
+
+from meshwright.model.overlay import Overlay
+from meshwright.protocol.broker import Broker, BrokerSettings
+from meshwright.protocol.classes import MESSAGE_CLASSES
+from meshwright.sim.checkers.broken import broken
+from meshwright.sim.checkers.duplicated import duplicated
+from meshwright.sim.checkers.loops import loops
+from meshwright.sim.checkers.lost import lost
+from meshwright.sim.checkers.manners import unmannerly
+from meshwright.sim.checkers.reordered import reordered
+from meshwright.sim.checkers.unexpected import unexpected
+from meshwright.sim.checkers.violation import Violation
+from meshwright.sim.parameters import SimulationParameters, replay_command
+from meshwright.sim.run import BuildMachine, Run, run
+from meshwright.sim.story import Story
+
+SENTENCES_MAX = 10
+TOTALS = (
+    "attempted", "acknowledged", "delivered", "lost", "duplicated", "reordered", "unexpected",
+)  # fmt: skip
+
+
+class Failure(msgspec.Struct, frozen=True, kw_only=True):
+    """What one checker found in one seed, the command that runs it again, and what happened."""
+
+    seed: int
+    checker: str
+    count: int
+    sentences: tuple[str, ...]
+    command: str
+    story: tuple[str, ...]
+
+
+class SimulationResult(msgspec.Struct, frozen=True, kw_only=True):
+    """Totals of clients, messages between brokers by class, and what must not be.
+
+    digest is the same whenever the same seed was run by the same code.
+    """
+
+    totals: dict[str, int]
+    messages: dict[str, int]
+    failures: tuple[Failure, ...]
+    digest: str
+
+
+def simulate(
+    parameters: SimulationParameters, seed: int, build: BuildMachine | None = None
+) -> SimulationResult:
+    """Run one seed and judge it; failures come with their story."""
+    build = build or build_broker
+    done = run(parameters, seed, build)
+    violations = judge(done)
+    history = done.world.history
+    totals = {
+        "attempted": len(history.publications),
+        "acknowledged": history.acknowledged_count(),
+        "delivered": len(history.deliveries),
+        **{name: len(violations.get(name, ())) for name in TOTALS[3:]},
+    }
+    return SimulationResult(
+        totals=totals,
+        messages=done.world.counts_by_class(MESSAGE_CLASSES),
+        failures=tuple(_failure(parameters, seed, build, found) for found in violations.values()),
+        digest=f"{done.world.records.digest()}{history.digest()}",
+    )
+
+
+def judge(done: Run) -> dict[str, list[Violation]]:
+    """What every checker found, by its name; those that found nothing are left out."""
+    history = done.world.history
+    found = [
+        *lost(history),
+        *duplicated(history),
+        *reordered(history),
+        *unexpected(history),
+        *unmannerly(history),
+        *broken(done.world.breakdowns),
+        *loops(done.world.records.all),
+    ]
+    by_checker: dict[str, list[Violation]] = {}
+    for violation in found:
+        by_checker.setdefault(violation.checker, []).append(violation)
+    return by_checker
+
+
+def summed(results: Iterable[SimulationResult]) -> tuple[dict[str, int], dict[str, int]]:
+    """Totals and messages of many seeds."""
+    totals = Counter(dict.fromkeys(TOTALS, 0))
+    messages: Counter[str] = Counter()
+    for result in results:
+        totals.update(result.totals)
+        messages.update(result.messages)
+    return dict(totals), dict(sorted(messages.items()))
+
+
+def build_broker(name: str, overlay: Overlay) -> Broker:
+    """The machine that is simulated."""
+    return Broker(name, BrokerSettings(), overlay)
+
+
+def _failure(
+    parameters: SimulationParameters, seed: int, build: BuildMachine, found: list[Violation]
+) -> Failure:
+    story = Story(found[0])
+    run(parameters, seed, build, witness=story)
+    return Failure(
+        seed=seed,
+        checker=found[0].checker,
+        count=len(found),
+        sentences=tuple(one.sentence for one in found[:SENTENCES_MAX]),
+        command=replay_command(parameters, seed),
+        story=story.told(),
+    )
