@@ -86,19 +86,20 @@ class Directory:
 
     def __init__(
         self,
-        me: str,
         brokers: tuple[str, ...],
         settings: DirectorySettings,
+        *,
         send: Callable[[Turn, str, Any], None],
+        incarnation: int,
     ) -> None:
-        self._me = me
         self._brokers = brokers
         self._settings = settings
         self._send = send
         self._kept: dict[str, Entries] = {}
         self._readers: dict[str, dict[str, int]] = {}
         self._requests: dict[int, _Request] = {}
-        self._request_count = 0
+        # An answer to a question from before a crash must not count for one after it.
+        self._request_count = incarnation << 32
 
     def handlers(self) -> dict[type, Callable[[Turn, str, Any], None]]:
         """Which message is for which method."""
@@ -154,7 +155,7 @@ class Directory:
             request.readers.update(message.readers)
             if self._has_majority(request):
                 del self._requests[message.request]
-                request.done(turn, sorted(request.readers - {self._me}))
+                request.done(turn, sorted(request.readers))
 
     def got(self, turn: Turn, peer: str, message: Got) -> None:
         request = self._answered(peer, message.request)

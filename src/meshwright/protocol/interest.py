@@ -24,11 +24,11 @@ class _Change:
 
     __slots__ = ("done", "entry", "key", "waiting")
 
-    def __init__(self, key: str, entry: Entry, done: Action) -> None:
+    def __init__(self, key: str, done: Action) -> None:
         self.key = key
-        self.entry = entry
+        self.entry = Entry(0, ())
         self.done = done
-        self.waiting: dict[str, None] = {"directory": None, "overlay": None}
+        self.waiting: dict[str, None] = {"directory": None}
 
     def settle(self, turn: Turn, part: str) -> None:
         """One part is done; the last one puts the change in force."""
@@ -74,7 +74,7 @@ class Interest:
             self._roads.add_interest(turn, one, _nothing)
         for key in sorted({*self._entries, *map(key_of, self._counts)}):
             if self._value(key) != self._entries.get(key, Entry(0, ())).value:
-                self._publish(turn, key, _nothing).settle(turn, "overlay")
+                self._publish(turn, self._change(key, _nothing))
 
     def filters(self) -> Iterator[Filter]:
         """All filters wanted here, and the topics found through wildcards."""
@@ -97,8 +97,9 @@ class Interest:
             self._after_changes(turn, key_of(wanted), done)
             return
         self._wanted_topics.clear()
-        change = self._publish(turn, key_of(wanted), done)
-        self._roads.add_interest(turn, wanted, lambda later: change.settle(later, "overlay"))
+        change = self._change(key_of(wanted), done)
+        # The overlay first: once an origin counts this broker in, frames must find the way here.
+        self._roads.add_interest(turn, wanted, lambda later: self._publish(later, change))
 
     def remove(self, turn: Turn, wanted: Filter) -> None:
         """A local session no longer wants a filter."""
@@ -107,7 +108,7 @@ class Interest:
             return
         del self._counts[wanted]
         self._wanted_topics.clear()
-        self._publish(turn, key_of(wanted), _nothing).settle(turn, "overlay")
+        self._publish(turn, self._change(key_of(wanted), _nothing))
         self._roads.remove_interest(turn, wanted)
         for topic in [topic for topic in self._discovered if not self.wants(topic)]:
             del self._discovered[topic]
@@ -141,15 +142,23 @@ class Interest:
             if peer in change.waiting:
                 self._send(turn, peer, Joining(change.key, change.entry, recover=False))
 
-    def _publish(self, turn: Turn, key: str, done: Action) -> _Change:
-        """Put the present filters of a key into the directory, and tell who reads it."""
-        self._version += 1
-        entry = self._entries[key] = Entry(self._version, self._value(key))
-        turn.write(("interest", key), entry.value or None)
+    def _change(self, key: str, done: Action) -> _Change:
+        """A change of a key that is under way from now on."""
 
         def finished(later: Turn) -> None:
             self._changes.remove(change)
             done(later)
+
+        change = _Change(key, finished)
+        self._changes.append(change)
+        return change
+
+    def _publish(self, turn: Turn, change: _Change) -> None:
+        """Put the present filters of a key into the directory, and tell who reads it."""
+        key = change.key
+        self._version += 1
+        entry = self._entries[key] = change.entry = Entry(self._version, self._value(key))
+        turn.write(("interest", key), entry.value or None)
 
         def stored(later: Turn, readers: list[str]) -> None:
             for reader in readers:
@@ -160,10 +169,7 @@ class Interest:
                     self._send(later, reader, Joining(key, entry, recover=False))
             change.settle(later, "directory")
 
-        change = _Change(key, entry, finished)
-        self._changes.append(change)
         self._directory.put(turn, key, entry, stored)
-        return change
 
     def _after_changes(self, turn: Turn, key: str, done: Action) -> None:
         """Call done when the changes of a key that are under way are in force."""
@@ -182,7 +188,7 @@ class Interest:
 
     def _discover(self, turn: Turn, topic: str, done: Action) -> None:
         """Have the overlay carry a topic that only a wildcard takes."""
-        is_known = topic in self._discovered or Filter(topic) in self._counts
+        is_known = topic in self._discovered
         if is_known or not self.wants(topic) or self._roads.accepts_filters():
             done(turn)
             return

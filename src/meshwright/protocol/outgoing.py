@@ -194,11 +194,12 @@ class Outgoing:
         """A broker's interest changed: it counts at once, and it is told so."""
         merge(self._entries.setdefault(message.key, {}), {peer: message.entry})
         wild = message.key == WILDCARDS
+        newcomer = None if message.recover else peer
         topics = list(self._streams) if wild else [message.key]
         for topic in topics:
             stream = self._streams.get(topic)
             if stream is not None and stream.is_open:
-                self._refresh(turn, topic, stream, owes_unchecked=message.recover)
+                self._refresh(turn, topic, stream, newcomer=newcomer)
         found = tuple(t for t in topics if peer in self._streams[t].members) if wild else ()
         self._send(turn, peer, Joined(message.key, message.entry.version, found))
 
@@ -268,7 +269,7 @@ class Outgoing:
         self._directory.get(turn, topic, got_members)
 
     def _checked(self, turn: Turn, topic: str, stream: OutgoingStream, taken: int) -> None:
-        self._refresh(turn, topic, stream, owes_unchecked=True)
+        self._refresh(turn, topic, stream, newcomer=None)
         if not stream.is_open and not stream.announcing:
             self._announce(turn, topic, stream)
         stream.checked = max(stream.checked, taken)
@@ -297,9 +298,13 @@ class Outgoing:
             self._emit(turn, StreamFrame(self._me, 0, publication))
 
     def _refresh(
-        self, turn: Turn, topic: str, stream: OutgoingStream, *, owes_unchecked: bool
+        self, turn: Turn, topic: str, stream: OutgoingStream, *, newcomer: str | None
     ) -> None:
-        """Bring the members of a stream in line with the entries known."""
+        """Bring the members of a stream in line with the entries known.
+
+        A newcomer, whose client still waits for its answer, counts from now on; whoever else turns
+        up may have been in force for a while, and is owed all that was not checked.
+        """
         wanted = self._wanted(topic)
         for name in [name for name in stream.members if name not in wanted]:
             for number in stream.members.pop(name).pending:
@@ -310,7 +315,7 @@ class Outgoing:
             if member is None:
                 member = stream.members[name] = Member(turn.now_us)
                 member.filters = filters
-                if owes_unchecked and stream.is_open:
+                if name != newcomer and stream.is_open:
                     for number in sorted(
                         n for n in stream.log if stream.checked < n <= stream.sent
                     ):
@@ -345,8 +350,7 @@ class Outgoing:
             if member.is_fresh or before != number - 1:
                 previous.append((name, before))
         self._emit(turn, StreamFrame(self._me, number, publication, tuple(previous)))
-        if number <= stream.checked:
-            self._forget_if_safe(turn, publication.topic, stream, number)
+        self._forget_if_safe(turn, publication.topic, stream, number)
 
     def _owe(self, stream: OutgoingStream, member: Member, number: int) -> int:
         """Owe a number to a member; returns what it must have before."""
@@ -379,7 +383,8 @@ class Outgoing:
         stream.questions = waiting
 
     def _forget_if_safe(self, turn: Turn, topic: str, stream: OutgoingStream, number: int) -> None:
-        if number <= stream.checked and stream.owed_counts.get(number) == 0:
+        is_settled = number <= stream.checked and number <= stream.sent
+        if is_settled and stream.owed_counts.get(number) == 0:
             del stream.owed_counts[number]
             del stream.log[number]
             turn.write(("log", topic, number), None)

@@ -7,6 +7,7 @@ from typing import Any
 
 from meshwright.filters.filter import Filter
 from meshwright.filters.topics import has_wildcard
+from meshwright.protocol.effects import TimerKey
 from meshwright.protocol.forwarding.forwarding import Forwarding
 from meshwright.protocol.stream import StreamFrame
 from meshwright.protocol.turn import Action, Turn
@@ -80,6 +81,12 @@ class Roads:
         machine = self._machines.get(message.epoch)
         if machine is not None:
             machine.handle(turn, peer, message)
+
+    def timer_fired(self, turn: Turn, key: TimerKey) -> None:
+        """Give a timer to the machine of its epoch, which stands second in its key."""
+        machine = self._machines.get(int(key[1]))
+        if machine is not None:
+            machine.timer_fired(turn, key)
 
     def for_each(self, tell: Callable[[Forwarding], None]) -> None:
         """Tell all overlays in use something."""

@@ -8,6 +8,7 @@ from typing import Any, Literal, Protocol
 
 from meshwright.filters.filter import Filter
 from meshwright.model.overlay import Overlay
+from meshwright.protocol.effects import TimerKey
 from meshwright.protocol.stream import StreamFrame
 from meshwright.protocol.turn import Action, Turn
 
@@ -55,6 +56,9 @@ class Forwarding(Protocol):
 
     def handle(self, turn: Turn, peer: str, message: Any) -> None:
         """A message of this machine's kind came from a peer."""
+
+    def timer_fired(self, turn: Turn, key: TimerKey) -> None:
+        """A timer of this machine, whose key is ("forwarding", str(epoch), ...)."""
 
     def alive_changed(self, turn: Turn, alive: tuple[str, ...]) -> None:
         """The brokers believed alive, this one among them, sorted; repair what that breaks."""

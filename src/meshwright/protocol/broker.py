@@ -1,0 +1,229 @@
+"""One broker: what happens goes in, what it asks of the world comes out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from meshwright.model.overlay import Overlay
+from meshwright.protocol import incoming, links, outgoing
+from meshwright.protocol.directory import Directory, DirectorySettings
+from meshwright.protocol.effects import Effect
+from meshwright.protocol.forwarding.forwarding import Surroundings
+from meshwright.protocol.forwarding.machines import MACHINES, MESSAGES
+from meshwright.protocol.happenings import (
+    ClientDown,
+    ClientPacket,
+    ClientUp,
+    DiskSpace,
+    Happening,
+    LinkDown,
+    LinkUp,
+    PeerFrame,
+    Started,
+    Synced,
+    TimerFired,
+)
+from meshwright.protocol.incoming import Incoming, IncomingSettings
+from meshwright.protocol.interest import Interest
+from meshwright.protocol.links import LinkSettings, PeerLinks
+from meshwright.protocol.membership import Membership
+from meshwright.protocol.outgoing import Outgoing, OutgoingSettings
+from meshwright.protocol.roads import Roads
+from meshwright.protocol.sessions import Outside, Sessions, SessionSettings
+from meshwright.protocol.stream import StreamFrame
+from meshwright.protocol.turn import Journal, Turn
+
+
+class BrokerSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """Settings of all machines of a broker."""
+
+    links: LinkSettings = LinkSettings()
+    directory: DirectorySettings = DirectorySettings()
+    outgoing: OutgoingSettings = OutgoingSettings()
+    incoming: IncomingSettings = IncomingSettings()
+    sessions: SessionSettings = SessionSettings()
+
+
+class Broker:
+    """The machines of one broker, joined; the first happening must be Started."""
+
+    def __init__(self, me: str, settings: BrokerSettings, overlay: Overlay) -> None:
+        self._me = me
+        self._settings = settings
+        self._overlay = overlay
+        self._journal = Journal()
+        self._doors: dict[type, Callable[[Turn, Any], None]] = {Started: self._started}
+
+    def step(self, now_us: int, happening: Happening) -> list[Effect]:
+        """Take in what happened, and say what to do about it."""
+        turn = Turn(now_us)
+        self._doors[type(happening)](turn, happening)
+        return self._journal.close(turn)
+
+    def _started(self, turn: Turn, happening: Started) -> None:
+        self._build(happening.incarnation)
+        self._join_messages()
+        self._open_doors()
+        disk = happening.disk
+        self._directory.restore(disk)
+        self._incoming.restore(disk)
+        wanted = self._sessions.restore(disk)
+        surroundings = Surroundings(
+            me=self._me,
+            epoch=0,
+            overlay=self._overlay,
+            send=self._send,
+            arrived=self._arrived,
+            members_of=self._outgoing.members_of,
+        )
+        machine = MACHINES[self._overlay.design](surroundings)
+        self._roads.build(turn, 0, machine, (), _nothing)
+        self._links.keep(turn, self._roads.neighbours())
+        self._links.tick(turn)
+        self._membership.started(turn)
+        self._interest.restore(turn, disk, wanted)
+        self._outgoing.restore(turn, disk)
+        self._sessions.publish_wills(turn)
+
+    def _build(self, incarnation: int) -> None:
+        settings = self._settings
+        self._links = PeerLinks(
+            incarnation,
+            settings.links,
+            deliver=self._dispatch,
+            lost=self._peer_lost,
+            renewed=self._peer_renewed,
+        )
+        brokers = self._overlay.brokers
+        self._directory = Directory(
+            brokers, settings.directory, send=self._send, incarnation=incarnation
+        )
+        self._roads = Roads()
+        self._membership = Membership(
+            self._me,
+            brokers,
+            incarnation,
+            send=self._send,
+            neighbours=self._roads.neighbours,
+            changed=self._alive_changed,
+        )
+        self._outgoing = Outgoing(
+            settings.outgoing, self._directory, send=self._send, emit=self._emit, me=self._me
+        )
+        self._interest = Interest(
+            self._directory,
+            self._roads,
+            send=self._send,
+            incarnation=incarnation,
+            is_lost=self._links.is_lost,
+        )
+        self._sessions = Sessions(
+            self._me,
+            incarnation,
+            settings.sessions,
+            Outside(
+                publish=self._outgoing.publish,
+                publish_unpromised=self._outgoing.publish_unpromised,
+                want=self._interest.add,
+                unwant=self._interest.remove,
+                remember=self._remember,
+                log_length=self._outgoing.log_length,
+            ),
+        )
+        self._incoming = Incoming(
+            self._me, settings.incoming, send=self._send, deliver=self._sessions.deliver
+        )
+        self._seen_unpromised: dict[tuple[str, str], int] = {}
+
+    def _join_messages(self) -> None:
+        self._handlers: dict[type, Callable[[Turn, str, Any], None]] = {
+            **self._directory.handlers(),
+            **self._outgoing.handlers(),
+            **self._incoming.handlers(),
+            **self._interest.handlers(),
+            **self._membership.handlers(),
+            **dict.fromkeys(MESSAGES, self._roads.handle),
+        }
+        self._timers: dict[str, Callable[[Turn], None]] = {
+            links.TICK[0]: self._links.tick,
+            outgoing.TICK[0]: self._outgoing.tick,
+            incoming.ACKNOWLEDGE[0]: self._incoming.send_acknowledgements,
+        }
+
+    def _open_doors(self) -> None:
+        sessions, peers = self._sessions, self._links
+        self._doors = {
+            PeerFrame: lambda turn, it: peers.frame(turn, it.peer, it.frame),
+            LinkUp: lambda turn, it: peers.link_up(turn, it.peer),
+            LinkDown: lambda turn, it: peers.link_down(turn, it.peer),
+            ClientUp: lambda turn, it: sessions.connect(turn, it.client, it.packet),
+            ClientPacket: lambda turn, it: sessions.packet(turn, it.client, it.packet),
+            ClientDown: lambda turn, it: sessions.disconnect(turn, it.client, clean=it.clean),
+            TimerFired: self._timer_fired,
+            Synced: lambda turn, it: self._journal.synced(turn, it.batch),
+            DiskSpace: self._disk_space,
+        }
+
+    def _send(self, turn: Turn, peer: str, body: object) -> None:
+        if peer == self._me:
+            self._dispatch(turn, peer, body)
+        else:
+            self._links.send(turn, peer, body)
+
+    def _dispatch(self, turn: Turn, peer: str, body: object) -> None:
+        self._handlers[type(body)](turn, peer, body)
+
+    def _emit(self, turn: Turn, frame: StreamFrame) -> None:
+        """A frame of this origin: for those here, and out to the others."""
+        self._arrived(turn, frame)
+        self._roads.send_out(turn, frame)
+
+    def _arrived(self, turn: Turn, frame: StreamFrame) -> None:
+        """A frame is here; whoever relays only, has nobody who wants it."""
+        publication = frame.publication
+        if not self._interest.wants(publication.topic):
+            return
+        if frame.number:
+            self._incoming.arrive(turn, frame)
+            return
+        key = (publication.publisher, publication.topic)
+        if self._seen_unpromised.get(key, 0) < publication.sequence:
+            self._seen_unpromised[key] = publication.sequence
+            self._sessions.deliver(turn, frame)
+
+    def _remember(self, turn: Turn, topic: str) -> None:
+        self._incoming.remember(turn, topic)
+
+    def _timer_fired(self, turn: Turn, happening: TimerFired) -> None:
+        timer = self._timers.get(happening.key[0])
+        if timer is not None:
+            timer(turn)
+        else:
+            self._roads.timer_fired(turn, happening.key)
+
+    def _disk_space(self, _turn: Turn, happening: DiskSpace) -> None:
+        self._sessions.disk_is_full = happening.is_full
+
+    def _peer_lost(self, turn: Turn, peer: str) -> None:
+        self._membership.peer_lost(turn, peer)
+        self._interest.peer_lost(turn, peer)
+
+    def _peer_renewed(self, turn: Turn, peer: str) -> None:
+        self._membership.peer_renewed(turn, peer)
+        self._directory.peer_renewed(turn, peer)
+        self._interest.peer_renewed(turn, peer)
+        self._outgoing.peer_renewed(turn, peer)
+        self._incoming.peer_renewed(turn, peer)
+        self._roads.for_each(lambda machine: machine.peer_renewed(turn, peer))
+
+    def _alive_changed(self, turn: Turn) -> None:
+        alive = self._membership.alive()
+        self._roads.for_each(lambda machine: machine.alive_changed(turn, alive))
+        self._links.keep(turn, self._roads.neighbours())
+
+
+def _nothing(_turn: Turn) -> None:
+    """Nobody waits for this."""

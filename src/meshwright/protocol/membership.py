@@ -1,0 +1,94 @@
+"""Who lives: what this broker sees itself, and what it hears from others.
+
+A broker that its peers find silent is suspected, and the word spreads along the overlay. Each one
+counts a version of itself, higher with every start; hearing itself suspected it raises the version
+and says so, which overrules the suspicion.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from meshwright.protocol.turn import Turn
+
+
+class Rumour(msgspec.Struct, frozen=True, gc=False):
+    """Brokers with their versions, and whether they live."""
+
+    words: tuple[tuple[str, int, bool], ...]
+
+
+class Membership:
+    """The brokers believed alive; changed is called whenever the belief changes."""
+
+    def __init__(
+        self,
+        me: str,
+        brokers: tuple[str, ...],
+        incarnation: int,
+        *,
+        send: Callable[[Turn, str, Any], None],
+        neighbours: Callable[[], list[str]],
+        changed: Callable[[Turn], None],
+    ) -> None:
+        self._me = me
+        self._send = send
+        self._neighbours = neighbours
+        self._changed = changed
+        self._words: dict[str, tuple[int, bool]] = dict.fromkeys(sorted(brokers), (0, True))
+        self._words[me] = (incarnation << 20, True)
+
+    def handlers(self) -> dict[type, Callable[[Turn, str, Any], None]]:
+        """Which message is for which method."""
+        return {Rumour: self.heard}
+
+    def alive(self) -> tuple[str, ...]:
+        """Brokers believed alive, this one among them, sorted."""
+        return tuple(name for name, (_, is_alive) in self._words.items() if is_alive)
+
+    def started(self, turn: Turn) -> None:
+        """Say that this broker lives, with its new version."""
+        self._spread(turn, [self._me])
+
+    def peer_lost(self, turn: Turn, peer: str) -> None:
+        """This broker itself finds a peer silent."""
+        version, is_alive = self._words.get(peer, (0, False))
+        if is_alive:
+            self._words[peer] = (version, False)
+            self._spread(turn, [peer])
+            self._changed(turn)
+
+    def peer_renewed(self, turn: Turn, peer: str) -> None:
+        """Tell a returning peer all; it answers for itself."""
+        self._send(turn, peer, Rumour(tuple((n, v, a) for n, (v, a) in self._words.items())))
+
+    def heard(self, turn: Turn, peer: str, rumour: Rumour) -> None:
+        """Believe the higher version; of one version, death."""
+        news = []
+        had_alive = self.alive()
+        for name, version, is_alive in rumour.words:
+            if name not in self._words:
+                continue
+            if name == self._me:
+                mine = self._words[name][0]
+                if version > mine or (version == mine and not is_alive):
+                    self._words[name] = (version + 1, True)
+                    news.append(name)
+                continue
+            known = self._words[name]
+            if version > known[0] or (version == known[0] and known[1] and not is_alive):
+                self._words[name] = (version, is_alive)
+                news.append(name)
+        if news:
+            self._spread(turn, news, besides=peer)
+        if self.alive() != had_alive:
+            self._changed(turn)
+
+    def _spread(self, turn: Turn, names: list[str], besides: str | None = None) -> None:
+        rumour = Rumour(tuple((name, *self._words[name]) for name in names))
+        for neighbour in self._neighbours():
+            if neighbour not in {besides, self._me}:
+                self._send(turn, neighbour, rumour)

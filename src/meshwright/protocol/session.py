@@ -1,0 +1,69 @@
+"""One client's session: what it wants, what waits for it, what is under way to it."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import NamedTuple
+
+from meshwright.model.publication import Publication
+from meshwright.protocol.packets import Subscription, Will
+
+
+class Waiting(NamedTuple):
+    """A publication for a client: its place in the queue, and how it is to be handed over."""
+
+    place: int
+    publication: Publication
+    qos: int
+    retain: bool
+    subscription_ids: tuple[int, ...]
+
+
+class Session:
+    """All that a broker remembers of one client.
+
+    connection counts the client's connections here. identity names the publisher of all that
+    enters through this session. queue: what waits.
+    under_way: by packet identifier, what was sent and is not settled, in the order of sending;
+    released holds those of QoS 2 whose message the client has. received: packet identifiers of
+    QoS 2 messages from the client that it has not released.
+    """
+
+    __slots__ = (
+        "client", "connection", "expiry_s", "identity", "is_connected", "next_index",
+        "next_packet_id", "queue", "receive_maximum", "received", "released", "sequence",
+        "subscriptions", "under_way", "will",
+    )  # fmt: skip
+
+    def __init__(self, client: str, identity: str) -> None:
+        self.client = client
+        self.identity = identity
+        self.sequence = 0
+        self.expiry_s = 0
+        self.receive_maximum = 65_535
+        self.is_connected = False
+        self.connection = 0
+        self.will: Will | None = None
+        self.subscriptions: dict[str, Subscription] = {}
+        self.queue: deque[Waiting] = deque()
+        self.under_way: dict[int, Waiting] = {}
+        self.released: dict[int, None] = {}
+        self.received: dict[int, None] = {}
+        self.next_index = 0
+        self.next_packet_id = 0
+
+    @property
+    def is_durable(self) -> bool:
+        """True if the session outlives its connection."""
+        return self.expiry_s > 0
+
+    def free_packet_id(self) -> int:
+        """A packet identifier that is not under way."""
+        while True:
+            self.next_packet_id = self.next_packet_id % 65_535 + 1
+            if self.next_packet_id not in self.under_way:
+                return self.next_packet_id
+
+    def has_window(self) -> bool:
+        """True if the client takes one more message now."""
+        return self.is_connected and len(self.under_way) < self.receive_maximum

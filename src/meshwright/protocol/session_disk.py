@@ -1,0 +1,51 @@
+"""Sessions as they come back from the disk after a crash."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from meshwright.protocol.effects import DiskKey
+from meshwright.protocol.session import Session, Waiting
+
+
+def restored_sessions(disk: dict[DiskKey, Any]) -> dict[str, Session]:
+    """All sessions that outlive their connections, by client; none of them is connected."""
+    sessions: dict[str, Session] = {}
+    for key in _keys(disk, "session"):
+        client = str(key[1])
+        identity, expiry_s, will = disk[key]
+        session = sessions[client] = Session(client, identity)
+        session.expiry_s, session.will = expiry_s, will
+        session.sequence = disk.get(("sequence", client), 0)
+    for key in _keys(disk, "subscription"):
+        sessions[str(key[1])].subscriptions[str(key[2])] = disk[key]
+    for key in _keys(disk, "received"):
+        sessions[str(key[1])].received[int(key[2])] = None
+    for key in _keys(disk, "queue"):
+        session = sessions[str(key[1])]
+        session.queue.append(Waiting(*disk[key]))
+        session.next_index = int(key[2]) + 1
+    for session in sessions.values():
+        _restore_under_way(session, disk)
+    return sessions
+
+
+def _restore_under_way(session: Session, disk: dict[DiskKey, Any]) -> None:
+    """Take what was under way out of the queue again, in the order of its places there."""
+    waiting = {one.place: one for one in session.queue}
+    found = []
+    for key in _keys(disk, "under_way"):
+        if key[1] == session.client:
+            index, is_released = disk[key]
+            found.append((index, int(key[2]), is_released))
+    for index, packet_id, is_released in sorted(found):
+        session.under_way[packet_id] = waiting.pop(index)
+        session.next_packet_id = packet_id
+        if is_released:
+            session.released[packet_id] = None
+    session.queue.clear()
+    session.queue.extend(waiting.values())
+
+
+def _keys(disk: dict[DiskKey, Any], kind: str) -> list[DiskKey]:
+    return sorted(key for key in disk if key[0] == kind)
