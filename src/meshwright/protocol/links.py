@@ -99,9 +99,11 @@ class PeerLinks:
 
     def keep(self, turn: Turn, peers: Iterable[str]) -> None:
         """Stay connected with these peers, and watch whether they live."""
-        self._kept = set(peers)
+        former, self._kept = self._kept, set(peers)
         for peer in sorted(self._kept):
-            self._conversation(turn, peer)
+            conversation = self._conversation(turn, peer)
+            if peer not in former:
+                conversation.heard_us = max(conversation.heard_us, turn.now_us)
 
     def is_lost(self, peer: str) -> bool:
         conversation = self._conversations.get(peer)
@@ -114,6 +116,9 @@ class PeerLinks:
             conversation = self._conversation(turn, peer)
         if conversation.is_lost:
             return
+        if not conversation.unacknowledged and peer not in self._kept:
+            # An answer is due only from now on: silence before says nothing about the peer.
+            conversation.heard_us = max(conversation.heard_us, turn.now_us)
         conversation.number += 1
         conversation.unacknowledged.append((conversation.number, body))
         if conversation.is_open:
