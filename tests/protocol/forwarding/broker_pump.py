@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from functools import partial
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from meshwright.model.overlay import Overlay
 from meshwright.model.publication import Publication
 from meshwright.model.snapshot import Snapshot
 from meshwright.protocol.forwarding.forwarding import Forwarding, Surroundings
+from meshwright.protocol.forwarding.machines import FORWARDING_CLASSES
 from meshwright.protocol.stream import StreamFrame
 from meshwright.protocol.turn import Turn
 
@@ -48,7 +50,7 @@ class Pump:
                 overlay=self.overlay,
                 send=partial(self._send, name),
                 arrived=partial(self._arrived, name),
-                members_of=lambda _: (),
+                members_of=self._members_known,
             )
         )
 
@@ -102,6 +104,12 @@ class Pump:
         self.drain()
         return self.sent.total()
 
+    def sent_of(self, message_class: str) -> int:
+        """Messages of a class that were sent since the count was cleared."""
+        return sum(
+            count for kind, count in self.sent.items() if FORWARDING_CLASSES[kind] == message_class
+        )
+
     def members(self, topic: str) -> set[str]:
         return {name for name in self.machines if topic in self.wanted[name]}
 
@@ -117,16 +125,28 @@ class Pump:
         )
 
     def living_overlay(self) -> Overlay:
-        """The same design as if only the living had ever been in it; links left out."""
-        assert self.overlay.positions is not None
+        """The same design as if only the living had ever been in it.
+
+        Where there are no positions, its links are those that the living keep up.
+        """
         brokers = tuple(name for name in self.overlay.brokers if name in self.machines)
+        near = {name: self.machines[name].neighbours() for name in brokers}
+        seats = self.overlay.positions
         return Overlay(
             design=self.overlay.design,
             params=self.overlay.params,
             brokers=brokers,
-            links=(),
-            positions={name: self.overlay.positions[name] for name in brokers},
+            links=tuple(
+                (one, other)
+                for one, other in combinations(brokers, 2)
+                if seats is None and (other in near[one] or one in near[other])
+            ),
+            positions=None if seats is None else {name: seats[name] for name in brokers},
         )
+
+    def _members_known(self, topic: str) -> tuple[str, ...]:
+        """As an origin reads them from the directory: the dead among them, and in any order."""
+        return tuple(name for name in sorted(self.overlay.brokers) if topic in self.wanted[name])
 
     def _add(self, name: str, topic: str) -> None:
         def done(turn: Turn) -> None:

@@ -9,6 +9,14 @@ REMEMBERED_MIN = 8_192
 FrameKey = tuple[str, int] | tuple[str, str, int]
 
 
+def frame_key(frame: StreamFrame) -> FrameKey:
+    """What makes a frame the same: its place in its stream, or its event where it has none."""
+    publication = frame.publication
+    if frame.number:
+        return (frame.origin, publication.topic, frame.number)
+    return (publication.publisher, publication.sequence)
+
+
 class RecentFrames:
     """Remembers at least the last REMEMBERED_MIN frames, and at most twice as many."""
 
@@ -18,17 +26,13 @@ class RecentFrames:
         self._newer: dict[FrameKey, int] = {}
         self._older: dict[FrameKey, int] = {}
 
-    def mark(self, frame: StreamFrame, purpose: int) -> int:
-        """Remember that a frame was here for a purpose, one bit; returns those before, 0 for none.
+    def __contains__(self, key: FrameKey) -> bool:
+        """Whether a frame was here, for whatever purpose."""
+        return key in self._newer or key in self._older
 
-        A frame is the same by its place in its stream, or by its event where it has none.
-        """
-        publication = frame.publication
-        key: FrameKey = (
-            (frame.origin, publication.topic, frame.number)
-            if frame.number
-            else (publication.publisher, publication.sequence)
-        )
+    def mark(self, frame: StreamFrame, purpose: int) -> int:
+        """Remember that a frame was here for a purpose, one bit; returns the bits before it."""
+        key = frame_key(frame)
         newer = self._newer
         before = newer.get(key)
         if before is None:

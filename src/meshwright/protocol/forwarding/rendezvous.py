@@ -14,6 +14,7 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 
 from meshwright.filters.filter import Filter
+from meshwright.protocol.effects import TimerKey
 from meshwright.protocol.forwarding.claims import HOPS_MAX, End, Place
 from meshwright.protocol.forwarding.climbing_trees import ClimbingTrees
 from meshwright.protocol.forwarding.forwarding import Surroundings
@@ -91,6 +92,9 @@ class Rendezvous:
 
     def handle(self, turn: Turn, peer: str, message: Any) -> None:
         self._handlers[type(message)](turn, peer, message)
+
+    def timer_fired(self, turn: Turn, key: TimerKey) -> None:
+        """Nothing here waits for a time."""
 
     def alive_changed(self, turn: Turn, alive: tuple[str, ...]) -> None:
         seen = frozenset(alive).intersection(self._around.overlay.brokers) | {self._around.me}

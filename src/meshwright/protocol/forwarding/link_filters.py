@@ -1,0 +1,196 @@
+"""Filters on a tree of brokers: which link wants what, and what must be told over which link.
+
+Over a link is told what is wanted here or behind the other links, unless something that covers it
+was told before. So what was told covers all that is wanted, and each filter told is one that
+somebody there wants. When a filter goes, those that were kept back because of it are told instead.
+What two brokers told each other holds as long as their conversation does, also while the tree does
+not join them, so a link that returns needs only the difference. [mobility, 4.1]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator
+from typing import NamedTuple
+
+from meshwright.filters.covering import cover_set, covers, intersects
+from meshwright.filters.filter import Filter
+from meshwright.filters.index import FilterIndex
+from meshwright.filters.topics import has_wildcard
+from meshwright.filters.values import Properties
+
+ROUTES_MAX = 65_536
+
+
+class Change(NamedTuple):
+    """Filters to tell over a link, and those to take back."""
+
+    added: tuple[Filter, ...]
+    removed: tuple[Filter, ...]
+
+
+class LinkFilters:
+    """The filters of this broker and of its links; sources are the links and the broker itself.
+
+    covering: whether a filter is kept back where one that covers it was told, or only where it was
+    told itself. is_due: whether a filter need be told over a link at all.
+    """
+
+    def __init__(
+        self,
+        me: str,
+        links: Iterable[str],
+        *,
+        covering: bool = True,
+        is_due: Callable[[str, Filter], bool] = lambda _link, _wanted: True,
+    ) -> None:
+        self._me = me
+        self._covering = covering
+        self._is_due = is_due
+        self._links = tuple(links)
+        self._heard: dict[str, dict[Filter, None]] = {}
+        self._told: dict[str, dict[Filter, None]] = {}
+        self._told_indexes: dict[str, FilterIndex[str]] = {}
+        # By topic filter, so that what an exact topic covers is found at once.
+        self._sources: dict[str, dict[Filter, dict[str, None]]] = {}
+        self._wanted: FilterIndex[str] = FilterIndex()
+        self._clause_count = 0
+        self._routes: dict[str, tuple[str, ...]] = {}
+
+    def wanting(self, topic: str, properties: Properties) -> tuple[str, ...]:
+        """The links that want a message, in the order in which they said so."""
+        links = self._routes.get(topic)
+        if links is None:
+            pairs = self._wanted.match(topic, properties)
+            links = tuple(dict.fromkeys(link for link, _ in pairs))
+            if not self._clause_count:
+                if len(self._routes) >= ROUTES_MAX:
+                    self._routes.clear()
+                self._routes[topic] = links
+        return links
+
+    def heard(self, source: str) -> Collection[Filter]:
+        """What a source wants."""
+        return self._heard.get(source, ())
+
+    def told(self, link: str) -> Collection[Filter]:
+        """What was told over a link."""
+        return self._told.get(link, ())
+
+    def hear(
+        self, source: str, added: Iterable[Filter], removed: Iterable[Filter] = ()
+    ) -> dict[str, Change]:
+        """A source wants some filters, and others no more; returns what to tell over each link."""
+        heard = self._heard.setdefault(source, {})
+        come = [one for one in added if one not in heard]
+        gone = [one for one in removed if one in heard]
+        heard.update(dict.fromkeys(come))
+        for one in gone:
+            del heard[one]
+        if source != self._me and source not in self._links:
+            return {}
+        self._support(source, come)
+        self._oppose(source, gone)
+        others = (link for link in self._links if link != source)
+        return _said((link, self._settle(link, come, gone)) for link in others)
+
+    def relink(self, links: Iterable[str]) -> dict[str, Change]:
+        """Other links join this broker now; returns what to tell over each."""
+        before, self._links = self._links, tuple(links)
+        for link in before:
+            if link not in self._links:
+                self._oppose(link, self.heard(link))
+        for link in self._links:
+            if link not in before:
+                self._support(link, self.heard(link))
+        return _said(
+            (link, self._settle(link, self._all(), tuple(self.told(link)))) for link in self._links
+        )
+
+    def forget(self, peer: str) -> None:
+        """Forget what a peer told and was told; relink brings the rest in line."""
+        heard = self._heard.pop(peer, {})
+        if peer in self._links:
+            self._oppose(peer, heard)
+        self._told.pop(peer, None)
+        self._told_indexes.pop(peer, None)
+
+    def due(self, link: str, sent: tuple[Filter, ...]) -> dict[str, Change]:
+        """Behind a link these are sent from now on; returns what to tell over it."""
+        if link not in self._links:
+            return {}
+        come = [one for one in self._all() if any(intersects(one, topic) for topic in sent)]
+        return _said([(link, self._settle(link, come, ()))])
+
+    def _support(self, source: str, filters: Iterable[Filter]) -> None:
+        for one in filters:
+            self._sources.setdefault(one.topic_filter, {}).setdefault(one, {})[source] = None
+            if source != self._me:
+                self._wanted.add(source, one)
+                self._clause_count += bool(one.clauses)
+                self._forget_routes(one)
+
+    def _oppose(self, source: str, filters: Iterable[Filter]) -> None:
+        for one in filters:
+            same_topic = self._sources[one.topic_filter]
+            del same_topic[one][source]
+            if not same_topic[one]:
+                del same_topic[one]
+                if not same_topic:
+                    del self._sources[one.topic_filter]
+            if source != self._me:
+                self._wanted.discard(source, one)
+                self._clause_count -= bool(one.clauses)
+                self._forget_routes(one)
+
+    def _settle(self, link: str, come: Iterable[Filter], gone: Iterable[Filter]) -> Change:
+        """Take back what nobody wants any more, then tell what nothing told covers."""
+        told = self._told.setdefault(link, {})
+        index = self._told_indexes.setdefault(link, FilterIndex())
+        removed = [one for one in gone if one in told and not self._is_wanted(link, one)]
+        for one in removed:
+            del told[one]
+            index.discard(link, one)
+        candidates = dict.fromkeys((*come, *self._kept_back(removed)))
+        added: Iterable[Filter] = (
+            one
+            for one in candidates
+            if self._is_wanted(link, one)
+            and one not in told
+            and not (self._covering and index.covering(one))
+            and self._is_due(link, one)
+        )
+        added = cover_set(added) if self._covering else tuple(added)
+        for one in added:
+            told[one] = None
+            index.add(link, one)
+        return Change(added, tuple(removed))
+
+    def _is_wanted(self, link: str, one: Filter) -> bool:
+        """Whether a source other than the link itself wants a filter."""
+        sources = self._sources.get(one.topic_filter, {}).get(one, {})
+        return len(sources) > (link in sources)
+
+    def _kept_back(self, removed: list[Filter]) -> Iterator[Filter]:
+        """Filters that one of these covers."""
+        if not self._covering:
+            return
+        for wide in removed:
+            is_wild = has_wildcard(wide.levels)
+            rivals = self._all() if is_wild else self._sources.get(wide.topic_filter, {})
+            yield from (narrow for narrow in rivals if covers(wide, narrow))
+
+    def _all(self) -> Iterator[Filter]:
+        """All filters wanted by some source."""
+        for same_topic in self._sources.values():
+            yield from same_topic
+
+    def _forget_routes(self, changed: Filter) -> None:
+        if has_wildcard(changed.levels):
+            self._routes.clear()
+        else:
+            self._routes.pop(changed.topic_filter, None)
+
+
+def _said(changes: Iterable[tuple[str, Change]]) -> dict[str, Change]:
+    """The changes that are any."""
+    return {link: change for link, change in changes if any(change)}

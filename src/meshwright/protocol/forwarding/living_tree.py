@@ -1,0 +1,79 @@
+"""The tree of an overlay among the brokers that are seen alive, shared by all who see the same.
+
+Brokers that lie together and are not seen leave pieces of the tree apart. Of those that were next
+to them, the lowest in the overlay's order links to all others, which makes one tree again; when
+they return, it is the old one.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+
+from meshwright.model.overlay import Overlay
+from meshwright.overlays.graph import Graph
+from meshwright.overlays.tree import tree
+
+# The neighbours of each broker seen, in the overlay's order.
+LivingTree = dict[str, tuple[str, ...]]
+
+
+def living_tree(overlay: Overlay, seen: frozenset[str]) -> LivingTree:
+    """The tree of an overlay among those of its brokers that are seen."""
+    return _living_tree(overlay.brokers, overlay.links, seen)
+
+
+def next_hop(joined: LivingTree, source: str, target: str) -> str:
+    """The neighbour of a source on the way to the target, the source itself if it is the target."""
+    hops = {target: target}
+    reached = [target]
+    for here in reached:
+        for other in joined[here]:
+            if other not in hops:
+                hops[other] = here
+                reached.append(other)
+    return hops[source]
+
+
+# All brokers of one process share these; those that see the same need them computed once.
+@lru_cache(maxsize=16)
+def _living_tree(
+    names: tuple[str, ...], links: tuple[tuple[str, str], ...], seen: frozenset[str]
+) -> LivingTree:
+    indexes = {name: index for index, name in enumerate(names)}
+    ends = [(indexes[one], indexes[other]) for one, other in links]
+    whole = tree(len(names), np.array(ends, dtype=np.int32).reshape(-1, 2)).joined
+    lives = [name in seen for name in names]
+    near: list[set[int]] = [set(whole.of(index).tolist()) for index in range(len(names))]
+    for survivors in _around_gaps(whole, lives):
+        first = survivors[0]
+        near[first].update(survivors[1:])
+        for other in survivors[1:]:
+            near[other].add(first)
+    return {
+        names[index]: tuple(names[other] for other in sorted(near[index]) if lives[other])
+        for index in range(len(names))
+        if lives[index]
+    }
+
+
+def _around_gaps(whole: Graph, lives: list[bool]) -> list[list[int]]:
+    """The living next to each group of dead that lie together, ascending, if there are any."""
+    gaps = []
+    is_known = list(lives)
+    for start in range(len(lives)):
+        if is_known[start]:
+            continue
+        is_known[start] = True
+        gap, survivors = [start], set()
+        for here in gap:
+            for other in whole.of(here).tolist():
+                if lives[other]:
+                    survivors.add(other)
+                elif not is_known[other]:
+                    is_known[other] = True
+                    gap.append(other)
+        if survivors:
+            gaps.append(sorted(survivors))
+    return gaps

@@ -1,0 +1,162 @@
+"""Lazy offers: members name what they have to neighbours that a tree does not join them with.
+
+Offers are gathered and sent a moment later, many in one message. Whoever lacks a frame for too long
+after it was offered asks for it, which grafts it onto the tree of that frame. [Plumtree]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import msgspec
+
+from meshwright.protocol.effects import TimerKey
+from meshwright.protocol.forwarding.forwarding import Surroundings
+from meshwright.protocol.forwarding.push_trees import Crowd
+from meshwright.protocol.forwarding.recent_frames import FrameKey, RecentFrames, frame_key
+from meshwright.protocol.stream import StreamFrame
+from meshwright.protocol.turn import Turn
+
+OFFER_AFTER_US = 100_000
+GRAFT_AFTER_US = 300_000
+KEPT_MIN = 1_024
+MISSING_MAX = 4_096
+
+
+class Push(msgspec.Struct, frozen=True, gc=False):
+    """A frame on its way along the tree that spans the crowd from its entry."""
+
+    epoch: int
+    frame: StreamFrame
+    entry: str
+    crowd: Crowd
+    hops: int
+
+
+class Offer(msgspec.Struct, frozen=True, gc=False):
+    """Frames that the sender has: by origin, topic and number, or by event where there is none."""
+
+    epoch: int
+    numbered: tuple[tuple[str, str, int], ...]
+    events: tuple[tuple[str, int], ...]
+
+
+class Graft(msgspec.Struct, frozen=True, gc=False):
+    """Send me these frames, which you offered, and those that follow on the same trees."""
+
+    epoch: int
+    numbered: tuple[tuple[str, str, int], ...]
+    events: tuple[tuple[str, int], ...]
+
+
+class Missing:
+    """A frame that was offered and is not here: when to ask for it, and whom."""
+
+    __slots__ = ("due_us", "offerers")
+
+    def __init__(self, due_us: int, offerers: list[str]) -> None:
+        self.due_us = due_us
+        self.offerers = offerers
+
+
+class Offers:
+    """What this broker offers, and what it was offered.
+
+    lazy gives the neighbours to offer a frame to, which came from a peer. is_seen says whether a
+    peer may be asked.
+    """
+
+    def __init__(
+        self,
+        around: Surroundings,
+        recent: RecentFrames,
+        *,
+        lazy: Callable[[Push, str], Iterable[str]],
+        is_seen: Callable[[str], bool],
+    ) -> None:
+        self._around = around
+        self._recent = recent
+        self._lazy = lazy
+        self._is_seen = is_seen
+        self._offer_timer: TimerKey = ("forwarding", str(around.epoch), "offer")
+        self._graft_timer: TimerKey = ("forwarding", str(around.epoch), "graft")
+        self._kept: dict[FrameKey, Push] = {}
+        self._kept_before: dict[FrameKey, Push] = {}
+        self._fresh: list[tuple[FrameKey, Push, str]] = []
+        self._missing: dict[FrameKey, Missing] = {}
+
+    def keep(self, turn: Turn, push: Push, source: str) -> None:
+        """Keep a frame that came from a peer for those who missed it, and offer it soon."""
+        key = frame_key(push.frame)
+        self._kept[key] = push
+        if len(self._kept) >= KEPT_MIN:
+            self._kept_before, self._kept = self._kept, {}
+        if not self._fresh:
+            turn.timer(self._offer_timer, turn.now_us + OFFER_AFTER_US)
+        self._fresh.append((key, push, source))
+
+    def kept(self, message: Graft) -> list[Push]:
+        """The frames asked for, as far as they are still kept."""
+        found = (self._kept.get(key) or self._kept_before.get(key) for key in _keys(message))
+        return [push for push in found if push is not None]
+
+    def offered(self, turn: Turn, peer: str, message: Offer) -> None:
+        """Note what a peer has and this broker has not; it may still be on its way."""
+        due_us = turn.now_us + GRAFT_AFTER_US
+        if not self._missing:
+            turn.timer(self._graft_timer, due_us)
+        for key in _keys(message):
+            if key in self._recent:
+                continue
+            missing = self._missing.get(key)
+            if missing is not None:
+                missing.offerers.append(peer)
+            elif len(self._missing) < MISSING_MAX:
+                self._missing[key] = Missing(due_us, [peer])
+
+    def timer_fired(self, turn: Turn, key: TimerKey) -> None:
+        if key == self._offer_timer:
+            self._offer(turn)
+        else:
+            self._graft(turn)
+
+    def _offer(self, turn: Turn) -> None:
+        fresh, self._fresh = self._fresh, []
+        keys: dict[str, list[FrameKey]] = {}
+        for key, push, source in fresh:
+            for peer in self._lazy(push, source):
+                keys.setdefault(peer, []).append(key)
+        for peer, offered in keys.items():
+            self._around.send(turn, peer, Offer(self._around.epoch, *_parted(offered)))
+
+    def _graft(self, turn: Turn) -> None:
+        """Ask for all that was due; who does not answer, is followed by who offered it next."""
+        asked: dict[str, list[FrameKey]] = {}
+        for key, missing in list(self._missing.items()):
+            if missing.due_us > turn.now_us:
+                break
+            del self._missing[key]
+            offerers = [peer for peer in missing.offerers if self._is_seen(peer)]
+            if key in self._recent or not offerers:
+                continue
+            asked.setdefault(offerers[0], []).append(key)
+            if offerers[1:]:
+                self._missing[key] = Missing(turn.now_us + GRAFT_AFTER_US, offerers[1:])
+        for peer, keys in asked.items():
+            self._around.send(turn, peer, Graft(self._around.epoch, *_parted(keys)))
+        if self._missing:
+            turn.timer(self._graft_timer, next(iter(self._missing.values())).due_us)
+
+
+def _keys(message: Offer | Graft) -> tuple[FrameKey, ...]:
+    return (*message.numbered, *message.events)
+
+
+def _parted(
+    keys: list[FrameKey],
+) -> tuple[tuple[tuple[str, str, int], ...], tuple[tuple[str, int], ...]]:
+    """Keys of numbered frames, and of the others."""
+    return (
+        tuple(key for key in keys if len(key) == 3),
+        tuple(key for key in keys if len(key) == 2),
+    )

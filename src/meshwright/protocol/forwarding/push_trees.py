@@ -1,0 +1,137 @@
+"""Trees that span the members of a topic, computed alike by all who see the same frame.
+
+A frame names its members by one bit for each broker of the overlay, and the member where it came
+in. Links are known to all, so everybody finds the same breadth-first tree without asking. Members
+that the links do not join among themselves make several groups; each further group hangs by a
+straight connection to the first broker of an earlier one, GROUPS_BELOW to each. [kTCO, 3.1]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import NamedTuple
+
+from meshwright.model.overlay import Overlay
+
+GROUPS_BELOW = 4
+TREES_REMEMBERED_MAX = 4_096
+
+# Bit b of byte i is the broker 8 * i + b of the overlay.
+Crowd = bytes
+
+
+class PushTree(NamedTuple):
+    """A tree of brokers by name; the parent of its root is the root."""
+
+    parents: dict[str, str]
+    children: dict[str, tuple[str, ...]]
+
+
+class JoinedBrokers:
+    """The brokers of an overlay and its links; neighbours are in the overlay's order."""
+
+    __slots__ = ("_byte_count", "indexes", "names", "neighbours")
+
+    def __init__(self, names: tuple[str, ...], links: Iterable[tuple[str, str]]) -> None:
+        self.names = names
+        self.indexes = {name: index for index, name in enumerate(names)}
+        self._byte_count = (len(names) + 7) // 8
+        near: list[list[int]] = [[] for _ in names]
+        for one, other in links:
+            near[self.indexes[one]].append(self.indexes[other])
+            near[self.indexes[other]].append(self.indexes[one])
+        self.neighbours = tuple(tuple(sorted(of_one)) for of_one in near)
+
+    def crowd(self, names: Iterable[str]) -> Crowd:
+        """The set of these brokers; those that are not in the overlay are left out."""
+        indexes = self.indexes
+        bits = 0
+        for name in names:
+            if name in indexes:
+                bits |= 1 << indexes[name]
+        return bits.to_bytes(self._byte_count, "little")
+
+    def members(self, crowd: Crowd) -> list[int]:
+        """The brokers of a set, ascending."""
+        bits = int.from_bytes(crowd, "little")
+        return [index for index in range(len(self.names)) if bits >> index & 1]
+
+    def is_in(self, name: str, crowd: Crowd) -> bool:
+        index = self.indexes[name]
+        return bool(crowd[index >> 3] >> (index & 7) & 1)
+
+
+class WayIn(NamedTuple):
+    """Where a frame enters the members from a broker, and the next broker on the way there."""
+
+    entry: str
+    next_hop: str
+
+
+def joined_brokers(overlay: Overlay) -> JoinedBrokers:
+    """The brokers and links of an overlay."""
+    return _joined_brokers(overlay.brokers, overlay.links)
+
+
+# All brokers of one process share what is below, so each question is answered once.
+@lru_cache(maxsize=TREES_REMEMBERED_MAX)
+def push_tree(joined: JoinedBrokers, entry: str, crowd: Crowd) -> PushTree:
+    """The tree from an entry over all members of a crowd, neighbours taken in ascending order."""
+    names = joined.names
+    members = joined.members(crowd)
+    missing = set(members)
+    parents: dict[str, str] = {}
+    children: dict[str, list[str]] = {}
+    heads: list[int] = []
+    for head in (joined.indexes[entry], *members):
+        if names[head] in parents:
+            continue
+        above = heads[(len(heads) - 1) // GROUPS_BELOW] if heads else head
+        parents[names[head]] = names[above]
+        if above != head:
+            children.setdefault(names[above], []).append(names[head])
+        heads.append(head)
+        missing.discard(head)
+        reached = [head]
+        for here in reached:
+            for other in joined.neighbours[here]:
+                if other in missing:
+                    missing.discard(other)
+                    reached.append(other)
+                    parents[names[other]] = names[here]
+                    children.setdefault(names[here], []).append(names[other])
+    return PushTree(parents, {name: tuple(below) for name, below in children.items()})
+
+
+@lru_cache(maxsize=TREES_REMEMBERED_MAX)
+def ways_in(joined: JoinedBrokers, seen: frozenset[str], crowd: Crowd) -> dict[str, WayIn]:
+    """How each broker seen reaches the nearest member seen; empty if there is none.
+
+    Ties go to the lowest member, then to the lowest next broker. Without a way, the lowest member
+    is reached straight.
+    """
+    names = joined.names
+    lives = [name in seen for name in names]
+    members = [index for index in joined.members(crowd) if lives[index]]
+    if not members:
+        return {}
+    ways = {index: (index, index) for index in members}
+    level = members
+    while level:
+        following: dict[int, tuple[int, int]] = {}
+        for here in level:
+            for other in joined.neighbours[here]:
+                if lives[other] and other not in ways:
+                    way = (ways[here][0], here)
+                    following[other] = min(way, following.get(other, way))
+        ways.update(following)
+        level = list(following)
+    straight = (members[0], members[0])
+    found = ((index, ways.get(index, straight)) for index in range(len(names)) if lives[index])
+    return {names[index]: WayIn(names[entry], names[hop]) for index, (entry, hop) in found}
+
+
+@lru_cache(maxsize=16)
+def _joined_brokers(names: tuple[str, ...], links: tuple[tuple[str, str], ...]) -> JoinedBrokers:
+    return JoinedBrokers(names, links)

@@ -1,0 +1,231 @@
+"""Forwarding inside the graph of a topic's members: nobody relays what it does not want.
+
+The origin names the members that it knows, as one bit for each broker, and hands the frame to the
+nearest. From there it is pushed along the breadth-first tree of those members, which all compute
+alike, so every member gets it once from the first frame on. Who sees a child dead serves the
+child's children. What is lost with a broker before anybody sees that, neighbours off the tree offer
+a moment later; who lacked it is grafted, and pruned again once it gets frames twice.
+dissemination = "flood" sends to all neighbours that want the topic instead. [DYNATOPS, 1.7]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Literal
+
+import msgspec
+
+from meshwright.filters.filter import Filter
+from meshwright.protocol.effects import TimerKey
+from meshwright.protocol.forwarding.forwarding import Surroundings
+from meshwright.protocol.forwarding.neighbour_interest import NeighbourInterest
+from meshwright.protocol.forwarding.offers import Graft, Offer, Offers, Push
+from meshwright.protocol.forwarding.push_trees import Crowd, joined_brokers, push_tree, ways_in
+from meshwright.protocol.forwarding.recent_frames import RecentFrames
+from meshwright.protocol.stream import StreamFrame
+from meshwright.protocol.turn import Action, Turn
+
+ROUTES_MAX = 65_536
+
+# What a frame was here for.
+HANDED_IN, PUSHED = 1, 2
+
+
+class HandIn(msgspec.Struct, frozen=True, gc=False):
+    """A frame on its way to the nearest member of its crowd."""
+
+    epoch: int
+    frame: StreamFrame
+    crowd: Crowd
+    hops: int
+
+
+class Prune(msgspec.Struct, frozen=True, gc=False):
+    """I get the frames of this tree from elsewhere: end the graft."""
+
+    epoch: int
+    entry: str
+    crowd: Crowd
+
+
+class TopicConnected:
+    """One broker's part in the forwarding of one overlay with any links."""
+
+    accepts: Literal["topic", "filter"] = "topic"
+
+    def __init__(self, around: Surroundings) -> None:
+        overlay, me = around.overlay, around.me
+        self._around = around
+        self._joined = joined = joined_brokers(overlay)
+        near = (joined.names[index] for index in joined.neighbours[joined.indexes[me]])
+        self._neighbours = tuple(sorted(near))
+        self._hops_max = len(overlay.brokers)
+        self._is_flooding = overlay.params.get("dissemination") == "flood"
+        self._seen = frozenset(overlay.brokers)
+        self._crowds: dict[str, tuple[tuple[str, ...], Crowd]] = {}
+        self._routes: dict[tuple[str, Crowd], tuple[str, ...]] = {}
+        self._recent = RecentFrames()
+        self._interest = NeighbourInterest(around, self._neighbours)
+        self._offers = Offers(
+            around, self._recent, lazy=self._lazy, is_seen=lambda peer: peer in self._seen
+        )
+        self._handlers: dict[type, Callable[[Turn, str, Any], None]] = {
+            **self._interest.handlers(),
+            HandIn: self._handed_in,
+            Push: self._pushed,
+            Offer: self._offers.offered,
+            Graft: self._grafted,
+            Prune: self._pruned,
+        }
+
+    def neighbours(self) -> tuple[str, ...]:
+        return self._neighbours
+
+    def add_interest(self, turn: Turn, wanted: Filter, done: Action) -> None:
+        self._interest.add_interest(turn, wanted, done)
+        self._crowds.pop(wanted.topic_filter, None)
+
+    def remove_interest(self, turn: Turn, wanted: Filter) -> None:
+        self._interest.remove_interest(turn, wanted)
+        self._crowds.pop(wanted.topic_filter, None)
+
+    def send_out(self, turn: Turn, frame: StreamFrame) -> None:
+        self._hand_in(turn, frame, self._crowd(frame.publication.topic), 0)
+
+    def handle(self, turn: Turn, peer: str, message: Any) -> None:
+        self._handlers[type(message)](turn, peer, message)
+
+    def timer_fired(self, turn: Turn, key: TimerKey) -> None:
+        self._offers.timer_fired(turn, key)
+
+    def alive_changed(self, turn: Turn, alive: tuple[str, ...]) -> None:
+        seen = frozenset(alive).intersection(self._around.overlay.brokers) | {self._around.me}
+        if seen != self._seen:
+            self._seen = seen
+            self._crowds.clear()
+            self._routes.clear()
+            self._interest.see(turn, seen)
+
+    def peer_renewed(self, turn: Turn, peer: str) -> None:
+        self._interest.renew(turn, peer)
+
+    def path(self, topic: str, source: str) -> tuple[tuple[str, str], ...]:
+        """The way in, and on to the members as far as this broker knows them."""
+        me, crowd = self._around.me, self._crowd(topic)
+        ways = ways_in(self._joined, self._seen, crowd)
+        if source not in ways:
+            return ()
+        if self._joined.is_in(me, crowd):
+            entry = ways[source].entry
+            parent = push_tree(self._joined, entry, crowd).parents[me]
+            targets = self._targets(topic, entry, crowd)
+            return tuple((me, target) for target in targets if target != parent)
+        here = source
+        while here != me and here != ways[here].entry:
+            here = ways[here].next_hop
+        return ((me, ways[me].next_hop),) if here == me else ()
+
+    def _handed_in(self, turn: Turn, peer: str, message: HandIn) -> None:
+        del peer
+        self._hand_in(turn, message.frame, message.crowd, message.hops)
+
+    def _hand_in(self, turn: Turn, frame: StreamFrame, crowd: Crowd, hops: int) -> None:
+        me, epoch = self._around.me, self._around.epoch
+        before = self._recent.mark(frame, HANDED_IN)
+        if before & HANDED_IN:
+            return
+        if not before:
+            self._around.arrived(turn, frame)
+        if self._joined.is_in(me, crowd):
+            if not self._recent.mark(frame, PUSHED) & PUSHED:
+                self._push(turn, Push(epoch, frame, me, crowd, hops), me)
+        elif hops < self._hops_max:
+            way = ways_in(self._joined, self._seen, crowd).get(me)
+            if way is not None:
+                self._around.send(turn, way.next_hop, HandIn(epoch, frame, crowd, hops + 1))
+
+    def _pushed(self, turn: Turn, peer: str, message: Push) -> None:
+        before = self._recent.mark(message.frame, PUSHED)
+        if before & PUSHED:
+            self._came_twice(turn, peer, message)
+            return
+        if not before:
+            self._around.arrived(turn, message.frame)
+        self._push(turn, message, peer)
+
+    def _push(self, turn: Turn, push: Push, source: str) -> None:
+        if push.hops >= self._hops_max:
+            return
+        frame, entry, crowd = push.frame, push.entry, push.crowd
+        onward = Push(push.epoch, frame, entry, crowd, push.hops + 1)
+        for target in self._targets(frame.publication.topic, entry, crowd):
+            if target != source:
+                self._around.send(turn, target, onward)
+        if not self._is_flooding:
+            self._offers.keep(turn, onward, source)
+
+    def _came_twice(self, turn: Turn, peer: str, push: Push) -> None:
+        """End a graft that is not needed; the tree's own links are kept."""
+        if self._is_flooding:
+            return
+        parent = push_tree(self._joined, push.entry, push.crowd).parents.get(self._around.me)
+        if peer != parent:
+            self._around.send(turn, peer, Prune(self._around.epoch, push.entry, push.crowd))
+
+    def _grafted(self, turn: Turn, peer: str, message: Graft) -> None:
+        for push in self._offers.kept(message):
+            children = self._children(push.entry, push.crowd)
+            if peer not in children:
+                self._routes[push.entry, push.crowd] = (*children, peer)
+            self._around.send(turn, peer, push)
+
+    def _pruned(self, turn: Turn, peer: str, message: Prune) -> None:
+        del turn
+        children = self._children(message.entry, message.crowd)
+        if peer in children:
+            rest = tuple(child for child in children if child != peer)
+            self._routes[message.entry, message.crowd] = rest
+
+    def _targets(self, topic: str, entry: str, crowd: Crowd) -> Iterable[str]:
+        """Whom this broker sends a frame that it got as a member."""
+        children = self._children(entry, crowd)
+        if not self._is_flooding:
+            return children
+        near = [peer for peer in self._interest.near(topic) if peer in self._seen]
+        return (*near, *(child for child in children if child not in self._neighbours))
+
+    def _children(self, entry: str, crowd: Crowd) -> tuple[str, ...]:
+        """The next brokers seen below this one in a tree, and those grafted to it."""
+        children = self._routes.get((entry, crowd))
+        if children is None:
+            if len(self._routes) >= ROUTES_MAX:
+                self._routes.clear()
+            below = push_tree(self._joined, entry, crowd).children
+            pending = list(below.get(self._around.me, ()))
+            for child in pending:
+                if child not in self._seen:
+                    pending.extend(below.get(child, ()))
+            children = tuple(child for child in pending if child in self._seen)
+            self._routes[entry, crowd] = children
+        return children
+
+    def _lazy(self, push: Push, source: str) -> Iterable[str]:
+        """Neighbours that want a frame and neither gave it nor got it."""
+        near = self._interest.near(push.frame.publication.topic)
+        children = self._children(push.entry, push.crowd)
+        return (
+            peer for peer in near if peer != source and peer in self._seen and peer not in children
+        )
+
+    def _crowd(self, topic: str) -> Crowd:
+        """The members of a topic that this broker knows and sees, itself among them."""
+        members = self._around.members_of(topic)
+        known = self._crowds.get(topic)
+        if known is not None and known[0] == members:
+            return known[1]
+        if len(self._crowds) >= ROUTES_MAX:
+            self._crowds.clear()
+        own = (self._around.me,) if self._interest.wants(topic) else ()
+        crowd = self._joined.crowd((*own, *(name for name in members if name in self._seen)))
+        self._crowds[topic] = (members, crowd)
+        return crowd
