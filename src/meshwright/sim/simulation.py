@@ -11,6 +11,7 @@ from meshwright.model.overlay import Overlay
 from meshwright.protocol.broker import Broker, BrokerSettings
 from meshwright.protocol.classes import MESSAGE_CLASSES
 from meshwright.sim.checkers.broken import broken
+from meshwright.sim.checkers.connectivity import k_not_held
 from meshwright.sim.checkers.duplicated import duplicated
 from meshwright.sim.checkers.loops import loops
 from meshwright.sim.checkers.lost import lost
@@ -57,7 +58,7 @@ def simulate(
     """Run one seed and judge it; failures come with their story."""
     build = build or build_broker
     done = run(parameters, seed, build)
-    violations = judge(done)
+    violations = judge(done, k=parameters.k or 1)
     history = done.world.history
     totals = {
         "attempted": len(history.publications),
@@ -73,8 +74,11 @@ def simulate(
     )
 
 
-def judge(done: Run) -> dict[str, list[Violation]]:
-    """What every checker found, by its name; those that found nothing are left out."""
+def judge(done: Run, *, k: int) -> dict[str, list[Violation]]:
+    """What every checker found, by its name; those that found nothing are left out.
+
+    k is what the overlay was asked to hold as the run began.
+    """
     history = done.world.history
     found = [
         *lost(history),
@@ -84,6 +88,7 @@ def judge(done: Run) -> dict[str, list[Violation]]:
         *unmannerly(history),
         *broken(done.world.breakdowns),
         *loops(done.world.records.all),
+        *k_not_held(done.overlay, done.snapshot, k),
     ]
     by_checker: dict[str, list[Violation]] = {}
     for violation in found:
