@@ -8,7 +8,9 @@ from typing import Any
 import msgspec
 
 from meshwright.model.overlay import Overlay
-from meshwright.protocol import incoming, links, outgoing
+from meshwright.protocol import arriving, departing, incoming, links, outgoing
+from meshwright.protocol.arriving import Arriving
+from meshwright.protocol.departing import Departing
 from meshwright.protocol.directory import Directory, DirectorySettings
 from meshwright.protocol.effects import Effect
 from meshwright.protocol.forwarding.forwarding import Surroundings
@@ -26,10 +28,12 @@ from meshwright.protocol.happenings import (
     Synced,
     TimerFired,
 )
+from meshwright.protocol.homes import Homes
 from meshwright.protocol.incoming import Incoming, IncomingSettings
 from meshwright.protocol.interest import Interest
 from meshwright.protocol.links import LinkSettings, PeerLinks
 from meshwright.protocol.membership import Membership
+from meshwright.protocol.moves import MoveAsk, MovingSettings
 from meshwright.protocol.outgoing import Outgoing, OutgoingSettings
 from meshwright.protocol.roads import Roads
 from meshwright.protocol.sessions import Outside, Sessions, SessionSettings
@@ -45,6 +49,7 @@ class BrokerSettings(msgspec.Struct, frozen=True, kw_only=True):
     outgoing: OutgoingSettings = OutgoingSettings()
     incoming: IncomingSettings = IncomingSettings()
     sessions: SessionSettings = SessionSettings()
+    moving: MovingSettings = MovingSettings()
 
 
 class Broker:
@@ -86,6 +91,7 @@ class Broker:
         self._membership.started(turn)
         self._interest.restore(turn, disk, wanted)
         self._outgoing.restore(turn, disk)
+        self._departing.restore(turn, disk)
         self._sessions.publish_wills(turn)
 
     def _build(self, incarnation: int) -> None:
@@ -128,6 +134,7 @@ class Broker:
                 publish=self._outgoing.publish,
                 publish_unpromised=self._outgoing.publish_unpromised,
                 want=self._interest.add,
+                when_in_force=self._interest.when_in_force,
                 unwant=self._interest.remove,
                 remember=self._remember,
                 log_length=self._outgoing.log_length,
@@ -135,6 +142,26 @@ class Broker:
         )
         self._incoming = Incoming(
             self._me, settings.incoming, send=self._send, deliver=self._sessions.deliver
+        )
+        self._departing = Departing(
+            self._me,
+            settings.moving,
+            self._directory,
+            self._sessions,
+            send=self._send,
+            places=self._incoming.places,
+            points_of=self._outgoing.points_of,
+            incarnation=incarnation,
+        )
+        self._arriving = Arriving(
+            self._me,
+            settings.moving,
+            Homes(self._me, incarnation, self._directory),
+            self._sessions,
+            send=self._send,
+            given_to=self._departing.given_to,
+            asked=self._move_asked,
+            incarnation=incarnation,
         )
         self._seen_unpromised: dict[tuple[str, str], int] = {}
 
@@ -145,12 +172,17 @@ class Broker:
             **self._incoming.handlers(),
             **self._interest.handlers(),
             **self._membership.handlers(),
+            **self._arriving.handlers(),
+            **self._departing.handlers(),
+            MoveAsk: self._move_asked,
             **dict.fromkeys(MESSAGES, self._roads.handle),
         }
         self._timers: dict[str, Callable[[Turn], None]] = {
             links.TICK[0]: self._links.tick,
             outgoing.TICK[0]: self._outgoing.tick,
             incoming.ACKNOWLEDGE[0]: self._incoming.send_acknowledgements,
+            arriving.TICK[0]: self._arriving.tick,
+            departing.TICK[0]: self._departing.tick,
         }
 
     def _open_doors(self) -> None:
@@ -159,9 +191,9 @@ class Broker:
             PeerFrame: lambda turn, it: peers.frame(turn, it.peer, it.frame),
             LinkUp: lambda turn, it: peers.link_up(turn, it.peer),
             LinkDown: lambda turn, it: peers.link_down(turn, it.peer),
-            ClientUp: lambda turn, it: sessions.connect(turn, it.client, it.packet),
+            ClientUp: lambda turn, it: self._arriving.admit(turn, it.client, it.packet),
             ClientPacket: lambda turn, it: sessions.packet(turn, it.client, it.packet),
-            ClientDown: lambda turn, it: sessions.disconnect(turn, it.client, clean=it.clean),
+            ClientDown: self._client_down,
             TimerFired: self._timer_fired,
             Synced: lambda turn, it: self._journal.synced(turn, it.batch),
             DiskSpace: self._disk_space,
@@ -204,6 +236,14 @@ class Broker:
         else:
             self._roads.timer_fired(turn, happening.key)
 
+    def _client_down(self, turn: Turn, happening: ClientDown) -> None:
+        self._arriving.gone(turn, happening.client)
+        self._sessions.disconnect(turn, happening.client, clean=happening.clean)
+
+    def _move_asked(self, turn: Turn, peer: str, message: MoveAsk) -> None:
+        if not self._arriving.put_off(peer, message):
+            self._departing.asked(turn, peer, message)
+
     def _disk_space(self, _turn: Turn, happening: DiskSpace) -> None:
         self._sessions.disk_is_full = happening.is_full
 
@@ -217,6 +257,8 @@ class Broker:
         self._interest.peer_renewed(turn, peer)
         self._outgoing.peer_renewed(turn, peer)
         self._incoming.peer_renewed(turn, peer)
+        self._arriving.peer_renewed(turn, peer)
+        self._departing.peer_renewed(turn, peer)
         self._roads.for_each(lambda machine: machine.peer_renewed(turn, peer))
 
     def _alive_changed(self, turn: Turn) -> None:

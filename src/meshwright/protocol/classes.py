@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
-from meshwright.protocol.directory import Get, Got, Put, PutDone
+from meshwright.protocol.directory import AskReaders, Get, Got, Put, PutDone
 from meshwright.protocol.forwarding.machines import FORWARDING_CLASSES
 from meshwright.protocol.links import Frame, Hello
 from meshwright.protocol.membership import Rumour
+from meshwright.protocol.moves import (
+    Discard,
+    HaveYou,
+    MoveAsk,
+    MoveBegun,
+    MoveCancelled,
+    MoveDone,
+    MoveEnd,
+    MoveNotHere,
+    MoveReady,
+)
 from meshwright.protocol.stream import (
     Acknowledged,
     Announce,
@@ -15,6 +26,8 @@ from meshwright.protocol.stream import (
     OwedNothing,
     OwedQuestion,
     Repair,
+    Standing,
+    StandingQuestion,
 )
 
 MESSAGE_CLASSES: dict[type, str] = {
@@ -23,6 +36,7 @@ MESSAGE_CLASSES: dict[type, str] = {
     PutDone: "directory",
     Get: "directory",
     Got: "directory",
+    AskReaders: "directory",
     Joining: "directory",
     Joined: "directory",
     Announce: "directory",
@@ -32,6 +46,17 @@ MESSAGE_CLASSES: dict[type, str] = {
     OwedNothing: "acknowledgement",
     Repair: "repair",
     Rumour: "membership",
+    Discard: "mobility",
+    HaveYou: "mobility",
+    MoveAsk: "mobility",
+    MoveBegun: "mobility",
+    MoveCancelled: "mobility",
+    MoveDone: "mobility",
+    MoveEnd: "mobility",
+    MoveNotHere: "mobility",
+    MoveReady: "mobility",
+    Standing: "mobility",
+    StandingQuestion: "mobility",
     Hello: "link",
     Frame: "link",
 }

@@ -58,6 +58,13 @@ class Got(msgspec.Struct, frozen=True, gc=False):
     entries: dict[str, Entry]
 
 
+class AskReaders(msgspec.Struct, frozen=True, gc=False):
+    """Tell me who has read a key lately."""
+
+    request: int
+    key: str
+
+
 class DirectorySettings(msgspec.Struct, frozen=True, kw_only=True):
     """How many brokers keep a key, and how long a reader is remembered."""
 
@@ -71,7 +78,11 @@ class _Request:
     __slots__ = ("done", "key", "merged", "message", "readers", "waiting")
 
     def __init__(
-        self, key: str, message: Put | Get, waiting: tuple[str, ...], done: Callable[..., None]
+        self,
+        key: str,
+        message: Put | Get | AskReaders,
+        waiting: tuple[str, ...],
+        done: Callable[..., None],
     ) -> None:
         self.key = key
         self.message = message
@@ -108,6 +119,7 @@ class Directory:
             PutDone: self.put_done,
             Get: self.get_asked,
             Got: self.got,
+            AskReaders: self.readers_asked,
         }
 
     def restore(self, disk: dict[tuple[Any, ...], Any]) -> None:
@@ -115,6 +127,8 @@ class Directory:
         for key, value in disk.items():
             if key[0] == "directory":
                 self._kept.setdefault(key[1], {})[key[2]] = Entry(*value)
+            elif key[0] == "reader":
+                self._readers.setdefault(key[1], {})[key[2]] = value
 
     def put(
         self, turn: Turn, key: str, entry: Entry, done: Callable[[Turn, list[str]], None]
@@ -125,6 +139,10 @@ class Directory:
     def get(self, turn: Turn, key: str, done: Callable[[Turn, Entries], None]) -> None:
         """Read all entries of a key; done gets them merged from a majority."""
         self._ask(turn, key, lambda request: Get(request, key), done)
+
+    def readers(self, turn: Turn, key: str, done: Callable[[Turn, list[str]], None]) -> None:
+        """Ask a majority who has read a key lately."""
+        self._ask(turn, key, lambda request: AskReaders(request, key), done)
 
     def peer_renewed(self, turn: Turn, peer: str) -> None:
         """Ask a replica again what it may have forgotten."""
@@ -144,10 +162,17 @@ class Directory:
 
     def get_asked(self, turn: Turn, peer: str, message: Get) -> None:
         until_us = turn.now_us + self._settings.reader_memory_us
-        self._readers.setdefault(message.key, {})[peer] = until_us
+        readers = self._readers.setdefault(message.key, {})
+        if readers.get(peer, 0) < turn.now_us + self._settings.reader_memory_us // 2:
+            readers[peer] = until_us
+            turn.write(("reader", message.key, peer), until_us)
         answer = Got(message.request, dict(self._kept.get(message.key, {})))
         # What is told must not be forgotten by a crash: a reader relies on it.
         turn.once_synced(lambda later: self._send(later, peer, answer))
+
+    def readers_asked(self, turn: Turn, peer: str, message: AskReaders) -> None:
+        readers = tuple(self._readers_now(turn.now_us, message.key))
+        self._send(turn, peer, PutDone(message.request, readers))
 
     def put_done(self, turn: Turn, peer: str, message: PutDone) -> None:
         request = self._answered(peer, message.request)
@@ -169,7 +194,7 @@ class Directory:
         self,
         turn: Turn,
         key: str,
-        build: Callable[[int], Put | Get],
+        build: Callable[[int], Put | Get | AskReaders],
         done: Callable[..., None],
     ) -> None:
         self._request_count += 1

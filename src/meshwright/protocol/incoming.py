@@ -77,6 +77,10 @@ class Incoming:
         stream = self._streams.get((origin, topic))
         return stream.last if stream is not None else 0
 
+    def places(self) -> dict[tuple[str, str], int]:
+        """Where every stream stands, by origin and topic."""
+        return {key: stream.last for key, stream in self._streams.items()}
+
     def remember(self, turn: Turn, topic: str) -> None:
         """A session that outlives crashes now wants the topic: write where its streams stand."""
         for (origin, name), stream in self._streams.items():

@@ -94,12 +94,27 @@ class Interest:
         count = self._counts.get(wanted, 0)
         self._counts[wanted] = count + 1
         if count:
-            self._after_changes(turn, key_of(wanted), done)
+            self.when_in_force(turn, wanted, done)
             return
         self._wanted_topics.clear()
         change = self._change(key_of(wanted), done)
         # The overlay first: once an origin counts this broker in, frames must find the way here.
         self._roads.add_interest(turn, wanted, lambda later: self._publish(later, change))
+
+    def when_in_force(self, turn: Turn, wanted: Filter, done: Action) -> None:
+        """Call done when what is under way for a filter's key is in force."""
+        under_way = [change for change in self._changes if change.key == key_of(wanted)]
+        if not under_way:
+            done(turn)
+            return
+        last = under_way[-1]
+        before = last.done
+
+        def both(later: Turn) -> None:
+            before(later)
+            done(later)
+
+        last.done = both
 
     def remove(self, turn: Turn, wanted: Filter) -> None:
         """A local session no longer wants a filter."""
@@ -170,21 +185,6 @@ class Interest:
             change.settle(later, "directory")
 
         self._directory.put(turn, key, entry, stored)
-
-    def _after_changes(self, turn: Turn, key: str, done: Action) -> None:
-        """Call done when the changes of a key that are under way are in force."""
-        under_way = [change for change in self._changes if change.key == key]
-        if not under_way:
-            done(turn)
-            return
-        last = under_way[-1]
-        before = last.done
-
-        def both(later: Turn) -> None:
-            before(later)
-            done(later)
-
-        last.done = both
 
     def _discover(self, turn: Turn, topic: str, done: Action) -> None:
         """Have the overlay carry a topic that only a wildcard takes."""

@@ -28,6 +28,8 @@ from meshwright.protocol.stream import (
     OwedNothing,
     OwedQuestion,
     Repair,
+    Standing,
+    StandingQuestion,
     StreamFrame,
 )
 from meshwright.protocol.turn import Action, Turn
@@ -113,6 +115,7 @@ class Outgoing:
             Announced: self.announced,
             Joining: self.joining,
             OwedQuestion: self.owed_asked,
+            StandingQuestion: self.standing_asked,
         }
 
     def restore(self, turn: Turn, disk: dict[DiskKey, Any]) -> None:
@@ -218,6 +221,28 @@ class Outgoing:
         stream.questions.append((peer, message.number))
         self._answer(turn, message.topic, stream)
 
+    def standing_asked(self, turn: Turn, peer: str, message: StandingQuestion) -> None:
+        """Say what is still under way to a broker under a key."""
+        topics = list(self._streams) if message.key == WILDCARDS else [message.key]
+        points = []
+        for topic in topics:
+            stream = self._streams.get(topic)
+            member = stream.members.get(peer) if stream is not None else None
+            if stream is not None and member is not None:
+                unsent = [n for n in stream.log if n > stream.sent]
+                owed = [*member.pending, *(n for n in unsent if _is_for(member, stream.log[n]))]
+                points.extend([(topic, max(owed))] if owed else [])
+        self._send(turn, peer, Standing(message.serial, tuple(points)))
+
+    def points_of(self, publisher: str) -> dict[str, int]:
+        """The last number of a publisher on each topic where somebody may still wait for it."""
+        return {
+            topic: number
+            for topic, stream in self._streams.items()
+            for number, publication in stream.log.items()
+            if publication.publisher == publisher
+        }
+
     def peer_renewed(self, turn: Turn, peer: str) -> None:
         """A member came back and may have forgotten what it had: say exactly what it is owed."""
         for stream in self._streams.values():
@@ -319,7 +344,7 @@ class Outgoing:
                     for number in sorted(
                         n for n in stream.log if stream.checked < n <= stream.sent
                     ):
-                        self._owe(stream, member, number)
+                        self._owe(turn, stream, member, number)
                     self._repair(turn, name, stream, member)
             member.filters = filters
 
@@ -344,19 +369,21 @@ class Outgoing:
         stream.sent = number
         previous = []
         for name, member in stream.members.items():
-            if member.filters and not _wants(member.filters, publication):
+            if not _is_for(member, publication):
                 continue
-            before = self._owe(stream, member, number)
+            before = self._owe(turn, stream, member, number)
             if member.is_fresh or before != number - 1:
                 previous.append((name, before))
         self._emit(turn, StreamFrame(self._me, number, publication, tuple(previous)))
         self._forget_if_safe(turn, publication.topic, stream, number)
 
-    def _owe(self, stream: OutgoingStream, member: Member, number: int) -> int:
+    def _owe(self, turn: Turn, stream: OutgoingStream, member: Member, number: int) -> int:
         """Owe a number to a member; returns what it must have before."""
-        before = member.pending[-1] if member.pending else NOTHING_OWED
-        if not member.is_fresh and not member.pending:
-            before = member.last_owed
+        if member.pending:
+            before = member.pending[-1]
+        else:
+            before = NOTHING_OWED if member.is_fresh else member.last_owed
+            member.progress_us = turn.now_us
         member.pending.append(number)
         member.last_owed = number
         stream.owed_counts[number] += 1
@@ -390,5 +417,7 @@ class Outgoing:
             turn.write(("log", topic, number), None)
 
 
-def _wants(filters: tuple[Filter, ...], publication: Publication) -> bool:
-    return any(matches(one, publication.topic, publication.properties) for one in filters)
+def _is_for(member: Member, publication: Publication) -> bool:
+    """True unless all filters of a member ask for other content."""
+    topic, properties = publication.topic, publication.properties
+    return not member.filters or any(matches(one, topic, properties) for one in member.filters)

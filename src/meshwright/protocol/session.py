@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from typing import NamedTuple
 
-from meshwright.model.publication import Publication
+from meshwright.model.publication import Publication, StreamPoint
 from meshwright.protocol.packets import Subscription, Will
 
 
@@ -17,6 +17,8 @@ class Waiting(NamedTuple):
     qos: int
     retain: bool
     subscription_ids: tuple[int, ...]
+    origin: str = ""
+    number: int = 0
 
 
 class Session:
@@ -26,13 +28,14 @@ class Session:
     enters through this session. queue: what waits.
     under_way: by packet identifier, what was sent and is not settled, in the order of sending;
     released holds those of QoS 2 whose message the client has. received: packet identifiers of
-    QoS 2 messages from the client that it has not released.
+    QoS 2 messages from the client that it has not released. is_arriving: it collects here, but
+    its client's former broker still has it. floors and points: what is left of former brokers.
     """
 
     __slots__ = (
-        "client", "connection", "expiry_s", "identity", "is_connected", "next_index",
-        "next_packet_id", "queue", "receive_maximum", "received", "released", "sequence",
-        "subscriptions", "under_way", "will",
+        "client", "connection", "expiry_s", "floors", "identity", "is_arriving", "is_connected",
+        "next_index", "next_packet_id", "points", "queue", "receive_maximum", "received",
+        "released", "sequence", "subscriptions", "under_way", "will",
     )  # fmt: skip
 
     def __init__(self, client: str, identity: str) -> None:
@@ -51,6 +54,9 @@ class Session:
         self.received: dict[int, None] = {}
         self.next_index = 0
         self.next_packet_id = 0
+        self.is_arriving = False
+        self.floors: dict[tuple[str, str], int] = {}
+        self.points: dict[str, StreamPoint] = {}
 
     @property
     def is_durable(self) -> bool:

@@ -17,6 +17,8 @@ def restored_sessions(disk: dict[DiskKey, Any]) -> dict[str, Session]:
         session = sessions[client] = Session(client, identity)
         session.expiry_s, session.will = expiry_s, will
         session.sequence = disk.get(("sequence", client), 0)
+        floors, points = disk.get(("moved", client), ((), ()))
+        session.floors, session.points = dict(floors), dict(points)
     for key in _keys(disk, "subscription"):
         sessions[str(key[1])].subscriptions[str(key[2])] = disk[key]
     for key in _keys(disk, "received"):

@@ -18,9 +18,10 @@ from meshwright.errors import FilterError
 from meshwright.filters.filter import Filter, parse_filter
 from meshwright.filters.index import FilterIndex
 from meshwright.filters.topics import check_topic_name
-from meshwright.model.publication import Publication
+from meshwright.model.publication import Publication, StreamPoint
 from meshwright.protocol import packets
-from meshwright.protocol.effects import DiskKey, SendClient
+from meshwright.protocol.belongings import ARRIVAL_PLACE, Belongings, unpack, write_moved
+from meshwright.protocol.effects import CloseClient, DiskKey, SendClient
 from meshwright.protocol.session import Session, Waiting
 from meshwright.protocol.session_disk import restored_sessions
 from meshwright.protocol.stream import StreamFrame
@@ -51,6 +52,7 @@ class Outside:
     publish: Callable[[Turn, Publication, Action], Any]
     publish_unpromised: Callable[[Turn, Publication], None]
     want: Callable[[Turn, Filter, Action], None]
+    when_in_force: Callable[[Turn, Filter, Action], None]
     unwant: Callable[[Turn, Filter], None]
     remember: Callable[[Turn, str], None]
     log_length: Callable[[], int]
@@ -141,6 +143,56 @@ class Sessions:
         else:
             self.end(turn, session)
 
+    def find(self, client: str) -> Session | None:
+        """The session of a client here, one that is only arriving included."""
+        return self._sessions.get(client)
+
+    def take_over(self, turn: Turn, session: Session) -> None:
+        """The client is elsewhere: close what connection it has here."""
+        if session.is_connected:
+            self._send(turn, session, packets.Disconnect(packets.SESSION_TAKEN_OVER))
+            turn.ask(CloseClient(session.client))
+            session.is_connected = False
+            session.connection += 1
+
+    def prepare(
+        self,
+        turn: Turn,
+        client: str,
+        identity: str,
+        subscriptions: tuple[packets.Subscription, ...],
+        done: Action,
+    ) -> None:
+        """Collect here for a client whose session arrives; done when its filters are in force."""
+        stale = self._sessions.get(client)
+        if stale is not None:
+            self.end(turn, stale)
+        session = self._sessions[client] = Session(client, identity)
+        session.is_arriving = True
+        session.next_index = ARRIVAL_PLACE
+        remaining = 1
+
+        def one_done(later: Turn) -> None:
+            nonlocal remaining
+            remaining -= 1
+            if not remaining and self._sessions.get(client) is session:
+                done(later)
+
+        for subscription in subscriptions:
+            remaining += 1
+            wanted = parse_filter(subscription.filter_text)
+            self._add_subscription(turn, session, wanted, subscription, one_done)
+        one_done(turn)
+
+    def unpack(self, turn: Turn, client: str, belongings: Belongings) -> None:
+        """The rest of an arriving session is here: from now on it is this broker's."""
+        session = self._sessions[client]
+        session.is_arriving = False
+        unpack(turn, session, belongings)
+        if session.is_durable:
+            for text in session.subscriptions:
+                self._outside.remember(turn, parse_filter(text).topic_filter)
+
     def packet(self, turn: Turn, client: str, packet: Any) -> None:
         """A packet of a connected client."""
         session = self._sessions.get(client)
@@ -156,6 +208,7 @@ class Sessions:
             client = session.client
             turn.write(("session", client), None)
             turn.write(("sequence", client), None)
+            turn.write(("moved", client), None)
             for packet_id in session.received:
                 turn.write(("received", client, packet_id), None)
             for packet_id, waiting in session.under_way.items():
@@ -175,7 +228,11 @@ class Sessions:
         wrote = False
         for client, subscriptions in found.items():
             session = self._sessions[client]
-            if self._queue(turn, session, publication, subscriptions):
+            if session.floors and frame.number:
+                floor = session.floors.get((frame.origin, publication.topic), 0)
+                if frame.number <= floor:
+                    continue
+            if self._queue(turn, session, frame, subscriptions):
                 wrote = True
         return wrote
 
@@ -186,13 +243,22 @@ class Sessions:
         self,
         turn: Turn,
         session: Session,
-        publication: Publication,
+        frame: StreamFrame,
         subscriptions: list[packets.Subscription],
     ) -> bool:
+        publication = frame.publication
         qos = min(publication.qos, max(one.qos for one in subscriptions))
         retain = publication.retain and any(one.retain_as_published for one in subscriptions)
         identifiers = tuple(one.identifier for one in subscriptions if one.identifier)
-        waiting = Waiting(session.next_index, publication, qos, retain, identifiers)
+        waiting = Waiting(
+            session.next_index,
+            publication,
+            qos,
+            retain,
+            identifiers,
+            frame.origin,
+            frame.number,
+        )
         if qos == 0:
             turn.once_synced(self._answer(session, _publish_packet(waiting, 0)))
             return session.is_durable
@@ -263,6 +329,7 @@ class Sessions:
             packet.retain,
             packet.properties,
             None if packet.expiry_s is None else turn.now_us + packet.expiry_s * 1_000_000,
+            self._point_before(turn, session, packet.topic) if packet.qos else None,
         )
         if packet.qos == 0:
             self._outside.publish_unpromised(turn, publication)
@@ -275,6 +342,13 @@ class Sessions:
                 turn.write(("received", session.client, packet.packet_id), True)
         done = answer(packet.packet_id)
         self._outside.publish(turn, publication, self._answer(session, done))
+
+    def _point_before(self, turn: Turn, session: Session, topic: str) -> StreamPoint | None:
+        """What the client published last on a topic at a former broker, told only once."""
+        point = session.points.pop(topic, None)
+        if point is not None and session.is_durable:
+            write_moved(turn, session)
+        return point
 
     def _why_not(self, packet: packets.Publish) -> int | None:
         """The reason to refuse a publication, if there is one."""
@@ -381,7 +455,7 @@ class Sessions:
             self._index.add(session.client, wanted)
             self._outside.want(turn, wanted.ungrouped(), done)
         else:
-            done(turn)
+            self._outside.when_in_force(turn, wanted.ungrouped(), done)
 
     def _unsubscribe(self, turn: Turn, session: Session, packet: packets.Unsubscribe) -> None:
         reasons = []

@@ -88,3 +88,17 @@ class OwedNothing(msgspec.Struct, frozen=True, gc=False):
 
     topic: str
     number: int
+
+
+class StandingQuestion(msgspec.Struct, frozen=True, gc=False):
+    """A broker asks up to which numbers it is owed something under a key."""
+
+    serial: int
+    key: str
+
+
+class Standing(msgspec.Struct, frozen=True, gc=False):
+    """The highest number still under way to you, for each topic where there is one."""
+
+    serial: int
+    points: tuple[tuple[str, int], ...]

@@ -1,0 +1,103 @@
+"""What a session takes along when its client moves to another broker."""
+
+from __future__ import annotations
+
+import msgspec
+
+from meshwright.model.publication import StreamPoint
+from meshwright.protocol.packets import Subscription
+from meshwright.protocol.session import Session, Waiting
+from meshwright.protocol.turn import Turn
+
+# Places of what arrives at the new broker meanwhile: after all that comes along.
+ARRIVAL_PLACE = 1 << 40
+
+
+class Belongings(msgspec.Struct, frozen=True):
+    """A session as values.
+
+    under_way: packet identifier, whether released, and the message, in the order of sending.
+    floors: how far the old broker had passed on each stream (origin, topic, number); the new one
+    passes on what is above. points: the client's last publication on each topic at a broker it has
+    left, where somebody may still wait for it.
+    """
+
+    identity: str
+    sequence: int
+    expiry_s: int
+    subscriptions: tuple[Subscription, ...]
+    queue: tuple[Waiting, ...]
+    under_way: tuple[tuple[int, bool, Waiting], ...]
+    received: tuple[int, ...]
+    floors: tuple[tuple[str, str, int], ...]
+    points: tuple[tuple[str, StreamPoint], ...]
+
+
+def packed(
+    session: Session, places: dict[tuple[str, str], int], points: dict[str, StreamPoint]
+) -> Belongings:
+    """A session as it is now; floors of before still hold where streams stand lower."""
+    floors = dict(session.floors)
+    for key, number in places.items():
+        floors[key] = max(number, floors.get(key, 0))
+    return Belongings(
+        session.identity,
+        session.sequence,
+        session.expiry_s,
+        tuple(session.subscriptions.values()),
+        tuple(session.queue),
+        tuple(
+            (packet_id, packet_id in session.released, waiting)
+            for packet_id, waiting in session.under_way.items()
+        ),
+        tuple(session.received),
+        tuple((origin, topic, number) for (origin, topic), number in floors.items()),
+        tuple({**session.points, **points}.items()),
+    )
+
+
+def unpack(turn: Turn, session: Session, belongings: Belongings) -> None:
+    """Give an arriving session what it brought, before what has come here meanwhile; to disk."""
+    session.sequence = belongings.sequence
+    session.expiry_s = belongings.expiry_s
+    session.floors = {(origin, topic): n for origin, topic, n in belongings.floors}
+    session.points = dict(belongings.points)
+    session.received = dict.fromkeys(belongings.received)
+    arrived = [
+        waiting
+        for waiting in session.queue
+        if waiting.number > session.floors.get((waiting.origin, waiting.publication.topic), 0)
+    ]
+    session.queue.clear()
+    session.queue.extend(belongings.queue)
+    session.queue.extend(arrived)
+    for packet_id, is_released, waiting in belongings.under_way:
+        session.under_way[packet_id] = waiting
+        session.next_packet_id = packet_id
+        if is_released:
+            session.released[packet_id] = None
+    if session.is_durable:
+        write_session(turn, session)
+
+
+def write_session(turn: Turn, session: Session) -> None:
+    """Put all of a session on disk."""
+    client = session.client
+    turn.write(("session", client), (session.identity, session.expiry_s, None))
+    turn.write(("sequence", client), session.sequence)
+    write_moved(turn, session)
+    for text, subscription in session.subscriptions.items():
+        turn.write(("subscription", client, text), subscription)
+    for packet_id in session.received:
+        turn.write(("received", client, packet_id), True)
+    for waiting in session.queue:
+        turn.write(("queue", client, waiting.place), waiting)
+    for packet_id, waiting in session.under_way.items():
+        turn.write(("queue", client, waiting.place), waiting)
+        turn.write(("under_way", client, packet_id), (waiting.place, packet_id in session.released))
+
+
+def write_moved(turn: Turn, session: Session) -> None:
+    """Put on disk what is left of a session's earlier brokers."""
+    moved = (tuple(session.floors.items()), tuple(session.points.items()))
+    turn.write(("moved", session.client), moved)

@@ -1,0 +1,234 @@
+"""Clients that went elsewhere: their session is sent after them, and kept until it has arrived."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from meshwright.filters.filter import parse_filter
+from meshwright.model.publication import StreamPoint
+from meshwright.protocol.belongings import packed
+from meshwright.protocol.directory import Directory
+from meshwright.protocol.effects import DiskKey
+from meshwright.protocol.interest import key_of
+from meshwright.protocol.moves import (
+    Discard,
+    HaveYou,
+    MoveAsk,
+    MoveBegun,
+    MoveCancelled,
+    MoveDone,
+    MoveEnd,
+    MoveNotHere,
+    MoveReady,
+    MovingSettings,
+)
+from meshwright.protocol.session import Session
+from meshwright.protocol.sessions import Sessions
+from meshwright.protocol.stream import Standing, StandingQuestion
+from meshwright.protocol.turn import Turn
+
+TICK = ("departing",)
+
+
+@dataclass(slots=True, eq=False)
+class Departure:
+    """A session that is leaving, and what it still waits for.
+
+    keys: whose readers are being asked for. questions: by serial, who was asked what. owed: how far
+    streams (origin, topic) must have come here before the session can go.
+    """
+
+    client: str
+    target: str
+    serial: int
+    is_ready: bool = False
+    keys: dict[str, None] = field(default_factory=dict)
+    questions: dict[int, tuple[str, str]] = field(default_factory=dict)
+    owed: dict[tuple[str, str], int] = field(default_factory=dict)
+
+
+class Departing:
+    """The sending side of moves. places: how far every stream has come here."""
+
+    def __init__(
+        self,
+        me: str,
+        settings: MovingSettings,
+        directory: Directory,
+        sessions: Sessions,
+        *,
+        send: Callable[[Turn, str, Any], None],
+        places: Callable[[], dict[tuple[str, str], int]],
+        points_of: Callable[[str], dict[str, int]],
+        incarnation: int,
+    ) -> None:
+        self._me = me
+        self._settings = settings
+        self._directory = directory
+        self._sessions = sessions
+        self._send = send
+        self._places = places
+        self._points_of = points_of
+        self._serial = incarnation << 32
+        self._departures: dict[str, Departure] = {}
+        self._given: dict[str, str] = {}
+        self._has_tick = False
+
+    def handlers(self) -> dict[type, Callable[[Turn, str, Any], None]]:
+        """Which message is for which method."""
+        return {
+            MoveReady: self.ready,
+            MoveCancelled: self.cancelled,
+            MoveDone: self.done,
+            Discard: self.discard,
+            Standing: self.standing,
+        }
+
+    def restore(self, turn: Turn, disk: dict[DiskKey, Any]) -> None:
+        """After a crash: ask whether what was given has arrived."""
+        for client in sorted(str(key[1]) for key in disk if key[0] == "given"):
+            self._given[client] = disk["given", client]
+            self._send(turn, self._given[client], HaveYou(client))
+
+    def given_to(self, client: str) -> str | None:
+        """Who was given a session of which it is not known whether it arrived."""
+        return self._given.get(client)
+
+    def asked(self, turn: Turn, peer: str, message: MoveAsk) -> None:
+        """Another broker asks for a session."""
+        client = message.client
+        target = self._given.get(client)
+        if target is not None and target != peer:
+            self._send(turn, peer, MoveNotHere(client, message.serial, target))
+            return
+        if target is not None:
+            # Who asks for what it was given has not got it.
+            self._take_back(turn, client)
+        session = self._sessions.find(client)
+        if session is None or session.is_arriving:
+            self._send(turn, peer, MoveNotHere(client, message.serial, None))
+            return
+        self._sessions.take_over(turn, session)
+        self._departures[client] = Departure(client, peer, message.serial)
+        subscriptions = tuple(session.subscriptions.values())
+        begun = MoveBegun(client, message.serial, session.identity, subscriptions)
+        self._send(turn, peer, begun)
+
+    def ready(self, turn: Turn, peer: str, message: MoveReady) -> None:
+        """The filters are in force there: find out what must still come here."""
+        departure = self._departures.get(message.client)
+        session = self._sessions.find(message.client)
+        if departure is None or session is None or departure.serial != message.serial:
+            return
+        departure.is_ready = True
+        departure.target = peer
+        departure.keys = dict.fromkeys(key_of(parse_filter(t)) for t in session.subscriptions)
+        for key in list(departure.keys):
+            asked = partial(self._readers_known, departure=departure, key=key)
+            self._directory.readers(turn, key, asked)
+        self._wake(turn)
+
+    def standing(self, turn: Turn, peer: str, message: Standing) -> None:
+        """An origin says what is under way."""
+        for departure in list(self._departures.values()):
+            if departure.questions.pop(message.serial, None) is not None:
+                for topic, number in message.points:
+                    departure.owed[peer, topic] = number
+                self._go_if_complete(turn, departure)
+
+    def cancelled(self, turn: Turn, peer: str, message: MoveCancelled) -> None:
+        """The session stays here."""
+        departure = self._departures.get(message.client)
+        if departure is not None and departure.target == peer:
+            del self._departures[message.client]
+        if self._given.get(message.client) == peer:
+            self._take_back(turn, message.client)
+
+    def done(self, turn: Turn, peer: str, message: MoveDone) -> None:
+        """The session has arrived: forget it here."""
+        if self._given.get(message.client) == peer:
+            self._take_back(turn, message.client)
+            session = self._sessions.find(message.client)
+            if session is not None:
+                self._sessions.end(turn, session)
+
+    def discard(self, turn: Turn, _peer: str, message: Discard) -> None:
+        """The client began anew elsewhere."""
+        target = self._given.get(message.client)
+        if target is not None:
+            self._take_back(turn, message.client)
+            self._send(turn, target, message)
+        self._departures.pop(message.client, None)
+        session = self._sessions.find(message.client)
+        if session is not None and not session.is_arriving:
+            self._sessions.take_over(turn, session)
+            if self._sessions.find(message.client) is session:
+                self._sessions.end(turn, session)
+
+    def peer_renewed(self, turn: Turn, peer: str) -> None:
+        """Ask again what a peer may have forgotten to answer."""
+        for client, target in self._given.items():
+            if target == peer:
+                self._send(turn, peer, HaveYou(client))
+        for departure in self._departures.values():
+            for serial, (origin, key) in departure.questions.items():
+                if origin == peer:
+                    self._send(turn, origin, StandingQuestion(serial, key))
+
+    def tick(self, turn: Turn) -> None:
+        """See whether what sessions wait for has come."""
+        self._has_tick = False
+        for departure in list(self._departures.values()):
+            self._go_if_complete(turn, departure)
+        if any(departure.is_ready for departure in self._departures.values()):
+            self._wake(turn)
+
+    def _wake(self, turn: Turn) -> None:
+        if not self._has_tick:
+            self._has_tick = True
+            turn.timer(TICK, turn.now_us + self._settings.tick_us)
+
+    def _readers_known(
+        self, turn: Turn, readers: list[str], *, departure: Departure, key: str
+    ) -> None:
+        for reader in readers:
+            self._serial += 1
+            departure.questions[self._serial] = (reader, key)
+            self._send(turn, reader, StandingQuestion(self._serial, key))
+        departure.keys.pop(key, None)
+        self._go_if_complete(turn, departure)
+
+    def _go_if_complete(self, turn: Turn, departure: Departure) -> None:
+        """Send the session once all that entered before its filters moved has come here."""
+        session = self._sessions.find(departure.client)
+        is_current = self._departures.get(departure.client) is departure
+        if session is None or not is_current or not departure.is_ready:
+            return
+        if departure.keys or departure.questions:
+            return
+        places = self._places()
+        if any(places.get(key, 0) < number for key, number in departure.owed.items()):
+            return
+        del self._departures[departure.client]
+        self._give(turn, session, departure, places)
+
+    def _give(
+        self,
+        turn: Turn,
+        session: Session,
+        departure: Departure,
+        places: dict[tuple[str, str], int],
+    ) -> None:
+        own = self._points_of(session.identity)
+        points = {topic: StreamPoint(self._me, number) for topic, number in own.items()}
+        end = MoveEnd(departure.client, departure.serial, packed(session, places, points))
+        self._given[departure.client] = departure.target
+        turn.write(("given", departure.client), departure.target)
+        turn.once_synced(lambda later: self._send(later, departure.target, end))
+
+    def _take_back(self, turn: Turn, client: str) -> None:
+        del self._given[client]
+        turn.write(("given", client), None)

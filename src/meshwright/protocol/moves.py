@@ -1,0 +1,84 @@
+"""What two brokers say when a client moves from one to the other: the standard protocol.
+
+The new broker asks the old one for the session, puts its filters in force here, and says so. The
+old one waits until all that entered the network before has reached it, and sends everything along;
+it goes on collecting for the client until the new broker has it all on disk and has claimed the
+client. So at any crash at least one of the two has the whole session.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from meshwright.protocol.belongings import Belongings
+from meshwright.protocol.packets import Subscription
+
+
+class MovingSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """How often moves are looked after, and how long a client is kept waiting for its session."""
+
+    tick_us: int = 100_000
+    patience_us: int = 8_000_000
+
+
+class MoveAsk(msgspec.Struct, frozen=True, gc=False):
+    """The client is here; send its session."""
+
+    client: str
+    serial: int
+
+
+class MoveBegun(msgspec.Struct, frozen=True, gc=False):
+    """These are its filters; everything else follows."""
+
+    client: str
+    serial: int
+    identity: str
+    subscriptions: tuple[Subscription, ...]
+
+
+class MoveNotHere(msgspec.Struct, frozen=True, gc=False):
+    """There is no such session here; elsewhere names who was given it."""
+
+    client: str
+    serial: int
+    elsewhere: str | None
+
+
+class MoveReady(msgspec.Struct, frozen=True, gc=False):
+    """Its filters are in force here."""
+
+    client: str
+    serial: int
+
+
+class MoveEnd(msgspec.Struct, frozen=True, gc=False):
+    """The whole session; it is the receiver's once the receiver has claimed the client."""
+
+    client: str
+    serial: int
+    belongings: Belongings
+
+
+class MoveCancelled(msgspec.Struct, frozen=True, gc=False):
+    """The session did not get here: keep it."""
+
+    client: str
+
+
+class MoveDone(msgspec.Struct, frozen=True, gc=False):
+    """The client is claimed here and its session on disk: forget yours."""
+
+    client: str
+
+
+class HaveYou(msgspec.Struct, frozen=True, gc=False):
+    """A broker asks whether the session that it gave has arrived."""
+
+    client: str
+
+
+class Discard(msgspec.Struct, frozen=True, gc=False):
+    """The client began a new session elsewhere: forget yours."""
+
+    client: str
