@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 
-from meshwright.filters.filter import Filter
+from meshwright.filters.filter import parse_filter
 from meshwright.model.identifiers import BrokerName, TopicName
 from meshwright.model.interests import interests_from_sets
 from meshwright.model.overlay import Overlay
 from meshwright.model.publication import Publication
 from meshwright.model.snapshot import Snapshot
+from meshwright.protocol.effects import SetTimer, TimerKey
 from meshwright.protocol.forwarding.forwarding import Forwarding, Surroundings
 from meshwright.protocol.forwarding.machines import FORWARDING_CLASSES
 from meshwright.protocol.stream import StreamFrame
@@ -39,6 +41,8 @@ class Pump:
         self.arrivals: Counter[str] = Counter()
         self.done: Counter[tuple[str, str]] = Counter()
         self.number = 0
+        self.now_us = 0
+        self.timers: dict[tuple[str, TimerKey], int] = {}
         for name in overlay.brokers:
             self.start(name)
 
@@ -60,11 +64,14 @@ class Pump:
 
     def remove(self, name: str, topic: str) -> None:
         self.wanted[name].discard(topic)
-        self.machines[name].remove_interest(Turn(0), Filter(topic))
+        with self._turn(name) as turn:
+            self.machines[name].remove_interest(turn, parse_filter(topic))
 
     def kill(self, name: str) -> None:
         """End a broker; what it sent before still arrives."""
         del self.machines[name]
+        for entry in [entry for entry in self.timers if entry[0] == name]:
+            del self.timers[entry]
 
     def revive(self, name: str, alive: Iterable[str]) -> None:
         """Start a broker anew, which wants what it wanted; nothing old is under way any more."""
@@ -73,12 +80,15 @@ class Pump:
         self.see(name, alive)
         for other in sorted(self.machines):
             if other != name:
-                self.machines[other].peer_renewed(Turn(0), name)
+                with self._turn(other) as turn:
+                    self.machines[other].peer_renewed(turn, name)
         for topic in sorted(self.wanted[name]):
             self._add(name, topic)
 
     def see(self, name: str, alive: Iterable[str]) -> None:
-        self.machines[name].alive_changed(Turn(0), tuple(sorted({*alive, name})))
+        seen = tuple(sorted({*alive, name}))
+        with self._turn(name) as turn:
+            self.machines[name].alive_changed(turn, seen)
 
     def step(self, count: int = MESSAGES_MAX) -> None:
         """Deliver so many messages, or all if there are fewer."""
@@ -86,23 +96,47 @@ class Pump:
             source, target, message = self.queue.popleft()
             assert message.epoch == EPOCH
             if target in self.machines:
-                self.machines[target].handle(Turn(0), source, message)
+                with self._turn(target) as turn:
+                    self.machines[target].handle(turn, source, message)
             count -= 1
 
     def drain(self) -> None:
         self.step()
         assert not self.queue, "messages go in a circle"
 
-    def publish(self, origin: str, topic: str, *, number: int | None = None) -> int:
+    def pass_time(self, duration_us: int) -> None:
+        """Let timers fire as time goes by, and deliver all that follows from each at once."""
+        end_us = self.now_us + duration_us
+        while self.timers and min(self.timers.values()) <= end_us:
+            (name, key), self.now_us = min(self.timers.items(), key=lambda timer: timer[1])
+            del self.timers[name, key]
+            with self._turn(name) as turn:
+                self.machines[name].timer_fired(turn, key)
+            self.drain()
+        self.now_us = end_us
+
+    def publish(self, origin: str, topic: str, **options: Any) -> int:
         """Send one frame out and deliver all; returns the messages it took."""
+        self.send_out(origin, topic, **options)
+        self.drain()
+        return self.sent.total()
+
+    def send_out(
+        self,
+        origin: str,
+        topic: str,
+        *,
+        number: int | None = None,
+        properties: tuple[tuple[str, str], ...] = (),
+    ) -> None:
+        """Let a broker send one frame out, and count anew what follows from it."""
         self.number += 1
         self.arrivals.clear()
         self.sent.clear()
-        publication = Publication("client", self.number, topic)
+        publication = Publication("client", self.number, topic, properties=properties)
         frame = StreamFrame(origin, self.number if number is None else number, publication)
-        self.machines[origin].send_out(Turn(0), frame)
-        self.drain()
-        return self.sent.total()
+        with self._turn(origin) as turn:
+            self.machines[origin].send_out(turn, frame)
 
     def sent_of(self, message_class: str) -> int:
         """Messages of a class that were sent since the count was cleared."""
@@ -153,7 +187,17 @@ class Pump:
             del turn
             self.done[name, topic] += 1
 
-        self.machines[name].add_interest(Turn(0), Filter(topic), done)
+        with self._turn(name) as turn:
+            self.machines[name].add_interest(turn, parse_filter(topic), done)
+
+    @contextmanager
+    def _turn(self, name: str) -> Iterator[Turn]:
+        """One step of a broker, after which the timers that it asked for are noted."""
+        turn = Turn(self.now_us)
+        yield turn
+        for effect in turn.effects:
+            assert isinstance(effect, SetTimer)
+            self.timers[name, effect.key] = effect.at_us
 
     def _send(self, source: str, turn: Turn, target: str, message: Any) -> None:
         del turn

@@ -18,7 +18,7 @@ import msgspec
 from meshwright.filters.covering import intersects
 from meshwright.filters.filter import Filter
 from meshwright.protocol.effects import TimerKey
-from meshwright.protocol.forwarding.answers import Answers
+from meshwright.protocol.forwarding.answers import Answers, Wait
 from meshwright.protocol.forwarding.forwarding import Surroundings
 from meshwright.protocol.forwarding.link_filters import Change, LinkFilters
 from meshwright.protocol.forwarding.living_tree import living_tree, next_hop
@@ -138,12 +138,13 @@ class Acyclic:
             before = self._links
             self._seen = seen
             self._tree = living_tree(self._around.overlay, seen)
-            self._relink(turn, [link for link in before if link not in self._links])
+            lost = [link for link in before if link not in self._links]
+            self._relink(turn, self._answers.withdraw(lost))
 
     def peer_renewed(self, turn: Turn, peer: str) -> None:
         self._advertisements.forget(peer)
         self._filters.forget(peer)
-        self._relink(turn, [peer])
+        self._relink(turn, self._answers.renew(peer))
 
     def path(self, topic: str, source: str) -> tuple[tuple[str, str], ...]:
         """Over links that want the topic without asking for content, but for that to the source."""
@@ -202,9 +203,8 @@ class Acyclic:
 
         self._answers.wait(turn, self._links, known)
 
-    def _relink(self, turn: Turn, lost: list[str]) -> None:
-        """Bring all links in line; who waited for lost ones waits for what is told now."""
-        waits = self._answers.withdraw(lost)
+    def _relink(self, turn: Turn, waits: list[Wait]) -> None:
+        """Bring all links in line; who waited for lost answers waits for what is told now."""
         self._tell(turn, AdvertisementChange, self._advertisements.relink(self._links))
         self._tell(turn, FilterChange, self._filters.relink(self._links))
         self._answers.resume(turn, waits, self._links)

@@ -58,6 +58,14 @@ class Answers:
             waits.extend(wait for _, wait in self._waiting.pop(peer, ()))
         return waits
 
+    def renew(self, peer: str) -> list[Wait]:
+        """A peer begins anew: withdraw it, and let nothing act any more on its behalf."""
+        for waiting in self._waiting.values():
+            for _, wait in waiting:
+                if wait.source == peer:
+                    wait.action = _nothing
+        return self.withdraw((peer,))
+
     def resume(self, turn: Turn, waits: list[Wait], peers: Iterable[str]) -> None:
         """Let waits that were withdrawn go on for what these peers have not answered."""
         peers = tuple(peers)
@@ -78,3 +86,7 @@ def _release(turn: Turn, wait: Wait) -> None:
     wait.missing_count -= 1
     if not wait.missing_count:
         wait.action(turn)
+
+
+def _nothing(_turn: Turn) -> None:
+    """Nobody waits for this."""

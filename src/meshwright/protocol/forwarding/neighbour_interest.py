@@ -95,7 +95,7 @@ class NeighbourInterest(OwnTopics):
         for topic in [topic for topic, peers in self._near.items() if peer in peers]:
             self._unhear(peer, topic)
         if peer in self._neighbours:
-            waits = self._answers.withdraw((peer,))
+            waits = self._answers.renew(peer)
             topics = tuple(self._wanted)
             if topics:
                 self._tell(turn, (peer,), topics, ())

@@ -173,9 +173,10 @@ class TopicConnected:
             self._around.send(turn, peer, Prune(self._around.epoch, push.entry, push.crowd))
 
     def _grafted(self, turn: Turn, peer: str, message: Graft) -> None:
+        """Send what was asked for; who is in the crowd of a frame was cut off from its tree."""
         for push in self._offers.kept(message):
             children = self._children(push.entry, push.crowd)
-            if peer not in children:
+            if peer not in children and self._joined.is_in(peer, push.crowd):
                 self._routes[push.entry, push.crowd] = (*children, peer)
             self._around.send(turn, peer, push)
 

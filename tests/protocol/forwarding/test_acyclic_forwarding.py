@@ -1,0 +1,316 @@
+"""Forwarding on a tree: what covering keeps back, advertisements, and pieces joined again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import pairwise
+
+import networkx as nx
+import numpy as np
+import pytest
+from broker_kinds import tree_links
+from broker_pump import Pump
+from broker_stories import assert_everybody_is_done, some_of, tell_who_is_alive
+
+from meshwright.errors import ProblemError
+from meshwright.filters.covering import covers
+from meshwright.filters.filter import Filter, matches, parse_filter
+from meshwright.model.overlay import Overlay, Parameter
+from meshwright.protocol.forwarding.acyclic import (
+    HELD_MAX,
+    Acyclic,
+    AdvertisementChange,
+    ChangeInstalled,
+    FilterChange,
+)
+from meshwright.protocol.forwarding.living_tree import living_tree, next_hop
+
+FILTERS = (
+    "a", "a/b", "a/c", "a/+", "a/#", "#", "+/b", "a/b?x=1", "a/b?x>2", "a/b?x>5", "a/+?x=1", "$s/a",
+    "$share/group/a/b",
+)  # fmt: skip
+MESSAGES = (
+    ("a", ()),
+    ("a/b", ()),
+    ("a/b", (("x", "1"),)),
+    ("a/b", (("x", "4"),)),
+    ("a/c", (("x", "1"),)),
+    ("c/b", (("x", "9"),)),
+    ("$s/a", ()),
+)
+MODES: dict[str, dict[str, Parameter]] = {
+    "covering": {},
+    "plain": {"covering": False},
+    "advertised": {"advertisements": True},
+    "advertised plain": {"advertisements": True, "covering": False},
+}
+every_mode = pytest.mark.parametrize("params", MODES.values(), ids=MODES)
+every_seed = pytest.mark.parametrize("seed", range(5))
+
+
+@every_mode
+@every_seed
+def test_frames_come_to_exactly_those_who_want_them_and_the_brokers_between(
+    params: dict[str, Parameter], seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    pump = new_pump(rng, params)
+    change_filters(pump, rng, 60)
+    pump.drain()
+    assert_everybody_is_done(pump)
+    check_laws(pump)
+    check_reached_exactly(pump, rng)
+
+
+@every_mode
+@every_seed
+def test_pieces_are_joined_again_when_brokers_die_and_the_old_tree_when_they_return(
+    params: dict[str, Parameter], seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    pump = new_pump(rng, params)
+    for _ in range(3):
+        change_filters(pump, rng, 30)
+        dead = some_of(pump.overlay.brokers, rng)
+        for name in dead:
+            pump.kill(name)
+        tell_who_is_alive(pump, rng)
+        change_filters(pump, rng, 10)
+        pump.drain()
+        assert_everybody_is_done(pump)
+        check_laws(pump)
+        check_reached_exactly(pump, rng)
+        for name in dead:
+            pump.revive(name, pump.machines)
+            pump.step(int(rng.integers(20)))
+        tell_who_is_alive(pump, rng)
+        pump.drain()
+        assert_everybody_is_done(pump)
+        check_laws(pump)
+    check_reached_exactly(pump, rng)
+    planned = {(min(link), max(link)) for link in pump.overlay.links}
+    assert {(min(link), max(link)) for link in pump.living_overlay().links} == planned
+
+
+@every_mode
+@every_seed
+def test_a_broker_that_restarts_unseen_learns_all_again(
+    params: dict[str, Parameter], seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    pump = new_pump(rng, params)
+    change_filters(pump, rng, 40)
+    pump.drain()
+    check_reached_exactly(pump, rng)
+    change_filters(pump, rng, 20)
+    for name in some_of(pump.overlay.brokers, rng):
+        pump.revive(name, pump.overlay.brokers)
+        pump.step(int(rng.integers(20)))
+    pump.drain()
+    assert_everybody_is_done(pump)
+    check_laws(pump)
+    check_reached_exactly(pump, rng)
+
+
+@every_mode
+@every_seed
+def test_a_filter_is_done_once_every_origin_reaches_it(
+    params: dict[str, Parameter], seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    pump = new_pump(rng, params)
+    for origin in pump.overlay.brokers:
+        pump.publish(origin, "a/b")
+    change_filters(pump, rng, 30)
+    for name in pump.overlay.brokers:
+        pump.done[name, "a/b"] = 0
+        pump.add(name, "a/b")
+        while not pump.done[name, "a/b"]:
+            pump.step(1)
+        pump.send_out(str(rng.choice(pump.overlay.brokers)), "a/b")
+        while pump.queue and not pump.arrivals[name]:
+            pump.step(1)
+        assert pump.arrivals[name] == 1
+        pump.remove(name, "a/b")
+        pump.step(int(rng.integers(20)))
+
+
+def test_only_a_filter_that_nothing_told_covers_is_told() -> None:
+    pump = chain(4)
+    for text, messages in (("a/+", 3), ("a/b", 0), ("a/b?x=1", 0), ("a/#", 3), ("b", 3)):
+        pump.sent.clear()
+        pump.add("b0", text)
+        pump.drain()
+        assert pump.sent[FilterChange] == pump.sent[ChangeInstalled] == messages, text
+    plain = chain(4, covering=False)
+    for text, messages in (("a/+", 3), ("a/b", 3), ("a/b?x=1", 3), ("a/b", 0)):
+        plain.sent.clear()
+        plain.add("b0", text)
+        plain.drain()
+        assert plain.sent[FilterChange] == messages, text
+
+
+def test_what_a_filter_kept_back_is_told_in_one_batch_when_it_goes() -> None:
+    pump = chain(5)
+    for text in ("#", "a/b", "a/+", "c", "a/b?x=1", "c?x=1"):
+        pump.add("b0", text)
+    pump.drain()
+    pump.sent.clear()
+    pump.remove("b0", "#")
+    pump.step(1)
+    assert pump.sent[FilterChange] == 2
+    assert set(texts(pump, "b0", "b1")) == {"a/+", "c"}
+    pump.drain()
+    assert pump.sent[FilterChange] == pump.sent[ChangeInstalled] == 4
+    pump.remove("b0", "a/+")
+    pump.drain()
+    assert set(texts(pump, "b3", "b4")) == {"a/b", "c"}
+
+
+def test_filters_go_only_towards_those_who_send_what_they_may_match() -> None:
+    pump = chain(6, advertisements=True)
+    pump.add("b2", "a/+")
+    pump.drain()
+    assert not pump.sent[FilterChange]
+    pump.publish("b0", "c")
+    assert pump.sent[AdvertisementChange] == 5
+    assert not pump.sent[FilterChange]
+    pump.publish("b4", "a/b")
+    assert pump.sent[AdvertisementChange] == 5
+    assert pump.sent[FilterChange] == 2
+    assert set(pump.arrivals) == {"b4", "b3", "b2"}
+    assert pump.publish("b4", "a/b") == 2
+    pump.sent.clear()
+    pump.add("b5", "#")
+    pump.drain()
+    assert pump.sent[FilterChange] == 5
+
+
+def test_frames_wait_for_their_advertisement_in_order_and_not_without_bound() -> None:
+    pump = chain(3, advertisements=True)
+    pump.add("b2", "a")
+    pump.drain()
+    for _ in range(HELD_MAX + 5):
+        pump.send_out("b0", "a")
+    assert not pump.arrivals
+    pump.drain()
+    assert pump.arrivals == {"b0": HELD_MAX, "b1": HELD_MAX, "b2": HELD_MAX}
+
+
+def test_an_advertiser_waits_no_longer_for_one_who_died() -> None:
+    pump = chain(3, advertisements=True)
+    pump.add("b2", "a")
+    pump.drain()
+    pump.send_out("b0", "a")
+    pump.kill("b1")
+    pump.drain()
+    assert not pump.arrivals
+    for name in ("b0", "b2"):
+        pump.see(name, pump.machines)
+    pump.drain()
+    assert pump.arrivals == {"b0": 1, "b2": 1}
+
+
+@every_seed
+def test_the_living_always_make_one_tree_that_keeps_its_old_links(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    names = tuple(f"b{index}" for index in range(20))
+    links = tree_links(names, rng)
+    overlay = Overlay(design="tree", brokers=names, links=links)
+    for _ in range(20):
+        seen = frozenset(some_of(names, rng)) or frozenset(names)
+        joined = living_tree(overlay, seen)
+        graph = nx.Graph([(one, other) for one, near in joined.items() for other in near])
+        graph.add_nodes_from(joined)
+        assert set(graph) == seen
+        assert nx.is_tree(graph)
+        assert all(graph.has_edge(*link) for link in links if seen.issuperset(link))
+        assert joined is living_tree(Overlay(design="tree", brokers=names, links=links), seen)
+        source, target = rng.choice(sorted(seen), size=2)
+        way = nx.shortest_path(graph, source, target)
+        assert next_hop(joined, source, target) == way[min(1, len(way) - 1)]
+
+
+def test_the_lowest_next_to_the_dead_stands_in_for_them() -> None:
+    links = tuple((("b3"), other) for other in ("b4", "b1", "b2", "b0"))
+    overlay = Overlay(design="tree", brokers=("b0", "b1", "b2", "b3", "b4"), links=links)
+    joined = living_tree(overlay, frozenset({"b4", "b1", "b2"}))
+    assert joined == {"b1": ("b2", "b4"), "b2": ("b1",), "b4": ("b1",)}
+
+
+def test_links_that_make_no_tree_are_refused() -> None:
+    links = (("b0", "b1"), ("b1", "b2"), ("b0", "b2"))
+    with pytest.raises(ProblemError, match="close a cycle"):
+        Pump(Overlay(design="tree", brokers=("b0", "b1", "b2"), links=links), Acyclic)
+
+
+def new_pump(rng: np.random.Generator, params: dict[str, Parameter]) -> Pump:
+    names = tuple(f"b{index}" for index in range(int(rng.integers(2, 16))))
+    links = tree_links(names, rng)
+    return Pump(Overlay(design="tree", params=params, brokers=names, links=links), Acyclic)
+
+
+def chain(broker_count: int, **params: Parameter) -> Pump:
+    names = tuple(f"b{index}" for index in range(broker_count))
+    links = tuple(pairwise(names))
+    return Pump(Overlay(design="tree", params=params, brokers=names, links=links), Acyclic)
+
+
+def change_filters(pump: Pump, rng: np.random.Generator, count: int) -> None:
+    """Add and remove at random, with messages under way meanwhile."""
+    for _ in range(count):
+        name, text = str(rng.choice(sorted(pump.machines))), str(rng.choice(FILTERS))
+        if text in pump.wanted[name]:
+            pump.remove(name, text)
+        else:
+            pump.done[name, text] = 0
+            pump.add(name, text)
+        pump.step(int(rng.integers(8)))
+
+
+def check_laws(pump: Pump) -> None:
+    """Over each link is known what was told, which is wanted there and covers all that is due."""
+    is_plain = pump.overlay.params.get("covering") is False
+    is_advertised = pump.overlay.params.get("advertisements") is True
+    graph = nx.Graph(pump.living_overlay().links)
+    for one, other in [*graph.edges, *((other, one) for one, other in graph.edges)]:
+        told = filters(pump, one).told(other)
+        assert list(told) == list(filters(pump, other).heard(one))
+        cut = graph.copy()
+        cut.remove_edge(one, other)
+        side = nx.node_connected_component(cut, one)
+        wanted = {parse_filter(text).ungrouped() for name in side for text in pump.wanted[name]}
+        assert set(told) <= wanted
+        if is_plain and not is_advertised:
+            assert set(told) == wanted
+        if not is_advertised:
+            assert all(any(covers(wide, narrow) for wide in told) for narrow in wanted)
+
+
+def check_reached_exactly(pump: Pump, rng: np.random.Generator) -> None:
+    graph = nx.Graph(pump.living_overlay().links)
+    for topic, properties in MESSAGES:
+        origin = str(rng.choice(sorted(pump.machines)))
+        graph.add_node(origin)
+        members = {
+            name
+            for name in pump.machines
+            if any(matches(parse_filter(text), topic, properties) for text in pump.wanted[name])
+        }
+        ways = [nx.shortest_path(graph, origin, member) for member in members]
+        pump.publish(origin, topic, properties=properties)
+        assert dict(pump.arrivals) == dict.fromkeys({origin}.union(*ways), 1)
+        if not pump.overlay.params.get("advertisements"):
+            assert pump.sent.total() == len(pump.arrivals) - 1
+
+
+def filters(pump: Pump, name: str):
+    machine = pump.machines[name]
+    assert isinstance(machine, Acyclic)
+    return machine._filters
+
+
+def texts(pump: Pump, source: str, target: str) -> Iterable[str]:
+    """What one broker told another."""
+    told: Iterable[Filter] = filters(pump, source).told(target)
+    return map(str, told)
