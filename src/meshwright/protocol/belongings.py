@@ -7,6 +7,7 @@ import msgspec
 from meshwright.model.publication import StreamPoint
 from meshwright.protocol.packets import Subscription
 from meshwright.protocol.session import Session, Waiting
+from meshwright.protocol.session_disk import write_state
 from meshwright.protocol.turn import Turn
 
 # Places of what arrives at the new broker meanwhile: after all that comes along.
@@ -83,7 +84,7 @@ def unpack(turn: Turn, session: Session, belongings: Belongings) -> None:
 def write_session(turn: Turn, session: Session) -> None:
     """Put all of a session on disk."""
     client = session.client
-    turn.write(("session", client), (session.identity, session.expiry_s, None))
+    write_state(turn, session)
     turn.write(("sequence", client), session.sequence)
     write_moved(turn, session)
     for text, subscription in session.subscriptions.items():

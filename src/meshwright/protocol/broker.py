@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from meshwright.model.overlay import Overlay
-from meshwright.protocol import arriving, departing, incoming, links, outgoing
+from meshwright.protocol import arriving, departing, incoming, links, outgoing, wills
 from meshwright.protocol.arriving import Arriving
 from meshwright.protocol.departing import Departing
 from meshwright.protocol.directory import Directory, DirectorySettings
@@ -230,6 +230,9 @@ class Broker:
         self._incoming.remember(turn, topic)
 
     def _timer_fired(self, turn: Turn, happening: TimerFired) -> None:
+        if happening.key[0] == wills.TIMER:
+            self._sessions.due(turn, happening.key[1])
+            return
         timer = self._timers.get(happening.key[0])
         if timer is not None:
             timer(turn)
@@ -245,7 +248,7 @@ class Broker:
             self._departing.asked(turn, peer, message)
 
     def _disk_space(self, _turn: Turn, happening: DiskSpace) -> None:
-        self._sessions.disk_is_full = happening.is_full
+        self._sessions.publishing.disk_is_full = happening.is_full
 
     def _peer_lost(self, turn: Turn, peer: str) -> None:
         self._membership.peer_lost(turn, peer)

@@ -108,10 +108,12 @@ class Departing:
             # Who asks for what it was given has not got it.
             self._take_back(turn, client)
         session = self._sessions.find(client)
+        if session is not None and not session.is_arriving:
+            self._sessions.take_over(turn, session)
+            session = self._sessions.find(client)
         if session is None or session.is_arriving:
             self._send(turn, peer, MoveNotHere(client, message.serial, None))
             return
-        self._sessions.take_over(turn, session)
         self._departures[client] = Departure(client, peer, message.serial)
         subscriptions = tuple(session.subscriptions.values())
         begun = MoveBegun(client, message.serial, session.identity, subscriptions)
@@ -166,7 +168,7 @@ class Departing:
         if session is not None and not session.is_arriving:
             self._sessions.take_over(turn, session)
             if self._sessions.find(message.client) is session:
-                self._sessions.end(turn, session)
+                self._sessions.close(turn, session)
 
     def peer_renewed(self, turn: Turn, peer: str) -> None:
         """Ask again what a peer may have forgotten to answer."""
@@ -222,6 +224,7 @@ class Departing:
         departure: Departure,
         places: dict[tuple[str, str], int],
     ) -> None:
+        self._sessions.cancel_will(turn, session)
         own = self._points_of(session.identity)
         points = {topic: StreamPoint(self._me, number) for topic, number in own.items()}
         end = MoveEnd(departure.client, departure.serial, packed(session, places, points))

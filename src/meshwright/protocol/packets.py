@@ -6,7 +6,9 @@ import msgspec
 
 # Reason codes of MQTT 5, as far as the protocol machines give them.
 SUCCESS = 0x00
+DISCONNECT_WITH_WILL = 0x04
 NO_MATCHING_SUBSCRIBERS = 0x10
+NO_SUBSCRIPTION_EXISTED = 0x11
 UNSPECIFIED_ERROR = 0x80
 SERVER_UNAVAILABLE = 0x88
 SESSION_TAKEN_OVER = 0x8E
@@ -27,6 +29,7 @@ class Will(msgspec.Struct, frozen=True, gc=False):
     retain: bool = False
     properties: tuple[tuple[str, str], ...] = ()
     delay_s: int = 0
+    expiry_s: int | None = None
 
 
 class Connect(msgspec.Struct, frozen=True, gc=False):
@@ -134,7 +137,8 @@ class Unsuback(msgspec.Struct, frozen=True, gc=False):
 
 
 class Disconnect(msgspec.Struct, frozen=True, gc=False):
-    """Goodbye, either way."""
+    """Goodbye, either way; a client may say anew when its session expires."""
 
     reason: int = SUCCESS
     server_reference: str | None = None
+    session_expiry_s: int | None = None

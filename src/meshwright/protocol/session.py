@@ -25,7 +25,8 @@ class Session:
     """All that a broker remembers of one client.
 
     connection counts the client's connections here. identity names the publisher of all that
-    enters through this session. queue: what waits.
+    enters through this session. disconnected_us: since when it has no connection. is_stored: it
+    is on disk from a time when it was to outlive its connection. queue: what waits.
     under_way: by packet identifier, what was sent and is not settled, in the order of sending;
     released holds those of QoS 2 whose message the client has. received: packet identifiers of
     QoS 2 messages from the client that it has not released. is_arriving: it collects here, but
@@ -33,9 +34,10 @@ class Session:
     """
 
     __slots__ = (
-        "client", "connection", "expiry_s", "floors", "identity", "is_arriving", "is_connected",
-        "next_index", "next_packet_id", "points", "queue", "receive_maximum", "received",
-        "released", "sequence", "subscriptions", "under_way", "will",
+        "client", "connection", "disconnected_us", "expiry_s", "floors", "identity",
+        "is_arriving", "is_connected", "is_stored", "next_index", "next_packet_id", "points",
+        "queue", "receive_maximum", "received", "released", "sequence", "subscriptions",
+        "under_way", "will",
     )  # fmt: skip
 
     def __init__(self, client: str, identity: str) -> None:
@@ -46,6 +48,8 @@ class Session:
         self.receive_maximum = 65_535
         self.is_connected = False
         self.connection = 0
+        self.disconnected_us: int | None = None
+        self.is_stored = False
         self.will: Will | None = None
         self.subscriptions: dict[str, Subscription] = {}
         self.queue: deque[Waiting] = deque()
@@ -60,8 +64,8 @@ class Session:
 
     @property
     def is_durable(self) -> bool:
-        """True if the session outlives its connection."""
-        return self.expiry_s > 0
+        """True if the session is kept on disk: it outlives its connection, or did before."""
+        return self.expiry_s > 0 or self.is_stored
 
     def free_packet_id(self) -> int:
         """A packet identifier that is not under way."""

@@ -1,4 +1,4 @@
-"""Sessions as they come back from the disk after a crash."""
+"""Sessions on disk, and as they come back from it after a crash."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any
 
 from meshwright.protocol.effects import DiskKey
 from meshwright.protocol.session import Session, Waiting
+from meshwright.protocol.turn import Turn
 
 
 def restored_sessions(disk: dict[DiskKey, Any]) -> dict[str, Session]:
@@ -13,9 +14,11 @@ def restored_sessions(disk: dict[DiskKey, Any]) -> dict[str, Session]:
     sessions: dict[str, Session] = {}
     for key in _keys(disk, "session"):
         client = str(key[1])
-        identity, expiry_s, will = disk[key]
+        identity, session_expiry_s, will, disconnected_us = disk[key]
         session = sessions[client] = Session(client, identity)
-        session.expiry_s, session.will = expiry_s, will
+        session.expiry_s, session.will = session_expiry_s, will
+        session.disconnected_us = disconnected_us
+        session.is_stored = True
         session.sequence = disk.get(("sequence", client), 0)
         floors, points = disk.get(("moved", client), ((), ()))
         session.floors, session.points = dict(floors), dict(points)
@@ -30,6 +33,26 @@ def restored_sessions(disk: dict[DiskKey, Any]) -> dict[str, Session]:
     for session in sessions.values():
         _restore_under_way(session, disk)
     return sessions
+
+
+def write_state(turn: Turn, session: Session) -> None:
+    """Put on disk whose session it is, when it ends, and since when."""
+    state = (session.identity, session.expiry_s, session.will, session.disconnected_us)
+    turn.write(("session", session.client), state)
+
+
+def erase(turn: Turn, session: Session) -> None:
+    """Take all of a session from the disk, but for its subscriptions."""
+    client = session.client
+    for kind in ("session", "sequence", "moved"):
+        turn.write((kind, client), None)
+    for packet_id in session.received:
+        turn.write(("received", client, packet_id), None)
+    for packet_id, waiting in session.under_way.items():
+        turn.write(("under_way", client, packet_id), None)
+        turn.write(("queue", client, waiting.place), None)
+    for waiting in session.queue:
+        turn.write(("queue", client, waiting.place), None)
 
 
 def _restore_under_way(session: Session, disk: dict[DiskKey, Any]) -> None:

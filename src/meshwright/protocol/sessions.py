@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import msgspec
@@ -17,15 +16,23 @@ import msgspec
 from meshwright.errors import FilterError
 from meshwright.filters.filter import Filter, parse_filter
 from meshwright.filters.index import FilterIndex
-from meshwright.filters.topics import check_topic_name
-from meshwright.model.publication import Publication, StreamPoint
+from meshwright.model.publication import Publication
 from meshwright.protocol import packets
-from meshwright.protocol.belongings import ARRIVAL_PLACE, Belongings, unpack, write_moved
+from meshwright.protocol.belongings import ARRIVAL_PLACE, Belongings, unpack
+from meshwright.protocol.deliveries import Deliveries, on_this_connection, send_packet
 from meshwright.protocol.effects import CloseClient, DiskKey, SendClient
+from meshwright.protocol.publishing import Publishing, is_topic_name
 from meshwright.protocol.session import Session, Waiting
-from meshwright.protocol.session_disk import restored_sessions
+from meshwright.protocol.session_disk import erase, restored_sessions, write_state
 from meshwright.protocol.stream import StreamFrame
 from meshwright.protocol.turn import Action, Turn
+from meshwright.protocol.wills import (
+    is_expired,
+    next_due_us,
+    timer_of,
+    will_is_due,
+    will_publication,
+)
 
 
 class SessionSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,16 +40,6 @@ class SessionSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     queue_max: int = 100_000
     log_max: int = 1_000_000
-
-
-class Refused(msgspec.Struct, frozen=True, kw_only=True):
-    """A publication was not queued for a client, and why."""
-
-    client: str
-    publisher: str
-    sequence: int
-    topic: str
-    reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,25 +63,32 @@ class Sessions:
     ) -> None:
         self._me = me
         self._incarnation = incarnation
-        self._settings = settings
         self._outside = outside
         self._sessions: dict[str, Session] = {}
         self._index: FilterIndex[str] = FilterIndex()
         self._serial = 0
-        self.disk_is_full = False
+        self._wills: dict[str, tuple[str, packets.Will]] = {}
+        self.publishing = Publishing(
+            settings.log_max,
+            publish=outside.publish,
+            publish_unpromised=outside.publish_unpromised,
+            log_length=outside.log_length,
+        )
+        self._deliveries = Deliveries(settings.queue_max)
         self._answers: dict[type, Callable[[Turn, Session, Any], None]] = {
-            packets.Publish: self._publish,
-            packets.Pubrel: self._pubrel,
-            packets.Puback: self._puback,
-            packets.Pubrec: self._pubrec,
-            packets.Pubcomp: self._pubcomp,
+            packets.Publish: self.publishing.publish,
+            packets.Pubrel: self.publishing.release,
             packets.Subscribe: self._subscribe,
             packets.Unsubscribe: self._unsubscribe,
+            packets.Disconnect: self._goodbye,
+            **self._deliveries.handlers(),
         }
 
     def restore(self, disk: dict[DiskKey, Any]) -> list[Filter]:
         """Take back sessions that outlive a crash; returns all filters that they want."""
         self._sessions = restored_sessions(disk)
+        for key in sorted(key for key in disk if key[0] == "will"):
+            self._wills[str(key[1])] = disk[key]
         filters = []
         for session in self._sessions.values():
             for text in session.subscriptions:
@@ -94,18 +98,30 @@ class Sessions:
         return filters
 
     def publish_wills(self, turn: Turn) -> None:
-        """After a crash: nobody who was connected said goodbye."""
-        for session in self._sessions.values():
-            if session.will is not None:
-                self._publish_will(turn, session)
-                session.will = None
-                turn.write(("session", session.client), (session.identity, session.expiry_s, None))
+        """After a crash: nobody who was connected said goodbye, and time went on."""
+        for client, (identity, will) in self._wills.items():
+            # How far the client had counted is not known, so its will counts for itself.
+            last = will_publication(f"{identity}.will", 1, will, turn.now_us)
+            self.publishing.publish_for(turn, last)
+            turn.write(("will", client), None)
+        self._wills.clear()
+        for session in list(self._sessions.values()):
+            if session.disconnected_us is None:
+                self._detach(turn, session)
+            else:
+                self.due(turn, session.client)
 
     def connect(self, turn: Turn, client: str, packet: packets.Connect) -> None:
         """A client is here: open its session, or resume it and hand over what waits."""
+        if packet.will is not None and not is_topic_name(packet.will.topic):
+            refusal = packets.Connack(False, packets.TOPIC_NAME_INVALID)
+            turn.ask(SendClient(client, refusal))
+            turn.ask(CloseClient(client))
+            return
+        self.disconnect(turn, client, clean=False)
         session = self._sessions.get(client)
         if session is not None and packet.clean_start:
-            self.end(turn, session)
+            self.close(turn, session)
             session = None
         is_present = session is not None
         if session is None:
@@ -113,13 +129,13 @@ class Sessions:
             identity = f"{client}@{self._me}.{self._incarnation}.{self._serial}"
             session = self._sessions[client] = Session(client, identity)
         # Nothing may be sent before CONNACK, nor on an earlier connection any more.
-        session.is_connected = False
         session.connection += 1
+        session.is_stored = session.is_durable
         session.expiry_s = packet.session_expiry_s
         session.receive_maximum = packet.receive_maximum
         session.will = packet.will
-        if session.is_durable:
-            turn.write(("session", client), (session.identity, session.expiry_s, session.will))
+        session.disconnected_us = None
+        self._write_state(turn, session)
         connection = session.connection
 
         def connected(later: Turn) -> None:
@@ -131,17 +147,30 @@ class Sessions:
     def disconnect(self, turn: Turn, client: str, *, clean: bool) -> None:
         """A client's connection is gone; a session that does not outlive it ends."""
         session = self._sessions.get(client)
-        if session is None:
+        if session is not None and session.disconnected_us is None and not session.is_arriving:
+            if clean:
+                session.will = None
+            self._detach(turn, session)
+
+    def due(self, turn: Turn, client: str) -> None:
+        """The time of a will or of a whole session may have come."""
+        session = self._sessions.get(client)
+        if session is None or session.disconnected_us is None:
             return
-        session.is_connected = False
-        session.connection += 1
-        if session.will is not None and not clean:
-            self._publish_will(turn, session)
-        session.will = None
-        if session.is_durable:
-            turn.write(("session", client), (session.identity, session.expiry_s, None))
-        else:
-            self.end(turn, session)
+        if is_expired(session, turn.now_us):
+            self.close(turn, session)
+            return
+        if will_is_due(session, turn.now_us):
+            self.publishing.publish_will(turn, session)
+            self._write_state(turn, session)
+        due_us = next_due_us(session)
+        if due_us is not None:
+            turn.timer(timer_of(client), due_us)
+
+    def close(self, turn: Turn, session: Session) -> None:
+        """A session is over, wherever its client is: its will goes out, and it is forgotten."""
+        self.publishing.publish_will(turn, session)
+        self.end(turn, session)
 
     def find(self, client: str) -> Session | None:
         """The session of a client here, one that is only arriving included."""
@@ -149,11 +178,15 @@ class Sessions:
 
     def take_over(self, turn: Turn, session: Session) -> None:
         """The client is elsewhere: close what connection it has here."""
-        if session.is_connected:
-            self._send(turn, session, packets.Disconnect(packets.SESSION_TAKEN_OVER))
+        if session.disconnected_us is None:
+            send_packet(turn, session, packets.Disconnect(packets.SESSION_TAKEN_OVER))
             turn.ask(CloseClient(session.client))
-            session.is_connected = False
-            session.connection += 1
+            self.disconnect(turn, session.client, clean=False)
+
+    def cancel_will(self, turn: Turn, session: Session) -> None:
+        """The client came back in time, here or elsewhere."""
+        session.will = None
+        self._write_state(turn, session)
 
     def prepare(
         self,
@@ -188,10 +221,12 @@ class Sessions:
         """The rest of an arriving session is here: from now on it is this broker's."""
         session = self._sessions[client]
         session.is_arriving = False
+        session.disconnected_us = turn.now_us
         unpack(turn, session, belongings)
         if session.is_durable:
             for text in session.subscriptions:
                 self._outside.remember(turn, parse_filter(text).topic_filter)
+        self.due(turn, client)
 
     def packet(self, turn: Turn, client: str, packet: Any) -> None:
         """A packet of a connected client."""
@@ -205,17 +240,9 @@ class Sessions:
             self._drop_subscription(turn, session, text)
         del self._sessions[session.client]
         if session.is_durable:
-            client = session.client
-            turn.write(("session", client), None)
-            turn.write(("sequence", client), None)
-            turn.write(("moved", client), None)
-            for packet_id in session.received:
-                turn.write(("received", client, packet_id), None)
-            for packet_id, waiting in session.under_way.items():
-                turn.write(("under_way", client, packet_id), None)
-                turn.write(("queue", client, waiting.place), None)
-            for waiting in session.queue:
-                turn.write(("queue", client, waiting.place), None)
+            erase(turn, session)
+        if self._wills.pop(session.client, None) is not None:
+            turn.write(("will", session.client), None)
 
     def deliver(self, turn: Turn, frame: StreamFrame) -> bool:
         """Give a publication to every session that wants it; True if that wrote to disk."""
@@ -259,158 +286,36 @@ class Sessions:
             frame.origin,
             frame.number,
         )
-        if qos == 0:
-            turn.once_synced(self._answer(session, _publish_packet(waiting, 0)))
-            return session.is_durable
-        if len(session.queue) >= self._settings.queue_max:
-            turn.report(_refusal(session, publication, "the client's queue is full"))
-            return False
-        session.next_index += 1
-        session.queue.append(waiting)
-        if session.is_durable:
-            turn.write(("queue", session.client, waiting.place), waiting)
-        turn.once_synced(partial(self._hand_over, session=session))
-        return session.is_durable
-
-    def _hand_over(self, turn: Turn, session: Session) -> None:
-        """Send what waits, as far as the client takes it."""
-        while session.queue and session.has_window():
-            waiting = session.queue.popleft()
-            packet_id = session.free_packet_id()
-            session.under_way[packet_id] = waiting
-            if session.is_durable:
-                turn.write(("under_way", session.client, packet_id), (waiting.place, False))
-            packet = _publish_packet(waiting, packet_id)
-            turn.once_synced(self._answer(session, packet))
+        return self._deliveries.queue(turn, session, waiting)
 
     def _connected(self, turn: Turn, session: Session, *, is_present: bool) -> None:
         """Answer CONNECT, then send again what was under way, then what waits."""
         session.is_connected = True
         turn.ask(SendClient(session.client, packets.Connack(is_present)))
-        for packet_id, waiting in session.under_way.items():
-            if packet_id in session.released:
-                self._send(turn, session, packets.Pubrel(packet_id))
-            else:
-                self._send(turn, session, _publish_packet(waiting, packet_id, is_duplicate=True))
-        self._hand_over(turn, session)
+        self._deliveries.resume(turn, session)
 
-    def _answer(self, session: Session, packet: object) -> Action:
-        """To send a packet later, on the connection that stands now or not at all."""
-        connection = session.connection
+    def _detach(self, turn: Turn, session: Session) -> None:
+        """The connection of a session is over; what falls due at once is done."""
+        session.is_connected = False
+        session.connection += 1
+        session.disconnected_us = turn.now_us
+        self._write_state(turn, session)
+        self.due(turn, session.client)
 
-        def send(turn: Turn) -> None:
-            if session.connection == connection:
-                self._send(turn, session, packet)
+    def _goodbye(self, turn: Turn, session: Session, packet: packets.Disconnect) -> None:
+        """A client leaves; only with the plain reason it takes its will back."""
+        if packet.session_expiry_s is not None and session.expiry_s:
+            session.is_stored = True
+            session.expiry_s = packet.session_expiry_s
+        self.disconnect(turn, session.client, clean=packet.reason == packets.SUCCESS)
 
-        return send
-
-    def _send(self, turn: Turn, session: Session, packet: object) -> None:
-        if session.is_connected:
-            turn.ask(SendClient(session.client, packet))
-
-    def _publish(self, turn: Turn, session: Session, packet: packets.Publish) -> None:
-        refusal = self._why_not(packet)
-        answer = packets.Pubrec if packet.qos == 2 else packets.Puback
-        if packet.packet_id in session.received and packet.qos == 2:
-            again = packets.Pubrec(packet.packet_id)
-            turn.once_synced(self._answer(session, again))
-            return
-        if refusal is not None:
-            if packet.qos:
-                self._send(turn, session, answer(packet.packet_id, refusal))
-            return
-        session.sequence += 1
-        publication = Publication(
-            session.identity,
-            session.sequence,
-            packet.topic,
-            packet.payload,
-            packet.qos,
-            packet.retain,
-            packet.properties,
-            None if packet.expiry_s is None else turn.now_us + packet.expiry_s * 1_000_000,
-            self._point_before(turn, session, packet.topic) if packet.qos else None,
-        )
-        if packet.qos == 0:
-            self._outside.publish_unpromised(turn, publication)
-            return
+    def _write_state(self, turn: Turn, session: Session) -> None:
+        """Put on disk what a crash must not undo: a session that lasts, or else its will."""
         if session.is_durable:
-            turn.write(("sequence", session.client), session.sequence)
-        if packet.qos == 2:
-            session.received[packet.packet_id] = None
-            if session.is_durable:
-                turn.write(("received", session.client, packet.packet_id), True)
-        done = answer(packet.packet_id)
-        self._outside.publish(turn, publication, self._answer(session, done))
-
-    def _point_before(self, turn: Turn, session: Session, topic: str) -> StreamPoint | None:
-        """What the client published last on a topic at a former broker, told only once."""
-        point = session.points.pop(topic, None)
-        if point is not None and session.is_durable:
-            write_moved(turn, session)
-        return point
-
-    def _why_not(self, packet: packets.Publish) -> int | None:
-        """The reason to refuse a publication, if there is one."""
-        try:
-            check_topic_name(packet.topic)
-        except FilterError:
-            return packets.TOPIC_NAME_INVALID
-        if packet.qos and (
-            self.disk_is_full or self._outside.log_length() >= self._settings.log_max
-        ):
-            return packets.QUOTA_EXCEEDED
-        return None
-
-    def _publish_will(self, turn: Turn, session: Session) -> None:
-        will = session.will
-        assert will is not None
-        session.sequence += 1
-        publication = Publication(
-            session.identity, session.sequence, will.topic, will.payload, will.qos, will.retain,
-            will.properties,
-        )  # fmt: skip
-        if will.qos:
-            self._outside.publish(turn, publication, _nothing)
-        else:
-            self._outside.publish_unpromised(turn, publication)
-
-    def _pubrel(self, turn: Turn, session: Session, packet: packets.Pubrel) -> None:
-        is_known = session.received.pop(packet.packet_id, session) is None
-        if is_known and session.is_durable:
-            turn.write(("received", session.client, packet.packet_id), None)
-        reason = packets.SUCCESS if is_known else packets.PACKET_IDENTIFIER_NOT_FOUND
-        done = packets.Pubcomp(packet.packet_id, reason)
-        turn.once_synced(self._answer(session, done))
-
-    def _puback(self, turn: Turn, session: Session, packet: packets.Puback) -> None:
-        self._settle(turn, session, packet.packet_id)
-
-    def _pubrec(self, turn: Turn, session: Session, packet: packets.Pubrec) -> None:
-        waiting = session.under_way.get(packet.packet_id)
-        if packet.reason >= packets.UNSPECIFIED_ERROR:
-            self._settle(turn, session, packet.packet_id)
-            return
-        if waiting is not None and packet.packet_id not in session.released:
-            session.released[packet.packet_id] = None
-            if session.is_durable:
-                key = ("under_way", session.client, packet.packet_id)
-                turn.write(key, (waiting.place, True))
-        reason = packets.SUCCESS if waiting is not None else packets.PACKET_IDENTIFIER_NOT_FOUND
-        release = packets.Pubrel(packet.packet_id, reason)
-        turn.once_synced(self._answer(session, release))
-
-    def _pubcomp(self, turn: Turn, session: Session, packet: packets.Pubcomp) -> None:
-        self._settle(turn, session, packet.packet_id)
-
-    def _settle(self, turn: Turn, session: Session, packet_id: int) -> None:
-        """The client has a message for good."""
-        waiting = session.under_way.pop(packet_id, None)
-        session.released.pop(packet_id, None)
-        if waiting is not None and session.is_durable:
-            turn.write(("under_way", session.client, packet_id), None)
-            turn.write(("queue", session.client, waiting.place), None)
-        self._hand_over(turn, session)
+            write_state(turn, session)
+        elif session.will is not None and session.disconnected_us is None:
+            self._wills[session.client] = (session.identity, session.will)
+            turn.write(("will", session.client), self._wills[session.client])
 
     def _subscribe(self, turn: Turn, session: Session, packet: packets.Subscribe) -> None:
         """Take the filters; answered when all of them are in force in the network."""
@@ -424,7 +329,7 @@ class Sessions:
             remaining -= 1
             if not remaining and session.connection == connection:
                 suback = packets.Suback(packet.packet_id, tuple(reasons))
-                later.once_synced(self._answer(session, suback))
+                later.once_synced(on_this_connection(session, suback))
 
         for subscription in packet.subscriptions:
             try:
@@ -465,11 +370,11 @@ class Sessions:
             except FilterError:
                 reasons.append(packets.TOPIC_FILTER_INVALID)
                 continue
-            reasons.append(packets.SUCCESS if known else 0x11)
+            reasons.append(packets.SUCCESS if known else packets.NO_SUBSCRIPTION_EXISTED)
             if known:
                 self._drop_subscription(turn, session, str(parse_filter(text)))
         unsuback = packets.Unsuback(packet.packet_id, tuple(reasons))
-        turn.once_synced(self._answer(session, unsuback))
+        turn.once_synced(on_this_connection(session, unsuback))
 
     def _drop_subscription(self, turn: Turn, session: Session, text: str) -> None:
         wanted = parse_filter(text)
@@ -478,34 +383,3 @@ class Sessions:
         if session.is_durable:
             turn.write(("subscription", session.client, text), None)
         self._outside.unwant(turn, wanted.ungrouped())
-
-
-def _publish_packet(
-    waiting: Waiting, packet_id: int, *, is_duplicate: bool = False
-) -> packets.Publish:
-    publication = waiting.publication
-    return packets.Publish(
-        publication.topic,
-        publication.payload,
-        waiting.qos,
-        waiting.retain,
-        packet_id,
-        is_duplicate,
-        publication.properties,
-        None,
-        waiting.subscription_ids,
-    )
-
-
-def _refusal(session: Session, publication: Publication, reason: str) -> Refused:
-    return Refused(
-        client=session.client,
-        publisher=publication.publisher,
-        sequence=publication.sequence,
-        topic=publication.topic,
-        reason=reason,
-    )
-
-
-def _nothing(_turn: Turn) -> None:
-    """Nobody waits for this."""

@@ -1,0 +1,178 @@
+"""What goes out through a session: its queue, what is under way, and the client's answers to it.
+
+What waits for a session that outlives its connection is on disk before it counts as passed on, and
+leaves the disk when the client has answered. A message whose time has passed before it was first
+sent is dropped, and that is reported; its time is that of the broker where it entered, so clocks
+that differ by a second move an expiry by a second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from meshwright.model.publication import Publication
+from meshwright.protocol import packets
+from meshwright.protocol.effects import SendClient
+from meshwright.protocol.session import Session, Waiting
+from meshwright.protocol.turn import Action, Turn
+from meshwright.protocol.wills import SECOND_US
+
+
+class Refused(msgspec.Struct, frozen=True, kw_only=True):
+    """A publication was not queued for a client, or dropped from its queue, and why."""
+
+    client: str
+    publisher: str
+    sequence: int
+    topic: str
+    reason: str
+
+
+class Deliveries:
+    """Hands over to clients what waits for them."""
+
+    def __init__(self, queue_max: int) -> None:
+        self._queue_max = queue_max
+
+    def handlers(self) -> dict[type, Callable[[Turn, Session, Any], None]]:
+        """Which packet of a client is for which method."""
+        return {
+            packets.Puback: self._puback,
+            packets.Pubrec: self._pubrec,
+            packets.Pubcomp: self._pubcomp,
+        }
+
+    def queue(self, turn: Turn, session: Session, waiting: Waiting) -> bool:
+        """Let a message wait for a client; True if that counts on the disk."""
+        publication = waiting.publication
+        if is_too_late(publication, turn.now_us):
+            turn.report(_refusal(session, publication, "it has expired"))
+            return False
+        if waiting.qos == 0:
+            packet = _publish_packet(waiting, 0, turn.now_us)
+            turn.once_synced(on_this_connection(session, packet))
+            return session.is_durable
+        if len(session.queue) >= self._queue_max:
+            turn.report(_refusal(session, publication, "the client's queue is full"))
+            return False
+        session.next_index = waiting.place + 1
+        session.queue.append(waiting)
+        if session.is_durable:
+            turn.write(("queue", session.client, waiting.place), waiting)
+        turn.once_synced(partial(self.hand_over, session=session))
+        return session.is_durable
+
+    def hand_over(self, turn: Turn, session: Session) -> None:
+        """Send what waits, as far as the client takes it."""
+        while session.queue and session.has_window():
+            waiting = session.queue.popleft()
+            if is_too_late(waiting.publication, turn.now_us):
+                self._drop(turn, session, waiting)
+                continue
+            packet_id = session.free_packet_id()
+            session.under_way[packet_id] = waiting
+            if session.is_durable:
+                turn.write(("under_way", session.client, packet_id), (waiting.place, False))
+            packet = _publish_packet(waiting, packet_id, turn.now_us)
+            turn.once_synced(on_this_connection(session, packet))
+
+    def resume(self, turn: Turn, session: Session) -> None:
+        """Send again what was under way, whatever its age, then what waits."""
+        for packet_id, waiting in session.under_way.items():
+            if packet_id in session.released:
+                send_packet(turn, session, packets.Pubrel(packet_id))
+            else:
+                packet = _publish_packet(waiting, packet_id, turn.now_us, is_duplicate=True)
+                send_packet(turn, session, packet)
+        self.hand_over(turn, session)
+
+    def _drop(self, turn: Turn, session: Session, waiting: Waiting) -> None:
+        if session.is_durable:
+            turn.write(("queue", session.client, waiting.place), None)
+        turn.report(_refusal(session, waiting.publication, "it has expired"))
+
+    def _puback(self, turn: Turn, session: Session, packet: packets.Puback) -> None:
+        self._settle(turn, session, packet.packet_id)
+
+    def _pubrec(self, turn: Turn, session: Session, packet: packets.Pubrec) -> None:
+        waiting = session.under_way.get(packet.packet_id)
+        if packet.reason >= packets.UNSPECIFIED_ERROR:
+            self._settle(turn, session, packet.packet_id)
+            return
+        if waiting is not None and packet.packet_id not in session.released:
+            session.released[packet.packet_id] = None
+            if session.is_durable:
+                key = ("under_way", session.client, packet.packet_id)
+                turn.write(key, (waiting.place, True))
+        reason = packets.SUCCESS if waiting is not None else packets.PACKET_IDENTIFIER_NOT_FOUND
+        release = packets.Pubrel(packet.packet_id, reason)
+        turn.once_synced(on_this_connection(session, release))
+
+    def _pubcomp(self, turn: Turn, session: Session, packet: packets.Pubcomp) -> None:
+        self._settle(turn, session, packet.packet_id)
+
+    def _settle(self, turn: Turn, session: Session, packet_id: int) -> None:
+        """The client has a message for good."""
+        waiting = session.under_way.pop(packet_id, None)
+        session.released.pop(packet_id, None)
+        if waiting is not None and session.is_durable:
+            turn.write(("under_way", session.client, packet_id), None)
+            turn.write(("queue", session.client, waiting.place), None)
+        self.hand_over(turn, session)
+
+
+def on_this_connection(session: Session, packet: object) -> Action:
+    """To send a packet later, on the connection that stands now or not at all."""
+    connection = session.connection
+
+    def send(turn: Turn) -> None:
+        if session.connection == connection:
+            send_packet(turn, session, packet)
+
+    return send
+
+
+def send_packet(turn: Turn, session: Session, packet: object) -> None:
+    """Send a packet, if the client is connected."""
+    if session.is_connected:
+        turn.ask(SendClient(session.client, packet))
+
+
+def is_too_late(publication: Publication, now_us: int) -> bool:
+    """True if nobody is to get a message any more."""
+    return publication.expires_us is not None and publication.expires_us <= now_us
+
+
+def _publish_packet(
+    waiting: Waiting, packet_id: int, now_us: int, *, is_duplicate: bool = False
+) -> packets.Publish:
+    publication = waiting.publication
+    remaining_s = None
+    if publication.expires_us is not None:
+        # Rounded up: 0 would say that it has expired.
+        remaining_s = max(1, -((now_us - publication.expires_us) // SECOND_US))
+    return packets.Publish(
+        publication.topic,
+        publication.payload,
+        waiting.qos,
+        waiting.retain,
+        packet_id,
+        is_duplicate,
+        publication.properties,
+        remaining_s,
+        waiting.subscription_ids,
+    )
+
+
+def _refusal(session: Session, publication: Publication, reason: str) -> Refused:
+    return Refused(
+        client=session.client,
+        publisher=publication.publisher,
+        sequence=publication.sequence,
+        topic=publication.topic,
+        reason=reason,
+    )

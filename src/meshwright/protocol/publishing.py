@@ -1,0 +1,129 @@
+"""What enters through a session: publications of its client, and its will."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from meshwright.errors import FilterError
+from meshwright.filters.topics import check_topic_name
+from meshwright.model.publication import Publication, StreamPoint
+from meshwright.protocol import packets
+from meshwright.protocol.belongings import write_moved
+from meshwright.protocol.deliveries import on_this_connection, send_packet
+from meshwright.protocol.session import Session
+from meshwright.protocol.turn import Action, Turn
+from meshwright.protocol.wills import expires_us, will_publication
+
+
+class Publishing:
+    """Takes publications, or says why not.
+
+    log_length tells how much the broker keeps for the network, of which log_max is too much.
+    """
+
+    def __init__(
+        self,
+        log_max: int,
+        *,
+        publish: Callable[[Turn, Publication, Action], Any],
+        publish_unpromised: Callable[[Turn, Publication], None],
+        log_length: Callable[[], int],
+    ) -> None:
+        self._log_max = log_max
+        self._publish = publish
+        self._publish_unpromised = publish_unpromised
+        self._log_length = log_length
+        self.disk_is_full = False
+
+    def publish(self, turn: Turn, session: Session, packet: packets.Publish) -> None:
+        """A client publishes; answered when its message is safe."""
+        refusal = self._why_not(packet)
+        answer = packets.Pubrec if packet.qos == 2 else packets.Puback
+        if packet.packet_id in session.received and packet.qos == 2:
+            again = packets.Pubrec(packet.packet_id)
+            turn.once_synced(on_this_connection(session, again))
+            return
+        if refusal is not None:
+            if packet.qos:
+                send_packet(turn, session, answer(packet.packet_id, refusal))
+            return
+        session.sequence += 1
+        publication = Publication(
+            session.identity,
+            session.sequence,
+            packet.topic,
+            packet.payload,
+            packet.qos,
+            packet.retain,
+            packet.properties,
+            expires_us(packet.expiry_s, turn.now_us),
+            _point_before(turn, session, packet.topic) if packet.qos else None,
+        )
+        if packet.qos == 0:
+            self._publish_unpromised(turn, publication)
+            return
+        if session.is_durable:
+            turn.write(("sequence", session.client), session.sequence)
+        if packet.qos == 2:
+            session.received[packet.packet_id] = None
+            if session.is_durable:
+                turn.write(("received", session.client, packet.packet_id), True)
+        self._publish(turn, publication, on_this_connection(session, answer(packet.packet_id)))
+
+    def release(self, turn: Turn, session: Session, packet: packets.Pubrel) -> None:
+        """A client forgets a QoS 2 message: so does its session."""
+        is_known = session.received.pop(packet.packet_id, session) is None
+        if is_known and session.is_durable:
+            turn.write(("received", session.client, packet.packet_id), None)
+        reason = packets.SUCCESS if is_known else packets.PACKET_IDENTIFIER_NOT_FOUND
+        done = packets.Pubcomp(packet.packet_id, reason)
+        turn.once_synced(on_this_connection(session, done))
+
+    def publish_will(self, turn: Turn, session: Session) -> None:
+        """Publish the will of a session, which then has none."""
+        if session.will is None:
+            return
+        session.sequence += 1
+        will, session.will = session.will, None
+        if session.is_durable:
+            turn.write(("sequence", session.client), session.sequence)
+        self.publish_for(
+            turn, will_publication(session.identity, session.sequence, will, turn.now_us)
+        )
+
+    def publish_for(self, turn: Turn, publication: Publication) -> None:
+        """Publish for a client that waits for no answer."""
+        if publication.qos:
+            self._publish(turn, publication, _nothing)
+        else:
+            self._publish_unpromised(turn, publication)
+
+    def _why_not(self, packet: packets.Publish) -> int | None:
+        """The reason to refuse a publication, if there is one."""
+        if not is_topic_name(packet.topic):
+            return packets.TOPIC_NAME_INVALID
+        if packet.qos and (self.disk_is_full or self._log_length() >= self._log_max):
+            return packets.QUOTA_EXCEEDED
+        return None
+
+
+def is_topic_name(topic: str) -> bool:
+    """True if something can be published on a topic."""
+    try:
+        check_topic_name(topic)
+    except FilterError:
+        return False
+    return True
+
+
+def _point_before(turn: Turn, session: Session, topic: str) -> StreamPoint | None:
+    """What the client published last on a topic at a former broker, told only once."""
+    point = session.points.pop(topic, None)
+    if point is not None and session.is_durable:
+        write_moved(turn, session)
+    return point
+
+
+def _nothing(_turn: Turn) -> None:
+    """Nobody waits for this."""

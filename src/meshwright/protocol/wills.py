@@ -1,0 +1,71 @@
+"""What falls due once a client is gone: its will after a delay, its session after its expiry.
+
+Times are of the clock of the broker that keeps the session; they are on disk, so that a session
+does not live longer because its broker was down.
+"""
+
+from __future__ import annotations
+
+from meshwright.model.publication import Publication
+from meshwright.protocol.effects import TimerKey
+from meshwright.protocol.packets import Will
+from meshwright.protocol.session import Session
+
+SECOND_US = 1_000_000
+# MQTT's word for a session that never expires.
+NEVER_S = 0xFFFF_FFFF
+TIMER = "session"
+
+
+def timer_of(client: str) -> TimerKey:
+    """The timer of whatever falls due next for a client."""
+    return (TIMER, client)
+
+
+def is_expired(session: Session, now_us: int) -> bool:
+    """True if a session has outlived its client's connection for long enough."""
+    due_us = _expires_us(session)
+    return due_us is not None and due_us <= now_us
+
+
+def will_is_due(session: Session, now_us: int) -> bool:
+    """True if a will has waited for its client's return for long enough."""
+    due_us = _will_due_us(session)
+    return due_us is not None and due_us <= now_us
+
+
+def next_due_us(session: Session) -> int | None:
+    """When something falls due for a session without a connection; None if nothing ever does."""
+    dues = [due for due in (_will_due_us(session), _expires_us(session)) if due is not None]
+    return min(dues, default=None)
+
+
+def will_publication(identity: str, sequence: int, will: Will, now_us: int) -> Publication:
+    """A will as its client would have published it now."""
+    return Publication(
+        identity,
+        sequence,
+        will.topic,
+        will.payload,
+        will.qos,
+        will.retain,
+        will.properties,
+        expires_us(will.expiry_s, now_us),
+    )
+
+
+def expires_us(expiry_s: int | None, now_us: int) -> int | None:
+    """When a message that enters now is to be forgotten."""
+    return None if expiry_s is None else now_us + expiry_s * SECOND_US
+
+
+def _expires_us(session: Session) -> int | None:
+    if session.disconnected_us is None or session.expiry_s == NEVER_S:
+        return None
+    return session.disconnected_us + session.expiry_s * SECOND_US
+
+
+def _will_due_us(session: Session) -> int | None:
+    if session.disconnected_us is None or session.will is None:
+        return None
+    return session.disconnected_us + session.will.delay_s * SECOND_US
