@@ -1,0 +1,256 @@
+"""A few whole brokers joined by one queue: messages take no time, clocks move only when told to."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+import numpy as np
+
+from meshwright.model.identifiers import BrokerName, TopicName
+from meshwright.model.interests import interests_from_sets
+from meshwright.model.snapshot import Snapshot
+from meshwright.planning.designs import build_overlay
+from meshwright.protocol import packets
+from meshwright.protocol.broker import Broker, BrokerSettings
+from meshwright.protocol.effects import (
+    CloseClient,
+    CloseLink,
+    OpenLink,
+    Report,
+    SendClient,
+    SendPeer,
+    SetTimer,
+    Write,
+)
+from meshwright.protocol.happenings import (
+    ClientDown,
+    ClientPacket,
+    ClientUp,
+    Happening,
+    LinkDown,
+    LinkUp,
+    PeerFrame,
+    Started,
+    Synced,
+    TimerFired,
+)
+
+SECOND_US = 1_000_000
+STEPS_MAX = 100_000
+
+
+class SmallNetwork:
+    """Brokers b0, b1, ... that all run at first, and what their clients have got."""
+
+    def __init__(self, broker_count: int = 3, settings: BrokerSettings | None = None) -> None:
+        names = tuple(f"b{number}" for number in range(broker_count))
+        snapshot = Snapshot(
+            brokers=tuple(map(BrokerName, names)),
+            topics=(TopicName("t"),),
+            interests=interests_from_sets([[0]] * broker_count, 1),
+            publications=np.ones(1),
+        )
+        self.names = names
+        self.overlay = build_overlay("chord", snapshot, rng=np.random.default_rng(0))
+        self.settings = settings or BrokerSettings()
+        self.now_us = 0
+        self.machines: dict[str, Broker] = {}
+        self.disks: dict[str, dict[Any, Any]] = {name: {} for name in names}
+        self.stalled: dict[str, list[Write]] = {}
+        self.incarnations = dict.fromkeys(names, 0)
+        self.timers: dict[tuple[str, Any], int] = {}
+        self.links: set[frozenset[str]] = set()
+        self.cut: set[frozenset[str]] = set()
+        self.queue: deque[tuple[str, Happening]] = deque()
+        self.got: dict[str, list[Any]] = {}
+        self.connected: dict[str, str] = {}
+        self.reports: list[Any] = []
+        self.sent: list[tuple[str, str, Any]] = []
+        self._packet_id = 0
+        for name in names:
+            self.start(name)
+
+    def start(self, name: str) -> None:
+        self.incarnations[name] += 1
+        self.machines[name] = Broker(name, self.settings, self.overlay)
+        self.queue.append((name, Started(self.incarnations[name], dict(self.disks[name]))))
+        self.run()
+
+    def crash(self, name: str) -> None:
+        """End a broker; nothing that it has on the way arrives, and its stalled disk forgets."""
+        del self.machines[name]
+        self.stalled.pop(name, None)
+        self.timers = {key: at for key, at in self.timers.items() if key[0] != name}
+        self.queue = deque(
+            (broker, happening)
+            for broker, happening in self.queue
+            if broker != name and not (isinstance(happening, PeerFrame) and happening.peer == name)
+        )
+        for client in [one for one, broker in self.connected.items() if broker == name]:
+            del self.connected[client]
+        for link in [one for one in self.links if name in one]:
+            self._break(link)
+        self.run()
+
+    def separate(self, *, one: str, other: str) -> None:
+        """Cut two brokers apart until they are joined again."""
+        link = frozenset((one, other))
+        self.cut.add(link)
+        self._break(link)
+        self.run()
+
+    def stall_disk(self, name: str) -> None:
+        """Sync nothing at a broker until it goes on or crashes."""
+        self.stalled[name] = []
+
+    def unstall_disk(self, name: str) -> None:
+        for batch in self.stalled.pop(name):
+            self._sync(name, batch)
+        self.run()
+
+    def connect(self, client: str, broker: str, **options: Any) -> packets.Connack | None:
+        self.got.setdefault(client, [])
+        self.connected[client] = broker
+        self.tell(broker, ClientUp(client, packets.Connect(**options)))
+        found = [one for one in self.got[client] if isinstance(one, packets.Connack)]
+        return found[-1] if found else None
+
+    def drop(self, client: str, *, clean: bool = False) -> None:
+        """End a client's connection, with or without a goodbye."""
+        self.tell(self.connected.pop(client), ClientDown(client, clean=clean))
+
+    def send(self, client: str, packet: Any) -> None:
+        self.tell(self.connected[client], ClientPacket(client, packet))
+
+    def subscribe(self, client: str, text: str, qos: int = 1, **options: Any) -> bool:
+        """True if the subscription was granted."""
+        self._packet_id += 1
+        subscription = packets.Subscription(text, qos, **options)
+        self.send(client, packets.Subscribe(self._packet_id, (subscription,)))
+        return any(
+            isinstance(one, packets.Suback) and one.packet_id == self._packet_id
+            for one in self.got[client]
+        )
+
+    def unsubscribe(self, client: str, text: str) -> None:
+        self._packet_id += 1
+        self.send(client, packets.Unsubscribe(self._packet_id, (text,)))
+
+    def publish(
+        self, client: str, topic: str, payload: str = "", qos: int = 1, **options: Any
+    ) -> bool:
+        """True if the message was answered at once, or needs no answer."""
+        self._packet_id += 1
+        number = self._packet_id if qos else 0
+        before = len(self.got[client])
+        packet = packets.Publish(topic, payload.encode(), qos, packet_id=number, **options)
+        self.send(client, packet)
+        answers = (packets.Puback, packets.Pubrec)
+        return qos == 0 or any(
+            isinstance(one, answers) and one.packet_id == number
+            for one in self.got[client][before:]
+        )
+
+    def answer_all(self, client: str) -> None:
+        """Acknowledge all that a client has got, as far as it is new."""
+        for one in self.messages(client):
+            if one.qos == 1:
+                self.send(client, packets.Puback(one.packet_id))
+            elif one.qos == 2:
+                self.send(client, packets.Pubrec(one.packet_id))
+                self.send(client, packets.Pubcomp(one.packet_id))
+
+    def messages(self, client: str) -> list[packets.Publish]:
+        return [one for one in self.got[client] if isinstance(one, packets.Publish)]
+
+    def payloads(self, client: str) -> list[str]:
+        return [one.payload.decode() for one in self.messages(client)]
+
+    def forget(self, client: str) -> None:
+        """Look only at what a client gets from now on."""
+        self.got[client].clear()
+
+    def tell(self, broker: str, happening: Happening) -> None:
+        self.queue.append((broker, happening))
+        self.run()
+
+    def advance(self, seconds: float) -> None:
+        """Let time go by, with all that falls due."""
+        end_us = self.now_us + int(seconds * SECOND_US)
+        while self.timers:
+            key = min(self.timers, key=lambda one: (self.timers[one], one[0], str(one[1])))
+            if self.timers[key] > end_us:
+                break
+            self.now_us = max(self.now_us, self.timers.pop(key))
+            self.tell(key[0], TimerFired(key[1]))
+        self.now_us = end_us
+
+    def run(self) -> None:
+        for _ in range(STEPS_MAX):
+            if not self.queue:
+                return
+            broker, happening = self.queue.popleft()
+            machine = self.machines.get(broker)
+            if machine is not None:
+                for effect in machine.step(self.now_us, happening):
+                    self._do(broker, effect)
+        raise AssertionError("messages go in a circle")
+
+    def _do(self, broker: str, effect: Any) -> None:
+        match effect:
+            case SendPeer(peer, frame):
+                if frozenset((broker, peer)) in self.links:
+                    self.sent.append((broker, peer, getattr(frame, "body", None)))
+                    self.queue.append((peer, PeerFrame(broker, frame)))
+            case OpenLink(peer):
+                self._open(broker, peer)
+            case CloseLink(peer):
+                self._break(frozenset((broker, peer)))
+            case SendClient(client, packet):
+                if self.connected.get(client) == broker:
+                    self.got[client].append(packet)
+            case CloseClient(client):
+                if self.connected.get(client) == broker:
+                    del self.connected[client]
+            case SetTimer(key, at_us):
+                self.timers[broker, key] = at_us
+            case Write():
+                if broker in self.stalled:
+                    self.stalled[broker].append(effect)
+                else:
+                    self._sync(broker, effect)
+            case Report(record):
+                self.reports.append(record)
+
+    def _sync(self, broker: str, batch: Write) -> None:
+        disk = self.disks[broker]
+        for key, value in batch.changes.items():
+            if value is None:
+                disk.pop(key, None)
+            else:
+                disk[key] = value
+        self.queue.append((broker, Synced(batch.batch)))
+
+    def _open(self, broker: str, peer: str) -> None:
+        link = frozenset((broker, peer))
+        if peer not in self.machines or link in self.cut:
+            self.queue.append((broker, LinkDown(peer)))
+        elif link not in self.links:
+            self.links.add(link)
+            self.queue.append((broker, LinkUp(peer)))
+            self.queue.append((peer, LinkUp(broker)))
+
+    def _break(self, link: frozenset[str]) -> None:
+        if link in self.links:
+            self.links.discard(link)
+            one, other = sorted(link)
+            self.queue = deque(
+                (broker, happening)
+                for broker, happening in self.queue
+                if not (
+                    isinstance(happening, PeerFrame) and frozenset((broker, happening.peer)) == link
+                )
+            )
+            self.queue.append((one, LinkDown(other)))
+            self.queue.append((other, LinkDown(one)))
