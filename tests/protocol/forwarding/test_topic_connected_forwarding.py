@@ -19,6 +19,7 @@ from meshwright.model.overlay import Overlay
 from meshwright.planning.designs import DESIGNS, build_overlay
 from meshwright.planning.evaluation.topic_connected import TopicConnected as ClosedForm
 from meshwright.planning.evaluation.topic_connected import topic_connected_of
+from meshwright.protocol.effects import SetTimer
 from meshwright.protocol.forwarding.offers import (
     GRAFT_AFTER_US,
     KEPT_MIN,
@@ -147,6 +148,17 @@ def test_many_frames_are_offered_in_one_message_and_kept_in_bounded_memory() -> 
     assert len(offers._kept) + len(offers._kept_before) < 2 * KEPT_MIN
 
 
+def test_a_frame_is_offered_once_over_each_link_beside_its_tree() -> None:
+    pump = planned_pump("harary", seed=2, k=4)
+    for topic in TOPICS:
+        members = pump.members(topic)
+        links = [link for link in pump.overlay.links if members.issuperset(link)]
+        pump.publish(min(members), topic)
+        pump.sent.clear()
+        pump.pass_time(OFFER_AFTER_US)
+        assert pump.sent[Offer] == len(links) - (len(members) - 1)
+
+
 def test_an_offer_is_asked_for_only_when_it_stays_missing_and_then_from_one_after_the_other() -> (
     None
 ):
@@ -155,10 +167,12 @@ def test_an_offer_is_asked_for_only_when_it_stays_missing_and_then_from_one_afte
     first, second, lacking = sorted(pump.members(topic))[:3]
     machine = pump.machines[lacking]
     offer = Offer(7, numbered=(("b9", topic, 1),), events=(("client", 5),))
-    machine_turn = Turn(0)
-    machine.handle(machine_turn, first, offer)
+    offered = Turn(0)
+    machine.handle(offered, first, offer)
     machine.handle(Turn(GRAFT_AFTER_US // 2), second, offer)
-    (timer,) = machine_turn.effects
+    (timer,) = offered.effects
+    assert isinstance(timer, SetTimer)
+    assert timer.at_us == GRAFT_AFTER_US
     pump.sent.clear()
     for count, asked in enumerate((first, second), start=1):
         turn = Turn(count * GRAFT_AFTER_US)

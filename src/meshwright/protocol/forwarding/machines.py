@@ -19,7 +19,7 @@ from meshwright.protocol.forwarding.member_trees import (
     MemberLeave,
     MemberPrune,
 )
-from meshwright.protocol.forwarding.neighbour_interest import InterestChange, InterestNoted
+from meshwright.protocol.forwarding.neighbour_interest import InterestChange
 from meshwright.protocol.forwarding.offers import Graft, Offer, Push
 from meshwright.protocol.forwarding.partition import (
     AcrossDominators,
@@ -68,7 +68,6 @@ FORWARDING_CLASSES: dict[type, str] = {
     FilterChange: "subscription",
     AdvertisementChange: "advertisement",
     TreeInstalled: "acknowledgement",
-    InterestNoted: "acknowledgement",
     ChangeInstalled: "acknowledgement",
     Offer: "offer",
     Graft: "offer",

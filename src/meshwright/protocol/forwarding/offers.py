@@ -83,6 +83,7 @@ class Offers:
         self._kept: dict[FrameKey, Push] = {}
         self._kept_before: dict[FrameKey, Push] = {}
         self._fresh: list[tuple[FrameKey, Push, str]] = []
+        self._offerers: dict[FrameKey, list[str]] = {}
         self._missing: dict[FrameKey, Missing] = {}
 
     def keep(self, turn: Turn, push: Push, source: str) -> None:
@@ -107,6 +108,8 @@ class Offers:
             turn.timer(self._graft_timer, due_us)
         for key in _keys(message):
             if key in self._recent:
+                if self._fresh:
+                    self._offerers.setdefault(key, []).append(peer)
                 continue
             missing = self._missing.get(key)
             if missing is not None:
@@ -121,11 +124,14 @@ class Offers:
             self._graft(turn)
 
     def _offer(self, turn: Turn) -> None:
+        """Offer what is fresh, but to nobody who has just offered the same."""
         fresh, self._fresh = self._fresh, []
+        offerers, self._offerers = self._offerers, {}
         keys: dict[str, list[FrameKey]] = {}
         for key, push, source in fresh:
             for peer in self._lazy(push, source):
-                keys.setdefault(peer, []).append(key)
+                if peer not in offerers.get(key, ()):
+                    keys.setdefault(peer, []).append(key)
         for peer, offered in keys.items():
             self._around.send(turn, peer, Offer(self._around.epoch, *_parted(offered)))
 

@@ -18,7 +18,7 @@ import msgspec
 from meshwright.filters.filter import Filter
 from meshwright.protocol.effects import TimerKey
 from meshwright.protocol.forwarding.forwarding import Surroundings
-from meshwright.protocol.forwarding.neighbour_interest import NeighbourInterest
+from meshwright.protocol.forwarding.neighbour_interest import InterestChange, NeighbourInterest
 from meshwright.protocol.forwarding.offers import Graft, Offer, Offers, Push
 from meshwright.protocol.forwarding.push_trees import Crowd, joined_brokers, push_tree, ways_in
 from meshwright.protocol.forwarding.recent_frames import RecentFrames
@@ -70,7 +70,7 @@ class TopicConnected:
             around, self._recent, lazy=self._lazy, is_seen=lambda peer: peer in self._seen
         )
         self._handlers: dict[type, Callable[[Turn, str, Any], None]] = {
-            **self._interest.handlers(),
+            InterestChange: self._interest.changed,
             HandIn: self._handed_in,
             Push: self._pushed,
             Offer: self._offers.offered,
@@ -99,12 +99,12 @@ class TopicConnected:
         self._offers.timer_fired(turn, key)
 
     def alive_changed(self, turn: Turn, alive: tuple[str, ...]) -> None:
+        del turn
         seen = frozenset(alive).intersection(self._around.overlay.brokers) | {self._around.me}
         if seen != self._seen:
             self._seen = seen
             self._crowds.clear()
             self._routes.clear()
-            self._interest.see(turn, seen)
 
     def peer_renewed(self, turn: Turn, peer: str) -> None:
         self._interest.renew(turn, peer)
