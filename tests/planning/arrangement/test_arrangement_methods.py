@@ -117,7 +117,7 @@ def test_no_method_beats_the_optimum_of_seven_brokers_and_best_reaches_it(
 
 @given(twin.arranged_problems(), st.sampled_from((1, 30, 1000)))
 @settings(max_examples=50)
-def test_best_is_never_worse_than_dynatops_greedy_on_net_benefit(
+def test_best_is_never_worse_than_dynatops_greedy_and_lsap_on_net_benefit(
     arranged: Arranged, traffic: int
 ) -> None:
     problem, positions = arranged
@@ -125,6 +125,7 @@ def test_best_is_never_worse_than_dynatops_greedy_on_net_benefit(
     search = search_of(busy, positions)
     ours, theirs = best(search), dynatops_greedy(search)
     assert net_benefits(busy, ours)[-1] >= net_benefits(busy, theirs)[-1] >= 0.0
+    assert net_benefits(busy, ours)[-1] >= net_benefits(busy, lsap(search))[-1]
 
 
 @given(twin.arranged_problems())

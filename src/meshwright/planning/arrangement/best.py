@@ -1,8 +1,9 @@
-"""Our own arrangement: never worse than dynatops_greedy on what it sets out to raise.
+"""Our own arrangement: never worse than dynatops_greedy and lsap on what it sets out to raise.
 
 The paper's greedy goes on past its bottleneck broker, and annealed swaps look farther: from the
 arrangement of least delay and from where brokers are now. The price of a move is part of the
-annealed cost, every path is cut by the prefix rule, and the best path of all is taken.
+annealed cost, assignments count as they are too, every path is cut by the prefix rule, and the
+best path of all is taken.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from meshwright.model.interests import Int32Array
 from meshwright.model.snapshot import Float64Array
 from meshwright.planning.arrangement.kernels.search import anneal, greedy
 from meshwright.planning.arrangement.kernels.swaps import Tables
-from meshwright.planning.arrangement.paper import cheapest_assignment
+from meshwright.planning.arrangement.paper import cheapest_assignment, lsap
 from meshwright.planning.arrangement.paths import (
     SwapPath,
     best_prefix,
@@ -44,8 +45,8 @@ def best(search: Search) -> SwapPath:
 
     The benefit is net of reconfiguration, or the plain saving if the search is not `net`.
     """
-    # The paper's path is the beginning of this one, hence never worse.
-    paths = [_greedy_path(search.tables, search.start, _tries(search))]
+    # The path of the paper's greedy is the beginning of this one, hence never worse.
+    paths = [_greedy_path(search.tables, search.start, _tries(search)), lsap(search)]
     if search.problem.broker_count > 1:
         mean_cost = float(paths[0].costs[0]) / search.problem.broker_count
         paths.extend(
@@ -69,11 +70,15 @@ def _greedy_path(tables: Tables, start: Int32Array, tries: int) -> SwapPath:
 
 
 def _annealed(search: Search, mean_cost: float) -> list[Int32Array]:
-    """Arrangements from annealing, in turns from the cheapest assignment and from the start."""
+    """Arrangements from annealing, in turns from the cheapest assignment and from the start.
+
+    The first is that assignment without annealing: where few topics cause most of the cost, and
+    brokers want many, annealing may end above it.
+    """
     tables = _tables(search)
     origins = (cheapest_assignment(tables.assignment_costs), search.start)
     run_count, proposal_count = _effort(search)
-    targets = []
+    targets = [_greedy_path(tables, origins[0], _tries(search)).target]
     for run, rng in enumerate(np.random.default_rng(search.seed).spawn(run_count)):
         proposals = _proposals(search.problem.broker_count, proposal_count, rng)
         patience = mean_cost * _patience_shares(proposal_count, rng)
