@@ -175,6 +175,8 @@ def test_a_comparison_of_some_designs_gives_them_the_same_figures(tmp_path: Path
     assert all(row["evaluation"] == everything[row["name"]]["evaluation"] for row in some)
     assert "There is no design 'bush'" in refused(*words, "--designs", "tree,bush")
     assert "k = 9" in refused(*words, "--k", "9")
+    assert "where 2 are allowed" in call(*words, "--degree-max", "2").stdout
+    assert "where 0.0 is allowed" in call(*words, "--load-spread-max", "0").stdout
 
 
 def test_silence_is_evaluated_too(tmp_path: Path) -> None:

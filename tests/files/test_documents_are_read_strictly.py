@@ -177,6 +177,7 @@ def test_faults_point_at_their_line(tmp_path: Path) -> None:
         ({"links": [["a", "b"], ["c", "c"]]}, 7),
         ({"links": [["a", "b"], ["c"]]}, 7),
         ({"positions": {"a": 1, "b": 1, "c": 3}}, 11),
+        ({"colour": "red"}, 15),
     ):
         path.write_bytes(document_bytes_of(OVERLAY | change))
         with pytest.raises(InputFileError) as caught:

@@ -26,6 +26,7 @@ from meshwright.cli.options import (
     Rates,
     Seed,
     Tie,
+    finite,
 )
 from meshwright.cli.screen import answer, tracked, working
 
@@ -56,14 +57,18 @@ def build(
     import numpy as np
 
     from meshwright.files.overlays import write_overlay
+    from meshwright.files.reading import blaming
     from meshwright.files.snapshots import read_snapshot
     from meshwright.files.writing import refuse_unwritable
     from meshwright.planning.designs import build_overlay
     from meshwright.planning.evaluation.evaluate import evaluate as evaluation_of
+    from meshwright.planning.topic_connected.validation import refuse_large_k
 
     refuse_unwritable(out)
     given = {name: value for name, value in (("order", order), ("tie", tie)) if value is not None}
     snapshot = read_snapshot(interests)
+    with blaming(interests):
+        refuse_large_k(k or 1, len(snapshot.brokers))
     with working(f"Building {design} for {len(snapshot.brokers)} brokers"):
         overlay = build_overlay(design, snapshot, k=k, rng=np.random.default_rng(seed), **given)
         found = evaluation_of(overlay, snapshot)
@@ -184,6 +189,21 @@ def compare(
         ),
     ] = None,
     delay_weight: DelayWeight = 1.0,
+    degree_max: Annotated[
+        int | None,
+        typer.Option(
+            "--degree-max", min=1, show_default="no limit", help="Links that a broker may have."
+        ),
+    ] = None,
+    load_spread_max: Annotated[
+        float,
+        typer.Option(
+            "--load-spread-max",
+            min=0.0,
+            callback=finite,
+            help="How unequal the brokers' work may be: deviation over mean.",
+        ),
+    ] = 3.0,
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
@@ -191,16 +211,22 @@ def compare(
 
     Example: meshwright overlay compare --interests interests.csv --rates rates.csv --k 2
     """
+    from meshwright.files.reading import blaming
     from meshwright.files.snapshots import read_snapshot
     from meshwright.lab.comparison import chosen_candidates, planned
     from meshwright.planning.recommendation import Wish, judge
 
     names = chosen_candidates(designs)
-    wish = Wish(k=k, delay_weight=delay_weight)
-    snapshot = read_snapshot(interests, rates)
-    rows = list(
-        tracked(planned(names, snapshot, wish, seed=seed), len(names), "Planning with every design")
+    wish = Wish(
+        k=k,
+        delay_weight=delay_weight,
+        degree_limit=degree_max,
+        load_spread_limit=load_spread_max,
     )
+    snapshot = read_snapshot(interests, rates)
+    with blaming(interests):
+        planning = planned(names, snapshot, wish, seed=seed)
+        rows = list(tracked(planning, len(names), "Planning with every design"))
     found = judge([row.candidate for row in rows], snapshot, wish)
     answer(
         as_json,

@@ -20,6 +20,7 @@ _VALUE = json.JSONDecoder()
 _BLANK = re.compile(r"[ \t\r\n]*")
 _PLACE_PART = re.compile(r"\.([^.\[\]`]+)|\[(\d+)\]")
 _BYTE = re.compile(r" \(byte (\d+)\)$")
+_UNKNOWN_FIELD = re.compile(r"unknown field `([^`]*)`")
 _PLACE = re.compile(r" - at `\$(.*)`$")
 
 
@@ -48,6 +49,7 @@ class Document:
             message = str(error)
             place_text = match.group(1) if (match := _PLACE.search(message)) else ""
             parts = [int(i) if i else name for name, i in _PLACE_PART.findall(place_text)]
+            parts += _UNKNOWN_FIELD.findall(message)
             where = f" at {place_text.lstrip('.')}" if place_text else ""
             raise self.fault(
                 tuple(parts),

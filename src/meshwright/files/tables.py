@@ -75,7 +75,7 @@ def read_table(path: Path, columns: tuple[str, ...]) -> Iterator[TableRow]:
         if len(record) != len(columns):
             raise InputFileError(
                 str(path),
-                f"the row has {len(record)} columns instead of {len(columns)}",
+                f"the row has {len(record)} fields instead of {len(columns)}",
                 remedy=f"give {wanted}, and quote a field that contains a comma",
                 line=line,
             )

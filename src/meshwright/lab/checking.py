@@ -5,11 +5,10 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from meshwright.errors import ProblemError
 from meshwright.model.overlay import Overlay
 from meshwright.model.snapshot import Snapshot
 from meshwright.planning.evaluation.indexes import link_indexes
-from meshwright.planning.topic_connected.validation import k_held
+from meshwright.planning.topic_connected.validation import k_held, refuse_large_k
 
 
 class FailingTopic(msgspec.Struct, frozen=True):
@@ -22,11 +21,7 @@ class FailingTopic(msgspec.Struct, frozen=True):
 
 def failing_topics(overlay: Overlay, snapshot: Snapshot, k: int) -> list[FailingTopic]:
     """Topics that are not k-connected among their own brokers, nor a clique of at most k."""
-    if k > len(snapshot.brokers):
-        raise ProblemError(
-            f"k = {k} is larger than the network of {len(snapshot.brokers)} brokers; "
-            "choose a smaller k."
-        )
+    refuse_large_k(k, len(snapshot.brokers))
     members = snapshot.interests.transposed().counts()
     held = k_held(link_indexes(overlay, snapshot), snapshot.interests, k)
     return [

@@ -26,8 +26,8 @@ ForwardingKind = Literal["rendezvous", "partition", "topic_connected", "acyclic"
 class Design:
     """How a design forwards, what builds its overlay, and the k that can be asked of it.
 
-    build(design, snapshot, rng=, **params), and k= where k_most is not 1. k_most is None where any
-    k from k_least on can be had.
+    build(design, snapshot, rng=, **params), and k= where forwarding is topic_connected. k_most is
+    None where any k from k_least on can be had.
     """
 
     forwarding: ForwardingKind
@@ -75,12 +75,12 @@ def build_overlay(
     k is how many brokers must die to part a topic: None for the design's own.
     """
     chosen = design(name)
-    if k is not None and not chosen.can_be_asked(k):
+    if chosen.forwarding == "topic_connected":
+        params["k"] = k
+    elif k is not None and not chosen.can_be_asked(k):
         able = [other for other, entry in DESIGNS.items() if entry.can_be_asked(k)]
         advice = f"choose {' or '.join(able)}" if able else "k is 1 or more"
         raise ProblemError(f"The design {name} cannot be built for k = {k}; {advice}.")
-    if chosen.k_most != 1:
-        params["k"] = k
     return chosen.build(name, snapshot, rng=rng, **params)
 
 

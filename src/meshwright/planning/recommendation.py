@@ -125,7 +125,7 @@ def judge(candidates: Sequence[Candidate], snapshot: Snapshot, wish: Wish) -> Re
         if fault is not None or winner is None:
             reason = f"does not fit because {fault}"
         elif each is candidates[winner]:
-            reason = _why_best(price, len(fitting))
+            reason = _why_best(price, each.evaluation, len(fitting))
         else:
             reason = _why_not_best(price, prices[winner], candidates[winner].name)
         sentence = f"{each.name} {reason}."
@@ -194,11 +194,12 @@ def _fault(found: Evaluation, wish: Wish) -> str | None:
     return None
 
 
-def _why_best(price: _Price, fitting_count: int) -> str:
+def _why_best(price: _Price, found: Evaluation, fitting_count: int) -> str:
     messages = price.total - price.delay
     return (
         f"fits best because, of {_counted(fitting_count, 'fitting design')}, it has the lowest "
-        f"price of a publication: {messages:.1f} messages and {price.delay:.1f} for delay"
+        f"price of a publication: {messages:.1f} messages and {price.delay:.1f} for delay; "
+        f"its brokers have {found.degree_mean:.1f} links on average, {found.degree_max} at most"
     )
 
 

@@ -163,8 +163,14 @@ def test_brokers_stand_in_their_cells_where_coordinates_are_known(snapshot: Snap
 
 
 def test_a_k_that_a_design_cannot_hold_is_refused(snapshot: Snapshot) -> None:
-    with pytest.raises(ProblemError, match="cannot be built for k = 3"):
+    with pytest.raises(
+        ProblemError, match="gm2 cannot be built for k = 3, only for k = 2; choose h"
+    ):
         built("gm2", snapshot, k=3)
+    with pytest.raises(
+        ProblemError, match="chord cannot be built for k = 3; choose harary or best"
+    ):
+        built("chord", snapshot, k=3)
 
 
 def test_members_that_no_link_reaches_are_missed_and_hold_nothing(snapshot: Snapshot) -> None:

@@ -44,7 +44,7 @@ def test_networks_with_nothing_to_join_get_no_links(design: str, rows: list[list
 
 @pytest.mark.parametrize(("design", "k"), [("gm", 2), ("gm2", 1), ("cycle", 3), ("best", 1)])
 def test_an_unsupported_k_is_refused_and_others_are_named(design: str, k: int) -> None:
-    with pytest.raises(ProblemError, match=f"{design} builds for .* not {k}; choose .*harary"):
+    with pytest.raises(ProblemError, match=f"{design} cannot be built for k = {k}, only .*harary"):
         build_links(design, random_interests(0), k=k, rng=np.random.default_rng(0))
 
 

@@ -48,14 +48,13 @@ def read_seats(
     strangers = sorted(set(overlay.brokers) ^ set(snapshot.brokers))
     if strangers:
         raise ProblemError(
-            f"Broker {strangers[0]!r} is either in the overlay to start from or in the interests, "
+            f"Broker {strangers[0]!r} is either in the overlay or in the interests, "
             "but not in both; give both the same brokers."
         )
     seats = overlay.positions or {}
     if set(seats) != set(overlay.brokers) or len(set(seats.values())) != len(seats):
         raise ProblemError(
-            "The overlay to start from does not give each broker a position of its own; "
-            "correct its positions."
+            "The overlay does not give each broker a position of its own; correct its positions."
         )
     known = key_geometry(geometry_name, 1).params
     params = {

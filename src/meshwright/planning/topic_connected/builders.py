@@ -12,6 +12,7 @@ from meshwright.model.interests import Int32Array, Interests
 from meshwright.planning.topic_connected.best import best
 from meshwright.planning.topic_connected.circulants import cycle, harary
 from meshwright.planning.topic_connected.greedy import dcbm, gm, gm2, minmax
+from meshwright.planning.topic_connected.validation import refuse_large_k
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,18 +68,16 @@ def supported_k(design: str, k: int | None, broker_count: int) -> int:
     if k is None:
         return builder.k_default
     if k < builder.k_least or (builder.k_most is not None and k > builder.k_most):
-        fitting = ", ".join(
+        fitting = " or ".join(
             name
             for name, other in BUILDERS.items()
             if other.k_least <= k and (other.k_most is None or k <= other.k_most)
         )
-        only = "only" if builder.k_most is not None else "at least"
+        only = "only for" if builder.k_most is not None else "only from"
         advice = f"choose {fitting}" if fitting else "k is at least 1"
         raise ProblemError(
-            f"The design {design} builds for {only} k = {builder.k_least}, not {k}; {advice}."
+            f"The design {design} cannot be built for k = {k}, {only} k = {builder.k_least}"
+            f"{'' if builder.k_most is not None else ' on'}; {advice}."
         )
-    if k > max(broker_count, 1):
-        raise ProblemError(
-            f"k = {k} is larger than the network of {broker_count} brokers; choose a smaller k."
-        )
+    refuse_large_k(k, broker_count)
     return k

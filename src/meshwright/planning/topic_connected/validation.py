@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from meshwright.errors import CallerError
+from meshwright.errors import CallerError, ProblemError
 from meshwright.model.interests import Int32Array, Interests
 from meshwright.planning.topic_connected.kernels.cuts import topic_connectivities
 from meshwright.planning.topic_connected.kernels.membership import membership_of
@@ -38,6 +38,14 @@ def checked_k(k: int) -> int:
     if k < 1:
         raise CallerError(f"k is {k}: a topic can be asked to be 1-connected or more")
     return k
+
+
+def refuse_large_k(k: int, broker_count: int) -> None:
+    """Refuse a k that no topic could need, even if every broker wanted it."""
+    if k > max(broker_count, 1):
+        raise ProblemError(
+            f"k = {k} is larger than the network of {broker_count} brokers; choose a smaller k."
+        )
 
 
 def simple_links(links: Int32Array, broker_count: int) -> Int32Array:
