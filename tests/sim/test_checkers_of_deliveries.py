@@ -35,8 +35,10 @@ def test_qos_1_comes_again_only_as_a_duplicate_or_on_a_new_connection() -> None:
     assert not duplicated(twice(1, connection=2))
 
 
-def test_qos_0_never_comes_again() -> None:
-    assert duplicated(twice(0, connection=2))
+def test_qos_0_comes_again_only_on_a_new_connection() -> None:
+    assert duplicated(twice(0))
+    assert duplicated(twice(0, is_duplicate=True))
+    assert not duplicated(twice(0, connection=2))
 
 
 def test_a_publisher_that_sent_again_excuses_qos_1_but_not_qos_2() -> None:

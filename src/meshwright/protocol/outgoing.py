@@ -106,6 +106,7 @@ class Outgoing:
         self._emit = emit
         self._streams: dict[str, OutgoingStream] = {}
         self._entries: dict[str, Entries] = {}
+        self._postponed: list[tuple[str, StandingQuestion]] = []
         self._has_tick = False
 
     def handlers(self) -> dict[type, Callable[[Turn, str, Any], None]]:
@@ -222,17 +223,15 @@ class Outgoing:
         self._answer(turn, message.topic, stream)
 
     def standing_asked(self, turn: Turn, peer: str, message: StandingQuestion) -> None:
-        """Say what is still under way to a broker under a key."""
+        """Say what is still under way to a broker under a key, once that is known."""
         topics = list(self._streams) if message.key == WILDCARDS else [message.key]
-        points = []
-        for topic in topics:
-            stream = self._streams.get(topic)
-            member = stream.members.get(peer) if stream is not None else None
-            if stream is not None and member is not None:
-                unsent = [n for n in stream.log if n > stream.sent]
-                owed = [*member.pending, *(n for n in unsent if _is_for(member, stream.log[n]))]
-                points.extend([(topic, max(owed))] if owed else [])
-        self._send(turn, peer, Standing(message.serial, tuple(points)))
+        streams = {topic: self._streams[topic] for topic in topics if topic in self._streams}
+        if any(stream.log and not stream.is_open for stream in streams.values()):
+            self._postponed.append((peer, message))
+            return
+        owed = {topic: _owed_to(peer, stream) for topic, stream in streams.items()}
+        points = tuple((topic, max(numbers)) for topic, numbers in owed.items() if numbers)
+        self._send(turn, peer, Standing(message.serial, points))
 
     def points_of(self, publisher: str) -> dict[str, int]:
         """The last number of a publisher on each topic where somebody may still wait for it."""
@@ -318,6 +317,9 @@ class Outgoing:
         stream.is_open = True
         for number in sorted(stream.log):
             turn.once_synced(partial(self._send_out, stream=stream, number=number))
+        postponed, self._postponed = self._postponed, []
+        for peer, message in postponed:
+            self.standing_asked(turn, peer, message)
         unpromised, stream.unpromised = stream.unpromised, []
         for publication in unpromised:
             self._emit(turn, StreamFrame(self._me, 0, publication))
@@ -421,3 +423,12 @@ def _is_for(member: Member, publication: Publication) -> bool:
     """True unless all filters of a member ask for other content."""
     topic, properties = publication.topic, publication.properties
     return not member.filters or any(matches(one, topic, properties) for one in member.filters)
+
+
+def _owed_to(broker: str, stream: OutgoingStream) -> list[int]:
+    """The numbers that a broker is owed, those not yet sent included."""
+    member = stream.members.get(broker)
+    if member is None:
+        return []
+    unsent = (number for number in stream.log if number > stream.sent)
+    return [*member.pending, *(n for n in unsent if _is_for(member, stream.log[n]))]

@@ -133,6 +133,11 @@ class History:
         connections.append(connection)
         return connection
 
+    def session_at(self, client: str, time_us: int) -> int:
+        """Which of its sessions a client was in at a time."""
+        connections = self.connections.get(client, ())
+        return sum(not one.session_present for one in connections if one.opened_us <= time_us)
+
     def session_of(self, delivery: Delivered) -> int:
         """Which of its sessions a client got something in; each begins where none was found."""
         connections = self.connections.get(delivery.client, ())

@@ -1,8 +1,9 @@
 """Delivered twice, where MQTT does not allow it.
 
 QoS 2 comes once. QoS 1 may come again marked as a duplicate, after a new connection of the
-receiver, or because the publisher sent it again. What a retained message repeats is no duplicate,
-nor is what comes in two sessions of a client: the second knows nothing of the first.
+receiver, or because the publisher sent it again. QoS 0 may come again after a new connection, as
+what a broker has seen of it is not on disk. What a retained message repeats is no
+duplicate, nor is what comes in two sessions of a client: the second knows nothing of the first.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ def _is_excused(history: History, before: Delivered, one: Delivered) -> bool:
     published = history.publications.get((one.publisher, one.sequence))
     if published is not None and published.qos == 1 and published.resend_count:
         return True
-    return one.qos == 1 and (one.is_duplicate or is_new_connection)
+    return is_new_connection or (one.qos == 1 and one.is_duplicate)
 
 
 def _violation(before: Delivered, one: Delivered) -> Violation:

@@ -1,7 +1,8 @@
-"""Out of order: for each publisher, topic and QoS, first deliveries keep the order of sending.
+"""Out of order: for each publisher, topic and QoS, sent and received, first deliveries keep order.
 
-That holds in each session of a client: a new one knows nothing of the one before. MQTT promises no
-order to the members of a shared subscription, and none of retained messages.
+That holds in each session of the receiver and of the publisher: a new one knows nothing of the one
+before. MQTT promises no order to the members of a shared subscription, and none of retained
+messages.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ def reordered(history: History) -> list[Violation]:
     found: list[Violation] = []
     sharing = {one.client for one in history.subscriptions if group_of(one) is not None}
     seen: set[tuple[str, int, str, int]] = set()
-    newest: dict[tuple[str, int, str, str, int], Delivered] = {}
+    newest: dict[tuple[str, int, str, int, str, tuple[int, int]], Delivered] = {}
     for one in history.deliveries:
         session = history.session_of(one)
         event = (one.client, session, one.publisher, one.sequence)
@@ -24,7 +25,9 @@ def reordered(history: History) -> list[Violation]:
         if one.is_retained or one.client in sharing or event in seen or published is None:
             continue
         seen.add(event)
-        key = (one.client, session, one.publisher, one.topic, published.qos)
+        source = history.session_at(one.publisher, published.attempted_us)
+        qualities = (published.qos, one.qos)
+        key = (one.client, session, one.publisher, source, one.topic, qualities)
         before = newest.get(key)
         if before is None or before.sequence < one.sequence:
             newest[key] = one
