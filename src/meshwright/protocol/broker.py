@@ -8,12 +8,23 @@ from typing import Any
 import msgspec
 
 from meshwright.model.overlay import Overlay
-from meshwright.protocol import arriving, departing, incoming, links, outgoing, wills
+from meshwright.protocol import (
+    arriving,
+    bundles,
+    departing,
+    incoming,
+    links,
+    outgoing,
+    reconfigure,
+    reconfigure_coordinator,
+    wills,
+)
 from meshwright.protocol.arriving import Arriving
+from meshwright.protocol.bundles import Bundles
 from meshwright.protocol.departing import Departing
 from meshwright.protocol.directory import Directory, DirectorySettings
 from meshwright.protocol.effects import Effect
-from meshwright.protocol.forwarding.forwarding import Surroundings
+from meshwright.protocol.forwarding.forwarding import Forwarding, Surroundings
 from meshwright.protocol.forwarding.machines import MACHINES, MESSAGES
 from meshwright.protocol.happenings import (
     ClientDown,
@@ -24,6 +35,7 @@ from meshwright.protocol.happenings import (
     LinkDown,
     LinkUp,
     PeerFrame,
+    PlanGiven,
     Started,
     Synced,
     TimerFired,
@@ -35,10 +47,12 @@ from meshwright.protocol.links import LinkSettings, PeerLinks
 from meshwright.protocol.membership import Membership
 from meshwright.protocol.moves import MoveAsk, MovingSettings
 from meshwright.protocol.outgoing import Outgoing, OutgoingSettings
+from meshwright.protocol.reconfigure import Around, Reconfigure, ReconfigureSettings
+from meshwright.protocol.reconfigure_messages import Bundle
 from meshwright.protocol.roads import Roads
 from meshwright.protocol.sessions import Outside, Sessions, SessionSettings
 from meshwright.protocol.stream import StreamFrame
-from meshwright.protocol.turn import Journal, Turn
+from meshwright.protocol.turn import Action, Journal, Turn
 
 
 class BrokerSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,6 +64,7 @@ class BrokerSettings(msgspec.Struct, frozen=True, kw_only=True):
     incoming: IncomingSettings = IncomingSettings()
     sessions: SessionSettings = SessionSettings()
     moving: MovingSettings = MovingSettings()
+    reconfigure: ReconfigureSettings = ReconfigureSettings()
 
 
 class Broker:
@@ -76,17 +91,8 @@ class Broker:
         self._directory.restore(disk)
         self._incoming.restore(disk)
         wanted = self._sessions.restore(disk)
-        surroundings = Surroundings(
-            me=self._me,
-            epoch=0,
-            overlay=self._overlay,
-            send=self._send,
-            arrived=self._arrived,
-            members_of=self._outgoing.members_of,
-        )
-        machine = MACHINES[self._overlay.design](surroundings)
-        self._roads.build(turn, 0, machine, (), _nothing)
-        self._links.keep(turn, self._roads.neighbours())
+        self._change.restore(turn, disk)
+        self._relink(turn)
         self._links.tick(turn)
         self._membership.started(turn)
         self._interest.restore(turn, disk, wanted)
@@ -107,7 +113,7 @@ class Broker:
         self._directory = Directory(
             brokers, settings.directory, send=self._send, incarnation=incarnation
         )
-        self._roads = Roads()
+        self._roads = Roads(unknown=self._unknown_epoch)
         self._membership = Membership(
             self._me,
             brokers,
@@ -115,6 +121,8 @@ class Broker:
             send=self._send,
             neighbours=self._roads.neighbours,
             changed=self._alive_changed,
+            in_force=lambda: self._change.epoch,
+            heard_epoch=self._heard_epoch,
         )
         self._outgoing = Outgoing(
             settings.outgoing, self._directory, send=self._send, emit=self._emit, me=self._me
@@ -143,6 +151,12 @@ class Broker:
         self._incoming = Incoming(
             self._me, settings.incoming, send=self._send, deliver=self._sessions.deliver
         )
+        self._seen_unpromised: dict[tuple[str, str], int] = {}
+        self._build_moving(incarnation)
+        self._build_change()
+
+    def _build_moving(self, incarnation: int) -> None:
+        settings = self._settings
         self._departing = Departing(
             self._me,
             settings.moving,
@@ -163,7 +177,20 @@ class Broker:
             asked=self._move_asked,
             incarnation=incarnation,
         )
-        self._seen_unpromised: dict[tuple[str, str], int] = {}
+
+    def _build_change(self) -> None:
+        settings = self._settings.reconfigure
+        self._bundles = Bundles(self._me, settings.gather_us, send=self._send)
+        around = Around(
+            send=self._send,
+            make=self._make,
+            fill=self._fill,
+            release=self._bundles.release,
+            unmake=self._bundles.drop,
+            alive=self._membership.alive,
+            relink=self._relink,
+        )
+        self._change = Reconfigure(self._me, self._overlay, settings, self._roads, around)
 
     def _join_messages(self) -> None:
         self._handlers: dict[type, Callable[[Turn, str, Any], None]] = {
@@ -172,6 +199,8 @@ class Broker:
             **self._incoming.handlers(),
             **self._interest.handlers(),
             **self._membership.handlers(),
+            **self._change.handlers(),
+            Bundle: self._unbundle,
             **self._arriving.handlers(),
             **self._departing.handlers(),
             MoveAsk: self._move_asked,
@@ -181,6 +210,10 @@ class Broker:
             links.TICK[0]: self._links.tick,
             outgoing.TICK[0]: self._outgoing.tick,
             incoming.ACKNOWLEDGE[0]: self._incoming.send_acknowledgements,
+            bundles.BUNDLE[0]: self._bundles.flush,
+            reconfigure.ASK[0]: self._change.ask,
+            reconfigure.RETIRE[0]: self._change.retire,
+            reconfigure_coordinator.DEADLINE[0]: self._change.coordinator.deadline,
             arriving.TICK[0]: self._arriving.tick,
             departing.TICK[0]: self._departing.tick,
         }
@@ -197,6 +230,7 @@ class Broker:
             TimerFired: self._timer_fired,
             Synced: lambda turn, it: self._journal.synced(turn, it.batch),
             DiskSpace: self._disk_space,
+            PlanGiven: self._change.given,
         }
 
     def _send(self, turn: Turn, peer: str, body: object) -> None:
@@ -262,13 +296,45 @@ class Broker:
         self._incoming.peer_renewed(turn, peer)
         self._arriving.peer_renewed(turn, peer)
         self._departing.peer_renewed(turn, peer)
+        self._change.peer_renewed(turn, peer)
         self._roads.for_each(lambda machine: machine.peer_renewed(turn, peer))
 
     def _alive_changed(self, turn: Turn) -> None:
         alive = self._membership.alive()
         self._roads.for_each(lambda machine: machine.alive_changed(turn, alive))
-        self._links.keep(turn, self._roads.neighbours())
+        self._relink(turn)
+        self._change.coordinator.alive_changed(turn)
 
+    def _make(self, turn: Turn, epoch: int, overlay: Overlay) -> Forwarding:
+        """A machine for an overlay, which sees who is alive."""
+        surroundings = Surroundings(
+            me=self._me,
+            epoch=epoch,
+            overlay=overlay,
+            send=self._bundles.send,
+            arrived=self._arrived,
+            members_of=self._outgoing.members_of,
+        )
+        machine = MACHINES[overlay.design](surroundings)
+        machine.alive_changed(turn, self._membership.alive())
+        return machine
 
-def _nothing(_turn: Turn) -> None:
-    """Nobody waits for this."""
+    def _fill(self, turn: Turn, epoch: int, ready: Action) -> None:
+        """Have the overlay of an epoch carry all that is wanted here."""
+        topics = self._interest.found_topics()
+        self._roads.fill(turn, epoch, self._interest.filters(), topics=topics, ready=ready)
+
+    def _unbundle(self, turn: Turn, peer: str, bundle: Bundle) -> None:
+        for message in bundle.messages:
+            self._roads.handle(turn, peer, message)
+
+    def _unknown_epoch(self, turn: Turn, peer: str, epoch: int) -> None:
+        self._change.unknown(turn, peer, epoch)
+
+    def _heard_epoch(self, turn: Turn, peer: str, epoch: int) -> None:
+        self._change.heard_epoch(turn, peer, epoch)
+
+    def _relink(self, turn: Turn) -> None:
+        """Stay connected with neighbours, and with all while a plan is led here."""
+        peers = {*self._roads.neighbours(), *self._change.watched()} - {self._me}
+        self._links.keep(turn, sorted(peers))

@@ -17,6 +17,7 @@ from meshwright.protocol.moves import (
     MoveNotHere,
     MoveReady,
 )
+from meshwright.protocol.reconfigure_messages import RECONFIGURATION_MESSAGES
 from meshwright.protocol.stream import (
     Acknowledged,
     Announce,
@@ -32,6 +33,7 @@ from meshwright.protocol.stream import (
 
 MESSAGE_CLASSES: dict[type, str] = {
     **FORWARDING_CLASSES,
+    **dict.fromkeys(RECONFIGURATION_MESSAGES, "reconfiguration"),
     Put: "directory",
     PutDone: "directory",
     Get: "directory",

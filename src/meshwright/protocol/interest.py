@@ -6,7 +6,7 @@ confirmed it (or is lost, and is told when it returns), and the overlay carries 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from meshwright.filters.covering import cover_set
@@ -76,10 +76,13 @@ class Interest:
             if self._value(key) != self._entries.get(key, Entry(0, ())).value:
                 self._publish(turn, self._change(key, _nothing))
 
-    def filters(self) -> Iterator[Filter]:
-        """All filters wanted here, and the topics found through wildcards."""
-        yield from self._counts
-        yield from map(Filter, self._discovered)
+    def filters(self) -> tuple[Filter, ...]:
+        """All filters wanted here."""
+        return tuple(self._counts)
+
+    def found_topics(self) -> tuple[str, ...]:
+        """Topics found through wildcards."""
+        return tuple(self._discovered)
 
     def wants(self, topic: str) -> bool:
         """True if some local filter takes the topic, whatever it asks of the content."""
@@ -127,7 +130,7 @@ class Interest:
         self._roads.remove_interest(turn, wanted)
         for topic in [topic for topic in self._discovered if not self.wants(topic)]:
             del self._discovered[topic]
-            self._roads.remove_interest(turn, Filter(topic))
+            self._roads.remove_topic(turn, topic)
 
     def joined(self, turn: Turn, peer: str, message: Joined) -> None:
         """An origin confirmed; through a wildcard it may name topics not known here before."""
@@ -189,11 +192,11 @@ class Interest:
     def _discover(self, turn: Turn, topic: str, done: Action) -> None:
         """Have the overlay carry a topic that only a wildcard takes."""
         is_known = topic in self._discovered
-        if is_known or not self.wants(topic) or self._roads.accepts_filters():
+        if is_known or not self.wants(topic):
             done(turn)
             return
         self._discovered[topic] = None
-        self._roads.add_interest(turn, Filter(topic), done)
+        self._roads.add_topic(turn, topic, done)
 
     def _value(self, key: str) -> tuple[str, ...]:
         mine = [one for one in self._counts if key_of(one) == key]

@@ -16,13 +16,18 @@ from meshwright.protocol.turn import Turn
 
 
 class Rumour(msgspec.Struct, frozen=True, gc=False):
-    """Brokers with their versions, and whether they live."""
+    """Brokers with their versions, and whether they live; and the epoch in force at the sender."""
 
     words: tuple[tuple[str, int, bool], ...]
+    epoch: int = 0
 
 
 class Membership:
-    """The brokers believed alive; changed is called whenever the belief changes."""
+    """The brokers believed alive; changed is called whenever the belief changes.
+
+    in_force gives the epoch of the overlay in force, which is told along; heard_epoch takes that of
+    others.
+    """
 
     def __init__(
         self,
@@ -33,11 +38,15 @@ class Membership:
         send: Callable[[Turn, str, Any], None],
         neighbours: Callable[[], list[str]],
         changed: Callable[[Turn], None],
+        in_force: Callable[[], int],
+        heard_epoch: Callable[[Turn, str, int], None],
     ) -> None:
         self._me = me
         self._send = send
         self._neighbours = neighbours
         self._changed = changed
+        self._in_force = in_force
+        self._heard_epoch = heard_epoch
         self._words: dict[str, tuple[int, bool]] = dict.fromkeys(sorted(brokers), (0, True))
         self._words[me] = (incarnation << 20, True)
 
@@ -63,7 +72,8 @@ class Membership:
 
     def peer_renewed(self, turn: Turn, peer: str) -> None:
         """Tell a returning peer all; it answers for itself."""
-        self._send(turn, peer, Rumour(tuple((n, v, a) for n, (v, a) in self._words.items())))
+        words = tuple((name, *word) for name, word in self._words.items())
+        self._send(turn, peer, Rumour(words, self._in_force()))
 
     def heard(self, turn: Turn, peer: str, rumour: Rumour) -> None:
         """Believe the higher version; of one version, death."""
@@ -86,9 +96,11 @@ class Membership:
             self._spread(turn, news, besides=peer)
         if self.alive() != had_alive:
             self._changed(turn)
+        self._heard_epoch(turn, peer, rumour.epoch)
 
     def _spread(self, turn: Turn, names: list[str], besides: str | None = None) -> None:
-        rumour = Rumour(tuple((name, *self._words[name]) for name in names))
+        words = tuple((name, *self._words[name]) for name in names)
+        rumour = Rumour(words, self._in_force())
         for neighbour in self._neighbours():
             if neighbour not in {besides, self._me}:
                 self._send(turn, neighbour, rumour)

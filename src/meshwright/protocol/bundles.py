@@ -1,0 +1,55 @@
+"""Sends the messages that build an overlay together, since nobody waits for them yet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from meshwright.protocol.forwarding.machines import FORWARDING_CLASSES
+from meshwright.protocol.reconfigure_messages import Bundle
+from meshwright.protocol.turn import Turn
+
+BUNDLE = ("bundles",)
+
+
+class Bundles:
+    """Gathers what overlays that are not in force tell each peer, for a moment.
+
+    in_force is the newest epoch whose messages are not held up. Frames never are.
+    """
+
+    def __init__(self, me: str, gather_us: int, *, send: Callable[[Turn, str, Any], None]) -> None:
+        self._me = me
+        self._gather_us = gather_us
+        self._send = send
+        self._in_force = 0
+        self._gathered: dict[tuple[str, int], list[Any]] = {}
+
+    def send(self, turn: Turn, peer: str, message: Any) -> None:
+        """Send a message of a forwarding machine, now or in a bundle."""
+        if (
+            message.epoch <= self._in_force
+            or peer == self._me
+            or FORWARDING_CLASSES[type(message)] == "publication"
+        ):
+            self._send(turn, peer, message)
+            return
+        if not self._gathered:
+            turn.timer(BUNDLE, turn.now_us + self._gather_us)
+        self._gathered.setdefault((peer, message.epoch), []).append(message)
+
+    def release(self, turn: Turn, epoch: int) -> None:
+        """An overlay is in force: hold up nothing of it any more."""
+        self.flush(turn)
+        self._in_force = epoch
+
+    def flush(self, turn: Turn) -> None:
+        """Send all that was gathered."""
+        gathered, self._gathered = self._gathered, {}
+        for (peer, epoch), messages in gathered.items():
+            self._send(turn, peer, Bundle(epoch, tuple(messages)))
+
+    def drop(self, epoch: int) -> None:
+        """Forget what was gathered for an overlay that is not to be."""
+        for key in [key for key in self._gathered if key[1] == epoch]:
+            del self._gathered[key]

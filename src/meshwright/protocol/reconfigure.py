@@ -1,0 +1,451 @@
+"""Change of overlay: this broker's part in it, and how it stays with the others whatever happens.
+
+Every overlay has an epoch, a number that no two plans share. The overlay in force is that of the
+highest epoch that any broker has switched to; it is on disk, and whoever meets a broker with an
+older one tells it. So a switch that was begun reaches everybody, and one that nobody had on disk is
+forgotten by all: no crash leaves the network between two overlays. Locks only keep plans in
+order, and end with the process that holds them. Nothing here holds up publishers.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from meshwright.model.overlay import Overlay
+from meshwright.model.plan import Plan
+from meshwright.protocol.effects import DiskKey
+from meshwright.protocol.forwarding.forwarding import Forwarding
+from meshwright.protocol.forwarding.machines import MACHINES
+from meshwright.protocol.happenings import PlanGiven
+from meshwright.protocol.reconfigure_coordinator import Coordinator
+from meshwright.protocol.reconfigure_messages import (
+    Abort,
+    AbortAsked,
+    BuiltLate,
+    Deny,
+    Done,
+    Fetch,
+    Finish,
+    Grant,
+    Lock,
+    PlanRecord,
+    Prepare,
+    Question,
+    Ready,
+    Switch,
+    Switched,
+)
+from meshwright.protocol.roads import Roads
+from meshwright.protocol.turn import Action, Turn
+
+ASK = ("reconfigure ask",)
+RETIRE = ("reconfigure retire",)
+IN_FORCE: DiskKey = ("overlay",)
+LAST_USED: DiskKey = ("epoch used",)
+STRANGERS_MAX = 4_096
+
+
+class ReconfigureSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """How long a plan may take until it is decided, and how long an old overlay runs on.
+
+    drain_us: after all have switched. forget_us: after this broker has, if nobody says that all
+    have. gather_us: how long messages that build an overlay are gathered.
+    """
+
+    patience_us: int = 20_000_000
+    ask_every_us: int = 5_000_000
+    drain_us: int = 2_000_000
+    forget_us: int = 30_000_000
+    gather_us: int = 20_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Around:
+    """What a change of overlay asks of the rest of the broker.
+
+    make builds a forwarding machine that sees who is alive; fill has the overlay of an epoch carry
+    all that is wanted here; release holds up no messages of an epoch any more, unmake forgets
+    them; relink is called when the brokers to stay connected with may differ.
+    """
+
+    send: Callable[[Turn, str, Any], None]
+    make: Callable[[Turn, int, Overlay], Forwarding]
+    fill: Callable[[Turn, int, Action], None]
+    release: Callable[[Turn, int], None]
+    unmake: Callable[[int], None]
+    alive: Callable[[], tuple[str, ...]]
+    relink: Callable[[Turn], None]
+
+
+class Promise:
+    """The one plan that this broker takes part in."""
+
+    __slots__ = ("asked_count", "coordinator", "is_filling", "is_ready", "lock")
+
+    def __init__(self, coordinator: str, lock: Lock) -> None:
+        self.coordinator = coordinator
+        self.lock = lock
+        self.is_filling = False
+        self.is_ready = False
+        self.asked_count = 0
+
+
+class Reconfigure:
+    """One broker's part in every change of overlay. overlay and epoch are those in force."""
+
+    def __init__(
+        self,
+        me: str,
+        overlay: Overlay,
+        settings: ReconfigureSettings,
+        roads: Roads,
+        around: Around,
+    ) -> None:
+        self._me = me
+        self._brokers = tuple(sorted(overlay.brokers))
+        self._settings = settings
+        self._roads = roads
+        self._around = around
+        self.overlay = overlay
+        self.epoch = 0
+        self._last_used = 0
+        self._before: Overlay | None = None
+        self._promise: Promise | None = None
+        self._next: tuple[str, Lock] | None = None
+        self._missed: dict[tuple[int, str], None] = {}
+        self._told: dict[str, int] = {}
+        self._curious: dict[str, None] = {}
+        self._void = 0
+        self.coordinator = Coordinator(
+            me,
+            len(self._brokers),
+            settings.patience_us,
+            send=around.send,
+            alive=around.alive,
+            watch=around.relink,
+        )
+
+    def handlers(self) -> dict[type, Callable[[Turn, str, Any], None]]:
+        """Which message is for which method."""
+        return {
+            **self.coordinator.handlers(),
+            Lock: self._lock_asked,
+            Prepare: self._prepare_asked,
+            Switch: self._switch_heard,
+            Finish: self._finish_heard,
+            Abort: self._abort_heard,
+            Question: self._questioned,
+            Fetch: self._fetched,
+            BuiltLate: lambda turn, peer, message: self._roads.peer_renewed(
+                turn, peer, message.epoch
+            ),
+        }
+
+    def restore(self, turn: Turn, disk: dict[DiskKey, Any]) -> None:
+        """Begin with the overlay that was in force."""
+        if IN_FORCE in disk:
+            self.epoch, self.overlay, self._before = disk[IN_FORCE]
+        self._last_used = disk.get(LAST_USED, 0)
+        self._roads.add(self.epoch, self._around.make(turn, self.epoch, self.overlay))
+        self._around.release(turn, self.epoch)
+        self._roads.switch(turn, self.epoch)
+
+    def watched(self) -> tuple[str, ...]:
+        """Brokers to stay connected with as long as a plan is led here."""
+        return self._brokers if self.coordinator.undertaking is not None else ()
+
+    def given(self, turn: Turn, happening: PlanGiven) -> None:
+        """An operator or a policy decided about a plan: apply, abort or undo."""
+        plan = happening.plan
+        if happening.action == "apply":
+            self._apply(turn, plan)
+        elif happening.action == "undo":
+            self._undo(turn, plan)
+        elif happening.action == "abort":
+            self._abort(turn)
+        else:
+            self._refuse(turn, f"there is no action {happening.action!r}; apply, abort or undo")
+
+    def heard_epoch(self, turn: Turn, peer: str, epoch: int) -> None:
+        """A peer says which overlay it has in force."""
+        if epoch < self.epoch:
+            self._push(turn, peer)
+        elif epoch > self.epoch:
+            self._around.send(turn, peer, Fetch(self.epoch))
+
+    def unknown(self, turn: Turn, peer: str, epoch: int) -> None:
+        """A peer sends on an overlay that this broker does not have."""
+        if epoch < self.epoch:
+            if self._told.get(peer) != self.epoch:
+                self._told[peer] = self.epoch
+                self._push(turn, peer)
+        elif epoch != self._void and (epoch, peer) not in self._missed:
+            if len(self._missed) >= STRANGERS_MAX:
+                self._missed.clear()
+            self._missed[epoch, peer] = None
+            self._around.send(turn, peer, Fetch(self.epoch))
+
+    def peer_renewed(self, turn: Turn, peer: str) -> None:
+        """A peer may have forgotten what it was told."""
+        self._told.pop(peer, None)
+        promise = self._promise
+        if promise is not None and promise.coordinator == peer != self._me:
+            self._around.send(turn, peer, Question(promise.lock.epoch))
+        self.coordinator.peer_renewed(turn, peer)
+
+    def ask(self, turn: Turn) -> None:
+        """While a plan drags on: ask its coordinator what became of it, then everybody."""
+        promise = self._promise
+        if promise is None or promise.lock.epoch <= self.epoch:
+            return
+        promise.asked_count += 1
+        asked = (promise.coordinator,) if promise.asked_count == 1 else self._around.alive()
+        for name in asked:
+            if name != self._me:
+                self._around.send(turn, name, Question(promise.lock.epoch))
+        turn.timer(ASK, turn.now_us + self._settings.ask_every_us)
+
+    def retire(self, turn: Turn) -> None:
+        """The old overlay has run dry: forget it, and be free for the next plan."""
+        self._roads.drop_older()
+        self._around.relink(turn)
+        promise = self._promise
+        if promise is not None and promise.lock.epoch <= self.epoch:
+            self._report(turn, promise.lock, "drained")
+            self._promise = None
+        self._around.send(turn, self._owner(self.epoch), Done(self.epoch))
+        self._grant_next(turn)
+
+    def _apply(self, turn: Turn, plan: Plan | Overlay) -> None:
+        target = plan.target if isinstance(plan, Plan) else plan
+        name = plan_name(target)
+        why_not = self._why_not(plan, target)
+        if why_not is not None:
+            self._refuse(turn, why_not, name)
+        else:
+            self._begin(turn, name, target)
+
+    def _why_not(self, plan: Plan | Overlay, target: Overlay) -> str | None:
+        if self.coordinator.undertaking is not None:
+            return "another plan is under way here; wait for its end or abort it"
+        if isinstance(plan, Plan) and plan.source != self.overlay:
+            return "the plan was made for another overlay than the one in force; plan again"
+        if target.design not in MACHINES:
+            return f"nothing forwards on the design {target.design!r}"
+        if tuple(sorted(target.brokers)) != self._brokers:
+            return "a plan keeps the brokers of the network; add or remove them first"
+        if target == self.overlay:
+            return "the overlay is in force already"
+        return None
+
+    def _undo(self, turn: Turn, plan: Plan | None) -> None:
+        """Back to the overlay before; of a plan, only while its target is in force."""
+        is_other = isinstance(plan, Plan) and plan.target != self.overlay
+        before = plan.source if isinstance(plan, Plan) else self._before
+        if before is None or is_other:
+            self._refuse(turn, "the plan is not the last that was applied; nothing to undo")
+        else:
+            self._apply(turn, before)
+
+    def _abort(self, turn: Turn) -> None:
+        """End the plan under way, wherever it is led.
+
+        If its coordinator is lost, nobody here can know whether it was decided: the overlay in
+        force is given a higher epoch, which the plan cannot overrule whenever it comes back.
+        """
+        promise = self._promise
+        if self.coordinator.undertaking is not None:
+            if not self.coordinator.abort(turn, "asked for here"):
+                self._refuse(turn, "the plan is decided; undo it instead")
+        elif promise is None or promise.lock.epoch <= self.epoch:
+            self._refuse(turn, "no plan is under way that could be aborted")
+        elif promise.coordinator in self._around.alive():
+            self._around.send(turn, promise.coordinator, AbortAsked(promise.lock.epoch))
+        else:
+            lock = promise.lock
+            self._begin(turn, plan_name(self.overlay), self.overlay, supersedes=lock.epoch)
+
+    def _begin(self, turn: Turn, name: str, target: Overlay, *, supersedes: int = -1) -> None:
+        """Lead a plan, under an epoch that is on disk, so that it is never given twice."""
+        self._last_used = self._fresh_epoch(supersedes)
+        turn.write(LAST_USED, self._last_used)
+        epoch = self._last_used
+
+        def written(later: Turn) -> None:
+            if self.coordinator.undertaking is None:
+                lock = Lock(epoch, name, target, self.epoch, supersedes)
+                self.coordinator.begin(later, lock)
+
+        turn.once_synced(written)
+
+    def _fresh_epoch(self, supersedes: int) -> int:
+        """Higher than all known; its remainder tells whose it is."""
+        count = len(self._brokers)
+        highest = max(self.epoch, self._last_used, supersedes)
+        return (highest // count + 1) * count + self._brokers.index(self._me)
+
+    def _owner(self, epoch: int) -> str:
+        return self._brokers[epoch % len(self._brokers)]
+
+    def _lock_asked(self, turn: Turn, peer: str, lock: Lock) -> None:
+        promise = self._promise
+        is_late = lock.epoch <= self.epoch or 0 < lock.supersedes <= self.epoch
+        if is_late or lock.source_epoch < self.epoch:
+            self._push(turn, peer)
+            self._deny(turn, peer, lock, f"epoch {self.epoch} is in force")
+        elif promise is None:
+            self._grant(turn, peer, lock)
+        elif promise.lock.epoch == lock.epoch:
+            self._around.send(turn, peer, Grant(lock.epoch))
+        elif promise.lock.epoch == lock.supersedes:
+            self.coordinator.abort(turn, f"superseded at {peer}")
+            self._release(turn, promise, "superseded")
+            self._grant(turn, peer, lock)
+        else:
+            self._compete(turn, peer, lock, promise)
+
+    def _compete(self, turn: Turn, peer: str, lock: Lock, promise: Promise) -> None:
+        """Of two plans at once that of the lower name goes on, unless the other is prepared."""
+        if promise.is_filling or promise.lock.epoch <= self.epoch or peer > promise.coordinator:
+            held = f"takes part in plan {promise.lock.plan} of {promise.coordinator}"
+            self._deny(turn, peer, lock, held)
+        elif promise.coordinator == self._me:
+            self._next = (peer, lock)
+            self.coordinator.abort(turn, f"gives way to the plan of {peer}")
+        else:
+            if self._next is not None and self._next[1].epoch != lock.epoch:
+                self._deny(turn, *self._next, "another plan waits already")
+            self._next = (peer, lock)
+
+    def _deny(self, turn: Turn, peer: str, lock: Lock, why: str) -> None:
+        self._report(turn, lock, "denied", why)
+        self._around.send(turn, peer, Deny(lock.epoch, why))
+
+    def _grant(self, turn: Turn, peer: str, lock: Lock) -> None:
+        self._promise = Promise(peer, lock)
+        self._report(turn, lock, "granted")
+        self._know(turn, lock.epoch, lock.target)
+        turn.timer(ASK, turn.now_us + self._settings.ask_every_us)
+        self._around.send(turn, peer, Grant(lock.epoch))
+
+    def _grant_next(self, turn: Turn) -> None:
+        if self._next is not None and self._promise is None:
+            (peer, lock), self._next = self._next, None
+            self._lock_asked(turn, peer, lock)
+
+    def _know(self, turn: Turn, epoch: int, overlay: Overlay) -> None:
+        """Have a machine for an overlay, and ask again for what came before it was there."""
+        self._roads.add(epoch, self._around.make(turn, epoch, overlay))
+        self._around.relink(turn)
+        for key in [key for key in self._missed if key[0] <= epoch]:
+            del self._missed[key]
+            if key[0] == epoch:
+                self._around.send(turn, key[1], BuiltLate(epoch))
+
+    def _prepare_asked(self, turn: Turn, peer: str, message: Prepare) -> None:
+        promise = self._promise
+        if promise is None or promise.lock.epoch != message.epoch:
+            return
+        if promise.is_filling:
+            if promise.is_ready:
+                self._around.send(turn, peer, Ready(message.epoch))
+            return
+        promise.is_filling = True
+
+        def filled(later: Turn) -> None:
+            promise.is_ready = True
+            if self._promise is promise:
+                self._around.send(later, peer, Ready(message.epoch))
+
+        self._around.fill(turn, message.epoch, filled)
+
+    def _switch_heard(self, turn: Turn, peer: str, message: Switch) -> None:
+        if message.epoch < self.epoch:
+            self._push(turn, peer)
+            return
+        if message.epoch > self.epoch:
+            self._adopt(turn, message)
+        answer = Switched(message.epoch)
+        turn.once_synced(lambda later: self._around.send(later, peer, answer))
+
+    def _adopt(self, turn: Turn, message: Switch) -> None:
+        """Switch to an overlay, prepared for it or not."""
+        promise = self._promise
+        if promise is not None and promise.lock.epoch < message.epoch:
+            self._release(turn, promise, "superseded")
+        if message.epoch not in self._roads:
+            self._know(turn, message.epoch, message.overlay)
+        if not (self._promise is not None and self._promise.is_filling):
+            self._around.fill(turn, message.epoch, _nothing)
+        self._before, self.overlay, self.epoch = self.overlay, message.overlay, message.epoch
+        turn.write(IN_FORCE, (self.epoch, self.overlay, self._before))
+        self._around.release(turn, self.epoch)
+        self._roads.switch(turn, self.epoch)
+        self.coordinator.overtaken(turn, self.epoch)
+        turn.report(PlanRecord(plan=plan_name(self.overlay), epoch=self.epoch, step="switched"))
+        turn.timer(RETIRE, turn.now_us + self._settings.forget_us)
+        curious, self._curious = self._curious, {}
+        for name in curious:
+            turn.once_synced(partial(self._push, peer=name))
+
+    def _finish_heard(self, turn: Turn, peer: str, message: Finish) -> None:
+        if message.epoch == self.epoch:
+            turn.timer(RETIRE, turn.now_us + self._settings.drain_us)
+        elif message.epoch > self.epoch:
+            self._around.send(turn, peer, Fetch(self.epoch))
+
+    def _abort_heard(self, turn: Turn, peer: str, message: Abort) -> None:
+        del peer
+        if self._next is not None and self._next[1].epoch == message.epoch:
+            self._next = None
+        promise = self._promise
+        if promise is not None and promise.lock.epoch == message.epoch > self.epoch:
+            self._release(turn, promise, "aborted")
+            self._grant_next(turn)
+
+    def _release(self, turn: Turn, promise: Promise, step: str) -> None:
+        """Take part no more, and forget what was built."""
+        self._promise = None
+        self._void = promise.lock.epoch
+        self._roads.drop(promise.lock.epoch)
+        self._around.unmake(promise.lock.epoch)
+        self._around.relink(turn)
+        self._report(turn, promise.lock, step)
+
+    def _questioned(self, turn: Turn, peer: str, message: Question) -> None:
+        if message.epoch <= self.epoch:
+            self._push(turn, peer)
+        elif self._owner(message.epoch) == self._me and not self.coordinator.leads(message.epoch):
+            self._around.send(turn, peer, Abort(message.epoch))
+
+    def _fetched(self, turn: Turn, peer: str, message: Fetch) -> None:
+        if message.epoch < self.epoch:
+            self._push(turn, peer)
+        else:
+            self._curious[peer] = None
+
+    def _push(self, turn: Turn, peer: str) -> None:
+        # Only what is on disk may be passed on, or a crash here could take it back alone.
+        message = Switch(self.epoch, self.overlay)
+        turn.once_synced(lambda later: self._around.send(later, peer, message))
+
+    def _refuse(self, turn: Turn, why: str, name: str = "") -> None:
+        turn.report(PlanRecord(plan=name, epoch=self.epoch, step="refused", detail=why))
+
+    def _report(self, turn: Turn, lock: Lock, step: str, detail: str = "") -> None:
+        turn.report(PlanRecord(plan=lock.plan, epoch=lock.epoch, step=step, detail=detail))
+
+
+def plan_name(target: Overlay) -> str:
+    """A short name for the plan that leads to an overlay."""
+    return hashlib.sha1(msgspec.json.encode(target)).hexdigest()[:12]
+
+
+def _nothing(_turn: Turn) -> None:
+    """Nobody waits for this."""
