@@ -7,7 +7,8 @@ COMPILE := $(BIN)/pip-compile --quiet --generate-hashes --allow-unsafe --strip-e
 	--no-emit-index-url --no-emit-find-links --no-emit-trusted-host --no-emit-options
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check format bench figures lock clean
+SEEDS ?= 1..100
+.PHONY: help setup demo test check format bench swarm figures lock clean
 
 help: ## show this list
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -32,6 +33,13 @@ format: $(VENV)/.development ## format the code
 
 bench: $(VENV)/.development ## measure speed and quality against the papers' figures
 	$(BIN)/python -m benchmarks
+
+swarm: $(VENV)/.runtime ## simulate many seeds of every design with faults (SEEDS=1..100)
+	@for design in chord tapestry pastry quadtree hypercube gm gm2 harary cycle best tree; do \
+		echo "$$design"; \
+		$(BIN)/meshwright simulate --design $$design --seeds $(SEEDS) \
+			--faults crash,partition,disconnect,slow,stuck,skew,disk_full || exit 1; \
+	done
 
 figures: $(VENV)/.runtime ## draw the pictures that the documentation shows
 	$(BIN)/meshwright demo --out docs/pictures --pictures-only
