@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import msgspec
 
 from meshwright.filters.filter import Filter, matches, parse_filter
+from meshwright.filters.topics import levels_cover, levels_of
 from meshwright.model.publication import Publication
 from meshwright.protocol.directory import Directory, Entries, merge
 from meshwright.protocol.effects import DiskKey
@@ -353,11 +354,12 @@ class Outgoing:
     def _wanted(self, topic: str) -> dict[str, tuple[Filter, ...]]:
         """Interested brokers, each with its filters on content, or none if it wants everything."""
         found: dict[str, list[Filter]] = {}
+        levels = levels_of(topic)
         for key in (topic, WILDCARDS):
             for name, entry in self._entries.get(key, {}).items():
-                filters = [parse_filter(text) for text in entry.value or ()]
+                filters = [_parsed(text) for text in entry.value or ()]
                 found.setdefault(name, []).extend(
-                    one for one in filters if matches(Filter(one.topic_filter), topic)
+                    one for one in filters if levels_cover(one.levels, levels)
                 )
         return {
             name: () if any(not one.clauses for one in filters) else tuple(filters)
@@ -417,6 +419,10 @@ class Outgoing:
             del stream.owed_counts[number]
             del stream.log[number]
             turn.write(("log", topic, number), None)
+
+
+# The same few filters of other brokers are read again with every check.
+_parsed = lru_cache(maxsize=65_536)(parse_filter)
 
 
 def _is_for(member: Member, publication: Publication) -> bool:
