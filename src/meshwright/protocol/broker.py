@@ -49,6 +49,8 @@ from meshwright.protocol.moves import MoveAsk, MovingSettings
 from meshwright.protocol.outgoing import Outgoing, OutgoingSettings
 from meshwright.protocol.reconfigure import Around, Reconfigure, ReconfigureSettings
 from meshwright.protocol.reconfigure_messages import Bundle
+from meshwright.protocol.retained import Retained
+from meshwright.protocol.retaining import Retaining, RetainingSettings
 from meshwright.protocol.roads import Roads
 from meshwright.protocol.sessions import Outside, Sessions, SessionSettings
 from meshwright.protocol.stream import StreamFrame
@@ -63,6 +65,7 @@ class BrokerSettings(msgspec.Struct, frozen=True, kw_only=True):
     outgoing: OutgoingSettings = OutgoingSettings()
     incoming: IncomingSettings = IncomingSettings()
     sessions: SessionSettings = SessionSettings()
+    retaining: RetainingSettings = RetainingSettings()
     moving: MovingSettings = MovingSettings()
     reconfigure: ReconfigureSettings = ReconfigureSettings()
 
@@ -97,6 +100,7 @@ class Broker:
         self._membership.started(turn)
         self._interest.restore(turn, disk, wanted)
         self._outgoing.restore(turn, disk)
+        self._retaining.restore(turn, disk)
         self._departing.restore(turn, disk)
         self._sessions.publish_wills(turn)
 
@@ -127,33 +131,57 @@ class Broker:
         self._outgoing = Outgoing(
             settings.outgoing, self._directory, send=self._send, emit=self._emit, me=self._me
         )
+        self._build_retaining(incarnation)
         self._interest = Interest(
             self._directory,
             self._roads,
             send=self._send,
             incarnation=incarnation,
             is_lost=self._links.is_lost,
+            informed=self._origin_informed,
         )
         self._sessions = Sessions(
             self._me,
             incarnation,
             settings.sessions,
             Outside(
-                publish=self._outgoing.publish,
-                publish_unpromised=self._outgoing.publish_unpromised,
+                publish=self._retaining.publish,
+                publish_unpromised=self._retaining.publish_unpromised,
+                when_settled=self._retaining.when_settled,
+                find_retained=self._retained.find,
                 want=self._interest.add,
                 when_in_force=self._interest.when_in_force,
                 unwant=self._interest.remove,
                 remember=self._remember,
-                log_length=self._outgoing.log_length,
+                log_length=self._retaining.log_length,
             ),
         )
         self._incoming = Incoming(
-            self._me, settings.incoming, send=self._send, deliver=self._sessions.deliver
+            self._me,
+            settings.incoming,
+            send=self._send,
+            deliver=self._sessions.deliver,
+            is_informed=self._interest.is_informed,
         )
         self._seen_unpromised: dict[tuple[str, str], int] = {}
         self._build_moving(incarnation)
         self._build_change()
+
+    def _build_retaining(self, incarnation: int) -> None:
+        brokers = self._overlay.brokers
+        self._retaining = Retaining(
+            self._settings.retaining,
+            self._directory,
+            self._outgoing,
+            writer=brokers.index(self._me),
+        )
+        self._retained = Retained(
+            brokers,
+            self._directory,
+            send=self._send,
+            is_lost=self._links.is_lost,
+            incarnation=incarnation,
+        )
 
     def _build_moving(self, incarnation: int) -> None:
         settings = self._settings
@@ -164,7 +192,7 @@ class Broker:
             self._sessions,
             send=self._send,
             places=self._incoming.places,
-            points_of=self._outgoing.points_of,
+            points_of=self._retaining.points_of,
             incarnation=incarnation,
         )
         self._arriving = Arriving(
@@ -196,6 +224,8 @@ class Broker:
         self._handlers: dict[type, Callable[[Turn, str, Any], None]] = {
             **self._directory.handlers(),
             **self._outgoing.handlers(),
+            **self._retaining.handlers(),
+            **self._retained.handlers(),
             **self._incoming.handlers(),
             **self._interest.handlers(),
             **self._membership.handlers(),
@@ -260,6 +290,9 @@ class Broker:
             self._seen_unpromised[key] = publication.sequence
             self._sessions.deliver(turn, frame)
 
+    def _origin_informed(self, turn: Turn, origin: str) -> None:
+        self._incoming.origin_informed(turn, origin)
+
     def _remember(self, turn: Turn, topic: str) -> None:
         self._incoming.remember(turn, topic)
 
@@ -287,12 +320,14 @@ class Broker:
     def _peer_lost(self, turn: Turn, peer: str) -> None:
         self._membership.peer_lost(turn, peer)
         self._interest.peer_lost(turn, peer)
+        self._retained.peer_lost(turn, peer)
 
     def _peer_renewed(self, turn: Turn, peer: str) -> None:
         self._membership.peer_renewed(turn, peer)
         self._directory.peer_renewed(turn, peer)
         self._interest.peer_renewed(turn, peer)
         self._outgoing.peer_renewed(turn, peer)
+        self._retained.peer_renewed(turn, peer)
         self._incoming.peer_renewed(turn, peer)
         self._arriving.peer_renewed(turn, peer)
         self._departing.peer_renewed(turn, peer)

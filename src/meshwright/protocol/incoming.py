@@ -50,11 +50,13 @@ class Incoming:
         *,
         send: Callable[[Turn, str, Any], None],
         deliver: Callable[[Turn, StreamFrame], bool],
+        is_informed: Callable[[str], bool],
     ) -> None:
         self._me = me
         self._settings = settings
         self._send = send
         self._deliver = deliver
+        self._is_informed = is_informed
         self._streams: dict[tuple[str, str], IncomingStream] = {}
         self._unsent: dict[str, dict[str, int]] = {}
         self._waiting: dict[tuple[str, str], list[tuple[int, StreamFrame]]] = {}
@@ -96,7 +98,7 @@ class Incoming:
         if frame.number <= stream.last:
             number = stream.last
             turn.once_synced(lambda later: self._acknowledge(later, key, number))
-        elif frame.previous_of(self._me) <= stream.last:
+        elif self._is_next(stream, frame):
             self._pass_on(turn, key, stream, frame)
         elif len(stream.held) < self._settings.held_max:
             stream.held[frame.number] = frame
@@ -110,6 +112,12 @@ class Incoming:
         stream.last = max(stream.last, message.number)
         self._advance(turn, key, stream)
 
+    def origin_informed(self, turn: Turn, origin: str) -> None:
+        """An origin knows again what is wanted here: what it skips, need not be waited for."""
+        for key, stream in list(self._streams.items()):
+            if key[0] == origin and stream.held:
+                self._advance(turn, key, stream)
+
     def peer_renewed(self, turn: Turn, peer: str) -> None:
         """Ask again what a peer may have forgotten to answer."""
         for (origin, topic), waiting in self._waiting.items():
@@ -122,6 +130,15 @@ class Incoming:
         unsent, self._unsent = self._unsent, {}
         for origin, points in unsent.items():
             self._send(turn, origin, Acknowledged(tuple(points.items())))
+
+    def _is_next(self, stream: IncomingStream, frame: StreamFrame) -> bool:
+        """True if nothing that is wanted here can still come before a frame.
+
+        An origin that could not be told what is wanted may skip what it should not.
+        """
+        previous = frame.previous_of(self._me)
+        is_skipping = previous != frame.number - 1 and frame.number != stream.last + 1
+        return previous <= stream.last and not (is_skipping and not self._is_informed(frame.origin))
 
     def _pass_on(
         self, turn: Turn, key: tuple[str, str], stream: IncomingStream, frame: StreamFrame
@@ -150,7 +167,7 @@ class Incoming:
                 continue
             if number <= stream.last:
                 del stream.held[number]
-            elif frame.previous_of(self._me) <= stream.last:
+            elif self._is_next(stream, frame):
                 self._pass_on(turn, key, stream, frame)
                 return
         waiting = self._waiting.pop(key, None)

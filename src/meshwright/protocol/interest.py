@@ -37,7 +37,10 @@ class _Change:
 
 
 class Interest:
-    """Counts the filters of local sessions and keeps the network informed."""
+    """Counts the filters of local sessions and keeps the network informed.
+
+    informed is called when an origin that could not be told of a change now knows it.
+    """
 
     def __init__(
         self,
@@ -47,11 +50,13 @@ class Interest:
         send: Callable[[Turn, str, Any], None],
         incarnation: int,
         is_lost: Callable[[str], bool],
+        informed: Callable[[Turn, str], None],
     ) -> None:
         self._directory = directory
         self._roads = roads
         self._send = send
         self._is_lost = is_lost
+        self._informed = informed
         self._version = incarnation << 32
         self._counts: dict[Filter, int] = {}
         self._entries: dict[str, Entry] = {}
@@ -139,6 +144,14 @@ class Interest:
         for change in list(self._changes):
             if change.key == message.key and change.entry.version <= message.version:
                 change.settle(turn, peer)
+        given_up = self._given_up.get(peer, {})
+        if message.key in given_up and self._entries[message.key].version <= message.version:
+            del given_up[message.key]
+            self._informed(turn, peer)
+
+    def is_informed(self, origin: str) -> bool:
+        """False while an origin may not know all that this broker wants."""
+        return not self._given_up.get(origin)
 
     def announced(self, turn: Turn, peer: str, message: Announce) -> None:
         """An origin opens a topic that a wildcard of ours takes: get ready, then say so."""
@@ -154,7 +167,7 @@ class Interest:
 
     def peer_renewed(self, turn: Turn, peer: str) -> None:
         """Tell a returning origin what it may not know."""
-        for key in self._given_up.pop(peer, {}):
+        for key in self._given_up.get(peer, ()):
             self._send(turn, peer, Joining(key, self._entries[key], recover=True))
         for change in self._changes:
             if peer in change.waiting:

@@ -40,12 +40,17 @@ Send = Callable[[Turn, str, Any], None]
 
 
 class OutgoingSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """When a frame is sent again, how many at a time, and how often members are read anew."""
+    """When a frame is sent again, how many at a time, and how often members are read anew.
+
+    trust_us: how long after a reading this broker is told of changes; it must be well below the
+    time for which the directory remembers readers.
+    """
 
     repair_after_us: int = 2_000_000
     repair_window: int = 64
     check_every_us: int = 1_000_000
     unpromised_max: int = 1_000
+    trust_us: int = 25_000_000
 
 
 class Member:
@@ -70,7 +75,7 @@ class OutgoingStream:
 
     __slots__ = (
         "announced_us", "announcing", "checked", "is_checking", "is_open", "log", "members",
-        "number", "owed_counts", "questions", "sent", "unpromised",
+        "number", "owed_counts", "questions", "read_us", "sent", "unpromised",
     )  # fmt: skip
 
     def __init__(self, number: int = 0) -> None:
@@ -80,6 +85,7 @@ class OutgoingStream:
         self.is_open = False
         self.is_checking = False
         self.announced_us = 0
+        self.read_us = 0
         self.announcing: dict[str, None] = {}
         self.unpromised: list[Publication] = []
         self.questions: list[tuple[str, int]] = []
@@ -156,6 +162,8 @@ class Outgoing:
         turn.write(("stream", topic), number)
         turn.write(("log", topic, number), publication)
         turn.once_synced(accepted)
+        if turn.now_us - stream.read_us > self._settings.trust_us:
+            stream.is_open = False
         if stream.is_open:
             turn.once_synced(lambda later: self._send_out(later, stream, number))
         else:
@@ -294,6 +302,7 @@ class Outgoing:
         self._directory.get(turn, topic, got_members)
 
     def _checked(self, turn: Turn, topic: str, stream: OutgoingStream, taken: int) -> None:
+        stream.read_us = turn.now_us
         self._refresh(turn, topic, stream, newcomer=None)
         if not stream.is_open and not stream.announcing:
             self._announce(turn, topic, stream)
@@ -316,7 +325,7 @@ class Outgoing:
         if stream.announcing:
             return
         stream.is_open = True
-        for number in sorted(stream.log):
+        for number in sorted(n for n in stream.log if n > stream.sent):
             turn.once_synced(partial(self._send_out, stream=stream, number=number))
         postponed, self._postponed = self._postponed, []
         for peer, message in postponed:
@@ -349,7 +358,25 @@ class Outgoing:
                     ):
                         self._owe(turn, stream, member, number)
                     self._repair(turn, name, stream, member)
+            elif member.filters != filters and name != newcomer:
+                self._owe_widened(turn, name, stream, filters)
             member.filters = filters
+
+    def _owe_widened(
+        self, turn: Turn, name: str, stream: OutgoingStream, filters: tuple[Filter, ...]
+    ) -> None:
+        """A member turns out to want more: owe it what was skipped and is not checked."""
+        member = stream.members[name]
+        unchecked = [n for n in stream.log if stream.checked < n <= stream.sent]
+        skipped = [n for n in unchecked if not _is_for(member, stream.log[n])]
+        member.filters = filters
+        found = [n for n in skipped if _is_for(member, stream.log[n])]
+        if found:
+            member.pending = deque(sorted({*member.pending, *found}))
+            for number in found:
+                stream.owed_counts[number] += 1
+            member.is_fresh = True
+            self._repair(turn, name, stream, member)
 
     def _wanted(self, topic: str) -> dict[str, tuple[Filter, ...]]:
         """Interested brokers, each with its filters on content, or none if it wants everything."""
