@@ -200,9 +200,7 @@ class SmallNetwork:
     def _do(self, broker: str, effect: Any) -> None:
         match effect:
             case SendPeer(peer, frame):
-                if frozenset((broker, peer)) in self.links:
-                    self.sent.append((broker, peer, getattr(frame, "body", None)))
-                    self.queue.append((peer, PeerFrame(broker, frame)))
+                self._send_peer(broker, peer, frame)
             case OpenLink(peer):
                 self._open(broker, peer)
             case CloseLink(peer):
@@ -222,6 +220,11 @@ class SmallNetwork:
                     self._sync(broker, effect)
             case Report(record):
                 self.reports.append(record)
+
+    def _send_peer(self, broker: str, peer: str, frame: Any) -> None:
+        if frozenset((broker, peer)) in self.links:
+            self.sent.append((broker, peer, getattr(frame, "body", None)))
+            self.queue.append((peer, PeerFrame(broker, frame)))
 
     def _sync(self, broker: str, batch: Write) -> None:
         disk = self.disks[broker]

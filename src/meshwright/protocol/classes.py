@@ -18,6 +18,7 @@ from meshwright.protocol.moves import (
     MoveReady,
 )
 from meshwright.protocol.reconfigure_messages import RECONFIGURATION_MESSAGES
+from meshwright.protocol.retained import RetainedAnswer, RetainedQuestion
 from meshwright.protocol.stream import (
     Acknowledged,
     Announce,
@@ -35,6 +36,8 @@ MESSAGE_CLASSES: dict[type, str] = {
     **FORWARDING_CLASSES,
     **dict.fromkeys(RECONFIGURATION_MESSAGES, "reconfiguration"),
     Put: "directory",
+    RetainedQuestion: "directory",
+    RetainedAnswer: "directory",
     PutDone: "directory",
     Get: "directory",
     Got: "directory",

@@ -10,7 +10,7 @@ tell them at once.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -30,11 +30,12 @@ Entries = dict[str, Entry]
 
 
 class Put(msgspec.Struct, frozen=True, gc=False):
-    """Store my entry."""
+    """Store my entry, or that of an owner which several brokers write."""
 
     request: int
     key: str
     entry: Entry
+    owner: str | None = None
 
 
 class PutDone(msgspec.Struct, frozen=True, gc=False):
@@ -45,10 +46,11 @@ class PutDone(msgspec.Struct, frozen=True, gc=False):
 
 
 class Get(msgspec.Struct, frozen=True, gc=False):
-    """Tell me all entries, and remember me as a reader."""
+    """Tell me all entries, and remember me as a reader if I ask for it."""
 
     request: int
     key: str
+    is_remembered: bool = True
 
 
 class Got(msgspec.Struct, frozen=True, gc=False):
@@ -131,14 +133,41 @@ class Directory:
                 self._readers.setdefault(key[1], {})[key[2]] = value
 
     def put(
-        self, turn: Turn, key: str, entry: Entry, done: Callable[[Turn, list[str]], None]
+        self,
+        turn: Turn,
+        key: str,
+        entry: Entry,
+        done: Callable[[Turn, list[str]], None],
+        *,
+        owner: str | None = None,
     ) -> None:
-        """Store my entry under a key; done is told who has read the key lately."""
-        self._ask(turn, key, lambda request: Put(request, key, entry), done)
+        """Store my entry, or an owner's, under a key; done is told who has read it lately."""
+        self._ask(turn, key, lambda request: Put(request, key, entry, owner), done)
 
-    def get(self, turn: Turn, key: str, done: Callable[[Turn, Entries], None]) -> None:
+    def get(
+        self,
+        turn: Turn,
+        key: str,
+        done: Callable[[Turn, Entries], None],
+        *,
+        is_remembered: bool = True,
+    ) -> None:
         """Read all entries of a key; done gets them merged from a majority."""
-        self._ask(turn, key, lambda request: Get(request, key), done)
+        self._ask(turn, key, lambda request: Get(request, key, is_remembered), done)
+
+    def kept_under(self, prefix: str) -> Iterator[tuple[str, Entries]]:
+        """All keys kept here that begin with a prefix, without it, and their entries."""
+        for key, entries in self._kept.items():
+            if key.startswith(prefix):
+                yield key.removeprefix(prefix), entries
+
+    def keepers_of(self, key: str) -> tuple[str, ...]:
+        """The brokers that keep a key."""
+        return replicas_of(key, self._brokers, self._settings.replica_count)
+
+    def spare_count(self) -> int:
+        """How many keepers of a key may be missing from a majority."""
+        return (min(self._settings.replica_count, len(self._brokers)) - 1) // 2
 
     def readers(self, turn: Turn, key: str, done: Callable[[Turn, list[str]], None]) -> None:
         """Ask a majority who has read a key lately."""
@@ -152,10 +181,11 @@ class Directory:
 
     def put_asked(self, turn: Turn, peer: str, message: Put) -> None:
         entries = self._kept.setdefault(message.key, {})
-        held = entries.get(peer)
+        owner = message.owner or peer
+        held = entries.get(owner)
         if held is None or held.version < message.entry.version:
-            entries[peer] = message.entry
-            turn.write(("directory", message.key, peer), tuple(message.entry))
+            entries[owner] = message.entry
+            turn.write(("directory", message.key, owner), tuple(message.entry))
         readers = tuple(self._readers_now(turn.now_us, message.key))
         answer = PutDone(message.request, readers)
         turn.once_synced(lambda later: self._send(later, peer, answer))
@@ -163,7 +193,8 @@ class Directory:
     def get_asked(self, turn: Turn, peer: str, message: Get) -> None:
         until_us = turn.now_us + self._settings.reader_memory_us
         readers = self._readers.setdefault(message.key, {})
-        if readers.get(peer, 0) < turn.now_us + self._settings.reader_memory_us // 2:
+        refresh_us = turn.now_us + self._settings.reader_memory_us // 2
+        if message.is_remembered and readers.get(peer, 0) < refresh_us:
             readers[peer] = until_us
             turn.write(("reader", message.key, peer), until_us)
         answer = Got(message.request, dict(self._kept.get(message.key, {})))
@@ -198,7 +229,7 @@ class Directory:
         done: Callable[..., None],
     ) -> None:
         self._request_count += 1
-        replicas = replicas_of(key, self._brokers, self._settings.replica_count)
+        replicas = self.keepers_of(key)
         request = _Request(key, build(self._request_count), replicas, done)
         self._requests[self._request_count] = request
         for replica in replicas:
@@ -212,8 +243,7 @@ class Directory:
         return request
 
     def _has_majority(self, request: _Request) -> bool:
-        replica_count = min(self._settings.replica_count, len(self._brokers))
-        return replica_count - len(request.waiting) > replica_count // 2
+        return len(request.waiting) <= self.spare_count()
 
     def _readers_now(self, now_us: int, key: str) -> list[str]:
         readers = self._readers.get(key, {})

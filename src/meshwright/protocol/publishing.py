@@ -28,11 +28,13 @@ class Publishing:
         *,
         publish: Callable[[Turn, Publication, Action], Any],
         publish_unpromised: Callable[[Turn, Publication], None],
+        when_settled: Callable[[Turn, str, Action], None],
         log_length: Callable[[], int],
     ) -> None:
         self._log_max = log_max
         self._publish = publish
         self._publish_unpromised = publish_unpromised
+        self._when_settled = when_settled
         self._log_length = log_length
         self.disk_is_full = False
 
@@ -42,7 +44,7 @@ class Publishing:
         answer = packets.Pubrec if packet.qos == 2 else packets.Puback
         if packet.packet_id in session.received and packet.qos == 2:
             again = packets.Pubrec(packet.packet_id)
-            turn.once_synced(on_this_connection(session, again))
+            self._when_settled(turn, packet.topic, on_this_connection(session, again))
             return
         if refusal is not None:
             if packet.qos:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -21,7 +22,9 @@ from meshwright.protocol import packets
 from meshwright.protocol.belongings import ARRIVAL_PLACE, Belongings, unpack
 from meshwright.protocol.deliveries import Deliveries, on_this_connection, send_packet
 from meshwright.protocol.effects import CloseClient, DiskKey, SendClient
+from meshwright.protocol.first_looks import FirstLooks
 from meshwright.protocol.publishing import Publishing, is_topic_name
+from meshwright.protocol.retained import Find
 from meshwright.protocol.session import Session, Waiting
 from meshwright.protocol.session_disk import erase, restored_sessions, write_state
 from meshwright.protocol.stream import StreamFrame
@@ -48,6 +51,8 @@ class Outside:
 
     publish: Callable[[Turn, Publication, Action], Any]
     publish_unpromised: Callable[[Turn, Publication], None]
+    when_settled: Callable[[Turn, str, Action], None]
+    find_retained: Find
     want: Callable[[Turn, Filter, Action], None]
     when_in_force: Callable[[Turn, Filter, Action], None]
     unwant: Callable[[Turn, Filter], None]
@@ -72,9 +77,11 @@ class Sessions:
             settings.log_max,
             publish=outside.publish,
             publish_unpromised=outside.publish_unpromised,
+            when_settled=outside.when_settled,
             log_length=outside.log_length,
         )
         self._deliveries = Deliveries(settings.queue_max)
+        self._looks = FirstLooks(self._deliveries, outside.find_retained)
         self._answers: dict[type, Callable[[Turn, Session, Any], None]] = {
             packets.Publish: self.publishing.publish,
             packets.Pubrel: self.publishing.release,
@@ -249,8 +256,10 @@ class Sessions:
         publication = frame.publication
         found: dict[str, list[packets.Subscription]] = {}
         for client, wanted in self._index.match(publication.topic, publication.properties):
-            subscription = self._sessions[client].subscriptions[str(wanted)]
-            if not (subscription.no_local and self._is_own(client, publication)):
+            text = str(wanted)
+            subscription = self._sessions[client].subscriptions[text]
+            is_own = subscription.no_local and self._is_own(client, publication)
+            if not is_own and self._looks.passes(client, text, publication):
                 found.setdefault(client, []).append(subscription)
         wrote = False
         for client, subscriptions in found.items():
@@ -339,8 +348,19 @@ class Sessions:
                 continue
             reasons.append(subscription.qos)
             remaining += 1
-            self._add_subscription(turn, session, wanted, subscription, one_done)
+            is_new = str(wanted) not in session.subscriptions
+            look = partial(self._look, session=session, wanted=wanted, is_new=is_new, done=one_done)
+            self._add_subscription(turn, session, wanted, subscription, look)
         one_done(turn)
+
+    def _look(
+        self, turn: Turn, session: Session, wanted: Filter, *, is_new: bool, done: Action
+    ) -> None:
+        """A filter is in force: send what is retained, unless it is gone again."""
+        if self._sessions.get(session.client) is session and str(wanted) in session.subscriptions:
+            self._looks.begin(turn, session, wanted, is_new=is_new, done=done)
+        else:
+            done(turn)
 
     def _add_subscription(
         self,
@@ -380,6 +400,7 @@ class Sessions:
         wanted = parse_filter(text)
         del session.subscriptions[text]
         self._index.discard(session.client, wanted)
+        self._looks.forget(session.client, text)
         if session.is_durable:
             turn.write(("subscription", session.client, text), None)
         self._outside.unwant(turn, wanted.ungrouped())

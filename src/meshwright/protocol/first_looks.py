@@ -1,0 +1,128 @@
+"""What a new subscription gets of what was retained before it, and how live messages fit in.
+
+While the retained messages are looked up, live ones already flow. A retained message that a live
+one of its publisher has overtaken is not sent. A live one that was already sent as retained, or is
+older than that, is not sent to a subscription that is new: it was published before its answer, and
+so is not owed. A look begins when the filter is in force, and is over when nothing of it is left.
+"""
+
+from __future__ import annotations
+
+from meshwright.filters.filter import Filter
+from meshwright.model.publication import Publication
+from meshwright.protocol.deliveries import Deliveries, is_too_late
+from meshwright.protocol.packets import Subscription
+from meshwright.protocol.retained import Find
+from meshwright.protocol.session import Session, Waiting
+from meshwright.protocol.turn import Action, Turn
+
+# How a subscription asks for retained messages.
+IF_NEW = 1
+NEVER = 2
+
+# A publisher and a topic.
+Line = tuple[str, str]
+
+
+class _FirstLook:
+    """seen: sequences of live messages since the look began. sent: those sent as retained."""
+
+    __slots__ = ("is_answered", "is_looking", "is_new", "seen", "sent")
+
+    def __init__(self, *, is_new: bool) -> None:
+        self.is_new = is_new
+        self.is_looking = True
+        self.is_answered = False
+        self.seen: dict[Line, int] = {}
+        self.sent: dict[Line, int] = {}
+
+
+class FirstLooks:
+    """The looks under way, by client and filter."""
+
+    def __init__(self, deliveries: Deliveries, find: Find) -> None:
+        self._deliveries = deliveries
+        self._find = find
+        self._looks: dict[str, dict[str, _FirstLook]] = {}
+
+    def begin(
+        self,
+        turn: Turn,
+        session: Session,
+        wanted: Filter,
+        *,
+        is_new: bool,
+        done: Action,
+    ) -> None:
+        """Send what a subscription is to get of what is retained; then done."""
+        text = str(wanted)
+        subscription = session.subscriptions[text]
+        handling = subscription.retain_handling
+        is_unwanted = handling == NEVER or (handling == IF_NEW and not is_new)
+        if is_unwanted or wanted.group is not None:
+            done(turn)
+            return
+        looks = self._looks.setdefault(session.client, {})
+        look = looks[text] = _FirstLook(is_new=is_new)
+
+        def found(later: Turn, publication: Publication) -> None:
+            if looks.get(text) is look:
+                self._found(later, session, subscription, look, publication)
+
+        def answered(later: Turn) -> None:
+            look.is_answered = True
+            done(later)
+
+        def complete(_later: Turn) -> None:
+            look.is_looking = False
+            if looks.get(text) is look:
+                self._drop_if_over(session.client, text)
+
+        self._find(turn, wanted, found=found, answered=answered, complete=complete)
+
+    def forget(self, client: str, text: str) -> None:
+        """A subscription is gone."""
+        looks = self._looks.get(client)
+        if looks is not None and looks.pop(text, None) is not None and not looks:
+            del self._looks[client]
+
+    def passes(self, client: str, text: str, publication: Publication) -> bool:
+        """Take note of a live message; False if its subscription is not to get it."""
+        look = self._looks.get(client, {}).get(text)
+        if look is None:
+            return True
+        line = (publication.publisher, publication.topic)
+        if publication.sequence <= look.sent.get(line, 0):
+            return False
+        look.sent.pop(line, None)
+        if look.is_looking:
+            look.seen[line] = publication.sequence
+        else:
+            self._drop_if_over(client, text)
+        return True
+
+    def _found(
+        self,
+        turn: Turn,
+        session: Session,
+        subscription: Subscription,
+        look: _FirstLook,
+        publication: Publication,
+    ) -> None:
+        line = (publication.publisher, publication.topic)
+        is_own = subscription.no_local and publication.publisher == session.identity
+        if is_own or is_too_late(publication, turn.now_us):
+            return
+        if publication.sequence <= look.seen.get(line, 0):
+            return
+        if look.is_new and not look.is_answered:
+            look.sent[line] = publication.sequence
+        identifiers = (subscription.identifier,) if subscription.identifier else ()
+        qos = min(publication.qos, subscription.qos)
+        waiting = Waiting(session.next_index, publication, qos, True, identifiers)
+        self._deliveries.queue(turn, session, waiting)
+
+    def _drop_if_over(self, client: str, text: str) -> None:
+        look = self._looks.get(client, {}).get(text)
+        if look is not None and not look.is_looking and not look.sent:
+            self.forget(client, text)

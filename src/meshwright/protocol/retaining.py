@@ -1,0 +1,205 @@
+"""Publications that are to be retained: the network keeps them before anybody is sent them.
+
+Each topic has a register, kept like any key of the directory: by a majority of a few brokers, the
+highest version counts. Its writer reads it first, so its version is above all that were stored
+before. Only then the publication enters its stream and is acknowledged. So whoever has got it, and
+whoever was told that it is safe, finds it (or a later one) in the register; and a new subscriber,
+who reads the register once its filter is in force, either finds it there or is sent it. What comes
+on the same topic meanwhile waits behind it, to keep the order. A deleted register leaves its
+version behind, so that no late copy comes to life.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from meshwright.model.publication import Publication
+from meshwright.protocol.directory import Directory, Entries, Entry
+from meshwright.protocol.effects import DiskKey
+from meshwright.protocol.outgoing import Outgoing
+from meshwright.protocol.stream import OwedQuestion
+from meshwright.protocol.turn import Action, Turn
+
+# The owner of an entry that all brokers write.
+EVERYBODY = "*"
+KEY_PREFIX = "$retained/"
+VERSION_BITS = 16
+
+
+class RetainingSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """How many unpromised publications may wait on one topic."""
+
+    unpromised_max: int = 1_000
+
+
+class _Pending:
+    """A publication that waits for its register, or for one before it; place 0 is not on disk."""
+
+    __slots__ = ("accepted", "place", "publication")
+
+    def __init__(self, place: int, publication: Publication, accepted: list[Action]) -> None:
+        self.place = place
+        self.publication = publication
+        self.accepted = accepted
+
+
+class Retaining:
+    """Stands before the streams of one origin, and holds up what must be stored first."""
+
+    def __init__(
+        self,
+        settings: RetainingSettings,
+        directory: Directory,
+        outgoing: Outgoing,
+        *,
+        writer: int,
+    ) -> None:
+        """Writer is a number that no other broker has; of equal counts, the higher one wins."""
+        self._settings = settings
+        self._directory = directory
+        self._outgoing = outgoing
+        self._writer = writer
+        self._place = 0
+        self._waiting: dict[str, deque[_Pending]] = {}
+        self._questions: dict[str, list[tuple[str, OwedQuestion]]] = {}
+
+    def handlers(self) -> dict[type, Callable[[Turn, str, Any], None]]:
+        """Which message is for which method; it stands before the one of the streams."""
+        return {OwedQuestion: self.owed_asked}
+
+    def restore(self, turn: Turn, disk: dict[DiskKey, Any]) -> None:
+        """Take up again what was not stored, or not known to be."""
+        for place in sorted(int(key[1]) for key in disk if key[0] == "retaining"):
+            self._place = place
+            publication = disk["retaining", place]
+            waiting = self._waiting.setdefault(publication.topic, deque())
+            waiting.append(_Pending(place, publication, []))
+        for topic in list(self._waiting):
+            self._go_on(turn, topic)
+
+    def publish(self, turn: Turn, publication: Publication, accepted: Action) -> None:
+        """Take a publication; accepted is called when it is safe, and retained if it is to be."""
+        topic = publication.topic
+        if not publication.retain and topic not in self._waiting:
+            self._outgoing.publish(turn, publication, accepted)
+            return
+        self._place += 1
+        turn.write(("retaining", self._place), publication)
+        self._wait(turn, _Pending(self._place, publication, [accepted]))
+
+    def publish_unpromised(self, turn: Turn, publication: Publication) -> None:
+        """Take a publication of QoS 0, which waits in memory only."""
+        topic = publication.topic
+        if not publication.retain and topic not in self._waiting:
+            self._outgoing.publish_unpromised(turn, publication)
+        elif self._unpromised_count(topic) < self._settings.unpromised_max:
+            self._wait(turn, _Pending(0, publication, []))
+
+    def when_settled(self, turn: Turn, topic: str, action: Action) -> None:
+        """Do something when all that was taken on a topic so far is safe."""
+        waiting = self._waiting.get(topic)
+        if waiting:
+            waiting[-1].accepted.append(action)
+        else:
+            turn.once_synced(action)
+
+    def log_length(self) -> int:
+        """Publications kept because somebody may still need them."""
+        return self._outgoing.log_length() + sum(map(len, self._waiting.values()))
+
+    def points_of(self, publisher: str) -> dict[str, int]:
+        """The last number of a publisher on each topic, one that it will have included."""
+        points = self._outgoing.points_of(publisher)
+        for topic, waiting in self._waiting.items():
+            number = self._outgoing.number_of(topic)
+            for pending in waiting:
+                if pending.place:
+                    number += 1
+                    if pending.publication.publisher == publisher:
+                        points[topic] = number
+        return points
+
+    def owed_asked(self, turn: Turn, peer: str, message: OwedQuestion) -> None:
+        """A broker asks for a number that may only be given soon."""
+        if message.topic in self._waiting:
+            self._questions.setdefault(message.topic, []).append((peer, message))
+        else:
+            self._outgoing.owed_asked(turn, peer, message)
+
+    def _wait(self, turn: Turn, pending: _Pending) -> None:
+        topic = pending.publication.topic
+        waiting = self._waiting.setdefault(topic, deque())
+        waiting.append(pending)
+        if len(waiting) == 1:
+            turn.once_synced(partial(self._go_on, topic=topic))
+
+    def _unpromised_count(self, topic: str) -> int:
+        return sum(not pending.place for pending in self._waiting.get(topic, ()))
+
+    def _go_on(self, turn: Turn, topic: str) -> None:
+        """Store the newest value that waits; without one, let go what waited only for its turn."""
+        waiting = self._waiting[topic]
+        places = [at for at, pending in enumerate(waiting) if pending.publication.retain]
+        if places:
+            self._store(turn, topic, places[-1] + 1)
+            return
+        self._let_go(turn, topic, len(waiting))
+        del self._waiting[topic]
+        for peer, question in self._questions.pop(topic, ()):
+            self._outgoing.owed_asked(turn, peer, question)
+
+    def _store(self, turn: Turn, topic: str, count: int) -> None:
+        """Store the last of the first count that wait: it replaces those before it."""
+        publication = self._waiting[topic][count - 1].publication
+        key = register_key(topic)
+
+        def stored(later: Turn, _readers: list[str]) -> None:
+            self._let_go(later, topic, count)
+            self._go_on(later, topic)
+
+        def read(later: Turn, entries: Entries) -> None:
+            held = entries.get(EVERYBODY, Entry(0, None))
+            if _is_newer(held.value, publication):
+                stored(later, [])
+                return
+            version = ((held.version >> VERSION_BITS) + 1) << VERSION_BITS | self._writer
+            entry = Entry(version, publication if publication.payload else None)
+            self._directory.put(later, key, entry, stored, owner=EVERYBODY)
+
+        self._directory.get(turn, key, read, is_remembered=False)
+
+    def _let_go(self, turn: Turn, topic: str, count: int) -> None:
+        """Give the first that wait to their stream; the disk hands them over in one batch."""
+        waiting = self._waiting[topic]
+        for _ in range(count):
+            pending = waiting.popleft()
+            if not pending.place:
+                self._outgoing.publish_unpromised(turn, pending.publication)
+                continue
+            turn.write(("retaining", pending.place), None)
+            accepted = partial(_all, actions=pending.accepted)
+            self._outgoing.publish(turn, pending.publication, accepted)
+
+
+def register_key(topic: str) -> str:
+    """The directory key of the value that a topic retains."""
+    return KEY_PREFIX + topic
+
+
+def _is_newer(held: Publication | None, publication: Publication) -> bool:
+    """True if a publisher that moved has already stored a later value elsewhere."""
+    return (
+        held is not None
+        and held.publisher == publication.publisher
+        and held.sequence > publication.sequence
+    )
+
+
+def _all(turn: Turn, actions: list[Action]) -> None:
+    for action in actions:
+        action(turn)
