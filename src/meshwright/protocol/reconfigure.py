@@ -48,7 +48,10 @@ ASK = ("reconfigure ask",)
 RETIRE = ("reconfigure retire",)
 IN_FORCE: DiskKey = ("overlay",)
 LAST_USED: DiskKey = ("epoch used",)
+UNFINISHED: DiskKey = ("plan unfinished",)
 STRANGERS_MAX = 4_096
+# Questions about a plan whose coordinator is dead, until somebody ends it.
+QUESTIONS_MAX = 4
 
 
 class ReconfigureSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -129,6 +132,7 @@ class Reconfigure:
             send=around.send,
             alive=around.alive,
             watch=around.relink,
+            finished=lambda turn: turn.write(UNFINISHED, None),
         )
 
     def handlers(self) -> dict[type, Callable[[Turn, str, Any], None]]:
@@ -155,6 +159,9 @@ class Reconfigure:
         self._roads.add(self.epoch, self._around.make(turn, self.epoch, self.overlay))
         self._around.release(turn, self.epoch)
         self._roads.switch(turn, self.epoch)
+        if disk.get(UNFINISHED) == self.epoch:
+            lock = Lock(self.epoch, plan_name(self.overlay), self.overlay, self.epoch)
+            turn.once_synced(lambda later: self.coordinator.resume(later, lock))
 
     def watched(self) -> tuple[str, ...]:
         """Brokers to stay connected with as long as a plan is led here."""
@@ -205,7 +212,11 @@ class Reconfigure:
         if promise is None or promise.lock.epoch <= self.epoch:
             return
         promise.asked_count += 1
-        asked = (promise.coordinator,) if promise.asked_count == 1 else self._around.alive()
+        alive = self._around.alive()
+        is_orphaned = promise.coordinator not in alive and self.coordinator.undertaking is None
+        if is_orphaned and promise.asked_count > QUESTIONS_MAX and alive[0] == self._me:
+            self._overrule(turn, promise)
+        asked = (promise.coordinator,) if promise.asked_count == 1 else alive
         for name in asked:
             if name != self._me:
                 self._around.send(turn, name, Question(promise.lock.epoch))
@@ -254,11 +265,7 @@ class Reconfigure:
             self._apply(turn, before)
 
     def _abort(self, turn: Turn) -> None:
-        """End the plan under way, wherever it is led.
-
-        If its coordinator is lost, nobody here can know whether it was decided: the overlay in
-        force is given a higher epoch, which the plan cannot overrule whenever it comes back.
-        """
+        """End the plan under way, wherever it is led."""
         promise = self._promise
         if self.coordinator.undertaking is not None:
             if not self.coordinator.abort(turn, "asked for here"):
@@ -268,8 +275,16 @@ class Reconfigure:
         elif promise.coordinator in self._around.alive():
             self._around.send(turn, promise.coordinator, AbortAsked(promise.lock.epoch))
         else:
-            lock = promise.lock
-            self._begin(turn, plan_name(self.overlay), self.overlay, supersedes=lock.epoch)
+            self._overrule(turn, promise)
+
+    def _overrule(self, turn: Turn, promise: Promise) -> None:
+        """End a plan whose coordinator is lost, though nobody can know whether it was decided.
+
+        The overlay in force is given a higher epoch, so that the plan has no effect whenever its
+        coordinator comes back.
+        """
+        name = plan_name(self.overlay)
+        self._begin(turn, name, self.overlay, supersedes=promise.lock.epoch)
 
     def _begin(self, turn: Turn, name: str, target: Overlay, *, supersedes: int = -1) -> None:
         """Lead a plan, under an epoch that is on disk, so that it is never given twice."""
@@ -287,7 +302,7 @@ class Reconfigure:
     def _fresh_epoch(self, supersedes: int) -> int:
         """Higher than all known; its remainder tells whose it is."""
         count = len(self._brokers)
-        highest = max(self.epoch, self._last_used, supersedes)
+        highest = max(self.epoch, self._last_used, self._void, supersedes)
         return (highest // count + 1) * count + self._brokers.index(self._me)
 
     def _owner(self, epoch: int) -> str:
@@ -304,8 +319,10 @@ class Reconfigure:
         elif promise.lock.epoch == lock.epoch:
             self._around.send(turn, peer, Grant(lock.epoch))
         elif promise.lock.epoch == lock.supersedes:
-            self.coordinator.abort(turn, f"superseded at {peer}")
-            self._release(turn, promise, "superseded")
+            if self.coordinator.leads(lock.supersedes):
+                self.coordinator.abort(turn, f"ended by {peer}")
+            else:
+                self._release(turn, promise, "superseded")
             self._grant(turn, peer, lock)
         else:
             self._compete(turn, peer, lock, promise)
@@ -385,6 +402,8 @@ class Reconfigure:
             self._around.fill(turn, message.epoch, _nothing)
         self._before, self.overlay, self.epoch = self.overlay, message.overlay, message.epoch
         turn.write(IN_FORCE, (self.epoch, self.overlay, self._before))
+        if self.coordinator.leads(self.epoch):
+            turn.write(UNFINISHED, self.epoch)
         self._around.release(turn, self.epoch)
         self._roads.switch(turn, self.epoch)
         self.coordinator.overtaken(turn, self.epoch)

@@ -24,7 +24,7 @@ from meshwright.protocol.reconfigure_messages import (
     Switch,
     Switched,
 )
-from meshwright.protocol.turn import Turn
+from meshwright.protocol.turn import Action, Turn
 
 DEADLINE = ("reconfigure deadline",)
 
@@ -58,6 +58,7 @@ class Coordinator:
     """Leads at most one plan at a time.
 
     alive: the brokers seen alive, this one among them. watch: called when the links to keep change.
+    finished: called when a plan that was decided is at its end.
     """
 
     def __init__(
@@ -68,7 +69,8 @@ class Coordinator:
         *,
         send: Callable[[Turn, str, Any], None],
         alive: Callable[[], tuple[str, ...]],
-        watch: Callable[[Turn], None],
+        watch: Action,
+        finished: Action,
     ) -> None:
         self._me = me
         self._broker_count = broker_count
@@ -76,6 +78,7 @@ class Coordinator:
         self._send = send
         self._alive = alive
         self._watch = watch
+        self._finished = finished
         self.undertaking: Undertaking | None = None
 
     def handlers(self) -> dict[type, Callable[[Turn, str, Any], None]]:
@@ -96,6 +99,14 @@ class Coordinator:
         self._watch(turn)
         turn.timer(DEADLINE, turn.now_us + self._patience_us)
         self._advance(turn)
+
+    def resume(self, turn: Turn, lock: Lock) -> None:
+        """After a crash: bring a plan to its end that was decided before."""
+        if self.undertaking is None:
+            self.undertaking = Undertaking(lock)
+            self.undertaking.begin("switch")
+            self._watch(turn)
+            self._advance(turn)
 
     def leads(self, epoch: int) -> bool:
         """Whether the plan of an epoch is under way here."""
@@ -237,6 +248,9 @@ class Coordinator:
         return self.undertaking if self.leads(epoch) else None
 
     def _end(self, turn: Turn) -> None:
+        assert self.undertaking is not None
+        if self.undertaking.is_decided:
+            self._finished(turn)
         self.undertaking = None
         self._watch(turn)
 

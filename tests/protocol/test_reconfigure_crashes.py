@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from changing_networks import MILLISECOND_US, SECOND_US, TRAFFIC_US, ChangingNetwork
+
+from meshwright.protocol.broker import BrokerSettings
+from meshwright.protocol.reconfigure import ReconfigureSettings
+
+GIVEN_US = TRAFFIC_US + SECOND_US
+COORDINATOR = "b2"
+
+
+def given(network: ChangingNetwork) -> ChangingNetwork:
+    network.give(GIVEN_US, COORDINATOR, "apply", network.turned())
+    network.traffic(5)
+    return network
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_whoever_crashes_whenever_all_end_in_the_old_or_in_the_new_overlay(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    network = given(ChangingNetwork(seed=seed))
+    # One crash for certain while the plan is under way, most often of its coordinator.
+    for number in range(int(rng.integers(1, 4))):
+        at_us = GIVEN_US + int(rng.integers(1, 130)) * MILLISECOND_US
+        victim = network.brokers[int(rng.integers(8))] if number else COORDINATOR
+        victim = victim if rng.random() < 0.7 else network.brokers[int(rng.integers(8))]
+        network.crash(at_us, victim, int(rng.integers(10, 8_000)) * MILLISECOND_US)
+    network.run(60)
+    assert network.faults() == []
+    assert network.agreed() in (network.overlay, network.turned())
+
+
+@pytest.mark.parametrize("at_ms", range(1, 110, 4))
+def test_a_coordinator_that_crashes_has_decided_or_has_not(at_ms: int) -> None:
+    network = given(ChangingNetwork())
+    network.crash(GIVEN_US + at_ms * MILLISECOND_US, COORDINATOR, 500 * MILLISECOND_US)
+    network.run(25)
+    assert network.faults() == []
+    expected = network.turned() if network.steps("decided") else network.overlay
+    assert network.agreed() == expected
+    network.give(26 * SECOND_US, "b7", "apply", network.turned(3))
+    network.run(40)
+    assert network.agreed() == network.turned(3)
+
+
+def test_a_broker_that_was_down_during_the_change_learns_of_it() -> None:
+    network = given(ChangingNetwork())
+    network.crash(TRAFFIC_US - 2 * SECOND_US, "b5", 40 * SECOND_US)
+    network.run(20)
+    assert network.in_force().keys() == set(network.brokers) - {"b5"}
+    network.run(60)
+    assert network.agreed() == network.turned()
+    assert network.faults() == []
+
+
+def test_all_brokers_that_crash_together_wake_up_in_the_overlay_they_had() -> None:
+    network = given(ChangingNetwork())
+    for broker in network.brokers:
+        network.crash(GIVEN_US + 5 * SECOND_US, broker, SECOND_US)
+    network.run(40)
+    assert network.agreed() == network.turned()
+    assert network.faults() == []
+
+
+@pytest.mark.parametrize("at_ms", [2, 40, 97, 100, 104])
+def test_a_coordinator_that_never_returns_does_not_lock_the_network_for_good(at_ms: int) -> None:
+    network = given(ChangingNetwork())
+    network.world.at(GIVEN_US + at_ms * MILLISECOND_US, lambda: network.world.crash(COORDINATOR))
+    network.run(60)
+    assert network.agreed() in (network.overlay, network.turned())
+    network.give(60 * SECOND_US, "b7", "apply", network.turned(3))
+    network.run(80)
+    assert network.agreed() == network.turned(3)
+
+
+@pytest.mark.parametrize("at_ms", [40, 97, 100])
+def test_a_plan_that_was_overruled_has_no_effect_when_its_coordinator_returns(at_ms: int) -> None:
+    network = given(ChangingNetwork())
+    network.crash(GIVEN_US + at_ms * MILLISECOND_US, COORDINATOR, 90 * SECOND_US)
+    network.run(15)
+    has_spread = any(epoch for epoch, _ in network.in_force().values())
+    network.give(15 * SECOND_US, "b4", "abort", None)
+    network.run(120)
+    assert network.agreed() == (network.turned() if has_spread else network.overlay)
+    assert network.faults() == []
+
+
+def test_a_plan_that_most_brokers_cannot_hear_of_is_given_up() -> None:
+    patience = ReconfigureSettings(patience_us=6 * SECOND_US)
+    network = ChangingNetwork(settings=BrokerSettings(reconfigure=patience))
+    few = ("b0", "b1", COORDINATOR)
+    for one in few:
+        for other in network.brokers:
+            if other not in few:
+                network.world.network.block(one, other)
+    network.give(GIVEN_US + 10 * SECOND_US, COORDINATOR, "apply", network.turned())
+    network.run(40)
+    assert len(network.steps("aborted")) == 1 + len(few)
+    assert network.agreed() == network.overlay
