@@ -106,13 +106,7 @@ class Broker:
 
     def _build(self, incarnation: int) -> None:
         settings = self._settings
-        self._links = PeerLinks(
-            incarnation,
-            settings.links,
-            deliver=self._dispatch,
-            lost=self._peer_lost,
-            renewed=self._peer_renewed,
-        )
+        self._links = self._new_links(incarnation)
         brokers = self._overlay.brokers
         self._directory = Directory(
             brokers, settings.directory, send=self._send, incarnation=incarnation
@@ -181,6 +175,15 @@ class Broker:
             send=self._send,
             is_lost=self._links.is_lost,
             incarnation=incarnation,
+        )
+
+    def _new_links(self, incarnation: int) -> PeerLinks:
+        return PeerLinks(
+            incarnation,
+            self._settings.links,
+            deliver=self._dispatch,
+            lost=self._peer_lost,
+            renewed=self._peer_renewed,
         )
 
     def _build_moving(self, incarnation: int) -> None:
