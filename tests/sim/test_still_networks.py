@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from meshwright.protocol.classes import MESSAGE_CLASSES
 
 from meshwright.lab.workloads import generate_snapshot
 from meshwright.planning.designs import build_overlay
+from meshwright.protocol.classes import MESSAGE_CLASSES
 from meshwright.sim.chance import streams
 from meshwright.sim.checkers.closed_form import miscounted, publications_due, subscriptions_due
 from meshwright.sim.client import ClientSettings
