@@ -16,6 +16,7 @@ from meshwright.protocol import (
     links,
     outgoing,
     reconfigure,
+    reconfigure_blocking,
     reconfigure_coordinator,
     wills,
 )
@@ -48,6 +49,7 @@ from meshwright.protocol.membership import Membership
 from meshwright.protocol.moves import MoveAsk, MovingSettings
 from meshwright.protocol.outgoing import Outgoing, OutgoingSettings
 from meshwright.protocol.reconfigure import Around, Reconfigure, ReconfigureSettings
+from meshwright.protocol.reconfigure_blocking import HELD_UP, Blocking, BlockingAround
 from meshwright.protocol.reconfigure_messages import Bundle
 from meshwright.protocol.retained import Retained
 from meshwright.protocol.retaining import Retaining, RetainingSettings
@@ -220,8 +222,19 @@ class Broker:
             unmake=self._bundles.drop,
             alive=self._membership.alive,
             relink=self._relink,
+            block=self._block,
         )
         self._change = Reconfigure(self._me, self._overlay, settings, self._roads, around)
+        blocking_around = BlockingAround(
+            send=self._send,
+            make=self._make,
+            fill=self._fill,
+            in_force=lambda: (self._change.epoch, self._change.overlay),
+            adopt=self._change.adopt,
+            do=self._sessions.packet,
+            send_singly=self._bundles.send_singly,
+        )
+        self._blocking = Blocking(self._me, settings.patience_us, self._roads, blocking_around)
 
     def _join_messages(self) -> None:
         self._handlers: dict[type, Callable[[Turn, str, Any], None]] = {
@@ -233,6 +246,7 @@ class Broker:
             **self._interest.handlers(),
             **self._membership.handlers(),
             **self._change.handlers(),
+            **self._blocking.handlers(),
             Bundle: self._unbundle,
             **self._arriving.handlers(),
             **self._departing.handlers(),
@@ -246,19 +260,20 @@ class Broker:
             bundles.BUNDLE[0]: self._bundles.flush,
             reconfigure.ASK[0]: self._change.ask,
             reconfigure.RETIRE[0]: self._change.retire,
+            reconfigure_blocking.LET_GO[0]: self._blocking.let_go,
             reconfigure_coordinator.DEADLINE[0]: self._change.coordinator.deadline,
             arriving.TICK[0]: self._arriving.tick,
             departing.TICK[0]: self._departing.tick,
         }
 
     def _open_doors(self) -> None:
-        sessions, peers = self._sessions, self._links
+        peers = self._links
         self._doors = {
             PeerFrame: lambda turn, it: peers.frame(turn, it.peer, it.frame),
             LinkUp: lambda turn, it: peers.link_up(turn, it.peer),
             LinkDown: lambda turn, it: peers.link_down(turn, it.peer),
             ClientUp: lambda turn, it: self._arriving.admit(turn, it.client, it.packet),
-            ClientPacket: lambda turn, it: sessions.packet(turn, it.client, it.packet),
+            ClientPacket: self._client_packet,
             ClientDown: self._client_down,
             TimerFired: self._timer_fired,
             Synced: lambda turn, it: self._journal.synced(turn, it.batch),
@@ -309,7 +324,13 @@ class Broker:
         else:
             self._roads.timer_fired(turn, happening.key)
 
+    def _client_packet(self, turn: Turn, happening: ClientPacket) -> None:
+        client, packet = happening.client, happening.packet
+        if not (isinstance(packet, HELD_UP) and self._blocking.holds(client, packet)):
+            self._sessions.packet(turn, client, packet)
+
     def _client_down(self, turn: Turn, happening: ClientDown) -> None:
+        self._blocking.forget(happening.client)
         self._arriving.gone(turn, happening.client)
         self._sessions.disconnect(turn, happening.client, clean=happening.clean)
 
@@ -366,11 +387,15 @@ class Broker:
         for message in bundle.messages:
             self._roads.handle(turn, peer, message)
 
-    def _unknown_epoch(self, turn: Turn, peer: str, epoch: int) -> None:
-        self._change.unknown(turn, peer, epoch)
+    def _block(self, turn: Turn, epoch: int, plan: str, target: Overlay) -> None:
+        self._blocking.begin(turn, epoch, plan, target)
+
+    def _unknown_epoch(self, turn: Turn, peer: str, message: Any) -> None:
+        if not self._blocking.takes(turn, peer, message):
+            self._change.laggards.unknown(turn, peer, message.epoch)
 
     def _heard_epoch(self, turn: Turn, peer: str, epoch: int) -> None:
-        self._change.heard_epoch(turn, peer, epoch)
+        self._change.laggards.heard_epoch(turn, peer, epoch)
 
     def _relink(self, turn: Turn) -> None:
         """Stay connected with neighbours, and with all while a plan is led here."""

@@ -23,6 +23,7 @@ class Bundles:
         self._gather_us = gather_us
         self._send = send
         self._in_force = 0
+        self._singly = 0
         self._gathered: dict[tuple[str, int], list[Any]] = {}
 
     def send(self, turn: Turn, peer: str, message: Any) -> None:
@@ -34,9 +35,16 @@ class Bundles:
         ):
             self._send(turn, peer, message)
             return
+        if message.epoch == self._singly:
+            self._send(turn, peer, Bundle(message.epoch, (message,)))
+            return
         if not self._gathered:
             turn.timer(BUNDLE, turn.now_us + self._gather_us)
         self._gathered.setdefault((peer, message.epoch), []).append(message)
+
+    def send_singly(self, epoch: int) -> None:
+        """Gather nothing for this epoch: each message is sent, and counted, by itself."""
+        self._singly = epoch
 
     def release(self, turn: Turn, epoch: int) -> None:
         """An overlay is in force: hold up nothing of it any more."""

@@ -17,6 +17,7 @@ from meshwright.protocol.moves import (
     MoveNotHere,
     MoveReady,
 )
+from meshwright.protocol.reconfigure_blocking import BLOCKING_MESSAGES
 from meshwright.protocol.reconfigure_messages import RECONFIGURATION_MESSAGES
 from meshwright.protocol.retained import RetainedAnswer, RetainedQuestion
 from meshwright.protocol.stream import (
@@ -34,7 +35,7 @@ from meshwright.protocol.stream import (
 
 MESSAGE_CLASSES: dict[type, str] = {
     **FORWARDING_CLASSES,
-    **dict.fromkeys(RECONFIGURATION_MESSAGES, "reconfiguration"),
+    **dict.fromkeys((*RECONFIGURATION_MESSAGES, *BLOCKING_MESSAGES), "reconfiguration"),
     Put: "directory",
     RetainedQuestion: "directory",
     RetainedAnswer: "directory",

@@ -12,7 +12,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import msgspec
@@ -23,7 +22,9 @@ from meshwright.protocol.effects import DiskKey
 from meshwright.protocol.forwarding.forwarding import Forwarding
 from meshwright.protocol.forwarding.machines import MACHINES
 from meshwright.protocol.happenings import PlanGiven
+from meshwright.protocol.reconfigure_blocking import can_block
 from meshwright.protocol.reconfigure_coordinator import Coordinator
+from meshwright.protocol.reconfigure_laggards import Laggards
 from meshwright.protocol.reconfigure_messages import (
     Abort,
     AbortAsked,
@@ -49,9 +50,9 @@ RETIRE = ("reconfigure retire",)
 IN_FORCE: DiskKey = ("overlay",)
 LAST_USED: DiskKey = ("epoch used",)
 UNFINISHED: DiskKey = ("plan unfinished",)
-STRANGERS_MAX = 4_096
 # Questions about a plan whose coordinator is dead, until somebody ends it.
 QUESTIONS_MAX = 4
+ACTIONS = "choose apply, apply-blocking, abort or undo"
 
 
 class ReconfigureSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,7 +75,8 @@ class Around:
 
     make builds a forwarding machine that sees who is alive; fill has the overlay of an epoch carry
     all that is wanted here; release holds up no messages of an epoch any more, unmake forgets
-    them; relink is called when the brokers to stay connected with may differ.
+    them; relink is called when the brokers to stay connected with may differ; block begins the
+    paper's change that holds up clients.
     """
 
     send: Callable[[Turn, str, Any], None]
@@ -83,7 +85,8 @@ class Around:
     release: Callable[[Turn, int], None]
     unmake: Callable[[int], None]
     alive: Callable[[], tuple[str, ...]]
-    relink: Callable[[Turn], None]
+    relink: Action
+    block: Callable[[Turn, int, str, Overlay], None]
 
 
 class Promise:
@@ -121,10 +124,11 @@ class Reconfigure:
         self._before: Overlay | None = None
         self._promise: Promise | None = None
         self._next: tuple[str, Lock] | None = None
-        self._missed: dict[tuple[int, str], None] = {}
-        self._told: dict[str, int] = {}
-        self._curious: dict[str, None] = {}
         self._void = 0
+        self._is_awaited = False
+        self.laggards = Laggards(
+            send=around.send, in_force=lambda: Switch(self.epoch, self.overlay)
+        )
         self.coordinator = Coordinator(
             me,
             len(self._brokers),
@@ -145,7 +149,7 @@ class Reconfigure:
             Finish: self._finish_heard,
             Abort: self._abort_heard,
             Question: self._questioned,
-            Fetch: self._fetched,
+            Fetch: self.laggards.fetched,
             BuiltLate: lambda turn, peer, message: self._roads.peer_renewed(
                 turn, peer, message.epoch
             ),
@@ -170,37 +174,24 @@ class Reconfigure:
     def given(self, turn: Turn, happening: PlanGiven) -> None:
         """An operator or a policy decided about a plan: apply, abort or undo."""
         plan = happening.plan
-        if happening.action == "apply":
-            self._apply(turn, plan)
+        if happening.action in {"apply", "apply-blocking"}:
+            self._apply(turn, plan, is_blocking=happening.action == "apply-blocking")
         elif happening.action == "undo":
             self._undo(turn, plan)
         elif happening.action == "abort":
             self._abort(turn)
         else:
-            self._refuse(turn, f"there is no action {happening.action!r}; apply, abort or undo")
+            self._refuse(turn, f"there is no action {happening.action!r}; {ACTIONS}")
 
-    def heard_epoch(self, turn: Turn, peer: str, epoch: int) -> None:
-        """A peer says which overlay it has in force."""
-        if epoch < self.epoch:
-            self._push(turn, peer)
-        elif epoch > self.epoch:
-            self._around.send(turn, peer, Fetch(self.epoch))
-
-    def unknown(self, turn: Turn, peer: str, epoch: int) -> None:
-        """A peer sends on an overlay that this broker does not have."""
-        if epoch < self.epoch:
-            if self._told.get(peer) != self.epoch:
-                self._told[peer] = self.epoch
-                self._push(turn, peer)
-        elif epoch != self._void and (epoch, peer) not in self._missed:
-            if len(self._missed) >= STRANGERS_MAX:
-                self._missed.clear()
-            self._missed[epoch, peer] = None
-            self._around.send(turn, peer, Fetch(self.epoch))
+    def adopt(self, turn: Turn, message: Switch) -> None:
+        """Switch to an overlay that carries all already; the one before runs dry."""
+        if message.epoch > self.epoch:
+            self._adopt(turn, message)
+            turn.timer(RETIRE, turn.now_us + self._settings.drain_us)
 
     def peer_renewed(self, turn: Turn, peer: str) -> None:
         """A peer may have forgotten what it was told."""
-        self._told.pop(peer, None)
+        self.laggards.peer_renewed(peer)
         promise = self._promise
         if promise is not None and promise.coordinator == peer != self._me:
             self._around.send(turn, peer, Question(promise.lock.epoch))
@@ -230,15 +221,22 @@ class Reconfigure:
         if promise is not None and promise.lock.epoch <= self.epoch:
             self._report(turn, promise.lock, "drained")
             self._promise = None
-        self._around.send(turn, self._owner(self.epoch), Done(self.epoch))
+        if self._is_awaited:
+            self._is_awaited = False
+            self._around.send(turn, self._owner(self.epoch), Done(self.epoch))
         self._grant_next(turn)
 
-    def _apply(self, turn: Turn, plan: Plan | Overlay) -> None:
+    def _apply(self, turn: Turn, plan: Plan | Overlay, *, is_blocking: bool = False) -> None:
         target = plan.target if isinstance(plan, Plan) else plan
         name = plan_name(target)
         why_not = self._why_not(plan, target)
+        if why_not is None and is_blocking and not can_block(self.overlay, target):
+            why_not = "only brokers on a ring of fixed seats can change them while clients wait"
         if why_not is not None:
             self._refuse(turn, why_not, name)
+        elif is_blocking:
+            epoch = self._use_epoch(turn)
+            turn.once_synced(lambda later: self._around.block(later, epoch, name, target))
         else:
             self._begin(turn, name, target)
 
@@ -288,9 +286,7 @@ class Reconfigure:
 
     def _begin(self, turn: Turn, name: str, target: Overlay, *, supersedes: int = -1) -> None:
         """Lead a plan, under an epoch that is on disk, so that it is never given twice."""
-        self._last_used = self._fresh_epoch(supersedes)
-        turn.write(LAST_USED, self._last_used)
-        epoch = self._last_used
+        epoch = self._use_epoch(turn, supersedes)
 
         def written(later: Turn) -> None:
             if self.coordinator.undertaking is None:
@@ -299,11 +295,13 @@ class Reconfigure:
 
         turn.once_synced(written)
 
-    def _fresh_epoch(self, supersedes: int) -> int:
-        """Higher than all known; its remainder tells whose it is."""
+    def _use_epoch(self, turn: Turn, supersedes: int = -1) -> int:
+        """One that is higher than all known; its remainder tells whose it is."""
         count = len(self._brokers)
         highest = max(self.epoch, self._last_used, self._void, supersedes)
-        return (highest // count + 1) * count + self._brokers.index(self._me)
+        self._last_used = (highest // count + 1) * count + self._brokers.index(self._me)
+        turn.write(LAST_USED, self._last_used)
+        return self._last_used
 
     def _owner(self, epoch: int) -> str:
         return self._brokers[epoch % len(self._brokers)]
@@ -312,7 +310,7 @@ class Reconfigure:
         promise = self._promise
         is_late = lock.epoch <= self.epoch or 0 < lock.supersedes <= self.epoch
         if is_late or lock.source_epoch < self.epoch:
-            self._push(turn, peer)
+            self.laggards.push(turn, peer)
             self._deny(turn, peer, lock, f"epoch {self.epoch} is in force")
         elif promise is None:
             self._grant(turn, peer, lock)
@@ -360,10 +358,7 @@ class Reconfigure:
         """Have a machine for an overlay, and ask again for what came before it was there."""
         self._roads.add(epoch, self._around.make(turn, epoch, overlay))
         self._around.relink(turn)
-        for key in [key for key in self._missed if key[0] <= epoch]:
-            del self._missed[key]
-            if key[0] == epoch:
-                self._around.send(turn, key[1], BuiltLate(epoch))
+        self.laggards.built(turn, epoch)
 
     def _prepare_asked(self, turn: Turn, peer: str, message: Prepare) -> None:
         promise = self._promise
@@ -384,7 +379,7 @@ class Reconfigure:
 
     def _switch_heard(self, turn: Turn, peer: str, message: Switch) -> None:
         if message.epoch < self.epoch:
-            self._push(turn, peer)
+            self.laggards.push(turn, peer)
             return
         if message.epoch > self.epoch:
             self._adopt(turn, message)
@@ -396,9 +391,11 @@ class Reconfigure:
         promise = self._promise
         if promise is not None and promise.lock.epoch < message.epoch:
             self._release(turn, promise, "superseded")
+        is_empty = promise is not None and promise is self._promise and not promise.is_filling
         if message.epoch not in self._roads:
             self._know(turn, message.epoch, message.overlay)
-        if not (self._promise is not None and self._promise.is_filling):
+            is_empty = True
+        if is_empty:
             self._around.fill(turn, message.epoch, _nothing)
         self._before, self.overlay, self.epoch = self.overlay, message.overlay, message.epoch
         turn.write(IN_FORCE, (self.epoch, self.overlay, self._before))
@@ -409,12 +406,11 @@ class Reconfigure:
         self.coordinator.overtaken(turn, self.epoch)
         turn.report(PlanRecord(plan=plan_name(self.overlay), epoch=self.epoch, step="switched"))
         turn.timer(RETIRE, turn.now_us + self._settings.forget_us)
-        curious, self._curious = self._curious, {}
-        for name in curious:
-            turn.once_synced(partial(self._push, peer=name))
+        self.laggards.switched(turn)
 
     def _finish_heard(self, turn: Turn, peer: str, message: Finish) -> None:
         if message.epoch == self.epoch:
+            self._is_awaited = True
             turn.timer(RETIRE, turn.now_us + self._settings.drain_us)
         elif message.epoch > self.epoch:
             self._around.send(turn, peer, Fetch(self.epoch))
@@ -431,7 +427,7 @@ class Reconfigure:
     def _release(self, turn: Turn, promise: Promise, step: str) -> None:
         """Take part no more, and forget what was built."""
         self._promise = None
-        self._void = promise.lock.epoch
+        self._void = self.laggards.void = promise.lock.epoch
         self._roads.drop(promise.lock.epoch)
         self._around.unmake(promise.lock.epoch)
         self._around.relink(turn)
@@ -439,20 +435,9 @@ class Reconfigure:
 
     def _questioned(self, turn: Turn, peer: str, message: Question) -> None:
         if message.epoch <= self.epoch:
-            self._push(turn, peer)
+            self.laggards.push(turn, peer)
         elif self._owner(message.epoch) == self._me and not self.coordinator.leads(message.epoch):
             self._around.send(turn, peer, Abort(message.epoch))
-
-    def _fetched(self, turn: Turn, peer: str, message: Fetch) -> None:
-        if message.epoch < self.epoch:
-            self._push(turn, peer)
-        else:
-            self._curious[peer] = None
-
-    def _push(self, turn: Turn, peer: str) -> None:
-        # Only what is on disk may be passed on, or a crash here could take it back alone.
-        message = Switch(self.epoch, self.overlay)
-        turn.once_synced(lambda later: self._around.send(later, peer, message))
 
     def _refuse(self, turn: Turn, why: str, name: str = "") -> None:
         turn.report(PlanRecord(plan=name, epoch=self.epoch, step="refused", detail=why))

@@ -28,10 +28,10 @@ class _Wait:
 class Roads:
     """Forwarding machines by epoch. Interest goes to all of them, frames to the one in force.
 
-    unknown is told of messages of an epoch that has no machine here, with their sender.
+    unknown gets messages of an epoch that has no machine here, with their sender.
     """
 
-    def __init__(self, unknown: Callable[[Turn, str, int], None]) -> None:
+    def __init__(self, unknown: Callable[[Turn, str, Any], None]) -> None:
         self._unknown = unknown
         self._machines: dict[int, Forwarding] = {}
         self._waits: dict[_Wait, None] = {}
@@ -43,6 +43,10 @@ class Roads:
     def add(self, epoch: int, machine: Forwarding) -> None:
         """Know the overlay of an epoch; it carries nothing for this broker yet."""
         self._machines[epoch] = machine
+
+    def machine(self, epoch: int) -> Forwarding:
+        """The machine of an epoch that is known."""
+        return self._machines[epoch]
 
     def fill(
         self,
@@ -124,7 +128,7 @@ class Roads:
         if machine is not None:
             machine.handle(turn, peer, message)
         else:
-            self._unknown(turn, peer, message.epoch)
+            self._unknown(turn, peer, message)
 
     def timer_fired(self, turn: Turn, key: TimerKey) -> None:
         """Give a timer to the machine of its epoch, which stands second in its key."""

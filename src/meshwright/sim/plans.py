@@ -20,7 +20,7 @@ def drawn_plan(
 ) -> Plan:
     """A plan to an overlay that is right for its design, and no better than the one before."""
     if design(overlay.design).forwarding == "topic_connected":
-        other = build_overlay(OTHER_LINKS, snapshot, k=k, rng=rng)
+        other = build_overlay(OTHER_LINKS, snapshot, k=k, rng=rng, order="random")
         target = msgspec.structs.replace(overlay, links=other.links)
     else:
         target = swapped(overlay, rng)

@@ -10,7 +10,7 @@ count their hops, and are no longer held past a limit.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Generic, NamedTuple, TypeVar
 
 from meshwright.protocol.turn import Turn
@@ -46,6 +46,9 @@ class Claim:
         self.told: End | None = None
         self.mark = Mark(0, 0)
 
+
+# Topic, place, sources with their marks, to whom it was told, and with which mark.
+Row = tuple[str, Place, tuple[tuple[End, Mark], ...], End | None, Mark]
 
 Held = TypeVar("Held", bound=Claim)
 
@@ -127,6 +130,27 @@ class Claims(Generic[Held]):
                     found.update(end.host for end in ends)
                     self._changed(topic)
         return found
+
+    def rows(self) -> tuple[Row, ...]:
+        """All claims, to be held by another broker in the place of this one."""
+        return tuple(
+            (topic, place, tuple(claim.sources.items()), claim.told, claim.mark)
+            for topic, place, claim in self._all()
+        )
+
+    def load(self, rows: Iterable[Row], seats: Mapping[Place, str]) -> None:
+        """Hold these claims; seats says which broker stands in whose place now."""
+
+        def now(end: End) -> End:
+            return End(seats[end.place], seats[end.host])
+
+        for topic, place, sources, told, mark in rows:
+            claim = self._new()
+            claim.sources = {now(End(*end)): Mark(*mark) for end, mark in sources}
+            claim.told = None if told is None else now(End(*told))
+            claim.mark = Mark(*mark)
+            self._claims.setdefault(topic, {})[seats[place]] = claim
+            self._changed(topic)
 
     def settle(self, turn: Turn) -> None:
         """Bring every claim in line with the ways as they are now."""

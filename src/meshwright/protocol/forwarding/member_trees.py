@@ -6,13 +6,14 @@ route from the root, and each broker on it keeps the members behind each child. 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
 import msgspec
 
-from meshwright.protocol.forwarding.claims import Claim, Claims, End, Mark, Place
+from meshwright.filters.filter import Filter
+from meshwright.protocol.forwarding.claims import Claim, Claims, End, Mark, Place, Row
 from meshwright.protocol.forwarding.forwarding import Surroundings
 from meshwright.protocol.forwarding.trees import Trees
 from meshwright.protocol.turn import Turn
@@ -52,6 +53,14 @@ class MemberPrune(msgspec.Struct, frozen=True, gc=False):
     epoch: int
     topic: str
     member: str
+
+
+class TreeTable(msgspec.Struct, frozen=True, gc=False):
+    """All that a broker knows of the trees of topics, and the topics that it wants itself."""
+
+    rising: tuple[Row, ...]
+    falling: tuple[Row, ...]
+    serials: dict[str, int]
 
 
 class MemberTrees(Trees):
@@ -106,6 +115,21 @@ class MemberTrees(Trees):
         ends = (claim.told for claim in self._falling.of(topic))
         hosts = dict.fromkeys(end.host for end in ends if end is not None and end != self._own)
         return tuple(hosts)
+
+    def table(self) -> TreeTable:
+        """What a broker needs to know to take the place of this one."""
+        return TreeTable(self._rising.rows(), self._falling.rows(), dict(self._serials))
+
+    def take_over(self, table: TreeTable, seats: Mapping[Place, str]) -> tuple[Filter, ...]:
+        """Stand where another stood, and want what it wanted until that is removed again."""
+        self._rising.load(table.rising, seats)
+        self._falling.load(table.falling, seats)
+        self._serials = dict(table.serials)
+        self._join_count = max(table.serials.values(), default=0)
+        inherited = tuple(map(Filter, table.serials))
+        for wanted in inherited:
+            self._wanted.add(wanted.topic_filter, wanted)
+        return inherited
 
     def join(self, turn: Turn, topic: str) -> None:
         self._join_count += 1

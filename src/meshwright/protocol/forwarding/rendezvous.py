@@ -116,6 +116,11 @@ class Rendezvous:
         above = (route.above,) if route.above is not None and here == me else ()
         return tuple((me, target) for target in (*above, *route.below))
 
+    @property
+    def member_trees(self) -> MemberTrees | None:
+        """The trees, where they grow from the root down, so that a place can be taken over."""
+        return self._trees if isinstance(self._trees, MemberTrees) else None
+
     def _to_root(self, turn: Turn, peer: str, message: ToRoot) -> None:
         del peer
         self._rise(turn, message.frame, message.hops)
