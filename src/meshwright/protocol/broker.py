@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from meshwright.model.overlay import Overlay
+from meshwright.model.publication import Publication
 from meshwright.protocol import (
     arriving,
     bundles,
@@ -55,6 +56,8 @@ from meshwright.protocol.retained import Retained
 from meshwright.protocol.retaining import Retaining, RetainingSettings
 from meshwright.protocol.roads import Roads
 from meshwright.protocol.sessions import Outside, Sessions, SessionSettings
+from meshwright.protocol.shared_keeper import SharedKeeper, SharedSettings
+from meshwright.protocol.shared_member import SharedMember
 from meshwright.protocol.stream import StreamFrame
 from meshwright.protocol.turn import Action, Journal, Turn
 
@@ -68,6 +71,7 @@ class BrokerSettings(msgspec.Struct, frozen=True, kw_only=True):
     incoming: IncomingSettings = IncomingSettings()
     sessions: SessionSettings = SessionSettings()
     retaining: RetainingSettings = RetainingSettings()
+    shared: SharedSettings = SharedSettings()
     moving: MovingSettings = MovingSettings()
     reconfigure: ReconfigureSettings = ReconfigureSettings()
 
@@ -95,7 +99,7 @@ class Broker:
         disk = happening.disk
         self._directory.restore(disk)
         self._incoming.restore(disk)
-        wanted = self._sessions.restore(disk)
+        wanted = [*self._sessions.restore(disk), *self._shared_keeper.restore(disk)]
         self._change.restore(turn, disk)
         self._relink(turn)
         self._links.tick(turn)
@@ -103,6 +107,8 @@ class Broker:
         self._interest.restore(turn, disk, wanted)
         self._outgoing.restore(turn, disk)
         self._retaining.restore(turn, disk)
+        self._shared_member.restore(turn, disk, self._sessions.all())
+        self._shared_keeper.started(turn)
         self._departing.restore(turn, disk)
         self._sessions.publish_wills(turn)
 
@@ -136,6 +142,7 @@ class Broker:
             is_lost=self._links.is_lost,
             informed=self._origin_informed,
         )
+        self._build_shared(incarnation)
         self._sessions = Sessions(
             self._me,
             incarnation,
@@ -145,6 +152,7 @@ class Broker:
                 publish_unpromised=self._retaining.publish_unpromised,
                 when_settled=self._retaining.when_settled,
                 find_retained=self._retained.find,
+                shared=self._shared_member,
                 want=self._interest.add,
                 when_in_force=self._interest.when_in_force,
                 unwant=self._interest.remove,
@@ -156,7 +164,7 @@ class Broker:
             self._me,
             settings.incoming,
             send=self._send,
-            deliver=self._sessions.deliver,
+            deliver=self._deliver,
             is_informed=self._interest.is_informed,
         )
         self._seen_unpromised: dict[tuple[str, str], int] = {}
@@ -186,6 +194,23 @@ class Broker:
             deliver=self._dispatch,
             lost=self._peer_lost,
             renewed=self._peer_renewed,
+        )
+
+    def _build_shared(self, incarnation: int) -> None:
+        self._shared_member = SharedMember(
+            self._overlay.brokers,
+            send=self._send,
+            take=self._take_shared,
+            incarnation=incarnation,
+        )
+        self._shared_keeper = SharedKeeper(
+            self._settings.shared,
+            send=self._send,
+            want=self._interest.add,
+            unwant=self._interest.remove,
+            remember=self._remember,
+            is_lost=self._links.is_lost,
+            incarnation=incarnation,
         )
 
     def _build_moving(self, incarnation: int) -> None:
@@ -242,6 +267,8 @@ class Broker:
             **self._outgoing.handlers(),
             **self._retaining.handlers(),
             **self._retained.handlers(),
+            **self._shared_member.handlers(),
+            **self._shared_keeper.handlers(),
             **self._incoming.handlers(),
             **self._interest.handlers(),
             **self._membership.handlers(),
@@ -306,7 +333,17 @@ class Broker:
         key = (publication.publisher, publication.topic)
         if self._seen_unpromised.get(key, 0) < publication.sequence:
             self._seen_unpromised[key] = publication.sequence
-            self._sessions.deliver(turn, frame)
+            self._deliver(turn, frame)
+
+    def _deliver(self, turn: Turn, frame: StreamFrame) -> bool:
+        """Give a publication to everybody here; True if that wrote to disk."""
+        wrote = self._sessions.deliver(turn, frame)
+        return self._shared_keeper.deliver(turn, frame) or wrote
+
+    def _take_shared(
+        self, turn: Turn, client: str, hand: tuple[str, int], publication: Publication
+    ) -> bool:
+        return self._sessions.take_shared(turn, client, hand, publication)
 
     def _origin_informed(self, turn: Turn, origin: str) -> None:
         self._incoming.origin_informed(turn, origin)
@@ -345,6 +382,7 @@ class Broker:
         self._membership.peer_lost(turn, peer)
         self._interest.peer_lost(turn, peer)
         self._retained.peer_lost(turn, peer)
+        self._shared_keeper.peer_lost(turn, peer)
 
     def _peer_renewed(self, turn: Turn, peer: str) -> None:
         self._membership.peer_renewed(turn, peer)
@@ -352,6 +390,8 @@ class Broker:
         self._interest.peer_renewed(turn, peer)
         self._outgoing.peer_renewed(turn, peer)
         self._retained.peer_renewed(turn, peer)
+        self._shared_member.peer_renewed(turn, peer)
+        self._shared_keeper.peer_renewed(turn, peer)
         self._incoming.peer_renewed(turn, peer)
         self._arriving.peer_renewed(turn, peer)
         self._departing.peer_renewed(turn, peer)

@@ -20,6 +20,15 @@ from meshwright.protocol.moves import (
 from meshwright.protocol.reconfigure_blocking import BLOCKING_MESSAGES
 from meshwright.protocol.reconfigure_messages import RECONFIGURATION_MESSAGES
 from meshwright.protocol.retained import RetainedAnswer, RetainedQuestion
+from meshwright.protocol.shared import (
+    HandDone,
+    Handed,
+    HandForgotten,
+    HandUndone,
+    Members,
+    MembersKept,
+    MembersQuestion,
+)
 from meshwright.protocol.stream import (
     Acknowledged,
     Announce,
@@ -39,6 +48,13 @@ MESSAGE_CLASSES: dict[type, str] = {
     Put: "directory",
     RetainedQuestion: "directory",
     RetainedAnswer: "directory",
+    Members: "directory",
+    MembersKept: "directory",
+    MembersQuestion: "directory",
+    Handed: "shared",
+    HandDone: "shared",
+    HandUndone: "shared",
+    HandForgotten: "shared",
     PutDone: "directory",
     Get: "directory",
     Got: "directory",

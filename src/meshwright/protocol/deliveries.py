@@ -18,6 +18,7 @@ from meshwright.model.publication import Publication
 from meshwright.protocol import packets
 from meshwright.protocol.effects import SendClient
 from meshwright.protocol.session import Session, Waiting
+from meshwright.protocol.shared_member import SharedMember
 from meshwright.protocol.turn import Action, Turn
 from meshwright.protocol.wills import SECOND_US
 
@@ -35,8 +36,9 @@ class Refused(msgspec.Struct, frozen=True, kw_only=True):
 class Deliveries:
     """Hands over to clients what waits for them."""
 
-    def __init__(self, queue_max: int) -> None:
+    def __init__(self, queue_max: int, shared: SharedMember) -> None:
         self._queue_max = queue_max
+        self._shared = shared
 
     def handlers(self) -> dict[type, Callable[[Turn, Session, Any], None]]:
         """Which packet of a client is for which method."""
@@ -50,19 +52,21 @@ class Deliveries:
         """Let a message wait for a client; True if that counts on the disk."""
         publication = waiting.publication
         if is_too_late(publication, turn.now_us):
-            turn.report(_refusal(session, publication, "it has expired"))
+            self._refuse(turn, session, waiting, "it has expired")
             return False
         if waiting.qos == 0:
             packet = _publish_packet(waiting, 0, turn.now_us)
             turn.once_synced(on_this_connection(session, packet))
+            self._shared.settled(turn, waiting)
             return session.is_durable
         if len(session.queue) >= self._queue_max:
-            turn.report(_refusal(session, publication, "the client's queue is full"))
+            self._refuse(turn, session, waiting, "the client's queue is full")
             return False
         session.next_index = waiting.place + 1
         session.queue.append(waiting)
         if session.is_durable:
             turn.write(("queue", session.client, waiting.place), waiting)
+            self._shared.mark(turn, waiting)
         turn.once_synced(partial(self.hand_over, session=session))
         return session.is_durable
 
@@ -77,6 +81,8 @@ class Deliveries:
             session.under_way[packet_id] = waiting
             if session.is_durable:
                 turn.write(("under_way", session.client, packet_id), (waiting.place, False))
+            elif waiting.qos == 2:
+                self._shared.mark(turn, waiting)
             packet = _publish_packet(waiting, packet_id, turn.now_us)
             turn.once_synced(on_this_connection(session, packet))
 
@@ -93,7 +99,11 @@ class Deliveries:
     def _drop(self, turn: Turn, session: Session, waiting: Waiting) -> None:
         if session.is_durable:
             turn.write(("queue", session.client, waiting.place), None)
-        turn.report(_refusal(session, waiting.publication, "it has expired"))
+        self._refuse(turn, session, waiting, "it has expired")
+
+    def _refuse(self, turn: Turn, session: Session, waiting: Waiting, reason: str) -> None:
+        turn.report(_refusal(session, waiting.publication, reason))
+        self._shared.settled(turn, waiting)
 
     def _puback(self, turn: Turn, session: Session, packet: packets.Puback) -> None:
         self._settle(turn, session, packet.packet_id)
@@ -119,9 +129,11 @@ class Deliveries:
         """The client has a message for good."""
         waiting = session.under_way.pop(packet_id, None)
         session.released.pop(packet_id, None)
-        if waiting is not None and session.is_durable:
-            turn.write(("under_way", session.client, packet_id), None)
-            turn.write(("queue", session.client, waiting.place), None)
+        if waiting is not None:
+            if session.is_durable:
+                turn.write(("under_way", session.client, packet_id), None)
+                turn.write(("queue", session.client, waiting.place), None)
+            self._shared.settled(turn, waiting)
         self.hand_over(turn, session)
 
 

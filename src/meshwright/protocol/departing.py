@@ -92,6 +92,9 @@ class Departing:
         for client in sorted(str(key[1]) for key in disk if key[0] == "given"):
             self._given[client] = disk["given", client]
             self._send(turn, self._given[client], HaveYou(client))
+            session = self._sessions.find(client)
+            if session is not None:
+                self._sessions.leaves(turn, session)
 
     def given_to(self, client: str) -> str | None:
         """Who was given a session of which it is not known whether it arrived."""
@@ -106,7 +109,7 @@ class Departing:
             return
         if target is not None:
             # Who asks for what it was given has not got it.
-            self._take_back(turn, client)
+            self._keep(turn, client)
         session = self._sessions.find(client)
         if session is not None and not session.is_arriving:
             self._sessions.take_over(turn, session)
@@ -147,7 +150,7 @@ class Departing:
         if departure is not None and departure.target == peer:
             del self._departures[message.client]
         if self._given.get(message.client) == peer:
-            self._take_back(turn, message.client)
+            self._keep(turn, message.client)
 
     def done(self, turn: Turn, peer: str, message: MoveDone) -> None:
         """The session has arrived: forget it here."""
@@ -224,13 +227,20 @@ class Departing:
         departure: Departure,
         places: dict[tuple[str, str], int],
     ) -> None:
-        self._sessions.cancel_will(turn, session)
         own = self._points_of(session.identity)
         points = {topic: StreamPoint(self._me, number) for topic, number in own.items()}
         end = MoveEnd(departure.client, departure.serial, packed(session, places, points))
         self._given[departure.client] = departure.target
         turn.write(("given", departure.client), departure.target)
+        self._sessions.leaves(turn, session)
         turn.once_synced(lambda later: self._send(later, departure.target, end))
+
+    def _keep(self, turn: Turn, client: str) -> None:
+        """A session that was given did not arrive: it is here."""
+        self._take_back(turn, client)
+        session = self._sessions.find(client)
+        if session is not None:
+            self._sessions.stays(turn, session)
 
     def _take_back(self, turn: Turn, client: str) -> None:
         del self._given[client]

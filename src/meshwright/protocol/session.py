@@ -10,7 +10,11 @@ from meshwright.protocol.packets import Subscription, Will
 
 
 class Waiting(NamedTuple):
-    """A publication for a client: its place in the queue, and how it is to be handed over."""
+    """A publication for a client: its place in the queue, and how it is to be handed over.
+
+    origin and number: where it stands in its stream. hand: of which shared subscription it is, and
+    the number under which its keeper handed it.
+    """
 
     place: int
     publication: Publication
@@ -19,6 +23,7 @@ class Waiting(NamedTuple):
     subscription_ids: tuple[int, ...]
     origin: str = ""
     number: int = 0
+    hand: tuple[str, int] | None = None
 
 
 class Session:
@@ -30,13 +35,14 @@ class Session:
     under_way: by packet identifier, what was sent and is not settled, in the order of sending;
     released holds those of QoS 2 whose message the client has. received: packet identifiers of
     QoS 2 messages from the client that it has not released. is_arriving: it collects here, but
-    its client's former broker still has it. floors and points: what is left of former brokers.
+    its client's former broker still has it. is_leaving: it was sent elsewhere. floors and points:
+    what is left of former brokers.
     """
 
     __slots__ = (
         "client", "connection", "disconnected_us", "expiry_s", "floors", "identity",
-        "is_arriving", "is_connected", "is_stored", "next_index", "next_packet_id", "points",
-        "queue", "receive_maximum", "received", "released", "sequence", "subscriptions",
+        "is_arriving", "is_connected", "is_leaving", "is_stored", "next_index", "next_packet_id",
+        "points", "queue", "receive_maximum", "received", "released", "sequence", "subscriptions",
         "under_way", "will",
     )  # fmt: skip
 
@@ -59,6 +65,7 @@ class Session:
         self.next_index = 0
         self.next_packet_id = 0
         self.is_arriving = False
+        self.is_leaving = False
         self.floors: dict[tuple[str, str], int] = {}
         self.points: dict[str, StreamPoint] = {}
 

@@ -27,6 +27,7 @@ from meshwright.protocol.publishing import Publishing, is_topic_name
 from meshwright.protocol.retained import Find
 from meshwright.protocol.session import Session, Waiting
 from meshwright.protocol.session_disk import erase, restored_sessions, write_state
+from meshwright.protocol.shared_member import SharedMember
 from meshwright.protocol.stream import StreamFrame
 from meshwright.protocol.turn import Action, Turn
 from meshwright.protocol.wills import (
@@ -53,6 +54,7 @@ class Outside:
     publish_unpromised: Callable[[Turn, Publication], None]
     when_settled: Callable[[Turn, str, Action], None]
     find_retained: Find
+    shared: SharedMember
     want: Callable[[Turn, Filter, Action], None]
     when_in_force: Callable[[Turn, Filter, Action], None]
     unwant: Callable[[Turn, Filter], None]
@@ -80,7 +82,7 @@ class Sessions:
             when_settled=outside.when_settled,
             log_length=outside.log_length,
         )
-        self._deliveries = Deliveries(settings.queue_max)
+        self._deliveries = Deliveries(settings.queue_max, outside.shared)
         self._looks = FirstLooks(self._deliveries, outside.find_retained)
         self._answers: dict[type, Callable[[Turn, Session, Any], None]] = {
             packets.Publish: self.publishing.publish,
@@ -100,9 +102,14 @@ class Sessions:
         for session in self._sessions.values():
             for text in session.subscriptions:
                 wanted = parse_filter(text)
-                self._index.add(session.client, wanted)
-                filters.append(wanted.ungrouped())
+                if wanted.group is None:
+                    self._index.add(session.client, wanted)
+                    filters.append(wanted)
         return filters
+
+    def all(self) -> tuple[Session, ...]:
+        """Every session here."""
+        return tuple(self._sessions.values())
 
     def publish_wills(self, turn: Turn) -> None:
         """After a crash: nobody who was connected said goodbye, and time went on."""
@@ -162,7 +169,7 @@ class Sessions:
     def due(self, turn: Turn, client: str) -> None:
         """The time of a will or of a whole session may have come."""
         session = self._sessions.get(client)
-        if session is None or session.disconnected_us is None:
+        if session is None or session.disconnected_us is None or session.is_leaving:
             return
         if is_expired(session, turn.now_us):
             self.close(turn, session)
@@ -177,7 +184,8 @@ class Sessions:
     def close(self, turn: Turn, session: Session) -> None:
         """A session is over, wherever its client is: its will goes out, and it is forgotten."""
         self.publishing.publish_will(turn, session)
-        self.end(turn, session)
+        self._forget(turn, session)
+        self._outside.shared.abandoned(turn, session)
 
     def find(self, client: str) -> Session | None:
         """The session of a client here, one that is only arriving included."""
@@ -190,10 +198,19 @@ class Sessions:
             turn.ask(CloseClient(session.client))
             self.disconnect(turn, session.client, clean=False)
 
-    def cancel_will(self, turn: Turn, session: Session) -> None:
-        """The client came back in time, here or elsewhere."""
+    def leaves(self, turn: Turn, session: Session) -> None:
+        """A session was sent elsewhere, where its client came back in time for its will."""
+        session.is_leaving = True
         session.will = None
         self._write_state(turn, session)
+        self._outside.shared.departed(turn, session)
+
+    def stays(self, turn: Turn, session: Session) -> None:
+        """A session that was sent elsewhere did not get there."""
+        if session.is_leaving:
+            session.is_leaving = False
+            self._outside.shared.arrived(turn, session)
+            self.due(turn, session.client)
 
     def prepare(
         self,
@@ -233,7 +250,28 @@ class Sessions:
         if session.is_durable:
             for text in session.subscriptions:
                 self._outside.remember(turn, parse_filter(text).topic_filter)
+        # A group may count on a member only when a crash here cannot undo its arrival.
+        turn.once_synced(partial(self._arrived_in_groups, session=session))
         self.due(turn, client)
+
+    def _arrived_in_groups(self, turn: Turn, session: Session) -> None:
+        if self._sessions.get(session.client) is session and not session.is_leaving:
+            self._outside.shared.arrived(turn, session)
+
+    def take_shared(
+        self, turn: Turn, client: str, hand: tuple[str, int], publication: Publication
+    ) -> bool:
+        """Let a message of a shared subscription wait for a client; False if it is not here."""
+        session = self._sessions.get(client)
+        text, number = hand
+        if session is None or session.is_arriving or session.is_leaving:
+            return False
+        subscription = session.subscriptions.get(text)
+        if subscription is None:
+            return False
+        frame = StreamFrame("", 0, publication)
+        self._queue(turn, session, frame, [subscription], hand=hand if number else None)
+        return True
 
     def packet(self, turn: Turn, client: str, packet: Any) -> None:
         """A packet of a connected client."""
@@ -242,7 +280,11 @@ class Sessions:
             self._answers[type(packet)](turn, session, packet)
 
     def end(self, turn: Turn, session: Session) -> None:
-        """Forget a session and all that waits for it."""
+        """Forget a session that goes on elsewhere."""
+        self._outside.shared.departed(turn, session)
+        self._forget(turn, session)
+
+    def _forget(self, turn: Turn, session: Session) -> None:
         for text in list(session.subscriptions):
             self._drop_subscription(turn, session, text)
         del self._sessions[session.client]
@@ -281,6 +323,8 @@ class Sessions:
         session: Session,
         frame: StreamFrame,
         subscriptions: list[packets.Subscription],
+        *,
+        hand: tuple[str, int] | None = None,
     ) -> bool:
         publication = frame.publication
         qos = min(publication.qos, max(one.qos for one in subscriptions))
@@ -294,12 +338,14 @@ class Sessions:
             identifiers,
             frame.origin,
             frame.number,
+            hand,
         )
         return self._deliveries.queue(turn, session, waiting)
 
     def _connected(self, turn: Turn, session: Session, *, is_present: bool) -> None:
         """Answer CONNECT, then send again what was under way, then what waits."""
         session.is_connected = True
+        self._outside.shared.stirred(turn, session)
         turn.ask(SendClient(session.client, packets.Connack(is_present)))
         self._deliveries.resume(turn, session)
 
@@ -309,6 +355,7 @@ class Sessions:
         session.connection += 1
         session.disconnected_us = turn.now_us
         self._write_state(turn, session)
+        self._outside.shared.stirred(turn, session)
         self.due(turn, session.client)
 
     def _goodbye(self, turn: Turn, session: Session, packet: packets.Disconnect) -> None:
@@ -376,11 +423,17 @@ class Sessions:
         if session.is_durable:
             turn.write(("subscription", session.client, text), subscription)
             self._outside.remember(turn, wanted.topic_filter)
-        if is_new:
+        if wanted.group is not None:
+            # Who only arrives here is counted elsewhere until it is here for good.
+            if session.is_arriving:
+                done(turn)
+            else:
+                self._outside.shared.join(turn, session, text, done)
+        elif is_new:
             self._index.add(session.client, wanted)
-            self._outside.want(turn, wanted.ungrouped(), done)
+            self._outside.want(turn, wanted, done)
         else:
-            self._outside.when_in_force(turn, wanted.ungrouped(), done)
+            self._outside.when_in_force(turn, wanted, done)
 
     def _unsubscribe(self, turn: Turn, session: Session, packet: packets.Unsubscribe) -> None:
         reasons = []
@@ -399,8 +452,11 @@ class Sessions:
     def _drop_subscription(self, turn: Turn, session: Session, text: str) -> None:
         wanted = parse_filter(text)
         del session.subscriptions[text]
-        self._index.discard(session.client, wanted)
         self._looks.forget(session.client, text)
         if session.is_durable:
             turn.write(("subscription", session.client, text), None)
-        self._outside.unwant(turn, wanted.ungrouped())
+        if wanted.group is not None:
+            self._outside.shared.leave(turn, session.client, text)
+        else:
+            self._index.discard(session.client, wanted)
+            self._outside.unwant(turn, wanted)

@@ -1,0 +1,86 @@
+"""Shared subscriptions: `$share/group/filter` gives each message to one member in all the network.
+
+Every such subscription has a keeper, a broker drawn by hashing its text. The keeper subscribes for
+all its members, keeps each message on its disk, and hands it to one of them in turn: connected ones
+first. It forgets the message when the member's client has answered it. Until then a message of
+QoS 1 goes to another member if the session ends or its broker is lost, so two may get it then. One
+of QoS 2 goes to another only if its member is sure not to have sent it to its client; if not, it
+stays with that session, and is lost with it, as MQTT 5 demands. While a keeper is down its
+publications wait at their origins, and new members for its return.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import msgspec
+
+from meshwright.model.publication import Publication
+from meshwright.protocol.directory import replicas_of
+
+UNPROMISED = 0
+
+
+class Member(NamedTuple):
+    """A client in a group, as the keeper knows it."""
+
+    client: str
+    qos: int
+    is_connected: bool
+
+
+class Members(msgspec.Struct, frozen=True, gc=False):
+    """All clients here that share a subscription; moving ones are on their way elsewhere."""
+
+    key: str
+    version: int
+    members: tuple[Member, ...]
+    moving: tuple[str, ...] = ()
+
+
+class MembersKept(msgspec.Struct, frozen=True, gc=False):
+    """The members are on the keeper's disk, and its own subscription is in force."""
+
+    key: str
+    version: int
+
+
+class MembersQuestion(msgspec.Struct, frozen=True, gc=False):
+    """The keeper asks for the members as they are now."""
+
+    key: str
+
+
+class Handed(msgspec.Struct, frozen=True, gc=False):
+    """A message for a client; hand is a number that comes once, or UNPROMISED."""
+
+    key: str
+    hand: int
+    client: str
+    publication: Publication
+
+
+class HandDone(msgspec.Struct, frozen=True, gc=False):
+    """The client has answered the message, or nobody else may get it."""
+
+    key: str
+    hand: int
+
+
+class HandUndone(msgspec.Struct, frozen=True, gc=False):
+    """The client is not here, and was not sent the message: give it to another one."""
+
+    key: str
+    hand: int
+
+
+class HandForgotten(msgspec.Struct, frozen=True, gc=False):
+    """The keeper has forgotten the message: it will not come again."""
+
+    key: str
+    hand: int
+
+
+def keeper_of(key: str, brokers: tuple[str, ...]) -> str:
+    """The broker that keeps a shared subscription."""
+    return replicas_of(key, brokers, 1)[0]
