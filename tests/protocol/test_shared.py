@@ -1,0 +1,273 @@
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from small_network import SmallNetwork
+
+from meshwright.protocol.shared import HandDone, keeper_of
+
+TOPIC = "work/item"
+GROUP = f"$share/crew/{TOPIC}"
+CREW = ("ann", "bob", "cid")
+
+
+def crewed(*, text: str = GROUP, qos: int = 1, **options: object) -> SmallNetwork:
+    """Three members of one group at three brokers, and a publisher at a fourth."""
+    network = SmallNetwork(5)
+    network.advance(1)
+    for client, broker in zip(CREW, others(network, text), strict=False):
+        network.connect(client, broker, **options)
+        assert network.subscribe(client, text, qos)
+    network.connect("publisher", "b0")
+    return network
+
+
+def keeper(network: SmallNetwork, text: str = GROUP) -> str:
+    return keeper_of(text, network.overlay.brokers)
+
+
+def others(network: SmallNetwork, text: str = GROUP) -> list[str]:
+    """Brokers that do not keep the group."""
+    return [name for name in network.names if name != keeper(network, text)]
+
+
+def taken(network: SmallNetwork) -> Counter[str]:
+    return Counter(payload for client in CREW for payload in network.payloads(client))
+
+
+def left_behind(network: SmallNetwork) -> list[object]:
+    return [
+        key
+        for name in network.names
+        for key in network.disks[name]
+        if key[0] in {"shared", "hand", "queue", "under_way"}
+    ]
+
+
+@pytest.mark.parametrize("qos", [0, 1, 2])
+@pytest.mark.parametrize("text", [GROUP, "$share/crew/work/+", f"$share/crew/{TOPIC}?value>3"])
+def test_each_message_goes_to_one_member_in_turn(text: str, qos: int) -> None:
+    network = crewed(text=text, qos=qos)
+    for number in range(9):
+        properties = (("value", "5"),)
+        assert network.publish("publisher", TOPIC, str(number), qos, properties=properties)
+        network.publish("publisher", "elsewhere", str(number), qos)
+    network.advance(1)
+    assert taken(network) == Counter(map(str, range(9)))
+    assert [len(network.messages(client)) for client in CREW] == [3, 3, 3]
+    assert all(one.qos == qos for client in CREW for one in network.messages(client))
+
+
+def test_nothing_is_left_behind_when_all_is_answered() -> None:
+    for qos in (1, 2):
+        for expiry_s in (0, 600):
+            network = crewed(qos=qos, session_expiry_s=expiry_s)
+            for number in range(6):
+                network.publish("publisher", TOPIC, str(number), qos)
+            network.advance(1)
+            for client in CREW:
+                network.answer_all(client)
+            network.advance(1)
+            assert left_behind(network) == []
+
+
+def test_groups_and_other_subscriptions_do_not_share() -> None:
+    network = crewed()
+    network.connect("loner", "b1")
+    network.subscribe("loner", TOPIC)
+    network.subscribe("loner", f"$share/other/{TOPIC}")
+    network.publish("publisher", TOPIC, "x")
+    network.advance(1)
+    assert taken(network) == Counter(["x"])
+    assert network.payloads("loner") == ["x", "x"]
+
+
+def test_connected_members_come_before_those_that_are_away() -> None:
+    network = crewed(session_expiry_s=600)
+    network.drop("ann")
+    network.drop("bob")
+    for number in range(4):
+        network.publish("publisher", TOPIC, str(number))
+    network.advance(1)
+    assert network.payloads("cid") == ["0", "1", "2", "3"]
+    network.drop("cid")
+    network.publish("publisher", TOPIC, "later")
+    network.advance(1)
+    for client, broker in zip(CREW, others(network), strict=False):
+        network.connect(client, broker, session_expiry_s=600)
+    network.advance(1)
+    assert sum(payload == "later" for payload in taken(network).elements()) == 1
+
+
+def test_what_was_not_answered_goes_to_another_when_a_session_ends() -> None:
+    network = crewed()
+    network.publish("publisher", TOPIC, "x")
+    network.advance(1)
+    [first] = [client for client in CREW if network.messages(client)]
+    network.drop(first)
+    network.advance(1)
+    rest = [network.payloads(client) for client in CREW if client != first]
+    assert sorted(rest) == [[], ["x"]]
+
+
+def test_a_message_of_qos_2_that_went_out_goes_to_nobody_else() -> None:
+    network = crewed(qos=2)
+    network.publish("publisher", TOPIC, "x", 2)
+    network.advance(1)
+    [first] = [client for client in CREW if network.messages(client)]
+    network.drop(first)
+    network.advance(1)
+    assert taken(network) == Counter(["x"])
+    assert left_behind(network) == []
+
+
+def test_a_message_of_qos_2_that_did_not_go_out_goes_to_another() -> None:
+    network = crewed(qos=2, session_expiry_s=5)
+    for client in CREW[1:]:
+        network.unsubscribe(client, GROUP)
+    network.drop("ann")
+    network.publish("publisher", TOPIC, "x", 2)
+    network.advance(1)
+    network.subscribe("bob", GROUP, 2)
+    network.advance(10)
+    assert network.payloads("bob") == ["x"]
+    assert network.payloads("cid") == []
+
+
+def test_a_member_that_unsubscribes_gets_no_more() -> None:
+    network = crewed()
+    network.unsubscribe("ann", GROUP)
+    for number in range(4):
+        network.publish("publisher", TOPIC, str(number))
+    network.advance(1)
+    assert network.payloads("ann") == []
+    assert taken(network) == Counter(map(str, range(4)))
+
+
+def test_a_group_ends_with_its_last_member() -> None:
+    network = crewed()
+    for client in CREW:
+        network.unsubscribe(client, GROUP)
+    network.publish("publisher", TOPIC, "x")
+    network.advance(1)
+    assert taken(network) == Counter()
+    kept = [key for name in network.names for key in network.disks[name] if key[0] == "group"]
+    assert kept == []
+    network.subscribe("ann", GROUP)
+    network.publish("publisher", TOPIC, "y")
+    network.advance(1)
+    assert network.payloads("ann") == ["y"]
+
+
+@pytest.mark.parametrize("qos", [1, 2])
+def test_a_keeper_that_crashes_loses_nothing(qos: int) -> None:
+    network = crewed(qos=qos, session_expiry_s=600)
+    for number in range(3):
+        network.publish("publisher", TOPIC, str(number), qos)
+    network.crash(keeper(network))
+    if network.connected.get("publisher") is None:
+        network.connect("publisher", next(name for name in others(network)))
+    for number in range(3, 6):
+        network.publish("publisher", TOPIC, str(number), qos)
+    network.advance(10)
+    network.start(keeper(network))
+    network.advance(20)
+    assert taken(network) == Counter(map(str, range(6)))
+    for client in CREW:
+        network.answer_all(client)
+    network.advance(2)
+    assert left_behind(network) == []
+
+
+def test_a_keeper_that_crashes_before_its_disk_has_it_gets_it_again() -> None:
+    network = crewed(qos=2, session_expiry_s=600)
+    network.publish("publisher", TOPIC, "first", 2)
+    network.advance(1)
+    network.stall_disk(keeper(network))
+    network.publish("publisher", TOPIC, "second", 2)
+    network.crash(keeper(network))
+    network.start(keeper(network))
+    network.advance(20)
+    if keeper(network) != "b0":
+        assert taken(network) == Counter(["first", "second"])
+
+
+def test_a_broker_that_is_lost_keeps_qos_2_and_others_get_qos_1() -> None:
+    for qos in (1, 2):
+        network = crewed(qos=qos, session_expiry_s=600)
+        away = network.connected["ann"]
+        network.connect("sender", keeper(network))
+        network.publish("sender", TOPIC, "opens the topic", 0)
+        for name in network.names:
+            if name != away:
+                network.separate(one=away, other=name)
+        # Until the silence is noticed, a third of all is handed to the broker out of reach.
+        for number in range(6):
+            network.publish("sender", TOPIC, str(number), qos)
+        network.advance(30)
+        elsewhere = [*network.payloads("bob"), *network.payloads("cid")]
+        elsewhere = [payload for payload in elsewhere if payload.isdigit()]
+        assert len(elsewhere) == (6 if qos == 1 else 4)
+        network.cut.clear()
+        network.advance(30)
+        expected = Counter(["opens the topic", *map(str, range(6))])
+        assert set(taken(network)) == set(expected)
+        if qos == 2:
+            assert taken(network) == expected
+
+
+def test_a_member_takes_its_messages_along() -> None:
+    network = crewed(qos=2, session_expiry_s=600)
+    for client in CREW[1:]:
+        network.unsubscribe(client, GROUP)
+    network.drop("ann")
+    network.publish("publisher", TOPIC, "before", 2)
+    network.advance(1)
+    network.connect("ann", others(network)[3], session_expiry_s=600)
+    network.advance(2)
+    network.publish("publisher", TOPIC, "after", 2)
+    network.advance(2)
+    assert network.payloads("ann") == ["before", "after"]
+    network.answer_all("ann")
+    network.advance(2)
+    assert left_behind(network) == []
+
+
+def test_a_lost_answer_is_given_again() -> None:
+    network = crewed(qos=2, session_expiry_s=600)
+    network.publish("publisher", TOPIC, "x", 2)
+    network.advance(1)
+    [first] = [client for client in CREW if network.messages(client)]
+    broker = network.connected[first]
+    network.crash(keeper(network))
+    network.answer_all(first)
+    network.start(keeper(network))
+    network.advance(20)
+    assert any(isinstance(body, HandDone) and source == broker for source, _, body in network.sent)
+    assert taken(network) == Counter(["x"])
+    assert left_behind(network) == []
+
+
+def test_a_message_expires_in_a_group_too() -> None:
+    network = crewed(session_expiry_s=600)
+    for client in CREW:
+        network.drop(client)
+    network.publish("publisher", TOPIC, "x", expiry_s=5)
+    network.advance(10)
+    for client, broker in zip(CREW, others(network), strict=False):
+        network.connect(client, broker, session_expiry_s=600)
+    network.advance(1)
+    assert taken(network) == Counter()
+    assert left_behind(network) == []
+
+
+def test_a_client_is_told_the_identifier_and_the_flag_of_its_subscription() -> None:
+    network = SmallNetwork()
+    network.connect("ann", "b1")
+    network.subscribe("ann", GROUP, 1, identifier=9, retain_as_published=True)
+    network.connect("publisher", "b0")
+    network.publish("publisher", TOPIC, "x", retain=True)
+    network.advance(1)
+    [message] = network.messages("ann")
+    assert (message.subscription_ids, message.retain) == ((9,), True)
