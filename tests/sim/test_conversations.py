@@ -56,7 +56,7 @@ class Talker:
         elif isinstance(happening, LinkDown):
             self.links.link_down(turn, happening.peer)
         elif isinstance(happening, PeerFrame):
-            self.links.frame(turn, happening.peer, happening.frame)
+            self.links.frame(turn, happening)
         elif isinstance(happening, TimerFired) and happening.key == TICK:
             self.links.tick(turn)
         elif isinstance(happening, TimerFired):

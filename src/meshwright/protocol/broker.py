@@ -90,7 +90,9 @@ class Broker:
         """Take in what happened, and say what to do about it."""
         turn = Turn(now_us)
         self._doors[type(happening)](turn, happening)
-        return self._journal.close(turn)
+        if turn.changes or turn.once_synced_actions:
+            self._journal.close(turn)
+        return turn.effects
 
     def _started(self, turn: Turn, happening: Started) -> None:
         self._build(happening.incarnation)
@@ -296,7 +298,7 @@ class Broker:
     def _open_doors(self) -> None:
         peers = self._links
         self._doors = {
-            PeerFrame: lambda turn, it: peers.frame(turn, it.peer, it.frame),
+            PeerFrame: peers.frame,
             LinkUp: lambda turn, it: peers.link_up(turn, it.peer),
             LinkDown: lambda turn, it: peers.link_down(turn, it.peer),
             ClientUp: lambda turn, it: self._arriving.admit(turn, it.client, it.packet),

@@ -254,8 +254,8 @@ def merge(into: Entries, entries: Entries) -> None:
     """Keep the highest version of each broker's entry."""
     for broker, entry in entries.items():
         held = into.get(broker)
-        if held is None or held.version < entry[0]:
-            into[broker] = Entry(*entry)
+        if held is None or held[0] < entry[0]:
+            into[broker] = entry if type(entry) is Entry else Entry(*entry)
 
 
 @lru_cache(maxsize=65536)

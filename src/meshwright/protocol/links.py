@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from meshwright.protocol.effects import CloseLink, OpenLink, SendPeer
+from meshwright.protocol.happenings import PeerFrame
 from meshwright.protocol.turn import Turn
 
 TICK = ("links",)
@@ -69,7 +70,16 @@ class Conversation:
         self.number = 0
         self.received = 0
         self.acknowledged_sent = 0
-        self.unacknowledged: deque[tuple[int, Any]] = deque()
+        # The last of these has the number of the conversation.
+        self.unacknowledged: deque[Any] = deque()
+
+    def settle(self, received: int) -> None:
+        """The peer has everything up to a number."""
+        unacknowledged = self.unacknowledged
+        count = received - self.number + len(unacknowledged)
+        while count > 0 and unacknowledged:
+            unacknowledged.popleft()
+            count -= 1
 
 
 class PeerLinks:
@@ -89,6 +99,7 @@ class PeerLinks:
         renewed: Callable[[Turn, str], None],
     ) -> None:
         self._settings = settings
+        self._acknowledge_every = settings.acknowledge_every
         self._deliver = deliver
         self._lost = lost
         self._renewed = renewed
@@ -116,13 +127,14 @@ class PeerLinks:
             conversation = self._conversation(turn, peer)
         if conversation.is_lost:
             return
-        if not conversation.unacknowledged and peer not in self._kept:
+        unacknowledged = conversation.unacknowledged
+        if not unacknowledged and peer not in self._kept and turn.now_us > conversation.heard_us:
             # An answer is due only from now on: silence before says nothing about the peer.
-            conversation.heard_us = max(conversation.heard_us, turn.now_us)
+            conversation.heard_us = turn.now_us
         conversation.number += 1
-        conversation.unacknowledged.append((conversation.number, body))
+        unacknowledged.append(body)
         if conversation.is_open:
-            self._send_frame(turn, peer, conversation, conversation.number, body)
+            _send_frame(turn, peer, conversation, conversation.number, body)
 
     def link_up(self, turn: Turn, peer: str) -> None:
         """A connection stands: say hello."""
@@ -138,11 +150,15 @@ class PeerLinks:
         conversation.is_connected = False
         conversation.is_open = False
 
-    def frame(self, turn: Turn, peer: str, frame: Hello | Frame) -> None:
+    def frame(self, turn: Turn, happening: PeerFrame) -> None:
         """A hello or a frame came in."""
-        conversation = self._conversation(turn, peer, connect=False)
+        peer = happening.peer
+        frame = happening.frame
+        conversation = self._conversations.get(peer)
+        if conversation is None:
+            conversation = self._conversation(turn, peer, connect=False)
         conversation.heard_us = turn.now_us
-        if isinstance(frame, Hello):
+        if type(frame) is Hello:
             self._hello(turn, peer, conversation, frame)
             return
         if (
@@ -150,15 +166,15 @@ class PeerLinks:
             or frame.target_epoch != conversation.epoch
         ):
             return
-        unacknowledged = conversation.unacknowledged
-        while unacknowledged and unacknowledged[0][0] <= frame.received:
-            unacknowledged.popleft()
-        if frame.number == conversation.received + 1:
-            conversation.received = frame.number
-            behind = frame.number - conversation.acknowledged_sent
+        if conversation.unacknowledged:
+            conversation.settle(frame.received)
+        number = frame.number
+        if number == conversation.received + 1:
+            conversation.received = number
+            behind = number - conversation.acknowledged_sent
             self._deliver(turn, peer, frame.body)
-            if behind >= self._settings.acknowledge_every and conversation.is_open:
-                self._send_frame(turn, peer, conversation, 0, None)
+            if behind >= self._acknowledge_every and conversation.is_open:
+                _send_frame(turn, peer, conversation, 0, None)
 
     def tick(self, turn: Turn) -> None:
         """Once a heartbeat: be heard, and judge who is not."""
@@ -173,7 +189,7 @@ class PeerLinks:
         if conversation.is_connected:
             owes_word = conversation.received > conversation.acknowledged_sent
             if conversation.is_open and (is_wanted or owes_word):
-                self._send_frame(turn, peer, conversation, 0, None)
+                _send_frame(turn, peer, conversation, 0, None)
         elif is_wanted or conversation.is_lost:
             turn.ask(OpenLink(peer))
         if (
@@ -214,11 +230,10 @@ class PeerLinks:
         if hello.target_epoch != conversation.epoch or not conversation.is_connected:
             return
         conversation.is_open = True
-        unacknowledged = conversation.unacknowledged
-        while unacknowledged and unacknowledged[0][0] <= hello.received:
-            unacknowledged.popleft()
-        for number, body in unacknowledged:
-            self._send_frame(turn, peer, conversation, number, body)
+        conversation.settle(hello.received)
+        first = conversation.number - len(conversation.unacknowledged) + 1
+        for number, body in enumerate(conversation.unacknowledged, first):
+            _send_frame(turn, peer, conversation, number, body)
 
     def _conversation(self, turn: Turn, peer: str, *, connect: bool = True) -> Conversation:
         conversation = self._conversations.get(peer)
@@ -238,11 +253,10 @@ class PeerLinks:
         hello = Hello(conversation.epoch, conversation.their_epoch, conversation.received)
         turn.ask(SendPeer(peer, hello))
 
-    def _send_frame(
-        self, turn: Turn, peer: str, conversation: Conversation, number: int, body: object
-    ) -> None:
-        conversation.acknowledged_sent = conversation.received
-        frame = Frame(
-            conversation.epoch, conversation.their_epoch, number, conversation.received, body
-        )
-        turn.ask(SendPeer(peer, frame))
+
+def _send_frame(
+    turn: Turn, peer: str, conversation: Conversation, number: int, body: object
+) -> None:
+    received = conversation.acknowledged_sent = conversation.received
+    frame = Frame(conversation.epoch, conversation.their_epoch, number, received, body)
+    turn.effects.append(SendPeer(peer, frame))

@@ -49,6 +49,7 @@ class Membership:
         self._heard_epoch = heard_epoch
         self._words: dict[str, tuple[int, bool]] = dict.fromkeys(sorted(brokers), (0, True))
         self._words[me] = (incarnation << 20, True)
+        self._alive = tuple(self._words)
 
     def handlers(self) -> dict[type, Callable[[Turn, str, Any], None]]:
         """Which message is for which method."""
@@ -56,7 +57,7 @@ class Membership:
 
     def alive(self) -> tuple[str, ...]:
         """Brokers believed alive, this one among them, sorted."""
-        return tuple(name for name, (_, is_alive) in self._words.items() if is_alive)
+        return self._alive
 
     def started(self, turn: Turn) -> None:
         """Say that this broker lives, with its new version."""
@@ -67,6 +68,7 @@ class Membership:
         version, is_alive = self._words.get(peer, (0, False))
         if is_alive:
             self._words[peer] = (version, False)
+            self._count_alive()
             self._spread(turn, [peer])
             self._changed(turn)
 
@@ -78,7 +80,7 @@ class Membership:
     def heard(self, turn: Turn, peer: str, rumour: Rumour) -> None:
         """Believe the higher version; of one version, death."""
         news = []
-        had_alive = self.alive()
+        had_alive = self._alive
         for name, version, is_alive in rumour.words:
             if name not in self._words:
                 continue
@@ -93,10 +95,14 @@ class Membership:
                 self._words[name] = (version, is_alive)
                 news.append(name)
         if news:
+            self._count_alive()
             self._spread(turn, news, besides=peer)
-        if self.alive() != had_alive:
+        if self._alive != had_alive:
             self._changed(turn)
         self._heard_epoch(turn, peer, rumour.epoch)
+
+    def _count_alive(self) -> None:
+        self._alive = tuple(name for name, (_, is_alive) in self._words.items() if is_alive)
 
     def _spread(self, turn: Turn, names: list[str], besides: str | None = None) -> None:
         words = tuple((name, *self._words[name]) for name in names)

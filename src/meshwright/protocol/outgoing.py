@@ -380,18 +380,15 @@ class Outgoing:
 
     def _wanted(self, topic: str) -> dict[str, tuple[Filter, ...]]:
         """Interested brokers, each with its filters on content, or none if it wants everything."""
-        found: dict[str, list[Filter]] = {}
-        levels = levels_of(topic)
+        found: dict[str, tuple[Filter, ...]] = {}
         for key in (topic, WILDCARDS):
             for name, entry in self._entries.get(key, {}).items():
-                filters = [_parsed(text) for text in entry.value or ()]
-                found.setdefault(name, []).extend(
-                    one for one in filters if levels_cover(one.levels, levels)
-                )
+                filters = _taking(tuple(entry.value or ()), topic)
+                if filters:
+                    found[name] = found.get(name, ()) + filters
         return {
-            name: () if any(not one.clauses for one in filters) else tuple(filters)
+            name: filters if all(one.clauses for one in filters) else ()
             for name, filters in sorted(found.items())
-            if filters
         }
 
     def _send_out(self, turn: Turn, stream: OutgoingStream, number: int) -> None:
@@ -449,7 +446,11 @@ class Outgoing:
 
 
 # The same few filters of other brokers are read again with every check.
-_parsed = lru_cache(maxsize=65_536)(parse_filter)
+@lru_cache(maxsize=65_536)
+def _taking(texts: tuple[str, ...], topic: str) -> tuple[Filter, ...]:
+    """Those of the filters that take a topic, whatever they ask of the content."""
+    levels = levels_of(topic)
+    return tuple(one for one in map(parse_filter, texts) if levels_cover(one.levels, levels))
 
 
 def _is_for(member: Member, publication: Publication) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -31,20 +33,17 @@ def streams(seed: int) -> Streams:
 
 
 class Draws:
-    """Whole numbers from low to high, both included; many at a time, as one by one is slow."""
+    """Whole numbers from low to high, both included; many at a time, as one by one is slow.
 
-    __slots__ = ("_drawn", "_high", "_low", "_rng")
+    next gives the next number; it is asked for with every message, so no function of ours runs.
+    """
+
+    __slots__ = ("next",)
 
     def __init__(self, rng: np.random.Generator, low: int, high: int) -> None:
-        self._rng = rng
-        self._low = low
-        self._high = high
-        self._drawn: list[int] = []
+        self.next: Callable[[], int] = chain.from_iterable(_handfuls(rng, low, high)).__next__
 
-    def next(self) -> int:
-        """The next number."""
-        if not self._drawn:
-            self._drawn = self._rng.integers(
-                self._low, self._high, size=DRAWN_AT_ONCE, endpoint=True
-            ).tolist()
-        return self._drawn.pop()
+
+def _handfuls(rng: np.random.Generator, low: int, high: int) -> Iterator[list[int]]:
+    while True:
+        yield rng.integers(low, high, size=DRAWN_AT_ONCE, endpoint=True)[::-1].tolist()

@@ -34,9 +34,12 @@ class Disk:
 
     def write(self, batch: Write) -> None:
         """Begin to write a batch."""
-        self._until_us = max(self._until_us, self._agenda.now_us + self._delays_us.next())
+        agenda = self._agenda
+        until_us = agenda.now_us + self._delays_us.next()
+        if until_us > self._until_us:
+            self._until_us = until_us
         self._under_way.append(batch)
-        self._agenda.at(self._until_us, self._arrive, self._life, None)
+        agenda.at(self._until_us, self._arrive, self._life)
 
     def stall(self, until_us: int) -> None:
         """Sync nothing until a time."""

@@ -78,6 +78,8 @@ class BrokerHost:
         self._full_count = 0
         self._timers: dict[TimerKey, int] = {}
         self._message_counts = world.message_counts
+        self._witness = world.witness
+        self._send = world.network.send
         self._do: dict[type, Callable[[Any], None]] = {
             SendPeer: self._send_peer,
             SendClient: self._send_client,
@@ -127,14 +129,15 @@ class BrokerHost:
             return
         now_us = self._agenda.now_us
         clock = self.clock
-        local_us = now_us if clock is TRUE_CLOCK else clock.local_us(now_us)
         try:
-            effects = machine.step(local_us, happening)
+            effects = machine.step(
+                now_us if clock is TRUE_CLOCK else clock.local_us(now_us), happening
+            )
         except Exception as error:  # whatever it is, a process would die of it
             self._world.broke(self.name, happening, error)
             return
-        if self._world.witness is not None:
-            self._world.witness.stepped(now_us, self.name, happening, effects)
+        if self._witness is not None:
+            self._witness.stepped(now_us, self.name, happening, effects)
         do = self._do
         for effect in effects:
             do[type(effect)](effect)
@@ -143,7 +146,7 @@ class BrokerHost:
         frame = effect.frame
         body = getattr(frame, "body", None)
         self._message_counts[type(frame) if body is None else type(body)] += 1
-        self._world.network.send(self.name, effect.peer, frame)
+        self._send(self.name, effect.peer, frame)
 
     def _send_client(self, effect: SendClient) -> None:
         self._world.lines.answer(self.name, effect.client, effect.packet)
