@@ -6,7 +6,8 @@ first. It forgets the message when the member's client has answered it. Until th
 QoS 1 goes to another member if the session ends or its broker is lost, so two may get it then. One
 of QoS 2 goes to another only if its member is sure not to have sent it to its client; if not, it
 stays with that session, and is lost with it, as MQTT 5 demands. While a keeper is down its
-publications wait at their origins, and new members for its return.
+publications wait at their origins, and new members for its return; one that never returns takes
+its groups with it.
 """
 
 from __future__ import annotations

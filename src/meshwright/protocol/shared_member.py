@@ -51,6 +51,7 @@ class SharedMember:
         self._take = take
         self._version = incarnation << 32
         self._members: dict[str, dict[str, Member]] = {}
+        self._moving: dict[str, dict[str, int]] = {}
         self._unconfirmed: dict[str, list[tuple[int, Action]]] = {}
         self._known: dict[Hand, Event] = {}
         self._events: dict[Event, Hand] = {}
@@ -91,10 +92,14 @@ class SharedMember:
     def leave(self, turn: Turn, client: str, key: str, *, is_moving: bool = False) -> None:
         """A client shares a subscription no more."""
         members = self._members.get(key, {})
-        if members.pop(client, None) is not None:
-            self._tell(turn, key, moving=(client,) if is_moving else ())
-            if not members:
-                del self._members[key]
+        if members.pop(client, None) is None:
+            return
+        if is_moving:
+            # Told with every word to the keeper until it is known there.
+            self._moving.setdefault(key, {})[client] = self._version + 1
+        self._tell(turn, key)
+        if not members:
+            del self._members[key]
 
     def stirred(self, turn: Turn, session: Session) -> None:
         """A client has come or gone: its groups are told."""
@@ -125,6 +130,10 @@ class SharedMember:
         later = [(version, done) for version, done in unconfirmed if version > message.version]
         if later:
             self._unconfirmed[message.key] = later
+        moving = self._moving.pop(message.key, {})
+        untold = {client: at for client, at in moving.items() if at > message.version}
+        if untold:
+            self._moving[message.key] = untold
         for version, done in unconfirmed:
             if version <= message.version:
                 done(turn)
@@ -182,7 +191,7 @@ class SharedMember:
 
     def peer_renewed(self, turn: Turn, peer: str) -> None:
         """A keeper may have forgotten who is here, and what was answered."""
-        for key in {**self._members, **self._unconfirmed}:
+        for key in {**self._members, **self._moving, **self._unconfirmed}:
             if self._keeper(key) == peer:
                 self._tell(turn, key)
         for hand in self._known:
@@ -214,8 +223,9 @@ class SharedMember:
         if self._marks.pop(hand, self) is None:
             turn.write(("hand", *hand), None)
 
-    def _tell(self, turn: Turn, key: str, *, moving: tuple[str, ...] = ()) -> None:
+    def _tell(self, turn: Turn, key: str) -> None:
         members = tuple(self._members.get(key, {}).values())
+        moving = tuple(self._moving.get(key, ()))
         self._version += 1
         self._send(turn, self._keeper(key), Members(key, self._version, members, moving))
 
