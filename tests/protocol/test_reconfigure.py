@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 from changing_networks import MILLISECOND_US, SECOND_US, TRAFFIC_US, ChangingNetwork
 
@@ -67,6 +69,23 @@ def test_after_a_change_messages_cost_what_the_new_overlay_costs() -> None:
         spent.append(network.world.counts_by_class(MESSAGE_CLASSES)["publication"] - before)
     assert changed.agreed() == fresh.overlay
     assert spent[0] == spent[1]
+
+
+def test_subscriptions_made_during_a_change_are_answered_and_carried() -> None:
+    network = ChangingNetwork()
+    network.give(GIVEN_US, "b2", "apply", network.turned())
+    clients = list(network.world.clients.values())
+    for number in range(240):
+        subscribe = partial(clients[number % 8].subscribe, f"new/{number}", 1)
+        network.world.at(GIVEN_US + number * MILLISECOND_US // 2, subscribe)
+        publish = partial(clients[(number + 3) % 8].publish, f"new/{number}", 1)
+        network.world.at(GIVEN_US + 2 * SECOND_US, publish)
+    network.run(15)
+    assert network.faults() == []
+    assert network.agreed() == network.turned()
+    assert all(one.granted_us is not None for one in network.world.history.subscriptions)
+    assert len(network.world.history.deliveries) == 240
+    assert "repair" not in network.world.counts_by_class(MESSAGE_CLASSES)
 
 
 def test_an_abort_before_the_decision_leaves_everything_as_it_was() -> None:

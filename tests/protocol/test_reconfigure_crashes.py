@@ -6,6 +6,7 @@ from changing_networks import MILLISECOND_US, SECOND_US, TRAFFIC_US, ChangingNet
 
 from meshwright.protocol.broker import BrokerSettings
 from meshwright.protocol.reconfigure import ReconfigureSettings
+from meshwright.protocol.stream import Repair
 
 GIVEN_US = TRAFFIC_US + SECOND_US
 COORDINATOR = "b2"
@@ -52,7 +53,14 @@ def test_a_broker_that_was_down_during_the_change_learns_of_it() -> None:
     assert network.in_force().keys() == set(network.brokers) - {"b5"}
     network.run(60)
     assert network.agreed() == network.turned()
+    # All conversations that the crash ended have begun anew after this.
+    network.traffic(5)
+    network.run(75)
+    repaired = network.world.message_counts[Repair]
+    network.traffic(5)
+    network.run(90)
     assert network.faults() == []
+    assert network.world.message_counts[Repair] == repaired
 
 
 def test_all_brokers_that_crash_together_wake_up_in_the_overlay_they_had() -> None:

@@ -75,8 +75,8 @@ class Around:
 
     make builds a forwarding machine that sees who is alive; fill has the overlay of an epoch carry
     all that is wanted here; release holds up no messages of an epoch any more, unmake forgets
-    them; relink is called when the brokers to stay connected with may differ; block begins the
-    paper's change that holds up clients.
+    them; relink is called when the brokers to stay connected with may differ, switched when another
+    overlay is in force; block begins the paper's change that holds up clients.
     """
 
     send: Callable[[Turn, str, Any], None]
@@ -86,6 +86,7 @@ class Around:
     unmake: Callable[[int], None]
     alive: Callable[[], tuple[str, ...]]
     relink: Action
+    switched: Action
     block: Callable[[Turn, int, str, Overlay], None]
 
 
@@ -171,6 +172,11 @@ class Reconfigure:
         """Brokers to stay connected with as long as a plan is led here."""
         return self._brokers if self.coordinator.undertaking is not None else ()
 
+    @property
+    def is_free(self) -> bool:
+        """Whether this broker neither leads a plan nor takes part in one."""
+        return self._promise is None and self.coordinator.undertaking is None
+
     def given(self, turn: Turn, happening: PlanGiven) -> None:
         """An operator or a policy decided about a plan: apply, abort or undo."""
         plan = happening.plan
@@ -198,7 +204,7 @@ class Reconfigure:
         self.coordinator.peer_renewed(turn, peer)
 
     def ask(self, turn: Turn) -> None:
-        """While a plan drags on: ask its coordinator what became of it, then everybody."""
+        """While a plan drags on: ask its coordinator what became of it, and once everybody."""
         promise = self._promise
         if promise is None or promise.lock.epoch <= self.epoch:
             return
@@ -207,7 +213,7 @@ class Reconfigure:
         is_orphaned = promise.coordinator not in alive and self.coordinator.undertaking is None
         if is_orphaned and promise.asked_count > QUESTIONS_MAX and alive[0] == self._me:
             self._overrule(turn, promise)
-        asked = (promise.coordinator,) if promise.asked_count == 1 else alive
+        asked = alive if promise.asked_count == 2 else (promise.coordinator,)
         for name in asked:
             if name != self._me:
                 self._around.send(turn, name, Question(promise.lock.epoch))
@@ -286,11 +292,11 @@ class Reconfigure:
 
     def _begin(self, turn: Turn, name: str, target: Overlay, *, supersedes: int = -1) -> None:
         """Lead a plan, under an epoch that is on disk, so that it is never given twice."""
-        epoch = self._use_epoch(turn, supersedes)
+        epoch, source_epoch = self._use_epoch(turn, supersedes), self.epoch
 
         def written(later: Turn) -> None:
             if self.coordinator.undertaking is None:
-                lock = Lock(epoch, name, target, self.epoch, supersedes)
+                lock = Lock(epoch, name, target, source_epoch, supersedes)
                 self.coordinator.begin(later, lock)
 
         turn.once_synced(written)
@@ -405,6 +411,7 @@ class Reconfigure:
         self._roads.switch(turn, self.epoch)
         self.coordinator.overtaken(turn, self.epoch)
         turn.report(PlanRecord(plan=plan_name(self.overlay), epoch=self.epoch, step="switched"))
+        self._around.switched(turn)
         turn.timer(RETIRE, turn.now_us + self._settings.forget_us)
         self.laggards.switched(turn)
 
