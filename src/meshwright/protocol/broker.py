@@ -19,6 +19,7 @@ from meshwright.protocol import (
     reconfigure,
     reconfigure_blocking,
     reconfigure_coordinator,
+    self_adaptation,
     wills,
 )
 from meshwright.protocol.arriving import Arriving
@@ -55,6 +56,11 @@ from meshwright.protocol.reconfigure_messages import Bundle
 from meshwright.protocol.retained import Retained
 from meshwright.protocol.retaining import Retaining, RetainingSettings
 from meshwright.protocol.roads import Roads
+from meshwright.protocol.self_adaptation import (
+    AdaptationAround,
+    AdaptationSettings,
+    SelfAdaptation,
+)
 from meshwright.protocol.sessions import Outside, Sessions, SessionSettings
 from meshwright.protocol.shared_keeper import SharedKeeper, SharedSettings
 from meshwright.protocol.shared_member import SharedMember
@@ -63,7 +69,7 @@ from meshwright.protocol.turn import Action, Journal, Turn
 
 
 class BrokerSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """Settings of all machines of a broker."""
+    """Settings of all machines of a broker; with adaptation, a tree fits itself to its traffic."""
 
     links: LinkSettings = LinkSettings()
     directory: DirectorySettings = DirectorySettings()
@@ -74,6 +80,7 @@ class BrokerSettings(msgspec.Struct, frozen=True, kw_only=True):
     shared: SharedSettings = SharedSettings()
     moving: MovingSettings = MovingSettings()
     reconfigure: ReconfigureSettings = ReconfigureSettings()
+    adaptation: AdaptationSettings | None = None
 
 
 class Broker:
@@ -113,6 +120,7 @@ class Broker:
         self._shared_keeper.started(turn)
         self._departing.restore(turn, disk)
         self._sessions.publish_wills(turn)
+        self._adaptation.started(turn)
 
     def _build(self, incarnation: int) -> None:
         settings = self._settings
@@ -241,6 +249,14 @@ class Broker:
     def _build_change(self) -> None:
         settings = self._settings.reconfigure
         self._bundles = Bundles(self._me, settings.gather_us, send=self._send)
+        adaptation_around = AdaptationAround(
+            in_force=lambda: (self._change.epoch, self._change.overlay),
+            alive=self._membership.alive,
+            is_free=lambda: self._change.is_free,
+            wants=self._interest.wants,
+            propose=lambda turn, target: self._change.given(turn, PlanGiven("apply", target)),
+        )
+        self._adaptation = SelfAdaptation(self._me, self._settings.adaptation, adaptation_around)
         around = Around(
             send=self._send,
             make=self._make,
@@ -249,6 +265,7 @@ class Broker:
             unmake=self._bundles.drop,
             alive=self._membership.alive,
             relink=self._relink,
+            switched=self._adaptation.switched,
             block=self._block,
         )
         self._change = Reconfigure(self._me, self._overlay, settings, self._roads, around)
@@ -293,6 +310,7 @@ class Broker:
             reconfigure_coordinator.DEADLINE[0]: self._change.coordinator.deadline,
             arriving.TICK[0]: self._arriving.tick,
             departing.TICK[0]: self._departing.tick,
+            self_adaptation.LOOK[0]: self._adaptation.look,
         }
 
     def _open_doors(self) -> None:
@@ -415,6 +433,7 @@ class Broker:
             send=self._bundles.send,
             arrived=self._arrived,
             members_of=self._outgoing.members_of,
+            carried=self._adaptation.counter(epoch),
         )
         machine = MACHINES[overlay.design](surroundings)
         machine.alive_changed(turn, self._membership.alive())

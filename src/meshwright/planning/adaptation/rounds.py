@@ -105,12 +105,12 @@ def adapt_in_rounds(
                 continue
             must_look[master] = False
             neighbourhood = local_classes(whole, demand, master)
-            improvement = _improvement(neighbourhood, prices, rules, rng)
-            if improvement is None:
+            found = improvement(neighbourhood, prices, rules, rng)
+            if found is None:
                 continue
-            done.append(_record(neighbourhood, improvement, cost, rules))
-            cost -= improvement.gain
-            whole = rewired(whole, neighbourhood, improvement.local_parents)
+            done.append(_record(neighbourhood, found, cost, rules))
+            cost -= found.gain
+            whole = rewired(whole, neighbourhood, found.local_parents)
             must_look[neighbourhood.vertices[: neighbourhood.broker_count]] = True
         round_costs.append(cost)
         if on_round is not None:
@@ -118,18 +118,20 @@ def adapt_in_rounds(
     return Adaptation(with_brokers(tree, whole), tuple(done), tuple(round_costs))
 
 
-class _Improvement(NamedTuple):
+class Improvement(NamedTuple):
+    """A better local tree, by how much, and what found it."""
+
     local_parents: Int32Array
     gain: int
     algorithm: str
 
 
-def _improvement(
+def improvement(
     neighbourhood: Neighbourhood,
     prices: PriceArrays,
     rules: AdaptationRules,
     rng: np.random.Generator,
-) -> _Improvement | None:
+) -> Improvement | None:
     """A change worth applying, if the search finds one."""
     broker_count = neighbourhood.broker_count
     if tree_count(broker_count, neighbourhood.degree + 1 - broker_count) == 1:
@@ -140,25 +142,25 @@ def _improvement(
     switch = rules.messages_per_neighbour * neighbourhood.degree
     is_enough = gain > 0 and gain >= rules.gain_share_min * star_cost
     if is_enough and gain * rules.horizon_periods > switch:
-        return _Improvement(local_parents, gain, algorithm)
+        return Improvement(local_parents, gain, algorithm)
     return None
 
 
 def _record(
     neighbourhood: Neighbourhood,
-    improvement: _Improvement,
+    found: Improvement,
     cost_before: int,
     rules: AdaptationRules,
 ) -> Reconfiguration:
     before = _links(neighbourhood.vertices, neighbourhood.star())
-    after = _links(neighbourhood.vertices, improvement.local_parents)
+    after = _links(neighbourhood.vertices, found.local_parents)
     return Reconfiguration(
         master=neighbourhood.master,
-        algorithm=improvement.algorithm,
+        algorithm=found.algorithm,
         added=tuple(link for link in after if link not in before),
         removed=tuple(link for link in before if link not in after),
         cost_before=cost_before,
-        cost_after=cost_before - improvement.gain,
+        cost_after=cost_before - found.gain,
         messages=rules.messages_per_neighbour * neighbourhood.degree,
     )
 

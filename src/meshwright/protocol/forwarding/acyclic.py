@@ -170,7 +170,10 @@ class Acyclic:
             return
         publication = frame.publication
         onward = AlongTree(self._around.epoch, frame, hops + 1)
-        for link in self._filters.wanting(publication.topic, publication.properties):
+        links = self._filters.wanting(publication.topic, publication.properties)
+        if self._around.carried is not None:
+            self._around.carried(publication.topic, source, links)
+        for link in links:
             if link != source:
                 self._around.send(turn, link, onward)
 

@@ -22,6 +22,8 @@ class Surroundings:
     visit, and the broker itself finds out whether anybody here wants it.
     members_of: the brokers known to want a topic, as far as this broker has read; only an origin
     asks, for a frame that it sends out.
+    carried: told of every frame on a tree: its topic, the broker that it came from (this one if it
+    entered here), and those that want it; None if nobody counts.
     """
 
     me: str
@@ -30,6 +32,7 @@ class Surroundings:
     send: Callable[[Turn, str, Any], None]
     arrived: Callable[[Turn, StreamFrame], None]
     members_of: Callable[[str], tuple[str, ...]]
+    carried: Callable[[str, str, tuple[str, ...]], None] | None = None
 
 
 class Forwarding(Protocol):
