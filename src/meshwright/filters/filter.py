@@ -39,15 +39,17 @@ class Filter:
     clauses: Clauses = ()
     group: str | None = None
     levels: Levels = field(init=False, repr=False, compare=False)
+    _text: str = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "clauses", tuple(sorted(self.clauses)))
         object.__setattr__(self, "levels", levels_of(self.topic_filter))
-
-    def __str__(self) -> str:
         share = "" if self.group is None else f"{SHARE_PREFIX}{self.group}{SEPARATOR}"
         suffix = CLAUSES_MARK + JOINT.join(map(str, self.clauses)) if self.clauses else ""
-        return f"{share}{self.topic_filter}{suffix}"
+        object.__setattr__(self, "_text", f"{share}{self.topic_filter}{suffix}")
+
+    def __str__(self) -> str:
+        return self._text
 
     def ungrouped(self) -> Filter:
         """The filter that matches the same messages for everybody: what other brokers are told."""

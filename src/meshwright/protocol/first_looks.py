@@ -88,7 +88,8 @@ class FirstLooks:
 
     def passes(self, client: str, text: str, publication: Publication) -> bool:
         """Take note of a live message; False if its subscription is not to get it."""
-        look = self._looks.get(client, {}).get(text)
+        looks = self._looks.get(client)
+        look = looks.get(text) if looks is not None else None
         if look is None:
             return True
         line = (publication.publisher, publication.topic)

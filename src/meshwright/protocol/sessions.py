@@ -327,9 +327,9 @@ class Sessions:
         hand: tuple[str, int] | None = None,
     ) -> bool:
         publication = frame.publication
-        qos = min(publication.qos, max(one.qos for one in subscriptions))
+        qos = min(publication.qos, max([one.qos for one in subscriptions]))
         retain = publication.retain and any(one.retain_as_published for one in subscriptions)
-        identifiers = tuple(one.identifier for one in subscriptions if one.identifier)
+        identifiers = tuple([one.identifier for one in subscriptions if one.identifier])
         waiting = Waiting(
             session.next_index,
             publication,

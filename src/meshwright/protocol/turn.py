@@ -6,21 +6,20 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
+
 from meshwright.protocol.effects import DiskKey, Effect, Report, SetTimer, TimerKey, Write
 
 Action = Callable[["Turn"], None]
 
 
-class Turn:
+class Turn(msgspec.Struct, eq=False):
     """Collects the effects of one step, and the disk changes that belong together."""
 
-    __slots__ = ("changes", "effects", "now_us", "once_synced_actions")
-
-    def __init__(self, now_us: int) -> None:
-        self.now_us = now_us
-        self.effects: list[Effect] = []
-        self.changes: dict[DiskKey, Any] = {}
-        self.once_synced_actions: list[Action] = []
+    now_us: int
+    effects: list[Effect] = []
+    changes: dict[DiskKey, Any] = {}
+    once_synced_actions: list[Action] = []
 
     def ask(self, effect: Effect) -> None:
         """Add an effect to those of this step."""
@@ -68,6 +67,7 @@ class Journal:
 
     def synced(self, turn: Turn, batch: int) -> None:
         """Do what waited for this batch and those before it, in order."""
-        while self._waiting and self._waiting[0][0] <= batch:
-            for action in self._waiting.popleft()[1]:
+        waiting = self._waiting
+        while waiting and waiting[0][0] <= batch:
+            for action in waiting.popleft()[1]:
                 action(turn)

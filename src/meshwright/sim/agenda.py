@@ -34,8 +34,8 @@ class Agenda:
 
     def run_until(self, time_us: int) -> None:
         """Let everything happen up to a time, which it then is."""
-        entries = self._entries
+        entries, take = self._entries, heappop
         while entries and entries[0][0] <= time_us:
-            self.now_us, _, handler, subject, value = heappop(entries)
+            self.now_us, _, handler, subject, value = take(entries)
             handler(subject, value)
         self.now_us = time_us

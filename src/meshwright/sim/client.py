@@ -160,7 +160,7 @@ class Client:
 
     def received(self, packet: Any) -> None:
         """A packet from the broker."""
-        if self.is_connected == isinstance(packet, Connack):
+        if self.is_connected is (type(packet) is Connack):
             self._note_oddity(
                 "a second CONNACK" if self.is_connected else f"{packet} before CONNACK"
             )
@@ -354,15 +354,15 @@ class Client:
         publisher, sequence = read_payload(packet.payload) or (packet.payload.hex(), 0)
         self._history.deliveries.append(
             Delivered(
-                time_us=self._agenda.now_us,
-                client=self.name,
-                publisher=publisher,
-                sequence=sequence,
-                topic=packet.topic,
-                qos=packet.qos,
-                is_duplicate=packet.is_duplicate,
-                is_retained=packet.retain,
-                connection=self._connection.number,
-                broker=self._connection.broker,
+                self._agenda.now_us,
+                self.name,
+                publisher,
+                sequence,
+                packet.topic,
+                packet.qos,
+                packet.is_duplicate,
+                packet.retain,
+                self._connection.number,
+                self._connection.broker,
             )
         )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import NamedTuple
 
 import msgspec
@@ -165,6 +166,8 @@ def payload_of(publisher: str, sequence: int) -> bytes:
     return f"{publisher}:{sequence}".encode()
 
 
+# Every subscriber reads the same.
+@lru_cache(maxsize=4_096)
 def read_payload(payload: bytes) -> EventKey | None:
     """Which publication a payload names; None if it is none of ours."""
     publisher, _, sequence = payload.decode("utf-8", "replace").rpartition(":")

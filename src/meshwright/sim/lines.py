@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -58,7 +59,7 @@ class Lines:
         self._jitter_us = jitter_us
         self._listeners = listeners
         self._is_up = is_up
-        self._at: dict[str, dict[str, Line]] = {}
+        self._at: dict[str, dict[str, Line]] = defaultdict(dict)
 
     def open(self, listener: Listener, broker: str, packet: Connect) -> Line:
         """Connect to a broker; the answer, or the end of the line, comes to the listener."""
@@ -84,13 +85,13 @@ class Lines:
 
     def answer(self, broker: str, client: str, packet: object) -> None:
         """A packet from the broker; without a line it is lost."""
-        line = self._at.get(broker, {}).get(client)
+        line = self._at[broker].get(client)
         if line is not None:
             self._agenda.at(self._to_client_us(line), self._at_client, line, packet)
 
     def close(self, broker: str, client: str) -> None:
         """The broker closes a line after what it sent."""
-        line = self._at.get(broker, {}).pop(client, None)
+        line = self._at[broker].pop(client, None)
         if line is not None:
             self._agenda.at(self._to_client_us(line), self._lost, line)
 
@@ -101,12 +102,14 @@ class Lines:
 
     def _to_broker_us(self, line: Line) -> int:
         arrival_us = self._agenda.now_us + self._delay_us + self._jitter_us.next()
-        line.to_broker_us = max(line.to_broker_us, arrival_us)
+        if arrival_us > line.to_broker_us:
+            line.to_broker_us = arrival_us
         return line.to_broker_us
 
     def _to_client_us(self, line: Line) -> int:
         arrival_us = self._agenda.now_us + self._delay_us + self._jitter_us.next()
-        line.to_client_us = max(line.to_client_us, arrival_us)
+        if arrival_us > line.to_client_us:
+            line.to_client_us = arrival_us
         return line.to_client_us
 
     def _opened(self, line: Line, packet: Connect) -> None:
@@ -117,7 +120,7 @@ class Lines:
             self._agenda.at(self._agenda.now_us + self._delay_us, self._lost, line)
             return
         client = line.listener.name
-        lines = self._at.setdefault(line.broker, {})
+        lines = self._at[line.broker]
         former = lines.pop(client, None)
         if former is not None:
             former.is_open = False
@@ -148,4 +151,4 @@ class Lines:
             line.listener.closed()
 
     def _stands(self, line: Line) -> bool:
-        return self._at.get(line.broker, {}).get(line.listener.name) is line
+        return self._at[line.broker].get(line.listener.name) is line
