@@ -33,3 +33,10 @@ def test_bad_input_is_one_sentence() -> None:
     assert "ends before it begins" in refused(*SMALL, "--seeds", "5..3")
     assert "no fault 'flood'" in refused(*SMALL, "--faults", "flood")
     assert "k = 3" in refused(*SMALL, "--k", "3")
+
+
+def test_only_a_tree_adapts_by_itself() -> None:
+    document = answered(*SMALL, "--adapt", "--faults", "crash")
+    assert document["failures"] == []
+    chord = ("simulate", "--design", "chord", "--brokers", "3", "--clients", "4")
+    assert "cannot adapt it by themselves" in refused(*chord, "--adapt")

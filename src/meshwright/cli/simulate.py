@@ -51,6 +51,9 @@ def simulate(
     reconfigure: Annotated[
         bool, typer.Option("--reconfigure", help="Change the overlay under traffic.")
     ] = False,
+    adapt: Annotated[
+        bool, typer.Option("--adapt", help="Have brokers fit their tree to the traffic.")
+    ] = False,
     mobility: Annotated[
         str | None,
         typer.Option(
@@ -79,6 +82,7 @@ def simulate(
         duration_s=duration,
         faults=tuple(name.strip() for name in faults.split(",") if name.strip()),
         reconfigure=reconfigure,
+        adapts=adapt,
         mobility=mobility,
         k=k,
     )

@@ -18,8 +18,8 @@ from meshwright.protocol.self_adaptation import (
 
 # Simulated networks live for seconds, so they look often and plan for a minute.
 EVERY_US = 2_000_000
-HORIZON_PERIODS = 30
-DEGREE_MAX = 4
+# Without a bound on a broker's links, trees would end as stars.
+RULES = AdaptationRules(search=SearchRules(degree_max=4), horizon_periods=30)
 
 
 def redraw_by(rules: AdaptationRules) -> Redraw:
@@ -38,13 +38,8 @@ def redraw_by(rules: AdaptationRules) -> Redraw:
     return redraw
 
 
-def adapting_settings(
-    every_us: int = EVERY_US, rules: AdaptationRules | None = None
-) -> BrokerSettings:
-    """Settings of brokers that adapt; without a bound on their links, trees would end as stars."""
-    rules = rules or AdaptationRules(
-        search=SearchRules(degree_max=DEGREE_MAX), horizon_periods=HORIZON_PERIODS
-    )
+def adapting_settings(every_us: int = EVERY_US, rules: AdaptationRules = RULES) -> BrokerSettings:
+    """Settings of brokers that adapt."""
     return BrokerSettings(adaptation=AdaptationSettings(redraw=redraw_by(rules), every_us=every_us))
 
 

@@ -18,7 +18,7 @@ class SimulationParameters(msgspec.Struct, frozen=True, kw_only=True):
     network. qos_weights: of QoS 0, 1 and 2, for publications and subscriptions alike. Shares are of
     the filters, persistent_share of the clients. mobility names how a moving client's session
     follows it; None if clients do not move. roams: whether a client whose broker stays down goes to
-    another one.
+    another one. adapts: whether brokers fit their tree to the traffic by themselves.
     """
 
     design: str
@@ -27,6 +27,7 @@ class SimulationParameters(msgspec.Struct, frozen=True, kw_only=True):
     duration_s: float = 10.0
     faults: tuple[str, ...] = ()
     reconfigure: bool = False
+    adapts: bool = False
     mobility: str | None = None
     k: int | None = None
     topics: int = 12
@@ -44,7 +45,11 @@ class SimulationParameters(msgspec.Struct, frozen=True, kw_only=True):
     settle_max_s: float = 90.0
 
     def __post_init__(self) -> None:
-        design(self.design)
+        chosen = design(self.design)
+        if self.adapts and chosen.forwarding != "acyclic":
+            raise ProblemError(
+                f"Brokers on the design {self.design!r} cannot adapt it by themselves; take 'tree'."
+            )
         counts = {"brokers": self.brokers, "clients": self.clients, "topics": self.topics}
         for name, count in counts.items():
             if count < 1:
@@ -70,6 +75,8 @@ def replay_command(parameters: SimulationParameters, seed: int) -> str:
     words += ["--seeds", f"{seed}..{seed}"]
     if parameters.reconfigure:
         words.append("--reconfigure")
+    if parameters.adapts:
+        words.append("--adapt")
     if parameters.mobility is not None:
         words += ["--mobility", parameters.mobility]
     if parameters.k is not None:

@@ -10,6 +10,7 @@ import msgspec
 from meshwright.model.overlay import Overlay
 from meshwright.protocol.broker import Broker, BrokerSettings
 from meshwright.protocol.classes import MESSAGE_CLASSES
+from meshwright.sim.adapting import build_adapting_broker
 from meshwright.sim.checkers.broken import broken
 from meshwright.sim.checkers.connectivity import k_not_held
 from meshwright.sim.checkers.duplicated import duplicated
@@ -56,7 +57,7 @@ def simulate(
     parameters: SimulationParameters, seed: int, build: BuildMachine | None = None
 ) -> SimulationResult:
     """Run one seed and judge it; failures come with their story."""
-    build = build or build_broker
+    build = build or (build_adapting_broker if parameters.adapts else build_broker)
     done = run(parameters, seed, build)
     violations = judge(done, k=parameters.k or 1)
     history = done.world.history
