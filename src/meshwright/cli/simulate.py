@@ -60,7 +60,8 @@ def simulate(
             "--mobility",
             metavar="M",
             show_default="clients stay",
-            help="Let clients move; how their sessions follow them.",
+            help="Let clients move; how their sessions follow them: standard, prefetching, "
+            "logging, home, device, joined by '+'.",
         ),
     ] = None,
     k: OwnK = None,

@@ -7,9 +7,13 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from meshwright.errors import FilterError
+from meshwright.filters.filter import parse_filter
+from meshwright.model.publication import EventId, Publication
 from meshwright.protocol import packets
 from meshwright.protocol.effects import CloseClient, SendClient
 from meshwright.protocol.homes import Homes
+from meshwright.protocol.mobility import MobilitySettings
 from meshwright.protocol.moves import (
     Discard,
     HaveYou,
@@ -19,9 +23,14 @@ from meshwright.protocol.moves import (
     MoveDone,
     MoveEnd,
     MoveNotHere,
+    MoveOffer,
     MoveReady,
+    MoveSeen,
+    MoveStored,
     MovingSettings,
+    digest_of,
 )
+from meshwright.protocol.seen_log import SeenLog, filled
 from meshwright.protocol.sessions import Sessions
 from meshwright.protocol.turn import Turn
 
@@ -33,6 +42,8 @@ class Arrival:
     """A client that waits here for its session; packet is None once it went away again.
 
     holder: who has claimed it. source: who was asked for it, the holder or who was given it.
+    is_offered: the session comes ahead of its client. is_early: the filters that the client brought
+    were put in force without waiting for the source. seen: what need not be sent.
     """
 
     client: str
@@ -44,14 +55,31 @@ class Arrival:
     source: str | None = None
     is_stalled: bool = False
     is_unpacked: bool = False
+    is_offered: bool = False
+    is_early: bool = False
+    is_in_force: bool = False
+    is_begun: bool = False
+    seen: dict[EventId, Publication] = field(default_factory=dict)
     put_off: list[tuple[str, MoveAsk]] = field(default_factory=list)
 
 
-class Arriving:
-    """The receiving side of moves.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Around:
+    """What arrivals ask of the rest of the broker.
 
-    given_to tells whom this broker gave a session to; asked takes a peer's request for one.
+    given_to tells whom this broker gave a session to; asked takes a peer's request for one; lodge
+    lets a client in whose session stays at its home; opened is told of clients that are connected.
     """
+
+    send: Callable[[Turn, str, Any], None]
+    given_to: Callable[[str], str | None]
+    asked: Callable[[Turn, str, MoveAsk], None]
+    lodge: Callable[[Turn, str, str, packets.Connect], None]
+    opened: Callable[[Turn, str], None]
+
+
+class Arriving:
+    """The receiving side of moves. seen_log: what came here lately, if that is noted."""
 
     def __init__(
         self,
@@ -59,19 +87,21 @@ class Arriving:
         settings: MovingSettings,
         homes: Homes,
         sessions: Sessions,
+        around: Around,
         *,
-        send: Callable[[Turn, str, Any], None],
-        given_to: Callable[[str], str | None],
-        asked: Callable[[Turn, str, MoveAsk], None],
+        mobility: MobilitySettings,
+        seen_log: SeenLog | None,
         incarnation: int,
     ) -> None:
         self._me = me
         self._settings = settings
         self._homes = homes
         self._sessions = sessions
-        self._send = send
-        self._given_to = given_to
-        self._asked = asked
+        self._around = around
+        self._send = around.send
+        self._stays_home = mobility.has("home")
+        self._trusts_devices = mobility.has("device")
+        self._seen_log = seen_log
         self._serial = incarnation << 32
         self._arrivals: dict[str, Arrival] = {}
         self._has_tick = False
@@ -79,7 +109,9 @@ class Arriving:
     def handlers(self) -> dict[type, Callable[[Turn, str, Any], None]]:
         """Which message is for which method."""
         return {
+            MoveOffer: self.offered,
             MoveBegun: self.begun,
+            MoveStored: self.stored,
             MoveNotHere: self.not_here,
             MoveEnd: self.end,
             HaveYou: self.asked_for,
@@ -95,6 +127,10 @@ class Arriving:
 
     def admit(self, turn: Turn, client: str, packet: packets.Connect) -> None:
         """A client connects: find out where its session is."""
+        ahead = self._arrivals.get(client)
+        if ahead is not None and ahead.is_offered and ahead.is_unpacked and ahead.packet is None:
+            ahead.packet = packet
+            return
         self.gone(turn, client)
         self._serial += 1
         arrival = Arrival(client, self._serial, packet, turn.now_us)
@@ -111,12 +147,42 @@ class Arriving:
         if not arrival.is_unpacked:
             self._give_up(turn, arrival)
 
+    def offered(self, turn: Turn, peer: str, message: MoveOffer) -> None:
+        """A client that has left a peer may come here: fetch its session."""
+        client = message.client
+        if client in self._arrivals or self._sessions.find(client) is not None:
+            return
+        self._serial += 1
+        arrival = Arrival(client, self._serial, None, turn.now_us, is_offered=True)
+        self._arrivals[client] = arrival
+
+        def found(later: Turn, holder: str | None, number: int) -> None:
+            if self._arrivals.get(client) is not arrival:
+                return
+            arrival.claim = number + 1
+            arrival.holder = holder
+            if holder == peer:
+                self._ask(later, arrival, peer)
+            else:
+                self._give_up(later, arrival)
+
+        self._homes.find(turn, client, found)
+        self._wake(turn)
+
     def begun(self, turn: Turn, peer: str, message: MoveBegun) -> None:
         """The filters of a session are here: put them in force, then say so."""
         arrival = self._current(message.client, message.serial)
         if arrival is None:
             self._send(turn, peer, MoveCancelled(message.client))
             return
+        if message.subscriptions is None:
+            session = self._sessions.find(message.client)
+            assert session is not None
+            session.identity = message.identity
+            arrival.is_begun = True
+            self._ready_if_early(turn, arrival)
+            return
+        arrival.is_early = False
         ready = MoveReady(message.client, message.serial)
         self._sessions.prepare(
             turn,
@@ -131,15 +197,29 @@ class Arriving:
         arrival = self._current(message.client, message.serial)
         if arrival is None or arrival.is_unpacked:
             return
-        if message.elsewhere not in {None, self._me}:
+        if arrival.is_offered:
+            arrival.source = None
+            self._give_up(turn, arrival)
+        elif message.elsewhere not in {None, self._me}:
             assert message.elsewhere is not None
             self._ask(turn, arrival, message.elsewhere)
         elif peer == arrival.holder and message.elsewhere is None:
             arrival.source = None
-            self._claim(turn, arrival)
+            self._claim_if_none(turn, arrival)
         else:
             # It was given, but did not arrive: its holder will find that out, too.
             arrival.is_stalled = True
+
+    def stored(self, turn: Turn, peer: str, message: MoveStored) -> None:
+        """Say which publications came here anyway, and keep them for the session."""
+        arrival = self._current(message.client, message.serial)
+        if arrival is None or arrival.is_unpacked:
+            self._send(turn, peer, MoveCancelled(message.client))
+            return
+        if self._seen_log is not None:
+            arrival.seen = self._seen_log.known(message.events)
+        seen = MoveSeen(message.client, message.serial, tuple(arrival.seen))
+        self._send(turn, peer, seen)
 
     def end(self, turn: Turn, peer: str, message: MoveEnd) -> None:
         """The whole session is here: to disk, then claim the client."""
@@ -148,7 +228,7 @@ class Arriving:
             self._send(turn, peer, MoveCancelled(message.client))
             return
         arrival.is_unpacked = True
-        self._sessions.unpack(turn, message.client, message.belongings)
+        self._sessions.unpack(turn, message.client, filled(message.belongings, arrival.seen))
         turn.once_synced(partial(self._claim, arrival=arrival))
 
     def asked_for(self, turn: Turn, peer: str, message: HaveYou) -> None:
@@ -162,12 +242,10 @@ class Arriving:
             return
 
         def found(later: Turn, holder: str | None, number: int) -> None:
+            # A claim of before a crash may stand on too few disks to be found by everybody.
+            claim = number if holder == self._me else number + 1
             done = MoveDone(client)
-            if holder == self._me:
-                self._send(later, peer, done)
-            else:
-                claim = number + 1
-                self._homes.claim(later, client, claim, lambda last: self._send(last, peer, done))
+            self._homes.claim(later, client, claim, lambda last: self._send(last, peer, done))
 
         self._homes.find(turn, client, found)
 
@@ -183,10 +261,10 @@ class Arriving:
         for arrival in list(self._arrivals.values()):
             waited_us = turn.now_us - arrival.since_us
             if waited_us > self._settings.patience_us and not arrival.is_unpacked:
-                turn.ask(
-                    SendClient(arrival.client, packets.Connack(False, packets.SERVER_UNAVAILABLE))
-                )
-                turn.ask(CloseClient(arrival.client))
+                if arrival.packet is not None:
+                    refusal = packets.Connack(False, packets.SERVER_UNAVAILABLE)
+                    turn.ask(SendClient(arrival.client, refusal))
+                    turn.ask(CloseClient(arrival.client))
                 self._give_up(turn, arrival)
             elif arrival.is_stalled:
                 arrival.is_stalled = False
@@ -210,7 +288,7 @@ class Arriving:
         arrival.claim = number + 1
         arrival.holder = holder
         if holder in {None, self._me}:
-            target = self._given_to(client)
+            target = self._around.given_to(client)
             if target is not None:
                 self._ask(turn, arrival, target)
             elif holder is None:
@@ -222,15 +300,69 @@ class Arriving:
         stale = self._sessions.find(client)
         if stale is not None:
             self._sessions.end(turn, stale)
+            arrival.is_early = False
         if arrival.packet.clean_start:
             self._send(turn, holder, Discard(client))
             self._claim(turn, arrival)
+        elif self._stays_home:
+            self._lodge(turn, arrival, arrival.packet, holder)
         else:
             self._ask(turn, arrival, holder)
 
+    def _claim_if_none(self, turn: Turn, arrival: Arrival) -> None:
+        """The holder knows of no session: there is none, unless it went elsewhere meanwhile."""
+        claim, holder = arrival.claim, arrival.holder
+
+        def found(later: Turn, name: str | None, number: int) -> None:
+            if name != holder or number + 1 != claim:
+                self._found(later, name, number, arrival=arrival)
+            elif self._arrivals.get(arrival.client) is arrival:
+                self._claim(later, arrival)
+
+        self._homes.find(turn, arrival.client, found)
+
+    def _lodge(self, turn: Turn, arrival: Arrival, packet: packets.Connect, home: str) -> None:
+        """Let a client in, but leave its session where it is."""
+        del self._arrivals[arrival.client]
+        self._around.lodge(turn, arrival.client, home, packet)
+        for peer, ask in arrival.put_off:
+            self._around.asked(turn, peer, ask)
+
     def _ask(self, turn: Turn, arrival: Arrival, holder: str) -> None:
         arrival.source = holder
-        self._send(turn, holder, MoveAsk(arrival.client, arrival.serial))
+        arrival.is_begun = False
+        self._prepare_early(turn, arrival)
+        carried = None
+        if arrival.is_early and arrival.packet is not None:
+            carried = digest_of(arrival.packet.carried or ())
+        ask = MoveAsk(arrival.client, arrival.serial, arrival.is_offered, carried)
+        self._send(turn, holder, ask)
+
+    def _prepare_early(self, turn: Turn, arrival: Arrival) -> None:
+        """Put the filters that a client brought in force, while its session is asked for.
+
+        Not if one of them depends on the session's identity, which is not known yet; nor while
+        there is a session here, which may be the only one.
+        """
+        carried = arrival.packet.carried if arrival.packet is not None else None
+        if not self._trusts_devices or carried is None or arrival.is_early:
+            return
+        if self._sessions.find(arrival.client) is not None or not _are_plain(carried):
+            return
+        arrival.is_early = True
+        arrival.is_in_force = False
+
+        def in_force(later: Turn) -> None:
+            arrival.is_in_force = True
+            self._ready_if_early(later, arrival)
+
+        self._sessions.prepare(turn, arrival.client, "", carried, in_force)
+
+    def _ready_if_early(self, turn: Turn, arrival: Arrival) -> None:
+        is_current = self._arrivals.get(arrival.client) is arrival
+        is_ready = arrival.is_early and arrival.is_in_force and arrival.is_begun
+        if is_current and is_ready and arrival.source is not None:
+            self._send(turn, arrival.source, MoveReady(arrival.client, arrival.serial))
 
     def _claim(self, turn: Turn, arrival: Arrival) -> None:
         self._homes.claim(turn, arrival.client, arrival.claim, partial(self._open, arrival=arrival))
@@ -240,19 +372,34 @@ class Arriving:
         if self._arrivals.get(arrival.client) is not arrival:
             return
         del self._arrivals[arrival.client]
+        self._drop_prepared(turn, arrival.client)
         if arrival.is_unpacked and arrival.source is not None:
             self._send(turn, arrival.source, MoveDone(arrival.client))
         if arrival.packet is not None:
             self._sessions.connect(turn, arrival.client, arrival.packet)
+            self._around.opened(turn, arrival.client)
         for peer, ask in arrival.put_off:
-            self._asked(turn, peer, ask)
+            self._around.asked(turn, peer, ask)
+
+    def _drop_prepared(self, turn: Turn, client: str) -> None:
+        prepared = self._sessions.find(client)
+        if prepared is not None and prepared.is_arriving:
+            self._sessions.end(turn, prepared)
 
     def _give_up(self, turn: Turn, arrival: Arrival) -> None:
         del self._arrivals[arrival.client]
-        prepared = self._sessions.find(arrival.client)
-        if prepared is not None and prepared.is_arriving:
-            self._sessions.end(turn, prepared)
+        self._drop_prepared(turn, arrival.client)
         if arrival.source is not None:
             self._send(turn, arrival.source, MoveCancelled(arrival.client))
         for peer, ask in arrival.put_off:
             self._send(turn, peer, MoveNotHere(ask.client, ask.serial, arrival.source))
+
+
+def _are_plain(subscriptions: tuple[packets.Subscription, ...]) -> bool:
+    """True if all can be put in force without knowing whose they are."""
+    try:
+        for one in subscriptions:
+            parse_filter(one.filter_text)
+    except FilterError:
+        return False
+    return not any(one.no_local for one in subscriptions)

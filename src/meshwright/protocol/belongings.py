@@ -20,7 +20,8 @@ class Belongings(msgspec.Struct, frozen=True):
     under_way: packet identifier, whether released, and the message, in the order of sending.
     floors: how far the old broker had passed on each stream (origin, topic, number); the new one
     passes on what is above. points: the client's last publication on each topic at a broker it has
-    left, where somebody may still wait for it.
+    left, where somebody may still wait for it. visits: brokers where the client was, in order.
+    away_since_us: since when the client is away, if the session goes ahead of it.
     """
 
     identity: str
@@ -32,6 +33,8 @@ class Belongings(msgspec.Struct, frozen=True):
     received: tuple[int, ...]
     floors: tuple[tuple[str, str, int], ...]
     points: tuple[tuple[str, StreamPoint], ...]
+    visits: tuple[str, ...] = ()
+    away_since_us: int | None = None
 
 
 def packed(
@@ -54,6 +57,7 @@ def packed(
         tuple(session.received),
         tuple((origin, topic, number) for (origin, topic), number in floors.items()),
         tuple({**session.points, **points}.items()),
+        session.visits,
     )
 
 
@@ -63,6 +67,9 @@ def unpack(turn: Turn, session: Session, belongings: Belongings) -> None:
     session.expiry_s = belongings.expiry_s
     session.floors = {(origin, topic): n for origin, topic, n in belongings.floors}
     session.points = dict(belongings.points)
+    session.visits = belongings.visits
+    if belongings.away_since_us is not None:
+        session.disconnected_us = belongings.away_since_us
     session.received = dict.fromkeys(belongings.received)
     arrived = [
         waiting
@@ -100,5 +107,6 @@ def write_session(turn: Turn, session: Session) -> None:
 
 def write_moved(turn: Turn, session: Session) -> None:
     """Put on disk what is left of a session's earlier brokers."""
-    moved = (tuple(session.floors.items()), tuple(session.points.items()))
+    floors, points = tuple(session.floors.items()), tuple(session.points.items())
+    moved = (floors, points, session.visits)
     turn.write(("moved", session.client), moved)

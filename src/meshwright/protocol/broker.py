@@ -10,9 +10,7 @@ import msgspec
 from meshwright.model.overlay import Overlay
 from meshwright.model.publication import Publication
 from meshwright.protocol import (
-    arriving,
     bundles,
-    departing,
     incoming,
     links,
     outgoing,
@@ -22,9 +20,7 @@ from meshwright.protocol import (
     self_adaptation,
     wills,
 )
-from meshwright.protocol.arriving import Arriving
 from meshwright.protocol.bundles import Bundles
-from meshwright.protocol.departing import Departing
 from meshwright.protocol.directory import Directory, DirectorySettings
 from meshwright.protocol.effects import Effect
 from meshwright.protocol.forwarding.forwarding import Forwarding, Surroundings
@@ -43,12 +39,13 @@ from meshwright.protocol.happenings import (
     Synced,
     TimerFired,
 )
-from meshwright.protocol.homes import Homes
 from meshwright.protocol.incoming import Incoming, IncomingSettings
 from meshwright.protocol.interest import Interest
 from meshwright.protocol.links import LinkSettings, PeerLinks
 from meshwright.protocol.membership import Membership
-from meshwright.protocol.moves import MoveAsk, MovingSettings
+from meshwright.protocol.mobility import MobilitySettings
+from meshwright.protocol.moves import MovingSettings
+from meshwright.protocol.moving import Moving, Site
 from meshwright.protocol.outgoing import Outgoing, OutgoingSettings
 from meshwright.protocol.reconfigure import Around, Reconfigure, ReconfigureSettings
 from meshwright.protocol.reconfigure_blocking import HELD_UP, Blocking, BlockingAround
@@ -79,6 +76,7 @@ class BrokerSettings(msgspec.Struct, frozen=True, kw_only=True):
     retaining: RetainingSettings = RetainingSettings()
     shared: SharedSettings = SharedSettings()
     moving: MovingSettings = MovingSettings()
+    mobility: MobilitySettings = MobilitySettings()
     reconfigure: ReconfigureSettings = ReconfigureSettings()
     adaptation: AdaptationSettings | None = None
 
@@ -99,7 +97,7 @@ class Broker:
         self._doors[type(happening)](turn, happening)
         if turn.changes or turn.once_synced_actions:
             self._journal.close(turn)
-        return turn.effects
+        return self._moving.redirected(turn)
 
     def _started(self, turn: Turn, happening: Started) -> None:
         self._build(happening.incarnation)
@@ -118,7 +116,7 @@ class Broker:
         self._retaining.restore(turn, disk)
         self._shared_member.restore(turn, disk, self._sessions.all())
         self._shared_keeper.started(turn)
-        self._departing.restore(turn, disk)
+        self._moving.restore(turn, disk)
         self._sessions.publish_wills(turn)
         self._adaptation.started(turn)
 
@@ -224,27 +222,20 @@ class Broker:
         )
 
     def _build_moving(self, incarnation: int) -> None:
-        settings = self._settings
-        self._departing = Departing(
-            self._me,
-            settings.moving,
-            self._directory,
-            self._sessions,
+        site = Site(
+            me=self._me,
+            incarnation=incarnation,
+            directory=self._directory,
+            sessions=self._sessions,
             send=self._send,
             places=self._incoming.places,
             points_of=self._retaining.points_of,
-            incarnation=incarnation,
+            is_lost=self._links.is_lost,
+            is_alive=lambda name: name in self._membership.alive(),
+            do=self._client_packet,
+            relink=self._relink,
         )
-        self._arriving = Arriving(
-            self._me,
-            settings.moving,
-            Homes(self._me, incarnation, self._directory),
-            self._sessions,
-            send=self._send,
-            given_to=self._departing.given_to,
-            asked=self._move_asked,
-            incarnation=incarnation,
-        )
+        self._moving = Moving(site, self._settings.moving, self._settings.mobility)
 
     def _build_change(self) -> None:
         settings = self._settings.reconfigure
@@ -294,9 +285,7 @@ class Broker:
             **self._change.handlers(),
             **self._blocking.handlers(),
             Bundle: self._unbundle,
-            **self._arriving.handlers(),
-            **self._departing.handlers(),
-            MoveAsk: self._move_asked,
+            **self._moving.handlers(),
             **dict.fromkeys(MESSAGES, self._roads.handle),
         }
         self._timers: dict[str, Callable[[Turn], None]] = {
@@ -308,8 +297,7 @@ class Broker:
             reconfigure.RETIRE[0]: self._change.retire,
             reconfigure_blocking.LET_GO[0]: self._blocking.let_go,
             reconfigure_coordinator.DEADLINE[0]: self._change.coordinator.deadline,
-            arriving.TICK[0]: self._arriving.tick,
-            departing.TICK[0]: self._departing.tick,
+            **self._moving.timers(),
             self_adaptation.LOOK[0]: self._adaptation.look,
         }
 
@@ -319,8 +307,8 @@ class Broker:
             PeerFrame: peers.frame,
             LinkUp: lambda turn, it: peers.link_up(turn, it.peer),
             LinkDown: lambda turn, it: peers.link_down(turn, it.peer),
-            ClientUp: lambda turn, it: self._arriving.admit(turn, it.client, it.packet),
-            ClientPacket: self._client_packet,
+            ClientUp: lambda turn, it: self._moving.client_up(turn, it.client, it.packet),
+            ClientPacket: lambda turn, it: self._moving.packet(turn, it.client, it.packet),
             ClientDown: self._client_down,
             TimerFired: self._timer_fired,
             Synced: lambda turn, it: self._journal.synced(turn, it.batch),
@@ -345,6 +333,7 @@ class Broker:
     def _arrived(self, turn: Turn, frame: StreamFrame) -> None:
         """A frame is here; whoever relays only, has nobody who wants it."""
         publication = frame.publication
+        self._moving.note(frame)
         if not self._interest.wants(publication.topic):
             return
         if frame.number:
@@ -381,19 +370,13 @@ class Broker:
         else:
             self._roads.timer_fired(turn, happening.key)
 
-    def _client_packet(self, turn: Turn, happening: ClientPacket) -> None:
-        client, packet = happening.client, happening.packet
+    def _client_packet(self, turn: Turn, client: str, packet: object) -> None:
         if not (isinstance(packet, HELD_UP) and self._blocking.holds(client, packet)):
             self._sessions.packet(turn, client, packet)
 
     def _client_down(self, turn: Turn, happening: ClientDown) -> None:
         self._blocking.forget(happening.client)
-        self._arriving.gone(turn, happening.client)
-        self._sessions.disconnect(turn, happening.client, clean=happening.clean)
-
-    def _move_asked(self, turn: Turn, peer: str, message: MoveAsk) -> None:
-        if not self._arriving.put_off(peer, message):
-            self._departing.asked(turn, peer, message)
+        self._moving.client_down(turn, happening.client, is_clean=happening.clean)
 
     def _disk_space(self, _turn: Turn, happening: DiskSpace) -> None:
         self._sessions.publishing.disk_is_full = happening.is_full
@@ -403,6 +386,7 @@ class Broker:
         self._interest.peer_lost(turn, peer)
         self._retained.peer_lost(turn, peer)
         self._shared_keeper.peer_lost(turn, peer)
+        self._moving.peer_lost(turn, peer)
 
     def _peer_renewed(self, turn: Turn, peer: str) -> None:
         self._membership.peer_renewed(turn, peer)
@@ -413,8 +397,7 @@ class Broker:
         self._shared_member.peer_renewed(turn, peer)
         self._shared_keeper.peer_renewed(turn, peer)
         self._incoming.peer_renewed(turn, peer)
-        self._arriving.peer_renewed(turn, peer)
-        self._departing.peer_renewed(turn, peer)
+        self._moving.peer_renewed(turn, peer)
         self._change.peer_renewed(turn, peer)
         self._roads.for_each(lambda machine: machine.peer_renewed(turn, peer))
 
@@ -459,6 +442,6 @@ class Broker:
         self._change.laggards.heard_epoch(turn, peer, epoch)
 
     def _relink(self, turn: Turn) -> None:
-        """Stay connected with neighbours, and with all while a plan is led here."""
-        peers = {*self._roads.neighbours(), *self._change.watched()} - {self._me}
-        self._links.keep(turn, sorted(peers))
+        """Stay connected with neighbours, with all while a plan is led here, and for proxies."""
+        asked = {*self._change.watched(), *self._moving.peers()}
+        self._links.keep(turn, sorted({*self._roads.neighbours(), *asked} - {self._me}))

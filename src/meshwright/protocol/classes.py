@@ -15,8 +15,12 @@ from meshwright.protocol.moves import (
     MoveDone,
     MoveEnd,
     MoveNotHere,
+    MoveOffer,
     MoveReady,
+    MoveSeen,
+    MoveStored,
 )
+from meshwright.protocol.proxies import PROXY_MESSAGES
 from meshwright.protocol.reconfigure_blocking import BLOCKING_MESSAGES
 from meshwright.protocol.reconfigure_messages import RECONFIGURATION_MESSAGES
 from meshwright.protocol.retained import RetainedAnswer, RetainedQuestion
@@ -76,7 +80,11 @@ MESSAGE_CLASSES: dict[type, str] = {
     MoveDone: "mobility",
     MoveEnd: "mobility",
     MoveNotHere: "mobility",
+    MoveOffer: "mobility",
     MoveReady: "mobility",
+    MoveSeen: "mobility",
+    MoveStored: "mobility",
+    **dict.fromkeys(PROXY_MESSAGES, "mobility"),
     Standing: "mobility",
     StandingQuestion: "mobility",
     Hello: "link",

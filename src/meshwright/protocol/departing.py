@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+import msgspec
+
 from meshwright.filters.filter import parse_filter
-from meshwright.model.publication import StreamPoint
+from meshwright.model.publication import EventId, StreamPoint
 from meshwright.protocol.belongings import packed
 from meshwright.protocol.directory import Directory
 from meshwright.protocol.effects import DiskKey
@@ -23,8 +25,13 @@ from meshwright.protocol.moves import (
     MoveEnd,
     MoveNotHere,
     MoveReady,
+    MoveSeen,
+    MoveStored,
     MovingSettings,
+    digest_of,
 )
+from meshwright.protocol.prefetching import may_go_ahead
+from meshwright.protocol.seen_log import sifted, stored_ids
 from meshwright.protocol.session import Session
 from meshwright.protocol.sessions import Sessions
 from meshwright.protocol.stream import Standing, StandingQuestion
@@ -37,6 +44,7 @@ TICK = ("departing",)
 class Departure:
     """A session that is leaving, and what it still waits for.
 
+    is_offered: it goes ahead of its client. seen: what its new broker has seen, None if not asked.
     keys: whose readers are being asked for. questions: by serial, who was asked what. owed: how far
     streams (origin, topic) must have come here before the session can go.
     """
@@ -44,7 +52,10 @@ class Departure:
     client: str
     target: str
     serial: int
+    is_offered: bool = False
     is_ready: bool = False
+    is_sifting: bool = False
+    seen: frozenset[EventId] | None = None
     keys: dict[str, None] = field(default_factory=dict)
     questions: dict[int, tuple[str, str]] = field(default_factory=dict)
     owed: dict[tuple[str, str], int] = field(default_factory=dict)
@@ -63,6 +74,7 @@ class Departing:
         send: Callable[[Turn, str, Any], None],
         places: Callable[[], dict[tuple[str, str], int]],
         points_of: Callable[[str], dict[str, int]],
+        asks_what_was_seen: bool,
         incarnation: int,
     ) -> None:
         self._me = me
@@ -72,6 +84,7 @@ class Departing:
         self._send = send
         self._places = places
         self._points_of = points_of
+        self._asks_what_was_seen = asks_what_was_seen
         self._serial = incarnation << 32
         self._departures: dict[str, Departure] = {}
         self._given: dict[str, str] = {}
@@ -81,6 +94,7 @@ class Departing:
         """Which message is for which method."""
         return {
             MoveReady: self.ready,
+            MoveSeen: self.seen,
             MoveCancelled: self.cancelled,
             MoveDone: self.done,
             Discard: self.discard,
@@ -107,6 +121,9 @@ class Departing:
         if target is not None and target != peer:
             self._send(turn, peer, MoveNotHere(client, message.serial, target))
             return
+        if message.is_offered and not self._may_go_ahead(client, peer):
+            self._send(turn, peer, MoveNotHere(client, message.serial, None))
+            return
         if target is not None:
             # Who asks for what it was given has not got it.
             self._keep(turn, client)
@@ -117,10 +134,17 @@ class Departing:
         if session is None or session.is_arriving:
             self._send(turn, peer, MoveNotHere(client, message.serial, None))
             return
-        self._departures[client] = Departure(client, peer, message.serial)
-        subscriptions = tuple(session.subscriptions.values())
+        self._recall(turn, client, unless=peer)
+        self._departures[client] = Departure(client, peer, message.serial, message.is_offered)
+        own = tuple(session.subscriptions.values())
+        is_carried = message.carried is not None and message.carried == digest_of(own)
+        subscriptions = None if is_carried else own
         begun = MoveBegun(client, message.serial, session.identity, subscriptions)
         self._send(turn, peer, begun)
+
+    def client_back(self, turn: Turn, client: str) -> None:
+        """A client is here again: its session need not go ahead of it."""
+        self._recall(turn, client, unless=None)
 
     def ready(self, turn: Turn, peer: str, message: MoveReady) -> None:
         """The filters are in force there: find out what must still come here."""
@@ -128,8 +152,9 @@ class Departing:
         session = self._sessions.find(message.client)
         if departure is None or session is None or departure.serial != message.serial:
             return
+        if departure.target != peer:
+            return
         departure.is_ready = True
-        departure.target = peer
         departure.keys = dict.fromkeys(key_of(parse_filter(t)) for t in session.subscriptions)
         for key in list(departure.keys):
             asked = partial(self._readers_known, departure=departure, key=key)
@@ -143,6 +168,14 @@ class Departing:
                 for topic, number in message.points:
                     departure.owed[peer, topic] = number
                 self._go_if_complete(turn, departure)
+
+    def seen(self, turn: Turn, peer: str, message: MoveSeen) -> None:
+        """The new broker says what need not be sent."""
+        departure = self._departures.get(message.client)
+        if departure is None or departure.target != peer or departure.serial != message.serial:
+            return
+        departure.seen = frozenset(message.events)
+        self._go_if_complete(turn, departure)
 
     def cancelled(self, turn: Turn, peer: str, message: MoveCancelled) -> None:
         """The session stays here."""
@@ -217,8 +250,40 @@ class Departing:
         places = self._places()
         if any(places.get(key, 0) < number for key, number in departure.owed.items()):
             return
+        if departure.is_offered and not may_go_ahead(session):
+            self._recall(turn, departure.client, unless=None)
+            return
+        if departure.seen is None and self._asks_what_was_seen:
+            self._ask_what_was_seen(turn, session, departure)
+            if departure.is_sifting:
+                return
         del self._departures[departure.client]
         self._give(turn, session, departure, places)
+
+    def _ask_what_was_seen(self, turn: Turn, session: Session, departure: Departure) -> None:
+        """Before a session goes, name what it stores, if it stores anything; once."""
+        if departure.is_sifting:
+            return
+        events = stored_ids((*session.under_way.values(), *session.queue))
+        if events:
+            departure.is_sifting = True
+            stored = MoveStored(departure.client, departure.serial, events)
+            self._send(turn, departure.target, stored)
+
+    def _may_go_ahead(self, client: str, peer: str) -> bool:
+        """True if a session may still go to where it was offered."""
+        session = self._sessions.find(client)
+        departure = self._departures.get(client)
+        is_free = departure is None or departure.target == peer
+        return is_free and session is not None and may_go_ahead(session)
+
+    def _recall(self, turn: Turn, client: str, *, unless: str | None) -> None:
+        """Tell a broker to which a session was to go ahead that it does not, unless it is this."""
+        departure = self._departures.get(client)
+        if departure is not None and departure.is_offered and departure.target != unless:
+            del self._departures[client]
+            missing = MoveNotHere(client, departure.serial, None)
+            self._send(turn, departure.target, missing)
 
     def _give(
         self,
@@ -229,7 +294,11 @@ class Departing:
     ) -> None:
         own = self._points_of(session.identity)
         points = {topic: StreamPoint(self._me, number) for topic, number in own.items()}
-        end = MoveEnd(departure.client, departure.serial, packed(session, places, points))
+        belongings = sifted(packed(session, places, points), departure.seen or ())
+        if departure.is_offered:
+            away_since_us = session.disconnected_us
+            belongings = msgspec.structs.replace(belongings, away_since_us=away_since_us)
+        end = MoveEnd(departure.client, departure.serial, belongings)
         self._given[departure.client] = departure.target
         turn.write(("given", departure.client), departure.target)
         self._sessions.leaves(turn, session)

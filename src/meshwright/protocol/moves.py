@@ -8,8 +8,12 @@ client. So at any crash at least one of the two has the whole session.
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Iterable
+
 import msgspec
 
+from meshwright.model.publication import EventId
 from meshwright.protocol.belongings import Belongings
 from meshwright.protocol.packets import Subscription
 
@@ -21,20 +25,32 @@ class MovingSettings(msgspec.Struct, frozen=True, kw_only=True):
     patience_us: int = 8_000_000
 
 
+class MoveOffer(msgspec.Struct, frozen=True, gc=False):
+    """The client has gone, probably to you: ask for its session, so that it is there first."""
+
+    client: str
+
+
 class MoveAsk(msgspec.Struct, frozen=True, gc=False):
-    """The client is here; send its session."""
+    """The client is here; send its session.
+
+    is_offered: the client is not here, but the session was offered. carried: what the filters that
+    the client brought along come to, if it did (digest_of).
+    """
 
     client: str
     serial: int
+    is_offered: bool = False
+    carried: bytes | None = None
 
 
 class MoveBegun(msgspec.Struct, frozen=True, gc=False):
-    """These are its filters; everything else follows."""
+    """These are its filters, None if the client brought the same; everything else follows."""
 
     client: str
     serial: int
     identity: str
-    subscriptions: tuple[Subscription, ...]
+    subscriptions: tuple[Subscription, ...] | None
 
 
 class MoveNotHere(msgspec.Struct, frozen=True, gc=False):
@@ -50,6 +66,22 @@ class MoveReady(msgspec.Struct, frozen=True, gc=False):
 
     client: str
     serial: int
+
+
+class MoveStored(msgspec.Struct, frozen=True, gc=False):
+    """These publications wait here for the client: say which of them you have seen."""
+
+    client: str
+    serial: int
+    events: tuple[EventId, ...]
+
+
+class MoveSeen(msgspec.Struct, frozen=True, gc=False):
+    """These need not be sent."""
+
+    client: str
+    serial: int
+    events: tuple[EventId, ...]
 
 
 class MoveEnd(msgspec.Struct, frozen=True, gc=False):
@@ -82,3 +114,9 @@ class Discard(msgspec.Struct, frozen=True, gc=False):
     """The client began a new session elsewhere: forget yours."""
 
     client: str
+
+
+def digest_of(subscriptions: Iterable[Subscription]) -> bytes:
+    """The same for the same subscriptions in any order."""
+    encoded = sorted(map(msgspec.msgpack.encode, subscriptions))
+    return hashlib.blake2b(msgspec.msgpack.encode(encoded), digest_size=16).digest()

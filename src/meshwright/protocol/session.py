@@ -35,15 +35,15 @@ class Session:
     under_way: by packet identifier, what was sent and is not settled, in the order of sending;
     released holds those of QoS 2 whose message the client has. received: packet identifiers of
     QoS 2 messages from the client that it has not released. is_arriving: it collects here, but
-    its client's former broker still has it. is_leaving: it was sent elsewhere. floors and points:
-    what is left of former brokers.
+    its client's former broker still has it. is_leaving: it was sent elsewhere. floors, points and
+    visits: what is left of former brokers.
     """
 
     __slots__ = (
         "client", "connection", "disconnected_us", "expiry_s", "floors", "identity",
         "is_arriving", "is_connected", "is_leaving", "is_stored", "next_index", "next_packet_id",
         "points", "queue", "receive_maximum", "received", "released", "sequence", "subscriptions",
-        "under_way", "will",
+        "under_way", "visits", "will",
     )  # fmt: skip
 
     def __init__(self, client: str, identity: str) -> None:
@@ -68,6 +68,7 @@ class Session:
         self.is_leaving = False
         self.floors: dict[tuple[str, str], int] = {}
         self.points: dict[str, StreamPoint] = {}
+        self.visits: tuple[str, ...] = ()
 
     @property
     def is_durable(self) -> bool:

@@ -20,7 +20,7 @@ def restored_sessions(disk: dict[DiskKey, Any]) -> dict[str, Session]:
         session.disconnected_us = disconnected_us
         session.is_stored = True
         session.sequence = disk.get(("sequence", client), 0)
-        floors, points = disk.get(("moved", client), ((), ()))
+        floors, points, session.visits = disk.get(("moved", client), ((), (), ()))
         session.floors, session.points = dict(floors), dict(points)
     for key in _keys(disk, "subscription"):
         sessions[str(key[1])].subscriptions[str(key[2])] = disk[key]

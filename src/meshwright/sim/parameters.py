@@ -8,6 +8,7 @@ import msgspec
 
 from meshwright.errors import ProblemError
 from meshwright.planning.designs import design
+from meshwright.protocol.mobility import parse_policies
 from meshwright.sim.faults import FAULTS
 
 
@@ -17,8 +18,9 @@ class SimulationParameters(msgspec.Struct, frozen=True, kw_only=True):
     publications_per_s, changes_per_s (subscribe or unsubscribe) and moves_per_s are of the whole
     network. qos_weights: of QoS 0, 1 and 2, for publications and subscriptions alike. Shares are of
     the filters, persistent_share of the clients. mobility names how a moving client's session
-    follows it; None if clients do not move. roams: whether a client whose broker stays down goes to
-    another one. adapts: whether brokers fit their tree to the traffic by themselves.
+    follows it, policies joined by '+'; None if clients do not move. roams: whether a client whose
+    broker stays down goes to another one. adapts: whether brokers fit their tree to the traffic by
+    themselves.
     """
 
     design: str
@@ -63,6 +65,8 @@ class SimulationParameters(msgspec.Struct, frozen=True, kw_only=True):
         for fault in self.faults:
             if fault not in FAULTS:
                 raise ProblemError(f"There is no fault {fault!r}; choose from {', '.join(FAULTS)}.")
+        if self.mobility is not None:
+            parse_policies(self.mobility)
 
 
 def replay_command(parameters: SimulationParameters, seed: int) -> str:

@@ -10,7 +10,8 @@ import msgspec
 from meshwright.model.overlay import Overlay
 from meshwright.protocol.broker import Broker, BrokerSettings
 from meshwright.protocol.classes import MESSAGE_CLASSES
-from meshwright.sim.adapting import build_adapting_broker
+from meshwright.protocol.mobility import MobilitySettings, parse_policies
+from meshwright.sim.adapting import adapting_settings
 from meshwright.sim.checkers.broken import broken
 from meshwright.sim.checkers.connectivity import k_not_held
 from meshwright.sim.checkers.duplicated import duplicated
@@ -57,7 +58,7 @@ def simulate(
     parameters: SimulationParameters, seed: int, build: BuildMachine | None = None
 ) -> SimulationResult:
     """Run one seed and judge it; failures come with their story."""
-    build = build or (build_adapting_broker if parameters.adapts else build_broker)
+    build = build or builder_of(parameters)
     done = run(parameters, seed, build)
     violations = judge(done, k=parameters.k or 1)
     history = done.world.history
@@ -108,8 +109,17 @@ def summed(results: Iterable[SimulationResult]) -> tuple[dict[str, int], dict[st
 
 
 def build_broker(name: str, overlay: Overlay) -> Broker:
-    """The machine that is simulated."""
+    """The machine that is simulated, with the settings that it has by itself."""
     return Broker(name, BrokerSettings(), overlay)
+
+
+def builder_of(parameters: SimulationParameters) -> BuildMachine:
+    """What makes the machines of a simulation, with what its parameters say of brokers."""
+    settings = adapting_settings() if parameters.adapts else BrokerSettings()
+    if parameters.mobility is not None:
+        mobility = MobilitySettings(policies=parse_policies(parameters.mobility))
+        settings = msgspec.structs.replace(settings, mobility=mobility)
+    return lambda name, overlay: Broker(name, settings, overlay)
 
 
 def _failure(

@@ -1,0 +1,48 @@
+"""How sessions follow clients that move: policies that every broker of a network shares.
+
+standard: the new broker fetches the session. The others change that, and go together:
+prefetching sends it ahead to where the client probably goes; logging leaves out what the new broker
+has seen anyway; device takes the filters from the client; home leaves the session where it began,
+so that nothing moves and the other policies have little to do.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from meshwright.errors import ProblemError
+
+POLICIES = ("standard", "prefetching", "logging", "home", "device")
+
+
+class MobilitySettings(msgspec.Struct, frozen=True, kw_only=True):
+    """Which policies hold, and their limits.
+
+    log_max: publications that a broker remembers to have seen. visits_max: brokers that a session
+    remembers. away_s: how long a client is expected to be away, and transfer_s: how long its
+    session is on the way, both for the cost rule of prefetching. expected: clients of which it is
+    known where they go next.
+    """
+
+    policies: tuple[str, ...] = ("standard",)
+    log_max: int = 1_000
+    visits_max: int = 64
+    away_s: float = 600.0
+    transfer_s: float = 1.0
+    expected: dict[str, str] = {}
+
+    def __post_init__(self) -> None:
+        for name in self.policies:
+            if name not in POLICIES:
+                known = ", ".join(POLICIES)
+                raise ProblemError(
+                    f"There is no mobility policy {name!r}; choose from {known}, joined by '+'."
+                )
+
+    def has(self, policy: str) -> bool:
+        return policy in self.policies
+
+
+def parse_policies(text: str) -> tuple[str, ...]:
+    """Policies joined by '+', such as logging+device; unknown ones are refused."""
+    return MobilitySettings(policies=tuple(text.split("+"))).policies

@@ -1,0 +1,172 @@
+"""All machines of a broker that have to do with clients that move, joined by their policies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from meshwright.protocol import arriving, departing, packets
+from meshwright.protocol.arriving import Arriving
+from meshwright.protocol.departing import Departing
+from meshwright.protocol.directory import Directory
+from meshwright.protocol.effects import DiskKey, Effect
+from meshwright.protocol.homes import Homes
+from meshwright.protocol.mobility import MobilitySettings
+from meshwright.protocol.moves import MoveAsk, MovingSettings
+from meshwright.protocol.prefetching import Prefetching
+from meshwright.protocol.proxies import Inside, Proxies
+from meshwright.protocol.seen_log import SeenLog
+from meshwright.protocol.sessions import Sessions
+from meshwright.protocol.stream import StreamFrame
+from meshwright.protocol.turn import Action, Turn
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Site:
+    """The broker around: its machines, and what moving asks of it.
+
+    places: how far every stream has come. points_of: a publisher's last numbers here, by topic. do:
+    takes a packet of a client whose session is here.
+    """
+
+    me: str
+    incarnation: int
+    directory: Directory
+    sessions: Sessions
+    send: Callable[[Turn, str, Any], None]
+    places: Callable[[], dict[tuple[str, str], int]]
+    points_of: Callable[[str], dict[str, int]]
+    is_lost: Callable[[str], bool]
+    is_alive: Callable[[str], bool]
+    do: Callable[[Turn, str, Any], None]
+    relink: Action
+
+
+class Moving:
+    """Where clients come in and go out."""
+
+    def __init__(self, site: Site, settings: MovingSettings, mobility: MobilitySettings) -> None:
+        self._site = site
+        self._sessions = site.sessions
+        self._seen_log = SeenLog(mobility.log_max) if mobility.has("logging") else None
+        self._prefetching = (
+            Prefetching(site.me, mobility, site.sessions, send=site.send, is_alive=site.is_alive)
+            if mobility.has("prefetching")
+            else None
+        )
+        self._proxies = Proxies(
+            site.incarnation,
+            Inside(
+                send=site.send,
+                is_lost=site.is_lost,
+                up=self._admit,
+                packet=self.packet,
+                down=self._down,
+                relink=site.relink,
+            ),
+        )
+        self._departing = Departing(
+            site.me,
+            settings,
+            site.directory,
+            site.sessions,
+            send=site.send,
+            places=site.places,
+            points_of=site.points_of,
+            asks_what_was_seen=self._seen_log is not None,
+            incarnation=site.incarnation,
+        )
+        self._arriving = Arriving(
+            site.me,
+            settings,
+            Homes(site.me, site.incarnation, site.directory),
+            site.sessions,
+            arriving.Around(
+                send=site.send,
+                given_to=self._departing.given_to,
+                asked=self._asked,
+                lodge=self._proxies.open,
+                opened=self._opened,
+            ),
+            mobility=mobility,
+            seen_log=self._seen_log,
+            incarnation=site.incarnation,
+        )
+
+    def handlers(self) -> dict[type, Callable[[Turn, str, Any], None]]:
+        """Which message is for which method."""
+        return {
+            **self._arriving.handlers(),
+            **self._departing.handlers(),
+            **self._proxies.handlers(),
+            MoveAsk: self._asked,
+        }
+
+    def timers(self) -> dict[str, Callable[[Turn], None]]:
+        """Which timer is for which method."""
+        return {
+            arriving.TICK[0]: self._arriving.tick,
+            departing.TICK[0]: self._departing.tick,
+        }
+
+    def restore(self, turn: Turn, disk: dict[DiskKey, Any]) -> None:
+        """After a crash: take up moves that were under way."""
+        self._departing.restore(turn, disk)
+
+    def peers(self) -> set[str]:
+        """Brokers to stay connected with."""
+        return self._proxies.peers()
+
+    def note(self, frame: StreamFrame) -> None:
+        """A frame came here, whoever wants it."""
+        if self._seen_log is not None and frame.number:
+            self._seen_log.note(frame.publication)
+
+    def client_up(self, turn: Turn, client: str, packet: packets.Connect) -> None:
+        """A client connects here."""
+        self._proxies.local_up(turn, client)
+        self._admit(turn, client, packet)
+
+    def packet(self, turn: Turn, client: str, packet: Any) -> None:
+        """A packet of a client that is here, or that is elsewhere and has its home here."""
+        if not self._proxies.passed_on(turn, client, packet):
+            self._site.do(turn, client, packet)
+
+    def client_down(self, turn: Turn, client: str, *, is_clean: bool) -> None:
+        """A client's connection is gone."""
+        if self._proxies.down(turn, client, is_clean=is_clean):
+            return
+        self._arriving.gone(turn, client)
+        self._sessions.disconnect(turn, client, clean=is_clean)
+        if self._prefetching is not None:
+            self._prefetching.disconnected(turn, client)
+
+    def peer_lost(self, turn: Turn, peer: str) -> None:
+        """A peer has been silent for too long."""
+        self._proxies.peer_gone(turn, peer)
+
+    def peer_renewed(self, turn: Turn, peer: str) -> None:
+        """A conversation with a peer begins anew."""
+        self._arriving.peer_renewed(turn, peer)
+        self._departing.peer_renewed(turn, peer)
+        self._proxies.peer_gone(turn, peer)
+
+    def redirected(self, turn: Turn) -> list[Effect]:
+        """The effects of a step, as they are for clients that are elsewhere."""
+        return self._proxies.redirected(turn)
+
+    def _admit(self, turn: Turn, client: str, packet: packets.Connect) -> None:
+        self._arriving.admit(turn, client, packet)
+
+    def _down(self, turn: Turn, client: str, is_clean: bool) -> None:
+        self.client_down(turn, client, is_clean=is_clean)
+
+    def _asked(self, turn: Turn, peer: str, message: MoveAsk) -> None:
+        if not self._arriving.put_off(peer, message):
+            self._departing.asked(turn, peer, message)
+
+    def _opened(self, turn: Turn, client: str) -> None:
+        self._departing.client_back(turn, client)
+        if self._prefetching is not None:
+            self._prefetching.connected(turn, client)
