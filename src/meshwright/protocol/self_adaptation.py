@@ -217,7 +217,7 @@ class SelfAdaptation:
         # Before the new overlay is on disk, a crash here would take it back.
         turn.once_synced(lambda later: later.report(ended))
         if step != "applied":
-            # Names differ, so two that were in each other's way are not so again at once.
+            # Brokers next to each other in the order of names come to try in different rounds.
             place = sorted(overlay.brokers).index(self._me)
             self._wait_rounds = (place + self._round) % BACK_OFF_ROUNDS_MAX
 
