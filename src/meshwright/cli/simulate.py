@@ -117,10 +117,12 @@ def seed_range(text: str) -> range:
 
 
 def _simulated(parameters: SimulationParameters, seeds: range) -> Iterator[SimulationResult]:
+    from meshwright.sim.collector import rare_collections
     from meshwright.sim.simulation import simulate as simulate_seed
 
-    for seed in seeds:
-        yield simulate_seed(parameters, seed)
+    with rare_collections():
+        for seed in seeds:
+            yield simulate_seed(parameters, seed)
 
 
 def _told(failures: list[Failure]) -> list[Any]:

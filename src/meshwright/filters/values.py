@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import lru_cache
 
 Properties = Iterable[tuple[str, str]]
 
@@ -26,7 +27,13 @@ class Values:
 
 
 def values_by_attribute(properties: Properties) -> dict[str, Values]:
-    """The values of each attribute; gathered once for a message, they make a clause cheap."""
+    """The values of each attribute, to be read only; gathered once, they make a clause cheap."""
+    return _gathered(tuple(properties))
+
+
+# A message is matched at many brokers, and in one process they share the answer.
+@lru_cache(maxsize=1_024)
+def _gathered(properties: tuple[tuple[str, str], ...]) -> dict[str, Values]:
     texts: dict[str, list[str]] = {}
     for attribute, text in properties:
         texts.setdefault(attribute, []).append(text)

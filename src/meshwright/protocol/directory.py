@@ -250,12 +250,15 @@ class Directory:
         return sorted(reader for reader, until_us in readers.items() if until_us > now_us)
 
 
-def merge(into: Entries, entries: Entries) -> None:
-    """Keep the highest version of each broker's entry."""
+def merge(into: Entries, entries: Entries) -> bool:
+    """Keep the highest version of each broker's entry; True if one was not known before."""
+    is_news = False
     for broker, entry in entries.items():
         held = into.get(broker)
         if held is None or held[0] < entry[0]:
             into[broker] = entry if type(entry) is Entry else Entry(*entry)
+            is_news = True
+    return is_news
 
 
 @lru_cache(maxsize=65536)

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any
 
 import msgspec
 
-from meshwright.filters.filter import Filter, matches, parse_filter
-from meshwright.filters.topics import levels_cover, levels_of
+from meshwright.filters.filter import Filter, matches
 from meshwright.model.publication import Publication
-from meshwright.protocol.directory import Directory, Entries, merge
+from meshwright.protocol.directory import Directory, Entries
 from meshwright.protocol.effects import DiskKey
+from meshwright.protocol.known_interest import KnownInterest, Wanted
 from meshwright.protocol.stream import (
     NOTHING_OWED,
     WILDCARDS,
@@ -71,11 +71,12 @@ class OutgoingStream:
 
     sent: up to here, publications were handed to the overlay.
     checked: up to here, members were read from the directory after the publication was taken.
+    wanted: what the members were last brought in line with.
     """
 
     __slots__ = (
         "announced_us", "announcing", "checked", "is_checking", "is_open", "log", "members",
-        "number", "owed_counts", "questions", "read_us", "sent", "unpromised",
+        "number", "owed_counts", "questions", "read_us", "sent", "unpromised", "wanted",
     )  # fmt: skip
 
     def __init__(self, number: int = 0) -> None:
@@ -92,6 +93,7 @@ class OutgoingStream:
         self.log: dict[int, Publication] = {}
         self.owed_counts: dict[int, int] = {}
         self.members: dict[str, Member] = {}
+        self.wanted: Wanted | None = None
 
 
 class Outgoing:
@@ -112,7 +114,7 @@ class Outgoing:
         self._send = send
         self._emit = emit
         self._streams: dict[str, OutgoingStream] = {}
-        self._entries: dict[str, Entries] = {}
+        self._known = KnownInterest()
         self._postponed: list[tuple[str, StandingQuestion]] = []
         self._has_tick = False
 
@@ -205,7 +207,7 @@ class Outgoing:
 
     def joining(self, turn: Turn, peer: str, message: Joining) -> None:
         """A broker's interest changed: it counts at once, and it is told so."""
-        merge(self._entries.setdefault(message.key, {}), {peer: message.entry})
+        self._known.learn(message.key, {peer: message.entry})
         wild = message.key == WILDCARDS
         newcomer = None if message.recover else peer
         topics = list(self._streams) if wild else [message.key]
@@ -292,12 +294,12 @@ class Outgoing:
         taken = stream.number
 
         def got_wildcards(later: Turn, entries: Entries) -> None:
-            merge(self._entries.setdefault(WILDCARDS, {}), entries)
+            self._known.learn(WILDCARDS, entries)
             stream.is_checking = False
             self._checked(later, topic, stream, taken)
 
         def got_members(later: Turn, entries: Entries) -> None:
-            merge(self._entries.setdefault(topic, {}), entries)
+            self._known.learn(topic, entries)
             self._directory.get(later, WILDCARDS, got_wildcards)
 
         self._directory.get(turn, topic, got_members)
@@ -314,9 +316,8 @@ class Outgoing:
 
     def _announce(self, turn: Turn, topic: str, stream: OutgoingStream) -> None:
         """Before a topic opens, those who want it only through a wildcard get ready for it."""
-        exact = self._entries.get(topic, {})
         for name in stream.members:
-            if name != self._me and not (name in exact and exact[name].value):
+            if name != self._me and not self._known.names(name, topic):
                 stream.announcing[name] = None
                 self._send(turn, name, Announce(topic))
         stream.announced_us = turn.now_us
@@ -343,7 +344,10 @@ class Outgoing:
         A newcomer, whose client still waits for its answer, counts from now on; whoever else turns
         up may have been in force for a while, and is owed all that was not checked.
         """
-        wanted = self._wanted(topic)
+        wanted = self._known.wanted(topic)
+        if wanted is stream.wanted:
+            return
+        stream.wanted = wanted
         for name in [name for name in stream.members if name not in wanted]:
             for number in stream.members.pop(name).pending:
                 stream.owed_counts[number] -= 1
@@ -378,19 +382,6 @@ class Outgoing:
                 stream.owed_counts[number] += 1
             member.is_fresh = True
             self._repair(turn, name, stream, member)
-
-    def _wanted(self, topic: str) -> dict[str, tuple[Filter, ...]]:
-        """Interested brokers, each with its filters on content, or none if it wants everything."""
-        found: dict[str, tuple[Filter, ...]] = {}
-        for key in (topic, WILDCARDS):
-            for name, entry in self._entries.get(key, {}).items():
-                filters = _taking(tuple(entry.value or ()), topic)
-                if filters:
-                    found[name] = found.get(name, ()) + filters
-        return {
-            name: filters if all(one.clauses for one in filters) else ()
-            for name, filters in sorted(found.items())
-        }
 
     def _send_out(self, turn: Turn, stream: OutgoingStream, number: int) -> None:
         """First sending of a number: note who is owed it, and hand it to the overlay."""
@@ -444,14 +435,6 @@ class Outgoing:
             del stream.owed_counts[number]
             del stream.log[number]
             turn.write(("log", topic, number), None)
-
-
-# The same few filters of other brokers are read again with every check.
-@lru_cache(maxsize=65_536)
-def _taking(texts: tuple[str, ...], topic: str) -> tuple[Filter, ...]:
-    """Those of the filters that take a topic, whatever they ask of the content."""
-    levels = levels_of(topic)
-    return tuple(one for one in map(parse_filter, texts) if levels_cover(one.levels, levels))
 
 
 def _is_for(member: Member, publication: Publication) -> bool:

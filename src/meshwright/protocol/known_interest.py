@@ -1,0 +1,63 @@
+"""What an origin knows of the interest of other brokers, and who of them wants a topic."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from meshwright.filters.filter import Filter, parse_filter
+from meshwright.filters.topics import levels_cover, levels_of
+from meshwright.protocol.directory import Entries, merge
+from meshwright.protocol.stream import WILDCARDS
+
+# Interested brokers, each with its filters on content, or none if it wants everything.
+Wanted = dict[str, tuple[Filter, ...]]
+
+
+class KnownInterest:
+    """Entries of the directory by key, and what follows from them for each topic."""
+
+    __slots__ = ("_entries", "_wanted")
+
+    def __init__(self) -> None:
+        self._entries: dict[str, Entries] = {}
+        self._wanted: dict[str, Wanted] = {}
+
+    def learn(self, key: str, entries: Entries) -> None:
+        """Take in entries; what followed from others under their key is void."""
+        if merge(self._entries.setdefault(key, {}), entries):
+            if key == WILDCARDS:
+                self._wanted.clear()
+            else:
+                self._wanted.pop(key, None)
+
+    def names(self, broker: str, topic: str) -> bool:
+        """True if a broker wants a topic by its name, not only through a wildcard."""
+        entry = self._entries.get(topic, {}).get(broker)
+        return entry is not None and bool(entry.value)
+
+    def wanted(self, topic: str) -> Wanted:
+        """Who wants a topic; the very same answer if nothing was learnt meanwhile."""
+        wanted = self._wanted.get(topic)
+        if wanted is None:
+            wanted = self._wanted[topic] = self._find(topic)
+        return wanted
+
+    def _find(self, topic: str) -> Wanted:
+        found: Wanted = {}
+        for key in (topic, WILDCARDS):
+            for name, entry in self._entries.get(key, {}).items():
+                filters = _taking(tuple(entry.value or ()), topic)
+                if filters:
+                    found[name] = found.get(name, ()) + filters
+        return {
+            name: filters if all(one.clauses for one in filters) else ()
+            for name, filters in sorted(found.items())
+        }
+
+
+# Many brokers want the same, and all origins of a process ask what takes the same topics.
+@lru_cache(maxsize=65_536)
+def _taking(texts: tuple[str, ...], topic: str) -> tuple[Filter, ...]:
+    """Those of the filters that take a topic, whatever they ask of the content."""
+    levels = levels_of(topic)
+    return tuple(one for one in map(parse_filter, texts) if levels_cover(one.levels, levels))
