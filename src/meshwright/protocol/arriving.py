@@ -7,10 +7,13 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+import msgspec
+
 from meshwright.errors import FilterError
 from meshwright.filters.filter import parse_filter
 from meshwright.model.publication import EventId, Publication
 from meshwright.protocol import packets
+from meshwright.protocol.belongings import write_moved
 from meshwright.protocol.effects import CloseClient, SendClient
 from meshwright.protocol.homes import Homes
 from meshwright.protocol.mobility import MobilitySettings
@@ -228,7 +231,11 @@ class Arriving:
             self._send(turn, peer, MoveCancelled(message.client))
             return
         arrival.is_unpacked = True
-        self._sessions.unpack(turn, message.client, filled(message.belongings, arrival.seen))
+        # The directory was read before the session came, and may have changed since.
+        arrival.claim = max(arrival.claim, message.belongings.claim + 1)
+        belongings = filled(message.belongings, arrival.seen)
+        belongings = msgspec.structs.replace(belongings, claim=arrival.claim)
+        self._sessions.unpack(turn, message.client, belongings)
         turn.once_synced(partial(self._claim, arrival=arrival))
 
     def asked_for(self, turn: Turn, peer: str, message: HaveYou) -> None:
@@ -237,13 +244,14 @@ class Arriving:
         arrival = self._arrivals.get(client)
         if arrival is not None and arrival.is_unpacked:
             return
-        if arrival is not None or self._sessions.find(client) is None:
+        session = self._sessions.find(client)
+        if arrival is not None or session is None:
             self._send(turn, peer, MoveCancelled(client))
             return
 
         def found(later: Turn, holder: str | None, number: int) -> None:
             # A claim of before a crash may stand on too few disks to be found by everybody.
-            claim = number if holder == self._me else number + 1
+            claim = max(session.claim, number if holder == self._me else number + 1)
             done = MoveDone(client)
             self._homes.claim(later, client, claim, lambda last: self._send(last, peer, done))
 
@@ -377,9 +385,17 @@ class Arriving:
             self._send(turn, arrival.source, MoveDone(arrival.client))
         if arrival.packet is not None:
             self._sessions.connect(turn, arrival.client, arrival.packet)
+            self._note_claim(turn, arrival)
             self._around.opened(turn, arrival.client)
         for peer, ask in arrival.put_off:
             self._around.asked(turn, peer, ask)
+
+    def _note_claim(self, turn: Turn, arrival: Arrival) -> None:
+        session = self._sessions.find(arrival.client)
+        if session is not None and session.claim < arrival.claim:
+            session.claim = arrival.claim
+            if session.is_durable:
+                write_moved(turn, session)
 
     def _drop_prepared(self, turn: Turn, client: str) -> None:
         prepared = self._sessions.find(client)

@@ -21,7 +21,8 @@ class Belongings(msgspec.Struct, frozen=True):
     floors: how far the old broker had passed on each stream (origin, topic, number); the new one
     passes on what is above. points: the client's last publication on each topic at a broker it has
     left, where somebody may still wait for it. visits: brokers where the client was, in order.
-    away_since_us: since when the client is away, if the session goes ahead of it.
+    claim: with what number its broker claimed the client. away_since_us: since when the client is
+    away, if the session goes ahead of it.
     """
 
     identity: str
@@ -34,6 +35,7 @@ class Belongings(msgspec.Struct, frozen=True):
     floors: tuple[tuple[str, str, int], ...]
     points: tuple[tuple[str, StreamPoint], ...]
     visits: tuple[str, ...] = ()
+    claim: int = 0
     away_since_us: int | None = None
 
 
@@ -58,6 +60,7 @@ def packed(
         tuple((origin, topic, number) for (origin, topic), number in floors.items()),
         tuple({**session.points, **points}.items()),
         session.visits,
+        session.claim,
     )
 
 
@@ -68,6 +71,7 @@ def unpack(turn: Turn, session: Session, belongings: Belongings) -> None:
     session.floors = {(origin, topic): n for origin, topic, n in belongings.floors}
     session.points = dict(belongings.points)
     session.visits = belongings.visits
+    session.claim = belongings.claim
     if belongings.away_since_us is not None:
         session.disconnected_us = belongings.away_since_us
     session.received = dict.fromkeys(belongings.received)
@@ -108,5 +112,5 @@ def write_session(turn: Turn, session: Session) -> None:
 def write_moved(turn: Turn, session: Session) -> None:
     """Put on disk what is left of a session's earlier brokers."""
     floors, points = tuple(session.floors.items()), tuple(session.points.items())
-    moved = (floors, points, session.visits)
+    moved = (floors, points, session.visits, session.claim)
     turn.write(("moved", session.client), moved)

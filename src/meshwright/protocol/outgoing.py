@@ -228,7 +228,7 @@ class Outgoing:
         """Say so if a broker need not wait for a number; else it comes by itself."""
         stream = self._streams.get(message.topic)
         if stream is None or all(number > message.number for number in stream.log):
-            # Nothing is kept that early, so nobody waits for it; a crash may have closed the stream.
+            # Nothing that early is kept: nobody waits for it. A crash may have closed the stream.
             self._send(turn, peer, OwedNothing(message.topic, message.number))
             return
         stream.questions.append((peer, message.number))

@@ -36,11 +36,12 @@ class Session:
     released holds those of QoS 2 whose message the client has. received: packet identifiers of
     QoS 2 messages from the client that it has not released. is_arriving: it collects here, but
     its client's former broker still has it. is_leaving: it was sent elsewhere. floors, points and
-    visits: what is left of former brokers.
+    visits: what is left of former brokers. claim: a number as high as any with which a broker
+    claimed the client for this session.
     """
 
     __slots__ = (
-        "client", "connection", "disconnected_us", "expiry_s", "floors", "identity",
+        "claim", "client", "connection", "disconnected_us", "expiry_s", "floors", "identity",
         "is_arriving", "is_connected", "is_leaving", "is_stored", "next_index", "next_packet_id",
         "points", "queue", "receive_maximum", "received", "released", "sequence", "subscriptions",
         "under_way", "visits", "will",
@@ -69,6 +70,7 @@ class Session:
         self.floors: dict[tuple[str, str], int] = {}
         self.points: dict[str, StreamPoint] = {}
         self.visits: tuple[str, ...] = ()
+        self.claim = 0
 
     @property
     def is_durable(self) -> bool:

@@ -20,8 +20,9 @@ def restored_sessions(disk: dict[DiskKey, Any]) -> dict[str, Session]:
         session.disconnected_us = disconnected_us
         session.is_stored = True
         session.sequence = disk.get(("sequence", client), 0)
-        floors, points, session.visits = disk.get(("moved", client), ((), (), ()))
+        floors, points, visits, claim = disk.get(("moved", client), ((), (), (), 0))
         session.floors, session.points = dict(floors), dict(points)
+        session.visits, session.claim = visits, claim
     for key in _keys(disk, "subscription"):
         sessions[str(key[1])].subscriptions[str(key[2])] = disk[key]
     for key in _keys(disk, "received"):
