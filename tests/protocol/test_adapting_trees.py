@@ -67,9 +67,12 @@ def is_left_alone(overlay: Overlay, demand: Traffic) -> bool:
     return not adapted.reconfigurations
 
 
-def messages_in(network: ChangingNetwork, until_s: int) -> int:
+def messages_of_a_second(network: ChangingNetwork, from_us: int) -> int:
+    """Seen from between two publications to between two others."""
+    start_us = from_us + BETWEEN_US // 2
+    network.world.run_until(start_us)
     before = network.world.message_counts[AlongTree]
-    network.run(until_s)
+    network.world.run_until(start_us + SECOND_US)
     return network.world.message_counts[AlongTree] - before
 
 
@@ -81,9 +84,8 @@ def records(done: Run, step: str) -> list[AdaptationRecord]:
 @pytest.mark.parametrize("seed", range(5))
 def test_every_change_lowers_the_cost_of_the_whole_tree(seed: int) -> None:
     network = still_network(seed, 40)
-    first = messages_in(network, 6)
-    network.run(42)
-    last = messages_in(network, 44)
+    first = messages_of_a_second(network, TRAFFIC_US)
+    last = messages_of_a_second(network, 42 * SECOND_US)
     network.run(60)
     overlays = overlays_in_turn(network)
     classes = network.snapshot.interests.transposed()

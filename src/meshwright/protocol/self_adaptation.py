@@ -68,11 +68,13 @@ class AdaptationRecord(msgspec.Struct, frozen=True, kw_only=True):
     """What became of a better tree that a broker found for its neighbourhood.
 
     step: proposed, applied or given up. plan: its name in the records of the change of overlay.
+    degree: how many neighbours the master had.
     """
 
     step: str
     plan: str
     round_number: int
+    degree: int
     added: tuple[Link, ...]
     removed: tuple[Link, ...]
     cost_before: int
@@ -200,6 +202,7 @@ class SelfAdaptation:
             step="proposed",
             plan=plan_name(target),
             round_number=self._round,
+            degree=len(view.neighbours),
             added=_named(overlay, drawn - star),
             removed=_named(overlay, star - drawn),
             cost_before=redrawn.cost_before,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from meshwright.model.overlay import Overlay
+from meshwright.overlays.tree import FANOUT
 from meshwright.planning.adaptation.redraw import better_star
 from meshwright.planning.adaptation.rounds import AdaptationRules
 from meshwright.planning.adaptation.search import SearchRules
@@ -18,8 +19,8 @@ from meshwright.protocol.self_adaptation import (
 
 # Simulated networks live for seconds, so they look often and plan for a minute.
 EVERY_US = 2_000_000
-# Without a bound on a broker's links, trees would end as stars.
-RULES = AdaptationRules(search=SearchRules(degree_max=4), horizon_periods=30)
+# Without a bound on a broker's links, trees would end as stars; a regular tree must have room.
+RULES = AdaptationRules(search=SearchRules(degree_max=2 * FANOUT), horizon_periods=30)
 
 
 def redraw_by(rules: AdaptationRules) -> Redraw:
