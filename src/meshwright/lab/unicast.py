@@ -1,0 +1,113 @@
+"""Counts what brokers send each other on a tree, by kind and time."""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import cache
+
+from meshwright.protocol.broker import Broker
+from meshwright.protocol.classes import MESSAGE_CLASSES
+from meshwright.protocol.effects import Effect, SendPeer
+from meshwright.protocol.happenings import Happening
+from meshwright.protocol.moves import (
+    MoveAsk,
+    MoveBegun,
+    MoveEnd,
+    MoveOffer,
+    MoveReady,
+    MoveSeen,
+    MoveStored,
+)
+from meshwright.protocol.packets import Publish
+from meshwright.protocol.proxies import ProxyAnswer
+
+KINDS: dict[type, str] = {
+    MoveOffer: "request",
+    MoveAsk: "request",
+    MoveReady: "request",
+    MoveBegun: "subscriptions",
+    MoveEnd: "stored",
+    MoveStored: "exchange",
+    MoveSeen: "exchange",
+    ProxyAnswer: "home",
+}
+
+
+class Tally:
+    """Counters of windows of time; brokers are numbered level by level, each with its children."""
+
+    def __init__(self, names: tuple[str, ...], fanout: int, start_us: int, window_us: int) -> None:
+        self._numbers = {name: number for number, name in enumerate(names)}
+        self._fanout = fanout
+        self._start_us = start_us
+        self._window_us = window_us
+        self._windows: dict[int, Counter[str]] = {}
+        self._now: Counter[str] = Counter()
+        self._ends_us = start_us
+        self.hops = cache(self._hops)
+
+    def window(self, number: int) -> Counter[str]:
+        """What was counted in a window."""
+        return self._windows.setdefault(number, Counter())
+
+    def count(self, now_us: int, kind: str, amount: int = 1) -> None:
+        """Add to the window of a time; times never go back."""
+        if now_us >= self._ends_us:
+            number = (now_us - self._start_us) // self._window_us
+            self._ends_us = self._start_us + (number + 1) * self._window_us
+            self._now = self.window(number)
+        self._now[kind] += amount
+
+    def sent(self, now_us: int, source: str, target: str, body: object) -> None:
+        """A broker sends a message to another."""
+        kind = KINDS.get(type(body))
+        if kind is None:
+            message_class = MESSAGE_CLASSES.get(type(body))
+            if message_class == "publication":
+                self.count(now_us, "publication")
+            elif message_class == "subscription":
+                self.count(now_us, "induced")
+            elif message_class == "mobility":
+                self.count(now_us, "handshake", self.hops(source, target))
+            return
+        amount = 1
+        if isinstance(body, MoveBegun):
+            amount = len(body.subscriptions or ())
+        elif isinstance(body, MoveEnd):
+            seen = body.belongings
+            waiting = (*seen.queue, *(one for _, _, one in seen.under_way))
+            amount = sum(bool(one.publication.topic) for one in waiting)
+        elif isinstance(body, ProxyAnswer):
+            if not isinstance(body.packet, Publish):
+                self.count(now_us, "handshake", self.hops(source, target))
+                return
+            self.count(now_us, "forwarded")
+        self.count(now_us, kind, amount * self.hops(source, target))
+
+    def _hops(self, source: str, target: str) -> int:
+        one, other = self._numbers[source], self._numbers[target]
+        hops = 0
+        while one != other:
+            # The one with the higher number is never above the other.
+            one, other = min(one, other), (max(one, other) - 1) // self._fanout
+            hops += 1
+        return hops
+
+
+class WatchedBroker:
+    """A broker whose messages are counted."""
+
+    def __init__(self, name: str, broker: Broker, tally: Tally) -> None:
+        self._name = name
+        self._broker = broker
+        self._tally = tally
+
+    def step(self, now_us: int, happening: Happening) -> list[Effect]:
+        """What the broker does next."""
+        effects = self._broker.step(now_us, happening)
+        for effect in effects:
+            if type(effect) is SendPeer:
+                body = getattr(effect.frame, "body", None)
+                if body is not None:
+                    self._tally.sent(now_us, self._name, effect.peer, body)
+        return effects
