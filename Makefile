@@ -38,7 +38,8 @@ swarm: $(VENV)/.runtime ## simulate many seeds of every design with faults (SEED
 	@for design in chord tapestry pastry quadtree hypercube gm gm2 harary cycle best tree; do \
 		echo "$$design"; \
 		$(BIN)/meshwright simulate --design $$design --seeds $(SEEDS) \
-			--faults crash,partition,disconnect,slow,stuck,skew,disk_full || exit 1; \
+			--faults crash,partition,disconnect,slow,stuck,skew,disk_full \
+			--mobility standard --reconfigure || exit 1; \
 	done
 
 figures: $(VENV)/.runtime ## draw the pictures that the documentation shows

@@ -16,7 +16,7 @@ from meshwright.protocol.directory import Directory, Entry
 from meshwright.protocol.effects import DiskKey
 from meshwright.protocol.roads import Roads
 from meshwright.protocol.stream import WILDCARDS, Announce, Announced, Joined, Joining
-from meshwright.protocol.turn import Action, Turn
+from meshwright.protocol.turn import Action, Turn, nothing
 
 
 class _Change:
@@ -76,10 +76,10 @@ class Interest:
         for one in wanted:
             self._counts[one] = self._counts.get(one, 0) + 1
         for one in self._counts:
-            self._roads.add_interest(turn, one, _nothing)
+            self._roads.add_interest(turn, one, nothing)
         for key in sorted({*self._entries, *map(key_of, self._counts)}):
             if self._value(key) != self._entries.get(key, Entry(0, ())).value:
-                self._publish(turn, self._change(key, _nothing))
+                self._publish(turn, self._change(key, nothing))
 
     def filters(self) -> tuple[Filter, ...]:
         """All filters wanted here."""
@@ -131,7 +131,7 @@ class Interest:
             return
         del self._counts[wanted]
         self._wanted_topics.clear()
-        self._publish(turn, self._change(key_of(wanted), _nothing))
+        self._publish(turn, self._change(key_of(wanted), nothing))
         self._roads.remove_interest(turn, wanted)
         for topic in [topic for topic in self._discovered if not self.wants(topic)]:
             del self._discovered[topic]
@@ -140,7 +140,7 @@ class Interest:
     def joined(self, turn: Turn, peer: str, message: Joined) -> None:
         """An origin confirmed; through a wildcard it may name topics not known here before."""
         for topic in message.topics:
-            self._discover(turn, topic, _nothing)
+            self._discover(turn, topic, nothing)
         for change in list(self._changes):
             if change.key == message.key and change.entry.version <= message.version:
                 change.settle(turn, peer)
@@ -224,7 +224,3 @@ def key_of(wanted: Filter) -> str:
 def filters_of(entry: Entry) -> list[Filter]:
     """The filters that an entry holds."""
     return [parse_filter(text) for text in entry.value or ()]
-
-
-def _nothing(_turn: Turn) -> None:
-    """Nobody waits for this."""

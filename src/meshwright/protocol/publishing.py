@@ -12,7 +12,7 @@ from meshwright.protocol import packets
 from meshwright.protocol.belongings import write_moved
 from meshwright.protocol.deliveries import on_this_connection, send_packet
 from meshwright.protocol.session import Session
-from meshwright.protocol.turn import Action, Turn
+from meshwright.protocol.turn import Action, Turn, nothing
 from meshwright.protocol.wills import expires_us, will_publication
 
 
@@ -97,7 +97,7 @@ class Publishing:
     def publish_for(self, turn: Turn, publication: Publication) -> None:
         """Publish for a client that waits for no answer."""
         if publication.qos:
-            self._publish(turn, publication, _nothing)
+            self._publish(turn, publication, nothing)
         else:
             self._publish_unpromised(turn, publication)
 
@@ -125,7 +125,3 @@ def _point_before(turn: Turn, session: Session, topic: str) -> StreamPoint | Non
     if point is not None and session.is_durable:
         write_moved(turn, session)
     return point
-
-
-def _nothing(_turn: Turn) -> None:
-    """Nobody waits for this."""

@@ -43,7 +43,7 @@ from meshwright.protocol.reconfigure_messages import (
     Switched,
 )
 from meshwright.protocol.roads import Roads
-from meshwright.protocol.turn import Action, Turn
+from meshwright.protocol.turn import Action, Turn, nothing
 
 ASK = ("reconfigure ask",)
 RETIRE = ("reconfigure retire",)
@@ -402,7 +402,7 @@ class Reconfigure:
             self._know(turn, message.epoch, message.overlay)
             is_empty = True
         if is_empty:
-            self._around.fill(turn, message.epoch, _nothing)
+            self._around.fill(turn, message.epoch, nothing)
         self._before, self.overlay, self.epoch = self.overlay, message.overlay, message.epoch
         turn.write(IN_FORCE, (self.epoch, self.overlay, self._before))
         if self.coordinator.leads(self.epoch):
@@ -456,7 +456,3 @@ class Reconfigure:
 def plan_name(target: Overlay) -> str:
     """A short name for the plan that leads to an overlay."""
     return hashlib.sha1(msgspec.json.encode(target)).hexdigest()[:12]
-
-
-def _nothing(_turn: Turn) -> None:
-    """Nobody waits for this."""

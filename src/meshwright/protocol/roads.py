@@ -11,7 +11,7 @@ from meshwright.filters.topics import has_wildcard
 from meshwright.protocol.effects import TimerKey
 from meshwright.protocol.forwarding.forwarding import Forwarding
 from meshwright.protocol.stream import StreamFrame
-from meshwright.protocol.turn import Action, Turn
+from meshwright.protocol.turn import Action, Turn, nothing
 
 
 class _Wait:
@@ -150,7 +150,7 @@ class Roads:
     def _add(self, turn: Turn, takers: dict[int, Forwarding], wanted: Filter, done: Action) -> None:
         if self.epoch not in takers:
             done(turn)
-            done = _nothing
+            done = nothing
         wait = _Wait(done, set(takers))
         if self.epoch in takers:
             self._waits[wait] = None
@@ -169,7 +169,3 @@ class Roads:
 
 def _takes(machine: Forwarding, wanted: Filter) -> bool:
     return machine.accepts == "filter" or not has_wildcard(wanted.levels)
-
-
-def _nothing(_turn: Turn) -> None:
-    """Nobody waits for this."""

@@ -27,7 +27,7 @@ from meshwright.protocol.shared import (
     MembersQuestion,
     keeper_of,
 )
-from meshwright.protocol.turn import Action, Turn
+from meshwright.protocol.turn import Action, Turn, nothing
 
 Hand = tuple[str, int]
 # A shared subscription, and the publisher and sequence of a message.
@@ -114,7 +114,7 @@ class SharedMember:
         """A session is here for good: its groups are told, and what it holds is known."""
         self._hold(session)
         for key in shared_texts(session):
-            self.join(turn, session, key, _nothing)
+            self.join(turn, session, key, nothing)
 
     def departed(self, turn: Turn, session: Session) -> None:
         """A session is on its way elsewhere with all that it holds."""
@@ -236,7 +236,3 @@ class SharedMember:
 def shared_texts(session: Session) -> list[str]:
     """The shared ones among the filters of a session."""
     return [text for text in session.subscriptions if text.startswith(SHARE_PREFIX)]
-
-
-def _nothing(_turn: Turn) -> None:
-    """Nobody waits for this."""

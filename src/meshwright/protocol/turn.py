@@ -71,3 +71,7 @@ class Journal:
         while waiting and waiting[0][0] <= batch:
             for action in waiting.popleft()[1]:
                 action(turn)
+
+
+def nothing(_turn: Turn) -> None:
+    """An action for which nobody waits."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 
-from meshwright.protocol.turn import Action, Turn
+from meshwright.protocol.turn import Action, Turn, nothing
 
 
 class Wait:
@@ -63,7 +63,7 @@ class Answers:
         for waiting in self._waiting.values():
             for _, wait in waiting:
                 if wait.source == peer:
-                    wait.action = _nothing
+                    wait.action = nothing
         return self.withdraw((peer,))
 
     def resume(self, turn: Turn, waits: list[Wait], peers: Iterable[str]) -> None:
@@ -86,7 +86,3 @@ def _release(turn: Turn, wait: Wait) -> None:
     wait.missing_count -= 1
     if not wait.missing_count:
         wait.action(turn)
-
-
-def _nothing(_turn: Turn) -> None:
-    """Nobody waits for this."""
