@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
@@ -71,3 +71,9 @@ class Forwarding(Protocol):
 
     def path(self, topic: str, source: str) -> tuple[tuple[str, str], ...]:
         """Hops (from, to) that this broker knows a frame on the topic would take next from it."""
+
+
+def linked_with(overlay: Overlay, me: str, besides: Iterable[str]) -> tuple[str, ...]:
+    """The overlay's own neighbours of a broker, and others besides, sorted."""
+    linked = {one for link in overlay.links if me in link for one in link}
+    return tuple(sorted(linked.union(besides) - {me}))

@@ -20,7 +20,7 @@ from meshwright.protocol.effects import TimerKey
 from meshwright.protocol.forwarding.claims import End, Place
 from meshwright.protocol.forwarding.climbing_trees import ClimbingTrees
 from meshwright.protocol.forwarding.cube_hosts import cube_hosts
-from meshwright.protocol.forwarding.forwarding import Surroundings
+from meshwright.protocol.forwarding.forwarding import Surroundings, linked_with
 from meshwright.protocol.forwarding.recent_frames import RecentFrames
 from meshwright.protocol.stream import StreamFrame
 from meshwright.protocol.turn import Action, Turn
@@ -91,8 +91,7 @@ class Partition:
     def neighbours(self) -> tuple[str, ...]:
         """The overlay's own, to see them return, and those that stand in for the dead."""
         me = self._around.me
-        linked = {one for link in self._around.overlay.links if me in link for one in link}
-        return tuple(sorted(linked.union(self._view.neighbours(me)) - {me}))
+        return linked_with(self._around.overlay, me, self._view.neighbours(me))
 
     def add_interest(self, turn: Turn, wanted: Filter, done: Action) -> None:
         self._trees.add_interest(turn, wanted, done)

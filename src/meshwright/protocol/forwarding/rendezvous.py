@@ -17,7 +17,7 @@ from meshwright.filters.filter import Filter
 from meshwright.protocol.effects import TimerKey
 from meshwright.protocol.forwarding.claims import HOPS_MAX, End, Place
 from meshwright.protocol.forwarding.climbing_trees import ClimbingTrees
-from meshwright.protocol.forwarding.forwarding import Surroundings
+from meshwright.protocol.forwarding.forwarding import Surroundings, linked_with
 from meshwright.protocol.forwarding.key_routes import key_routes
 from meshwright.protocol.forwarding.member_trees import MemberTrees
 from meshwright.protocol.forwarding.recent_frames import RecentFrames
@@ -78,8 +78,7 @@ class Rendezvous:
     def neighbours(self) -> tuple[str, ...]:
         """The overlay's own, to see them return, and those that stand in for the dead."""
         me = self._around.me
-        linked = {one for link in self._around.overlay.links if me in link for one in link}
-        return tuple(sorted(linked.union(self._ways.neighbours(me)) - {me}))
+        return linked_with(self._around.overlay, me, self._ways.neighbours(me))
 
     def add_interest(self, turn: Turn, wanted: Filter, done: Action) -> None:
         self._trees.add_interest(turn, wanted, done)
