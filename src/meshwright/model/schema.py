@@ -1,0 +1,125 @@
+"""The tables of a trace and of what the pipeline makes of it, described once.
+
+A trace is a folder with one Parquet table a name; a live network's telemetry is a trace too.
+Times are UTC to the microsecond, places are degrees, delays are one-way milliseconds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+ColumnKind = Literal["time", "text", "whole", "number", "truth"]
+
+
+class Column(NamedTuple):
+    """One column: its kind, what it says, and whether every row has it."""
+
+    name: str
+    kind: ColumnKind
+    meaning: str
+    is_required: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """One table: its name is the name of its folder in a trace."""
+
+    name: str
+    meaning: str
+    columns: tuple[Column, ...]
+
+    def column_names(self) -> tuple[str, ...]:
+        return tuple(column.name for column in self.columns)
+
+
+TIME = Column("time", "time", "when it happened")
+CLIENT = Column("client", "text", "the MQTT client id")
+TOPIC = Column("topic", "text", "the topic name or filter")
+LATITUDE = Column("latitude", "number", "degrees north, -90 to 90")
+LONGITUDE = Column("longitude", "number", "degrees east, -180 to 180")
+
+SUBSCRIPTIONS = Table(
+    "subscriptions",
+    "who began or ceased to want a topic",
+    (TIME, CLIENT, TOPIC, Column("is_on", "truth", "true: subscribed, false: unsubscribed")),
+)
+PUBLICATIONS = Table(
+    "publications",
+    "what was published",
+    (
+        TIME,
+        TOPIC,
+        Column("publisher", "text", "the client that published"),
+        Column("bytes", "whole", "length of the payload"),
+    ),
+)
+POSITIONS = Table(
+    "positions",
+    "where a client was seen: one row a check-in",
+    (
+        TIME,
+        CLIENT,
+        LATITUDE,
+        LONGITUDE,
+        Column("venue", "text", "the place's own identifier", is_required=False),
+    ),
+)
+CONNECTIONS = Table(
+    "connections",
+    "when a client came to a broker and when it left",
+    (
+        TIME,
+        CLIENT,
+        Column("broker", "text", "the broker's name"),
+        Column("is_on", "truth", "true: connected, false: disconnected"),
+    ),
+)
+FRIENDSHIPS = Table(
+    "friendships",
+    "who follows whom; a mutual friendship is two rows",
+    (CLIENT, Column("friend", "text", "the client that is followed")),
+)
+BROKERS = Table(
+    "brokers",
+    "the brokers there are",
+    (
+        Column("broker", "text", "the broker's name"),
+        Column("latitude", "number", LATITUDE.meaning, is_required=False),
+        Column("longitude", "number", LONGITUDE.meaning, is_required=False),
+        Column("capacity", "whole", "clients it can serve; none: no limit", is_required=False),
+    ),
+)
+DELAYS = Table(
+    "delays",
+    "how far brokers are from each other; the way back is a row of its own",
+    (
+        Column("source", "text", "the broker that sends"),
+        Column("target", "text", "the broker that receives"),
+        Column("delay_ms", "number", "one way"),
+    ),
+)
+QUARANTINE = Table(
+    "quarantine",
+    "rows that were refused on import",
+    (
+        Column("file", "text", "where the row stands"),
+        Column("line", "whole", "its line there, the header being line 1"),
+        Column("reason", "text", "what is wrong with it"),
+        Column("row", "text", "the row as it was read", is_required=False),
+    ),
+)
+
+TRACE_TABLES: dict[str, Table] = {
+    table.name: table
+    for table in (
+        SUBSCRIPTIONS,
+        PUBLICATIONS,
+        POSITIONS,
+        CONNECTIONS,
+        FRIENDSHIPS,
+        BROKERS,
+        DELAYS,
+        QUARANTINE,
+    )
+}
