@@ -49,6 +49,8 @@ def conform(frame: DataFrame, table: Table) -> DataFrame:
     )
 
 
-def literal_frame(session: SparkSession, table: Table, rows: Iterable[tuple[Any, ...]]) -> DataFrame:
+def literal_frame(
+    session: SparkSession, table: Table, rows: Iterable[tuple[Any, ...]]
+) -> DataFrame:
     """A small table from rows in the order of its columns."""
     return session.createDataFrame(list(rows), spark_schema(table))
