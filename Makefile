@@ -19,7 +19,7 @@ demo: $(VENV)/.runtime ## plan a generated workload with every design and draw t
 	@$(BIN)/meshwright demo --out demo
 
 test: $(VENV)/.development ## run all tests
-	$(BIN)/python -m pytest --numprocesses auto
+	$(BIN)/python -m pytest --numprocesses auto --dist loadgroup
 
 check: $(VENV)/.development ## formatting, lint, types, and which room may import which
 	$(BIN)/ruff format --check .

