@@ -148,7 +148,7 @@ class Broker:
             send=self._send,
             incarnation=incarnation,
             is_lost=self._links.is_lost,
-            informed=self._origin_informed,
+            informed=self._origins_informed,
         )
         self._build_shared(incarnation)
         self._sessions = Sessions(
@@ -354,8 +354,8 @@ class Broker:
     ) -> bool:
         return self._sessions.take_shared(turn, client, hand, publication)
 
-    def _origin_informed(self, turn: Turn, origin: str) -> None:
-        self._incoming.origin_informed(turn, origin)
+    def _origins_informed(self, turn: Turn) -> None:
+        self._incoming.origins_informed(turn)
 
     def _remember(self, turn: Turn, topic: str) -> None:
         self._incoming.remember(turn, topic)

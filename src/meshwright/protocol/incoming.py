@@ -112,10 +112,10 @@ class Incoming:
         stream.last = max(stream.last, message.number)
         self._advance(turn, key, stream)
 
-    def origin_informed(self, turn: Turn, origin: str) -> None:
-        """An origin knows again what is wanted here: what it skips, need not be waited for."""
+    def origins_informed(self, turn: Turn) -> None:
+        """Origins know again what is wanted here: what they skip, need not be waited for."""
         for key, stream in list(self._streams.items()):
-            if key[0] == origin and stream.held:
+            if stream.held:
                 self._advance(turn, key, stream)
 
     def peer_renewed(self, turn: Turn, peer: str) -> None:

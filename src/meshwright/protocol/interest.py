@@ -1,7 +1,8 @@
 """What this broker wants, told to the directory, to origins and to the overlay.
 
 A filter is in force when a majority of the directory has it, every origin known to read its key has
-confirmed it (or is lost, and is told when it returns), and the overlay carries it here.
+confirmed it (or is lost, and is told when it returns), and the overlay carries it here. A broker
+that starts again cannot know what of its last words was heard: it says everything anew.
 """
 
 from __future__ import annotations
@@ -20,14 +21,18 @@ from meshwright.protocol.turn import Action, Turn, nothing
 
 
 class _Change:
-    """One change of an entry on its way to being in force."""
+    """One change of an entry on its way to being in force.
 
-    __slots__ = ("done", "entry", "key", "waiting")
+    is_repeated: sessions may have relied on it before a crash, so origins owe it what is unchecked.
+    """
 
-    def __init__(self, key: str, done: Action) -> None:
+    __slots__ = ("done", "entry", "is_repeated", "key", "waiting")
+
+    def __init__(self, key: str, done: Action, *, is_repeated: bool) -> None:
         self.key = key
         self.entry = Entry(0, ())
         self.done = done
+        self.is_repeated = is_repeated
         self.waiting: dict[str, None] = {"directory": None}
 
     def settle(self, turn: Turn, part: str) -> None:
@@ -39,7 +44,7 @@ class _Change:
 class Interest:
     """Counts the filters of local sessions and keeps the network informed.
 
-    informed is called when an origin that could not be told of a change now knows it.
+    informed is called when origins that could not be told of a change now know it.
     """
 
     def __init__(
@@ -50,7 +55,7 @@ class Interest:
         send: Callable[[Turn, str, Any], None],
         incarnation: int,
         is_lost: Callable[[str], bool],
-        informed: Callable[[Turn, str], None],
+        informed: Action,
     ) -> None:
         self._directory = directory
         self._roads = roads
@@ -62,6 +67,7 @@ class Interest:
         self._entries: dict[str, Entry] = {}
         self._discovered: dict[str, None] = {}
         self._changes: list[_Change] = []
+        self._unrepeated: dict[str, None] = {}
         self._given_up: dict[str, dict[str, None]] = {}
         self._wanted_topics: dict[str, bool] = {}
 
@@ -71,15 +77,14 @@ class Interest:
 
     def restore(self, turn: Turn, disk: dict[DiskKey, Any], wanted: list[Filter]) -> None:
         """After a start: want what the sessions want, and take back what nobody wants any more."""
-        for name in sorted(str(key[1]) for key in disk if key[0] == "interest"):
-            self._entries[name] = Entry(0, disk["interest", name])
+        former = [str(key[1]) for key in disk if key[0] == "interest"]
         for one in wanted:
             self._counts[one] = self._counts.get(one, 0) + 1
         for one in self._counts:
             self._roads.add_interest(turn, one, nothing)
-        for key in sorted({*self._entries, *map(key_of, self._counts)}):
-            if self._value(key) != self._entries.get(key, Entry(0, ())).value:
-                self._publish(turn, self._change(key, nothing))
+        self._unrepeated = dict.fromkeys(sorted({*former, *map(key_of, self._counts)}))
+        for key in list(self._unrepeated):
+            self._publish(turn, self._change(key, nothing, is_repeated=True))
 
     def filters(self) -> tuple[Filter, ...]:
         """All filters wanted here."""
@@ -147,11 +152,11 @@ class Interest:
         given_up = self._given_up.get(peer, {})
         if message.key in given_up and self._entries[message.key].version <= message.version:
             del given_up[message.key]
-            self._informed(turn, peer)
+            self._informed(turn)
 
     def is_informed(self, origin: str) -> bool:
         """False while an origin may not know all that this broker wants."""
-        return not self._given_up.get(origin)
+        return not self._unrepeated and not self._given_up.get(origin)
 
     def announced(self, turn: Turn, peer: str, message: Announce) -> None:
         """An origin opens a topic that a wildcard of ours takes: get ready, then say so."""
@@ -173,14 +178,14 @@ class Interest:
             if peer in change.waiting:
                 self._send(turn, peer, Joining(change.key, change.entry, recover=False))
 
-    def _change(self, key: str, done: Action) -> _Change:
+    def _change(self, key: str, done: Action, *, is_repeated: bool = False) -> _Change:
         """A change of a key that is under way from now on."""
 
         def finished(later: Turn) -> None:
             self._changes.remove(change)
             done(later)
 
-        change = _Change(key, finished)
+        change = _Change(key, finished, is_repeated=is_repeated)
         self._changes.append(change)
         return change
 
@@ -193,12 +198,16 @@ class Interest:
 
         def stored(later: Turn, readers: list[str]) -> None:
             for reader in readers:
-                if self._is_lost(reader):
+                if change.is_repeated or self._is_lost(reader):
                     self._given_up.setdefault(reader, {})[key] = None
+                    self._send(later, reader, Joining(key, entry, recover=True))
                 else:
                     change.waiting[reader] = None
                     self._send(later, reader, Joining(key, entry, recover=False))
             change.settle(later, "directory")
+            if change.is_repeated:
+                del self._unrepeated[key]
+                self._informed(later)
 
         self._directory.put(turn, key, entry, stored)
 
