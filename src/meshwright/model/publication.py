@@ -21,7 +21,21 @@ class StreamPoint(NamedTuple):
     number: int
 
 
-class Publication(msgspec.Struct, frozen=True, gc=False):
+# One letter a field: most of what brokers send each other is publications.
+SHORT_NAMES = {
+    "publisher": "p",
+    "sequence": "s",
+    "topic": "t",
+    "payload": "b",
+    "qos": "q",
+    "retain": "r",
+    "properties": "u",
+    "expires_us": "x",
+    "after": "a",
+}
+
+
+class Publication(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, rename=SHORT_NAMES):
     """One message of one publisher on one topic.
 
     after: the publisher's last publication on this topic at the broker it came from, which must be

@@ -427,7 +427,7 @@ class Broker:
         topics = self._interest.found_topics()
         self._roads.fill(turn, epoch, self._interest.filters(), topics=topics, ready=ready)
 
-    def _unbundle(self, turn: Turn, peer: str, bundle: Bundle) -> None:
+    def _unbundle(self, turn: Turn, peer: str, bundle: Bundle[Any]) -> None:
         for message in bundle.messages:
             self._roads.handle(turn, peer, message)
 

@@ -16,20 +16,40 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from meshwright.model.publication import Publication
+from meshwright.protocol.message import Message
 from meshwright.protocol.turn import Turn
+
+# Filters that a broker wants, the number of a claim, or a retained message.
+EntryValue = tuple[str, ...] | int | Publication | None
 
 
 class Entry(NamedTuple):
     """What one broker says under one key; value None means that it left."""
 
     version: int
-    value: Any
+    value: EntryValue
+
+    @property
+    def filters(self) -> tuple[str, ...]:
+        """The filters that a broker wants under a key of interest."""
+        return self.value if isinstance(self.value, tuple) else ()
+
+    @property
+    def claim(self) -> int:
+        """The number with which a broker claims a client."""
+        return self.value if isinstance(self.value, int) else 0
+
+    @property
+    def publication(self) -> Publication | None:
+        """The retained message of a topic."""
+        return self.value if isinstance(self.value, Publication) else None
 
 
 Entries = dict[str, Entry]
 
 
-class Put(msgspec.Struct, frozen=True, gc=False):
+class Put(Message, frozen=True, gc=False):
     """Store my entry, or that of an owner which several brokers write."""
 
     request: int
@@ -38,14 +58,14 @@ class Put(msgspec.Struct, frozen=True, gc=False):
     owner: str | None = None
 
 
-class PutDone(msgspec.Struct, frozen=True, gc=False):
+class PutDone(Message, frozen=True, gc=False):
     """It is on disk here; these brokers have read the key lately."""
 
     request: int
     readers: tuple[str, ...]
 
 
-class Get(msgspec.Struct, frozen=True, gc=False):
+class Get(Message, frozen=True, gc=False):
     """Tell me all entries, and remember me as a reader if I ask for it."""
 
     request: int
@@ -53,14 +73,14 @@ class Get(msgspec.Struct, frozen=True, gc=False):
     is_remembered: bool = True
 
 
-class Got(msgspec.Struct, frozen=True, gc=False):
+class Got(Message, frozen=True, gc=False):
     """All entries of the key at this replica."""
 
     request: int
     entries: dict[str, Entry]
 
 
-class AskReaders(msgspec.Struct, frozen=True, gc=False):
+class AskReaders(Message, frozen=True, gc=False):
     """Tell me who has read a key lately."""
 
     request: int

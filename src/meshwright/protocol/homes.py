@@ -20,7 +20,7 @@ class Homes:
         """Tell who keeps a client, None if nobody does, and the number of that claim."""
 
         def got(later: Turn, entries: Entries) -> None:
-            claims = [(entry.value, name) for name, entry in entries.items()]
+            claims = [(entry.claim, name) for name, entry in entries.items()]
             number, name = max(claims, default=(0, None))
             done(later, name, number)
 

@@ -194,7 +194,7 @@ class Interest:
         key = change.key
         self._version += 1
         entry = self._entries[key] = change.entry = Entry(self._version, self._value(key))
-        turn.write(("interest", key), entry.value or None)
+        turn.write(("interest", key), entry.filters or None)
 
         def stored(later: Turn, readers: list[str]) -> None:
             for reader in readers:
@@ -232,4 +232,4 @@ def key_of(wanted: Filter) -> str:
 
 def filters_of(entry: Entry) -> list[Filter]:
     """The filters that an entry holds."""
-    return [parse_filter(text) for text in entry.value or ()]
+    return [parse_filter(text) for text in entry.filters]

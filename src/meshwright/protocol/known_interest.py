@@ -33,7 +33,7 @@ class KnownInterest:
     def names(self, broker: str, topic: str) -> bool:
         """True if a broker wants a topic by its name, not only through a wildcard."""
         entry = self._entries.get(topic, {}).get(broker)
-        return entry is not None and bool(entry.value)
+        return entry is not None and bool(entry.filters)
 
     def wanted(self, topic: str) -> Wanted:
         """Who wants a topic; the very same answer if nothing was learnt meanwhile."""
@@ -46,7 +46,7 @@ class KnownInterest:
         found: Wanted = {}
         for key in (topic, WILDCARDS):
             for name, entry in self._entries.get(key, {}).items():
-                filters = _taking(tuple(entry.value or ()), topic)
+                filters = _taking(entry.filters, topic)
                 if filters:
                     found[name] = found.get(name, ()) + filters
         return {

@@ -10,15 +10,18 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import msgspec
 
 from meshwright.protocol.effects import CloseLink, OpenLink, SendPeer
 from meshwright.protocol.happenings import PeerFrame
+from meshwright.protocol.message import Message
 from meshwright.protocol.turn import Turn
 
 TICK = ("links",)
+
+Body = TypeVar("Body")
 
 
 class LinkSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,7 +33,7 @@ class LinkSettings(msgspec.Struct, frozen=True, kw_only=True):
     acknowledge_every: int = 64
 
 
-class Hello(msgspec.Struct, frozen=True, gc=False):
+class Hello(Message, frozen=True, gc=False):
     """First word on a connection: who I am now, whom I think you are, what I have of yours."""
 
     source_epoch: int
@@ -38,14 +41,14 @@ class Hello(msgspec.Struct, frozen=True, gc=False):
     received: int
 
 
-class Frame(msgspec.Struct, frozen=True, gc=False):
+class Frame(Message, Generic[Body], frozen=True, gc=False):
     """One numbered message of a conversation; number 0 carries only the acknowledgement."""
 
     source_epoch: int
     target_epoch: int
     number: int
     received: int
-    body: Any = None
+    body: Body | None = None
 
 
 class Conversation:

@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import msgspec
-
+from meshwright.protocol.message import Message
 from meshwright.protocol.turn import Turn
 
 
-class Rumour(msgspec.Struct, frozen=True, gc=False):
+class Rumour(Message, frozen=True, gc=False):
     """Brokers with their versions, and whether they live; and the epoch in force at the sender."""
 
     words: tuple[tuple[str, int, bool], ...]

@@ -15,6 +15,7 @@ import msgspec
 
 from meshwright.model.publication import EventId
 from meshwright.protocol.belongings import Belongings
+from meshwright.protocol.message import Message
 from meshwright.protocol.packets import Subscription
 
 
@@ -25,13 +26,13 @@ class MovingSettings(msgspec.Struct, frozen=True, kw_only=True):
     patience_us: int = 8_000_000
 
 
-class MoveOffer(msgspec.Struct, frozen=True, gc=False):
+class MoveOffer(Message, frozen=True, gc=False):
     """The client has gone, probably to you: ask for its session, so that it is there first."""
 
     client: str
 
 
-class MoveAsk(msgspec.Struct, frozen=True, gc=False):
+class MoveAsk(Message, frozen=True, gc=False):
     """The client is here; send its session.
 
     is_offered: the client is not here, but the session was offered. carried: what the filters that
@@ -44,7 +45,7 @@ class MoveAsk(msgspec.Struct, frozen=True, gc=False):
     carried: bytes | None = None
 
 
-class MoveBegun(msgspec.Struct, frozen=True, gc=False):
+class MoveBegun(Message, frozen=True, gc=False):
     """These are its filters, None if the client brought the same; everything else follows."""
 
     client: str
@@ -53,7 +54,7 @@ class MoveBegun(msgspec.Struct, frozen=True, gc=False):
     subscriptions: tuple[Subscription, ...] | None
 
 
-class MoveNotHere(msgspec.Struct, frozen=True, gc=False):
+class MoveNotHere(Message, frozen=True, gc=False):
     """There is no such session here; elsewhere names who was given it."""
 
     client: str
@@ -61,14 +62,14 @@ class MoveNotHere(msgspec.Struct, frozen=True, gc=False):
     elsewhere: str | None
 
 
-class MoveReady(msgspec.Struct, frozen=True, gc=False):
+class MoveReady(Message, frozen=True, gc=False):
     """Its filters are in force here."""
 
     client: str
     serial: int
 
 
-class MoveStored(msgspec.Struct, frozen=True, gc=False):
+class MoveStored(Message, frozen=True, gc=False):
     """These publications wait here for the client: say which of them you have seen."""
 
     client: str
@@ -76,7 +77,7 @@ class MoveStored(msgspec.Struct, frozen=True, gc=False):
     events: tuple[EventId, ...]
 
 
-class MoveSeen(msgspec.Struct, frozen=True, gc=False):
+class MoveSeen(Message, frozen=True, gc=False):
     """These need not be sent."""
 
     client: str
@@ -84,7 +85,7 @@ class MoveSeen(msgspec.Struct, frozen=True, gc=False):
     events: tuple[EventId, ...]
 
 
-class MoveEnd(msgspec.Struct, frozen=True, gc=False):
+class MoveEnd(Message, frozen=True, gc=False):
     """The whole session; it is the receiver's once the receiver has claimed the client."""
 
     client: str
@@ -92,25 +93,25 @@ class MoveEnd(msgspec.Struct, frozen=True, gc=False):
     belongings: Belongings
 
 
-class MoveCancelled(msgspec.Struct, frozen=True, gc=False):
+class MoveCancelled(Message, frozen=True, gc=False):
     """The session did not get here: keep it."""
 
     client: str
 
 
-class MoveDone(msgspec.Struct, frozen=True, gc=False):
+class MoveDone(Message, frozen=True, gc=False):
     """The client is claimed here and its session on disk: forget yours."""
 
     client: str
 
 
-class HaveYou(msgspec.Struct, frozen=True, gc=False):
+class HaveYou(Message, frozen=True, gc=False):
     """A broker asks whether the session that it gave has arrived."""
 
     client: str
 
 
-class Discard(msgspec.Struct, frozen=True, gc=False):
+class Discard(Message, frozen=True, gc=False):
     """The client began a new session elsewhere: forget yours."""
 
     client: str

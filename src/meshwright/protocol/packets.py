@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
+from meshwright.protocol.message import Message
+
 # Reason codes of MQTT 5, as far as the protocol machines give them.
 SUCCESS = 0x00
 DISCONNECT_WITH_WILL = 0x04
@@ -20,7 +22,7 @@ QUOTA_EXCEEDED = 0x97
 USE_ANOTHER_SERVER = 0x9C
 
 
-class Will(msgspec.Struct, frozen=True, gc=False):
+class Will(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """What is published for a client whose connection ends without a goodbye."""
 
     topic: str
@@ -32,7 +34,7 @@ class Will(msgspec.Struct, frozen=True, gc=False):
     expiry_s: int | None = None
 
 
-class Connect(msgspec.Struct, frozen=True, gc=False):
+class Connect(Message, frozen=True, gc=False):
     """A client opens or resumes its session; expiry 0 ends it with the connection.
 
     carried: subscriptions that a roaming client brings along (subscriptions on device).
@@ -47,7 +49,7 @@ class Connect(msgspec.Struct, frozen=True, gc=False):
     carried: tuple[Subscription, ...] | None = None
 
 
-class Connack(msgspec.Struct, frozen=True, gc=False):
+class Connack(Message, frozen=True, gc=False):
     """The session is open, or why not."""
 
     session_present: bool
@@ -55,7 +57,7 @@ class Connack(msgspec.Struct, frozen=True, gc=False):
     server_reference: str | None = None
 
 
-class Publish(msgspec.Struct, frozen=True, gc=False):
+class Publish(Message, frozen=True, gc=False):
     """A message, either way; packet_id is 0 on QoS 0."""
 
     topic: str
@@ -69,35 +71,35 @@ class Publish(msgspec.Struct, frozen=True, gc=False):
     subscription_ids: tuple[int, ...] = ()
 
 
-class Puback(msgspec.Struct, frozen=True, gc=False):
+class Puback(Message, frozen=True, gc=False):
     """Answer to a QoS 1 message: it is safe, or why it was refused."""
 
     packet_id: int
     reason: int = SUCCESS
 
 
-class Pubrec(msgspec.Struct, frozen=True, gc=False):
+class Pubrec(Message, frozen=True, gc=False):
     """First answer to a QoS 2 message."""
 
     packet_id: int
     reason: int = SUCCESS
 
 
-class Pubrel(msgspec.Struct, frozen=True, gc=False):
+class Pubrel(Message, frozen=True, gc=False):
     """The sender of a QoS 2 message has the first answer and forgets the message."""
 
     packet_id: int
     reason: int = SUCCESS
 
 
-class Pubcomp(msgspec.Struct, frozen=True, gc=False):
+class Pubcomp(Message, frozen=True, gc=False):
     """Last answer to a QoS 2 message: its packet identifier is free again."""
 
     packet_id: int
     reason: int = SUCCESS
 
 
-class Subscription(msgspec.Struct, frozen=True, gc=False):
+class Subscription(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """One filter with its options; identifier 0 means none."""
 
     filter_text: str
@@ -108,37 +110,53 @@ class Subscription(msgspec.Struct, frozen=True, gc=False):
     identifier: int = 0
 
 
-class Subscribe(msgspec.Struct, frozen=True, gc=False):
+class Subscribe(Message, frozen=True, gc=False):
     """A client asks for messages."""
 
     packet_id: int
     subscriptions: tuple[Subscription, ...]
 
 
-class Suback(msgspec.Struct, frozen=True, gc=False):
+class Suback(Message, frozen=True, gc=False):
     """Granted QoS or the reason of refusal, for each filter."""
 
     packet_id: int
     reasons: tuple[int, ...]
 
 
-class Unsubscribe(msgspec.Struct, frozen=True, gc=False):
+class Unsubscribe(Message, frozen=True, gc=False):
     """A client no longer asks for messages."""
 
     packet_id: int
     filter_texts: tuple[str, ...]
 
 
-class Unsuback(msgspec.Struct, frozen=True, gc=False):
+class Unsuback(Message, frozen=True, gc=False):
     """The filters are gone."""
 
     packet_id: int
     reasons: tuple[int, ...]
 
 
-class Disconnect(msgspec.Struct, frozen=True, gc=False):
+class Disconnect(Message, frozen=True, gc=False):
     """Goodbye, either way; a client may say anew when its session expires."""
 
     reason: int = SUCCESS
     server_reference: str | None = None
     session_expiry_s: int | None = None
+
+
+Packet = (
+    Connect
+    | Connack
+    | Publish
+    | Puback
+    | Pubrec
+    | Pubrel
+    | Pubcomp
+    | Subscribe
+    | Suback
+    | Unsubscribe
+    | Unsuback
+    | Disconnect
+)

@@ -12,14 +12,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import msgspec
-
 from meshwright.protocol import packets
 from meshwright.protocol.effects import CloseClient, Effect, SendClient
+from meshwright.protocol.message import Message
 from meshwright.protocol.turn import Action, Turn
 
 
-class ProxyOpen(msgspec.Struct, frozen=True, gc=False):
+class ProxyOpen(Message, frozen=True, gc=False):
     """A client of yours connects here; serial names the connection."""
 
     client: str
@@ -27,23 +26,23 @@ class ProxyOpen(msgspec.Struct, frozen=True, gc=False):
     packet: packets.Connect
 
 
-class ProxyPacket(msgspec.Struct, frozen=True, gc=False):
+class ProxyPacket(Message, frozen=True, gc=False):
     """A packet from a client to its home."""
 
     client: str
     serial: int
-    packet: Any
+    packet: packets.Packet
 
 
-class ProxyAnswer(msgspec.Struct, frozen=True, gc=False):
+class ProxyAnswer(Message, frozen=True, gc=False):
     """A packet from home to a client."""
 
     client: str
     serial: int
-    packet: Any
+    packet: packets.Packet
 
 
-class ProxyDown(msgspec.Struct, frozen=True, gc=False):
+class ProxyDown(Message, frozen=True, gc=False):
     """The client's connection is gone, after a goodbye or not."""
 
     client: str
@@ -51,7 +50,7 @@ class ProxyDown(msgspec.Struct, frozen=True, gc=False):
     is_clean: bool
 
 
-class ProxyClosed(msgspec.Struct, frozen=True, gc=False):
+class ProxyClosed(Message, frozen=True, gc=False):
     """Home ends the connection."""
 
     client: str

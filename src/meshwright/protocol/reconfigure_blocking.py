@@ -21,6 +21,7 @@ from meshwright.protocol.forwarding.forwarding import Forwarding
 from meshwright.protocol.forwarding.key_routes import key_routes
 from meshwright.protocol.forwarding.member_trees import MemberTrees, TreeTable
 from meshwright.protocol.forwarding.rendezvous import Rendezvous
+from meshwright.protocol.message import Message
 from meshwright.protocol.packets import Publish, Subscribe, Unsubscribe
 from meshwright.protocol.reconfigure_messages import PlanRecord, Switch
 from meshwright.protocol.roads import Roads
@@ -31,7 +32,7 @@ LET_GO = ("reconfigure let go",)
 HELD_UP = (Publish, Subscribe, Unsubscribe)
 
 
-class HoldClients(msgspec.Struct, frozen=True, gc=False):
+class HoldClients(Message, frozen=True, gc=False):
     """RCFG_INIT: queue what clients publish and subscribe, as the overlay will change to this."""
 
     epoch: int
@@ -39,13 +40,13 @@ class HoldClients(msgspec.Struct, frozen=True, gc=False):
     target: Overlay
 
 
-class RingUpdate(msgspec.Struct, frozen=True, gc=False):
+class RingUpdate(Message, frozen=True, gc=False):
     """RCFG_DHT_UPDATE: leave the ring and join it at your new place."""
 
     epoch: int
 
 
-class RingLookup(msgspec.Struct, frozen=True, gc=False):
+class RingLookup(Message, frozen=True, gc=False):
     """A broker looks for one of its new neighbours, routed on the ring as it was."""
 
     epoch: int
@@ -53,25 +54,25 @@ class RingLookup(msgspec.Struct, frozen=True, gc=False):
     target: str
 
 
-class RingFound(msgspec.Struct, frozen=True, gc=False):
+class RingFound(Message, frozen=True, gc=False):
     """The neighbour that was looked for answers."""
 
     epoch: int
 
 
-class RingUpdated(msgspec.Struct, frozen=True, gc=False):
+class RingUpdated(Message, frozen=True, gc=False):
     """RCFG_DHT_UPDATED: I have found all my new neighbours."""
 
     epoch: int
 
 
-class TreeUpdate(msgspec.Struct, frozen=True, gc=False):
+class TreeUpdate(Message, frozen=True, gc=False):
     """RCFG_TREE_UPDATE: hand over your tables, and put your trees in order."""
 
     epoch: int
 
 
-class TableShipped(msgspec.Struct, frozen=True, gc=False):
+class TableShipped(Message, frozen=True, gc=False):
     """The tables of a place for the broker that sits there now, routed on the new ring."""
 
     epoch: int
@@ -79,13 +80,13 @@ class TableShipped(msgspec.Struct, frozen=True, gc=False):
     table: TreeTable
 
 
-class TreeUpdated(msgspec.Struct, frozen=True, gc=False):
+class TreeUpdated(Message, frozen=True, gc=False):
     """All trees carry what I want."""
 
     epoch: int
 
 
-class LetClientsGo(msgspec.Struct, frozen=True, gc=False):
+class LetClientsGo(Message, frozen=True, gc=False):
     """RCFG_FINISH: the overlay is in force; do what was queued."""
 
     epoch: int

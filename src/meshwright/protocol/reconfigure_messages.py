@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Generic, TypeVar
 
 import msgspec
 
 from meshwright.model.overlay import Overlay
+from meshwright.protocol.message import Message
+
+Bundled = TypeVar("Bundled")
 
 
-class Lock(msgspec.Struct, frozen=True, gc=False):
+class Lock(Message, frozen=True, gc=False):
     """Take part in a plan, in no other meanwhile, and make room for its overlay.
 
     source_epoch: that of the overlay in force at the coordinator. supersedes: the epoch of a plan
@@ -23,91 +26,91 @@ class Lock(msgspec.Struct, frozen=True, gc=False):
     supersedes: int = -1
 
 
-class Grant(msgspec.Struct, frozen=True, gc=False):
+class Grant(Message, frozen=True, gc=False):
     """I take part."""
 
     epoch: int
 
 
-class Deny(msgspec.Struct, frozen=True, gc=False):
+class Deny(Message, frozen=True, gc=False):
     """I do not take part, and why."""
 
     epoch: int
     why: str
 
 
-class Prepare(msgspec.Struct, frozen=True, gc=False):
+class Prepare(Message, frozen=True, gc=False):
     """All take part: have the new overlay carry what you want."""
 
     epoch: int
 
 
-class Ready(msgspec.Struct, frozen=True, gc=False):
+class Ready(Message, frozen=True, gc=False):
     """The new overlay carries all that I want."""
 
     epoch: int
 
 
-class Switch(msgspec.Struct, frozen=True, gc=False):
+class Switch(Message, frozen=True, gc=False):
     """This overlay is in force."""
 
     epoch: int
     overlay: Overlay
 
 
-class Switched(msgspec.Struct, frozen=True, gc=False):
+class Switched(Message, frozen=True, gc=False):
     """It is on my disk, and I send on it."""
 
     epoch: int
 
 
-class Finish(msgspec.Struct, frozen=True, gc=False):
+class Finish(Message, frozen=True, gc=False):
     """All have switched: let older overlays run dry, then forget them."""
 
     epoch: int
 
 
-class Done(msgspec.Struct, frozen=True, gc=False):
+class Done(Message, frozen=True, gc=False):
     """I know no older overlay any more."""
 
     epoch: int
 
 
-class Abort(msgspec.Struct, frozen=True, gc=False):
+class Abort(Message, frozen=True, gc=False):
     """The plan of this epoch ends, and nothing changes."""
 
     epoch: int
 
 
-class AbortAsked(msgspec.Struct, frozen=True, gc=False):
+class AbortAsked(Message, frozen=True, gc=False):
     """Somebody asks the coordinator to abort its plan."""
 
     epoch: int
 
 
-class Question(msgspec.Struct, frozen=True, gc=False):
+class Question(Message, frozen=True, gc=False):
     """Tell me what became of the plan of this epoch."""
 
     epoch: int
 
 
-class Fetch(msgspec.Struct, frozen=True, gc=False):
+class Fetch(Message, frozen=True, gc=False):
     """Tell me the overlay in force if it is newer than this epoch."""
 
     epoch: int
 
 
-class BuiltLate(msgspec.Struct, frozen=True, gc=False):
+class BuiltLate(Message, frozen=True, gc=False):
     """I have got the overlay of this epoch only now: tell me again what I missed."""
 
     epoch: int
 
 
-class Bundle(msgspec.Struct, frozen=True, gc=False):
+class Bundle(Message, Generic[Bundled], frozen=True, gc=False):
     """Messages of an overlay that is being built, put together to save sending them one by one."""
 
     epoch: int
-    messages: tuple[Any, ...]
+    messages: tuple[Bundled, ...]
 
 
 RECONFIGURATION_MESSAGES: tuple[type, ...] = (

@@ -11,12 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
-import msgspec
-
 from meshwright.filters.filter import Filter, matches, parse_filter
 from meshwright.filters.topics import has_wildcard
 from meshwright.model.publication import Publication
 from meshwright.protocol.directory import Directory, Entries, Entry, merge
+from meshwright.protocol.message import Message
 from meshwright.protocol.retaining import EVERYBODY, KEY_PREFIX, register_key
 from meshwright.protocol.turn import Action, Turn
 
@@ -35,14 +34,14 @@ class Find(Protocol):
         """
 
 
-class RetainedQuestion(msgspec.Struct, frozen=True, gc=False):
+class RetainedQuestion(Message, frozen=True, gc=False):
     """Tell me all registers that you keep of topics that this filter takes."""
 
     request: int
     topic_filter: str
 
 
-class RetainedAnswer(msgspec.Struct, frozen=True, gc=False):
+class RetainedAnswer(Message, frozen=True, gc=False):
     """Topics with their registers here, deleted ones included."""
 
     request: int
@@ -183,7 +182,6 @@ class Retained:
 
 
 def _tell(turn: Turn, register: Entry | None, wanted: Filter, found: Found) -> None:
-    if register is not None and register.value is not None:
-        publication: Publication = register.value
-        if matches(wanted, publication.topic, publication.properties):
-            found(turn, publication)
+    publication = None if register is None else register.publication
+    if publication is not None and matches(wanted, publication.topic, publication.properties):
+        found(turn, publication)

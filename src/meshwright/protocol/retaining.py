@@ -164,7 +164,7 @@ class Retaining:
 
         def read(later: Turn, entries: Entries) -> None:
             held = entries.get(EVERYBODY, Entry(0, None))
-            if _is_newer(held.value, publication):
+            if _is_newer(held.publication, publication):
                 stored(later, [])
                 return
             version = ((held.version >> VERSION_BITS) + 1) << VERSION_BITS | self._writer

@@ -14,10 +14,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import msgspec
-
 from meshwright.model.publication import Publication
 from meshwright.protocol.directory import replicas_of
+from meshwright.protocol.message import Message
 
 UNPROMISED = 0
 
@@ -30,7 +29,7 @@ class Member(NamedTuple):
     is_connected: bool
 
 
-class Members(msgspec.Struct, frozen=True, gc=False):
+class Members(Message, frozen=True, gc=False):
     """All clients here that share a subscription; moving ones are on their way elsewhere."""
 
     key: str
@@ -39,20 +38,20 @@ class Members(msgspec.Struct, frozen=True, gc=False):
     moving: tuple[str, ...] = ()
 
 
-class MembersKept(msgspec.Struct, frozen=True, gc=False):
+class MembersKept(Message, frozen=True, gc=False):
     """The members are on the keeper's disk, and its own subscription is in force."""
 
     key: str
     version: int
 
 
-class MembersQuestion(msgspec.Struct, frozen=True, gc=False):
+class MembersQuestion(Message, frozen=True, gc=False):
     """The keeper asks for the members as they are now."""
 
     key: str
 
 
-class Handed(msgspec.Struct, frozen=True, gc=False):
+class Handed(Message, frozen=True, gc=False):
     """A message for a client; hand is a number that comes once, or UNPROMISED."""
 
     key: str
@@ -61,21 +60,21 @@ class Handed(msgspec.Struct, frozen=True, gc=False):
     publication: Publication
 
 
-class HandDone(msgspec.Struct, frozen=True, gc=False):
+class HandDone(Message, frozen=True, gc=False):
     """The client has answered the message, or nobody else may get it."""
 
     key: str
     hand: int
 
 
-class HandUndone(msgspec.Struct, frozen=True, gc=False):
+class HandUndone(Message, frozen=True, gc=False):
     """The client is not here, and was not sent the message: give it to another one."""
 
     key: str
     hand: int
 
 
-class HandForgotten(msgspec.Struct, frozen=True, gc=False):
+class HandForgotten(Message, frozen=True, gc=False):
     """The keeper has forgotten the message: it will not come again."""
 
     key: str

@@ -11,12 +11,13 @@ import msgspec
 
 from meshwright.model.publication import Publication
 from meshwright.protocol.directory import Entry
+from meshwright.protocol.message import Message
 
 NOTHING_OWED = -1
 WILDCARDS = "$wildcards"
 
 
-class StreamFrame(msgspec.Struct, frozen=True, gc=False):
+class StreamFrame(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """One publication of a stream; number 0 is one without a promise (QoS 0).
 
     previous names, for the brokers for which it is not simply number - 1, the number that they must
@@ -36,19 +37,19 @@ class StreamFrame(msgspec.Struct, frozen=True, gc=False):
         return self.number - 1
 
 
-class Repair(msgspec.Struct, frozen=True, gc=False):
+class Repair(Message, frozen=True, gc=False):
     """A frame sent straight from its origin, because it was not acknowledged in time."""
 
     frame: StreamFrame
 
 
-class Acknowledged(msgspec.Struct, frozen=True, gc=False):
+class Acknowledged(Message, frozen=True, gc=False):
     """Topics of one origin, each with the number up to which all is safe at the sender."""
 
     points: tuple[tuple[str, int], ...]
 
 
-class Joining(msgspec.Struct, frozen=True, gc=False):
+class Joining(Message, frozen=True, gc=False):
     """My entry under a key has changed; recover asks for all that is not yet checked, too."""
 
     key: str
@@ -56,7 +57,7 @@ class Joining(msgspec.Struct, frozen=True, gc=False):
     recover: bool
 
 
-class Joined(msgspec.Struct, frozen=True, gc=False):
+class Joined(Message, frozen=True, gc=False):
     """The entry counts from now on; topics are those of mine that a wildcard takes."""
 
     key: str
@@ -64,40 +65,40 @@ class Joined(msgspec.Struct, frozen=True, gc=False):
     topics: tuple[str, ...] = ()
 
 
-class Announce(msgspec.Struct, frozen=True, gc=False):
+class Announce(Message, frozen=True, gc=False):
     """I open a topic that a wildcard of yours takes: have the overlay carry it to you."""
 
     topic: str
 
 
-class Announced(msgspec.Struct, frozen=True, gc=False):
+class Announced(Message, frozen=True, gc=False):
     """The overlay carries the topic here."""
 
     topic: str
 
 
-class OwedQuestion(msgspec.Struct, frozen=True, gc=False):
+class OwedQuestion(Message, frozen=True, gc=False):
     """A broker asks whether it must wait for this number."""
 
     topic: str
     number: int
 
 
-class OwedNothing(msgspec.Struct, frozen=True, gc=False):
+class OwedNothing(Message, frozen=True, gc=False):
     """Nothing up to this number is still on its way to you."""
 
     topic: str
     number: int
 
 
-class StandingQuestion(msgspec.Struct, frozen=True, gc=False):
+class StandingQuestion(Message, frozen=True, gc=False):
     """A broker asks up to which numbers it is owed something under a key."""
 
     serial: int
     key: str
 
 
-class Standing(msgspec.Struct, frozen=True, gc=False):
+class Standing(Message, frozen=True, gc=False):
     """The highest number still under way to you, for each topic where there is one."""
 
     serial: int

@@ -13,8 +13,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Literal
 
-import msgspec
-
 from meshwright.filters.covering import intersects
 from meshwright.filters.filter import Filter
 from meshwright.protocol.effects import TimerKey
@@ -24,6 +22,7 @@ from meshwright.protocol.forwarding.link_filters import Change, LinkFilters
 from meshwright.protocol.forwarding.living_tree import living_tree, next_hop
 from meshwright.protocol.forwarding.own_topics import WantedCounts
 from meshwright.protocol.forwarding.recent_frames import RecentFrames
+from meshwright.protocol.message import Message
 from meshwright.protocol.stream import StreamFrame
 from meshwright.protocol.turn import Action, Turn
 
@@ -31,7 +30,7 @@ HELD_MAX = 1_024
 VISITED = 1
 
 
-class AlongTree(msgspec.Struct, frozen=True, gc=False):
+class AlongTree(Message, frozen=True, gc=False):
     """A frame on its way to those who want it."""
 
     epoch: int
@@ -39,7 +38,7 @@ class AlongTree(msgspec.Struct, frozen=True, gc=False):
     hops: int
 
 
-class FilterChange(msgspec.Struct, frozen=True, gc=False):
+class FilterChange(Message, frozen=True, gc=False):
     """The sender, or somebody behind it, wants some filters from now on, and others no more."""
 
     epoch: int
@@ -48,7 +47,7 @@ class FilterChange(msgspec.Struct, frozen=True, gc=False):
     removed: tuple[Filter, ...]
 
 
-class AdvertisementChange(msgspec.Struct, frozen=True, gc=False):
+class AdvertisementChange(Message, frozen=True, gc=False):
     """The sender, or somebody behind it, sends on some topics from now on, on others no more."""
 
     epoch: int
@@ -57,7 +56,7 @@ class AdvertisementChange(msgspec.Struct, frozen=True, gc=False):
     removed: tuple[Filter, ...]
 
 
-class ChangeInstalled(msgspec.Struct, frozen=True, gc=False):
+class ChangeInstalled(Message, frozen=True, gc=False):
     """Changes up to this number are known to the sender, and to all behind it that need to know."""
 
     epoch: int

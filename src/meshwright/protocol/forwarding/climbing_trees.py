@@ -10,15 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import msgspec
-
 from meshwright.protocol.forwarding.claims import Claim, Claims, End, Mark, Place
 from meshwright.protocol.forwarding.forwarding import Surroundings
 from meshwright.protocol.forwarding.trees import Trees
+from meshwright.protocol.message import Message
 from meshwright.protocol.turn import Turn
 
 
-class TreeJoin(msgspec.Struct, frozen=True, gc=False):
+class TreeJoin(Message, frozen=True, gc=False):
     """Add a child to a place in the tree of a topic, and answer with the number."""
 
     epoch: int
@@ -29,7 +28,7 @@ class TreeJoin(msgspec.Struct, frozen=True, gc=False):
     hops: int
 
 
-class TreeLeave(msgspec.Struct, frozen=True, gc=False):
+class TreeLeave(Message, frozen=True, gc=False):
     """Take a child from a place in the tree of a topic."""
 
     epoch: int
@@ -38,7 +37,7 @@ class TreeLeave(msgspec.Struct, frozen=True, gc=False):
     child: Place
 
 
-class TreeInstalled(msgspec.Struct, frozen=True, gc=False):
+class TreeInstalled(Message, frozen=True, gc=False):
     """The parent of a place stands in the tree, up to the root."""
 
     epoch: int

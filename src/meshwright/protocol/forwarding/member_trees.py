@@ -16,10 +16,11 @@ from meshwright.filters.filter import Filter
 from meshwright.protocol.forwarding.claims import Claim, Claims, End, Mark, Place, Row
 from meshwright.protocol.forwarding.forwarding import Surroundings
 from meshwright.protocol.forwarding.trees import Trees
+from meshwright.protocol.message import Message
 from meshwright.protocol.turn import Turn
 
 
-class MemberJoin(msgspec.Struct, frozen=True, gc=False):
+class MemberJoin(Message, frozen=True, gc=False):
     """JOIN: a member's wish, on its way up to the root."""
 
     epoch: int
@@ -29,7 +30,7 @@ class MemberJoin(msgspec.Struct, frozen=True, gc=False):
     hops: int
 
 
-class MemberInstall(msgspec.Struct, frozen=True, gc=False):
+class MemberInstall(Message, frozen=True, gc=False):
     """TREE: a member is behind you, told from the root down."""
 
     epoch: int
@@ -39,7 +40,7 @@ class MemberInstall(msgspec.Struct, frozen=True, gc=False):
     hops: int
 
 
-class MemberLeave(msgspec.Struct, frozen=True, gc=False):
+class MemberLeave(Message, frozen=True, gc=False):
     """LEAVE: the wish is taken back, on its way up."""
 
     epoch: int
@@ -47,7 +48,7 @@ class MemberLeave(msgspec.Struct, frozen=True, gc=False):
     member: str
 
 
-class MemberPrune(msgspec.Struct, frozen=True, gc=False):
+class MemberPrune(Message, frozen=True, gc=False):
     """PRUNE: the member is no longer behind you, told from above."""
 
     epoch: int

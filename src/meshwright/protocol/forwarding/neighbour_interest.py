@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import msgspec
-
 from meshwright.protocol.forwarding.forwarding import Surroundings
 from meshwright.protocol.forwarding.own_topics import OwnTopics
+from meshwright.protocol.message import Message
 from meshwright.protocol.turn import Turn
 
 
-class InterestChange(msgspec.Struct, frozen=True, gc=False):
+class InterestChange(Message, frozen=True, gc=False):
     """The sender wants some topics from now on, and others no more."""
 
     epoch: int

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-import msgspec
-
 from meshwright.protocol.effects import TimerKey
 from meshwright.protocol.forwarding.forwarding import Surroundings
 from meshwright.protocol.forwarding.push_trees import Crowd
 from meshwright.protocol.forwarding.recent_frames import FrameKey, RecentFrames, frame_key
+from meshwright.protocol.message import Message
 from meshwright.protocol.stream import StreamFrame
 from meshwright.protocol.turn import Turn
 
@@ -23,7 +22,7 @@ KEPT_MIN = 1_024
 MISSING_MAX = 4_096
 
 
-class Push(msgspec.Struct, frozen=True, gc=False):
+class Push(Message, frozen=True, gc=False):
     """A frame on its way along the tree that spans the crowd from its entry."""
 
     epoch: int
@@ -33,7 +32,7 @@ class Push(msgspec.Struct, frozen=True, gc=False):
     hops: int
 
 
-class Offer(msgspec.Struct, frozen=True, gc=False):
+class Offer(Message, frozen=True, gc=False):
     """Frames that the sender has: by origin, topic and number, or by event where there is none."""
 
     epoch: int
@@ -41,7 +40,7 @@ class Offer(msgspec.Struct, frozen=True, gc=False):
     events: tuple[tuple[str, int], ...]
 
 
-class Graft(msgspec.Struct, frozen=True, gc=False):
+class Graft(Message, frozen=True, gc=False):
     """Send me these frames, which you offered, and those that follow on the same trees."""
 
     epoch: int

@@ -13,8 +13,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
-import msgspec
-
 from meshwright.filters.filter import Filter
 from meshwright.protocol.effects import TimerKey
 from meshwright.protocol.forwarding.claims import End, Place
@@ -22,6 +20,7 @@ from meshwright.protocol.forwarding.climbing_trees import ClimbingTrees
 from meshwright.protocol.forwarding.cube_hosts import cube_hosts
 from meshwright.protocol.forwarding.forwarding import Surroundings, linked_with
 from meshwright.protocol.forwarding.recent_frames import RecentFrames
+from meshwright.protocol.message import Message
 from meshwright.protocol.stream import StreamFrame
 from meshwright.protocol.turn import Action, Turn
 
@@ -32,7 +31,7 @@ VISIT = 1
 Drop = tuple[str, int]
 
 
-class ToDominator(msgspec.Struct, frozen=True, gc=False):
+class ToDominator(Message, frozen=True, gc=False):
     """A frame at a position on its way up to the dominating node."""
 
     epoch: int
@@ -40,7 +39,7 @@ class ToDominator(msgspec.Struct, frozen=True, gc=False):
     position: int
 
 
-class AcrossDominators(msgspec.Struct, frozen=True, gc=False):
+class AcrossDominators(Message, frozen=True, gc=False):
     """A frame that came to a dominating node over a dimension of their cube."""
 
     epoch: int
@@ -49,7 +48,7 @@ class AcrossDominators(msgspec.Struct, frozen=True, gc=False):
     dimension: int
 
 
-class FromDominator(msgspec.Struct, frozen=True, gc=False):
+class FromDominator(Message, frozen=True, gc=False):
     """A frame at a position on its way down to who wants it."""
 
     epoch: int

@@ -11,8 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
-import msgspec
-
 from meshwright.filters.filter import Filter
 from meshwright.protocol.effects import TimerKey
 from meshwright.protocol.forwarding.claims import HOPS_MAX, End, Place
@@ -21,6 +19,7 @@ from meshwright.protocol.forwarding.forwarding import Surroundings, linked_with
 from meshwright.protocol.forwarding.key_routes import key_routes
 from meshwright.protocol.forwarding.member_trees import MemberTrees
 from meshwright.protocol.forwarding.recent_frames import RecentFrames
+from meshwright.protocol.message import Message
 from meshwright.protocol.stream import StreamFrame
 from meshwright.protocol.turn import Action, Turn
 
@@ -30,7 +29,7 @@ ROUTES_MAX = 65_536
 UP, DOWN = 1, 2
 
 
-class ToRoot(msgspec.Struct, frozen=True, gc=False):
+class ToRoot(Message, frozen=True, gc=False):
     """A frame on its way to the root of its topic."""
 
     epoch: int
@@ -38,7 +37,7 @@ class ToRoot(msgspec.Struct, frozen=True, gc=False):
     hops: int
 
 
-class FromRoot(msgspec.Struct, frozen=True, gc=False):
+class FromRoot(Message, frozen=True, gc=False):
     """A frame on its way down the tree of its topic."""
 
     epoch: int

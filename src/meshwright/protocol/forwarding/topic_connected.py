@@ -13,8 +13,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, Literal
 
-import msgspec
-
 from meshwright.filters.filter import Filter
 from meshwright.protocol.effects import TimerKey
 from meshwright.protocol.forwarding.forwarding import Surroundings
@@ -22,6 +20,7 @@ from meshwright.protocol.forwarding.neighbour_interest import InterestChange, Ne
 from meshwright.protocol.forwarding.offers import Graft, Offer, Offers, Push
 from meshwright.protocol.forwarding.push_trees import Crowd, joined_brokers, push_tree, ways_in
 from meshwright.protocol.forwarding.recent_frames import RecentFrames
+from meshwright.protocol.message import Message
 from meshwright.protocol.stream import StreamFrame
 from meshwright.protocol.turn import Action, Turn
 
@@ -31,7 +30,7 @@ ROUTES_MAX = 65_536
 HANDED_IN, PUSHED = 1, 2
 
 
-class HandIn(msgspec.Struct, frozen=True, gc=False):
+class HandIn(Message, frozen=True, gc=False):
     """A frame on its way to the nearest member of its crowd."""
 
     epoch: int
@@ -40,7 +39,7 @@ class HandIn(msgspec.Struct, frozen=True, gc=False):
     hops: int
 
 
-class Prune(msgspec.Struct, frozen=True, gc=False):
+class Prune(Message, frozen=True, gc=False):
     """I get the frames of this tree from elsewhere: end the graft."""
 
     epoch: int

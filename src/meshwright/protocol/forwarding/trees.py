@@ -6,15 +6,14 @@ from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any
 
-import msgspec
-
 from meshwright.protocol.forwarding.claims import Claims
 from meshwright.protocol.forwarding.forwarding import Surroundings
 from meshwright.protocol.forwarding.own_topics import OwnTopics
+from meshwright.protocol.message import Message
 from meshwright.protocol.turn import Turn
 
 
-class TellAgain(msgspec.Struct, frozen=True, gc=False):
+class TellAgain(Message, frozen=True, gc=False):
     """I had lost sight of you: what we told each other is void, so tell me again."""
 
     epoch: int

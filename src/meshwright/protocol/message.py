@@ -1,0 +1,9 @@
+"""What all messages are that leave a process: each says its kind, then its fields in order."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class Message(msgspec.Struct, frozen=True, gc=False, array_like=True, tag=True):
+    """Something that brokers, or a broker and a client, say to each other."""

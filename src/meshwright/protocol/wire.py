@@ -1,0 +1,93 @@
+"""Frames and disk values as bytes: what leaves a broker's process, for a peer or for a disk.
+
+A frame names the kind of its message, and a disk value is of the type that belongs to the first
+word of its key. What is not of these types is refused, so a peer can send nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import reduce
+from operator import or_
+from typing import Any
+
+import msgspec
+
+from meshwright.errors import PeerError
+from meshwright.model.overlay import Overlay
+from meshwright.model.publication import Publication, StreamPoint
+from meshwright.protocol.classes import MESSAGE_CLASSES
+from meshwright.protocol.directory import EntryValue
+from meshwright.protocol.effects import DiskKey
+from meshwright.protocol.forwarding.machines import MESSAGES
+from meshwright.protocol.links import Frame, Hello
+from meshwright.protocol.packets import Subscription, Will
+from meshwright.protocol.reconfigure_messages import Bundle
+from meshwright.protocol.session import Waiting
+from meshwright.protocol.shared import Member
+
+DISK_VALUES: dict[str, Any] = {
+    "directory": tuple[int, EntryValue],
+    "epoch used": int,
+    "given": str,
+    "group": tuple[Member, ...],
+    "hand": tuple[str, int],
+    "interest": tuple[str, ...],
+    "log": Publication,
+    "moved": tuple[
+        tuple[tuple[tuple[str, str], int], ...],
+        tuple[tuple[str, StreamPoint], ...],
+        tuple[str, ...],
+        int,
+    ],
+    "moving": tuple[str, ...],
+    "overlay": tuple[int, Overlay, Overlay | None],
+    "plan unfinished": int,
+    "position": int,
+    "queue": Waiting,
+    "reader": int,
+    "received": bool,
+    "retaining": Publication,
+    "sequence": int,
+    "session": tuple[str, int, Will | None, int | None],
+    "shared": tuple[Publication, int, str, str, int],
+    "stream": int,
+    "subscription": Subscription,
+    "under_way": tuple[int, bool],
+    "will": tuple[str, Will],
+}
+
+
+def _frame_type() -> Any:
+    """All frames: the types that a frame or a bundle may hold are written into them."""
+    plain = [one for one in MESSAGE_CLASSES if one not in (Frame, Hello, Bundle)]
+    return _holding(Frame, (*plain, _holding(Bundle, MESSAGES))) | Hello
+
+
+def _holding(generic: Any, types: Iterable[Any]) -> Any:
+    return generic[reduce(or_, types)]
+
+
+_ENCODER = msgspec.msgpack.Encoder()
+_FRAME_DECODER = msgspec.msgpack.Decoder(_frame_type())
+_KEY_DECODER = msgspec.msgpack.Decoder(tuple[str | int, ...])
+_VALUE_DECODERS = {kind: msgspec.msgpack.Decoder(one) for kind, one in DISK_VALUES.items()}
+
+encode = _ENCODER.encode
+
+
+def decode_frame(encoded: bytes) -> Frame[Any] | Hello:
+    """The frame that a peer sent."""
+    try:
+        frame: Frame[Any] | Hello = _FRAME_DECODER.decode(encoded)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise PeerError(
+            f"A frame cannot be read ({error}); do both brokers run the same version?"
+        ) from error
+    return frame
+
+
+def decode_disk(encoded_key: bytes, encoded_value: bytes) -> tuple[DiskKey, Any]:
+    """A key and its value as they were written."""
+    key = _KEY_DECODER.decode(encoded_key)
+    return key, _VALUE_DECODERS[str(key[0])].decode(encoded_value)

@@ -1,0 +1,63 @@
+"""Brokers that speak and store bytes do exactly what brokers do that hand objects around."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from meshwright.errors import PeerError
+from meshwright.model.overlay import Overlay
+from meshwright.protocol.effects import Effect
+from meshwright.protocol.happenings import Happening, PeerFrame, Started
+from meshwright.protocol.links import Hello
+from meshwright.protocol.wire import decode_disk, decode_frame, encode
+from meshwright.sim.host import Machine
+from meshwright.sim.parameters import SimulationParameters
+from meshwright.sim.simulation import builder_of, simulate
+
+DESIGNS = ("chord", "tapestry", "quadtree", "hypercube", "gm2", "harary", "tree")
+FAULTS = ("crash", "partition", "disconnect", "disk_full")
+
+
+class ThroughBytes:
+    """A broker whose frames and disk have been bytes on the way."""
+
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
+
+    def step(self, now_us: int, happening: Happening) -> list[Effect]:
+        if isinstance(happening, PeerFrame):
+            happening = PeerFrame(happening.peer, decode_frame(encode(happening.frame)))
+        elif isinstance(happening, Started):
+            items = (decode_disk(encode(key), encode(it)) for key, it in happening.disk.items())
+            happening = Started(happening.incarnation, dict(items))
+        return self._machine.step(now_us, happening)
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+def test_bytes_between_brokers_change_nothing(design: str) -> None:
+    parameters = SimulationParameters(
+        design=design, duration_s=5.0, faults=FAULTS, mobility="home+prefetching", reconfigure=True
+    )
+    build = builder_of(parameters)
+
+    def through_bytes(name: str, overlay: Overlay) -> Any:
+        return ThroughBytes(build(name, overlay))
+
+    for seed in range(3):
+        plain, wired = simulate(parameters, seed), simulate(parameters, seed, through_bytes)
+        assert wired.totals["acknowledged"] > 0
+        assert wired == plain
+
+
+def test_what_is_no_frame_is_refused() -> None:
+    for refused in (b"", b"\xc1", encode(["Frame", 1]), encode(["Unheard", 1, 2, 3, 4, None])):
+        with pytest.raises(PeerError, match="cannot be read"):
+            decode_frame(refused)
+    assert decode_frame(encode(Hello(1, 2, 3))) == Hello(1, 2, 3)
+
+
+def test_a_frame_names_its_fields_by_their_order_only() -> None:
+    assert msgspec.msgpack.decode(encode(Hello(1, 2, 3))) == ["Hello", 1, 2, 3]
