@@ -14,7 +14,8 @@ PLAN_VERSION = 1
 class Step(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One change and its reason: `metric` went from `before` to `after` by `algorithm`.
 
-    brokers names who is involved: the two that swap positions, the ends of the link.
+    brokers names who is involved: the two that swap positions, the ends of the link; where a client
+    moves, the client, its broker and its next one.
     """
 
     action: Literal["swap_positions", "add_link", "remove_link", "move_client"]
@@ -24,6 +25,18 @@ class Step(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     metric: str
     before: float
     after: float
+
+
+class ClientMove(msgspec.Struct, frozen=True, gc=False):
+    """A client goes from one broker to another."""
+
+    client: str
+    source: str
+    target: str
+
+    def back(self) -> ClientMove:
+        """The move that undoes this one."""
+        return ClientMove(self.client, self.target, self.source)
 
 
 class PlanCost(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -52,3 +65,13 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     moved: int
     summary: str
     version: int = PLAN_VERSION
+
+    def client_moves(self) -> tuple[ClientMove, ...]:
+        """Where clients go in the end, in the order in which they first move."""
+        moves: dict[str, ClientMove] = {}
+        for step in self.steps:
+            if step.action == "move_client":
+                client, source, target = step.brokers
+                first = moves.get(client)
+                moves[client] = ClientMove(client, first.source if first else source, target)
+        return tuple(move for move in moves.values() if move.source != move.target)

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from meshwright.model.overlay import Overlay
+from meshwright.model.plan import ClientMove
 from meshwright.model.publication import Publication
 from meshwright.protocol import (
     bundles,
@@ -241,11 +242,11 @@ class Broker:
         settings = self._settings.reconfigure
         self._bundles = Bundles(self._me, settings.gather_us, send=self._send)
         adaptation_around = AdaptationAround(
-            in_force=lambda: (self._change.epoch, self._change.overlay),
+            in_force=self._in_force,
             alive=self._membership.alive,
             is_free=lambda: self._change.is_free,
             wants=self._interest.wants,
-            propose=lambda turn, target: self._change.given(turn, PlanGiven("apply", target)),
+            propose=self._propose,
         )
         self._adaptation = SelfAdaptation(self._me, self._settings.adaptation, adaptation_around)
         around = Around(
@@ -256,7 +257,7 @@ class Broker:
             unmake=self._bundles.drop,
             alive=self._membership.alive,
             relink=self._relink,
-            switched=self._adaptation.switched,
+            switched=self._switched,
             block=self._block,
         )
         self._change = Reconfigure(self._me, self._overlay, settings, self._roads, around)
@@ -264,7 +265,7 @@ class Broker:
             send=self._send,
             make=self._make,
             fill=self._fill,
-            in_force=lambda: (self._change.epoch, self._change.overlay),
+            in_force=self._in_force,
             adopt=self._change.adopt,
             do=self._sessions.packet,
             send_singly=self._bundles.send_singly,
@@ -313,7 +314,7 @@ class Broker:
             TimerFired: self._timer_fired,
             Synced: lambda turn, it: self._journal.synced(turn, it.batch),
             DiskSpace: self._disk_space,
-            PlanGiven: self._change.given,
+            PlanGiven: self._change.requests.given,
         }
 
     def _send(self, turn: Turn, peer: str, body: object) -> None:
@@ -430,6 +431,16 @@ class Broker:
     def _unbundle(self, turn: Turn, peer: str, bundle: Bundle[Any]) -> None:
         for message in bundle.messages:
             self._roads.handle(turn, peer, message)
+
+    def _in_force(self) -> tuple[int, Overlay]:
+        return self._change.epoch, self._change.in_force.overlay
+
+    def _propose(self, turn: Turn, target: Overlay) -> None:
+        self._change.requests.given(turn, PlanGiven("apply", target))
+
+    def _switched(self, turn: Turn, epoch: int, moves: tuple[ClientMove, ...]) -> None:
+        self._adaptation.switched(turn)
+        self._moving.plan_in_force(turn, epoch, moves)
 
     def _block(self, turn: Turn, epoch: int, plan: str, target: Overlay) -> None:
         self._blocking.begin(turn, epoch, plan, target)

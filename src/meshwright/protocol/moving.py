@@ -6,16 +6,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from meshwright.protocol import arriving, departing, packets
+from meshwright.model.plan import ClientMove
+from meshwright.protocol import arriving, departing, packets, redirects
 from meshwright.protocol.arriving import Arriving
 from meshwright.protocol.departing import Departing
 from meshwright.protocol.directory import Directory
 from meshwright.protocol.effects import DiskKey, Effect
 from meshwright.protocol.homes import Homes
 from meshwright.protocol.mobility import MobilitySettings
-from meshwright.protocol.moves import MoveAsk, MovingSettings
+from meshwright.protocol.moves import MoveAsk, MoveDone, MovingSettings
 from meshwright.protocol.prefetching import Prefetching
 from meshwright.protocol.proxies import Inside, Proxies
+from meshwright.protocol.redirects import Redirects
 from meshwright.protocol.seen_log import SeenLog
 from meshwright.protocol.sessions import Sessions
 from meshwright.protocol.stream import StreamFrame
@@ -55,6 +57,7 @@ class Moving:
             if mobility.has("prefetching")
             else None
         )
+        self._redirects = Redirects(site.me, site.sessions, send=site.send, is_alive=site.is_alive)
         self._proxies = Proxies(
             site.incarnation,
             Inside(
@@ -101,6 +104,7 @@ class Moving:
             **self._departing.handlers(),
             **self._proxies.handlers(),
             MoveAsk: self._asked,
+            MoveDone: self._done,
         }
 
     def timers(self) -> dict[str, Callable[[Turn], None]]:
@@ -108,11 +112,17 @@ class Moving:
         return {
             arriving.TICK[0]: self._arriving.tick,
             departing.TICK[0]: self._departing.tick,
+            redirects.TICK[0]: self._redirects.tick,
         }
 
     def restore(self, turn: Turn, disk: dict[DiskKey, Any]) -> None:
         """After a crash: take up moves that were under way."""
         self._departing.restore(turn, disk)
+        self._redirects.restore(turn, disk)
+
+    def plan_in_force(self, turn: Turn, epoch: int, moves: tuple[ClientMove, ...]) -> None:
+        """A plan has clients of this broker go elsewhere."""
+        self._redirects.begin(turn, epoch, moves)
 
     def peers(self) -> set[str]:
         """Brokers to stay connected with."""
@@ -157,7 +167,8 @@ class Moving:
         return self._proxies.redirected(turn)
 
     def _admit(self, turn: Turn, client: str, packet: packets.Connect) -> None:
-        self._arriving.admit(turn, client, packet)
+        if not self._redirects.turns_away(turn, client, packet):
+            self._arriving.admit(turn, client, packet)
 
     def _down(self, turn: Turn, client: str, is_clean: bool) -> None:
         self.client_down(turn, client, is_clean=is_clean)
@@ -165,6 +176,11 @@ class Moving:
     def _asked(self, turn: Turn, peer: str, message: MoveAsk) -> None:
         if not self._arriving.put_off(peer, message):
             self._departing.asked(turn, peer, message)
+
+    def _done(self, turn: Turn, peer: str, message: MoveDone) -> None:
+        self._departing.done(turn, peer, message)
+        if self._sessions.find(message.client) is None:
+            self._redirects.left(turn, message.client, peer)
 
     def _opened(self, turn: Turn, client: str) -> None:
         self._departing.client_back(turn, client)

@@ -38,7 +38,8 @@ class Connect(Message, frozen=True, gc=False):
     """A client opens or resumes its session; expiry 0 ends it with the connection.
 
     carried: subscriptions that a roaming client brings along (subscriptions on device).
-    previous_broker: where the client says that it was last, if it says so.
+    previous_broker: where the client says that it was last, if it says so. can_be_redirected: it
+    understands a server reference (MQTT 5).
     """
 
     clean_start: bool = False
@@ -47,6 +48,7 @@ class Connect(Message, frozen=True, gc=False):
     will: Will | None = None
     previous_broker: str | None = None
     carried: tuple[Subscription, ...] | None = None
+    can_be_redirected: bool = True
 
 
 class Connack(Message, frozen=True, gc=False):

@@ -9,7 +9,6 @@ order, and end with the process that holds them. Nothing here holds up publisher
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -17,17 +16,14 @@ from typing import Any
 import msgspec
 
 from meshwright.model.overlay import Overlay
-from meshwright.model.plan import Plan
+from meshwright.model.plan import ClientMove
 from meshwright.protocol.effects import DiskKey
 from meshwright.protocol.forwarding.forwarding import Forwarding
-from meshwright.protocol.forwarding.machines import MACHINES
-from meshwright.protocol.happenings import PlanGiven
-from meshwright.protocol.reconfigure_blocking import can_block
 from meshwright.protocol.reconfigure_coordinator import Coordinator
+from meshwright.protocol.reconfigure_in_force import InForce, plan_name
 from meshwright.protocol.reconfigure_laggards import Laggards
 from meshwright.protocol.reconfigure_messages import (
     Abort,
-    AbortAsked,
     BuiltLate,
     Deny,
     Done,
@@ -42,17 +38,15 @@ from meshwright.protocol.reconfigure_messages import (
     Switch,
     Switched,
 )
+from meshwright.protocol.reconfigure_requests import Promise, Requests, RequestsAround
 from meshwright.protocol.roads import Roads
 from meshwright.protocol.turn import Action, Turn, nothing
 
 ASK = ("reconfigure ask",)
 RETIRE = ("reconfigure retire",)
-IN_FORCE: DiskKey = ("overlay",)
-LAST_USED: DiskKey = ("epoch used",)
 UNFINISHED: DiskKey = ("plan unfinished",)
 # Questions about a plan whose coordinator is dead, until somebody ends it.
 QUESTIONS_MAX = 4
-ACTIONS = "choose apply, apply-blocking, abort or undo"
 
 
 class ReconfigureSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -86,25 +80,12 @@ class Around:
     unmake: Callable[[int], None]
     alive: Callable[[], tuple[str, ...]]
     relink: Action
-    switched: Action
+    switched: Callable[[Turn, int, tuple[ClientMove, ...]], None]
     block: Callable[[Turn, int, str, Overlay], None]
 
 
-class Promise:
-    """The one plan that this broker takes part in."""
-
-    __slots__ = ("asked_count", "coordinator", "is_filling", "is_ready", "lock")
-
-    def __init__(self, coordinator: str, lock: Lock) -> None:
-        self.coordinator = coordinator
-        self.lock = lock
-        self.is_filling = False
-        self.is_ready = False
-        self.asked_count = 0
-
-
 class Reconfigure:
-    """One broker's part in every change of overlay. overlay and epoch are those in force."""
+    """One broker's part in every change of overlay."""
 
     def __init__(
         self,
@@ -115,30 +96,36 @@ class Reconfigure:
         around: Around,
     ) -> None:
         self._me = me
-        self._brokers = tuple(sorted(overlay.brokers))
         self._settings = settings
         self._roads = roads
         self._around = around
-        self.overlay = overlay
-        self.epoch = 0
-        self._last_used = 0
-        self._before: Overlay | None = None
+        self.in_force = InForce(overlay)
         self._promise: Promise | None = None
         self._next: tuple[str, Lock] | None = None
-        self._void = 0
         self._is_awaited = False
-        self.laggards = Laggards(
-            send=around.send, in_force=lambda: Switch(self.epoch, self.overlay)
-        )
+        self.laggards = Laggards(send=around.send, in_force=self.in_force.told)
         self.coordinator = Coordinator(
             me,
-            len(self._brokers),
+            len(overlay.brokers),
             settings.patience_us,
             send=around.send,
             alive=around.alive,
             watch=around.relink,
             finished=lambda turn: turn.write(UNFINISHED, None),
         )
+        requests_around = RequestsAround(
+            send=around.send,
+            alive=around.alive,
+            promise=lambda: self._promise,
+            void=lambda: self.laggards.void,
+            block=around.block,
+        )
+        self.requests = Requests(me, self.in_force, self.coordinator, requests_around)
+
+    @property
+    def epoch(self) -> int:
+        """That of the overlay in force."""
+        return self.in_force.epoch
 
     def handlers(self) -> dict[type, Callable[[Turn, str, Any], None]]:
         """Which message is for which method."""
@@ -158,36 +145,26 @@ class Reconfigure:
 
     def restore(self, turn: Turn, disk: dict[DiskKey, Any]) -> None:
         """Begin with the overlay that was in force."""
-        if IN_FORCE in disk:
-            self.epoch, self.overlay, self._before = disk[IN_FORCE]
-        self._last_used = disk.get(LAST_USED, 0)
-        self._roads.add(self.epoch, self._around.make(turn, self.epoch, self.overlay))
+        self.in_force.restore(disk)
+        self.requests.restore(disk)
+        overlay = self.in_force.overlay
+        self._roads.add(self.epoch, self._around.make(turn, self.epoch, overlay))
         self._around.release(turn, self.epoch)
         self._roads.switch(turn, self.epoch)
         if disk.get(UNFINISHED) == self.epoch:
-            lock = Lock(self.epoch, plan_name(self.overlay), self.overlay, self.epoch)
+            moves = self.in_force.moves
+            name = plan_name(overlay, moves)
+            lock = Lock(self.epoch, name, overlay, self.epoch, moves=moves)
             turn.once_synced(lambda later: self.coordinator.resume(later, lock))
 
     def watched(self) -> tuple[str, ...]:
         """Brokers to stay connected with as long as a plan is led here."""
-        return self._brokers if self.coordinator.undertaking is not None else ()
+        return self.in_force.overlay.brokers if self.coordinator.undertaking is not None else ()
 
     @property
     def is_free(self) -> bool:
         """Whether this broker neither leads a plan nor takes part in one."""
         return self._promise is None and self.coordinator.undertaking is None
-
-    def given(self, turn: Turn, happening: PlanGiven) -> None:
-        """An operator or a policy decided about a plan: apply, abort or undo."""
-        plan = happening.plan
-        if happening.action in {"apply", "apply-blocking"}:
-            self._apply(turn, plan, is_blocking=happening.action == "apply-blocking")
-        elif happening.action == "undo":
-            self._undo(turn, plan)
-        elif happening.action == "abort":
-            self._abort(turn)
-        else:
-            self._refuse(turn, f"there is no action {happening.action!r}; {ACTIONS}")
 
     def adopt(self, turn: Turn, message: Switch) -> None:
         """Switch to an overlay that carries all already; the one before runs dry."""
@@ -212,7 +189,7 @@ class Reconfigure:
         alive = self._around.alive()
         is_orphaned = promise.coordinator not in alive and self.coordinator.undertaking is None
         if is_orphaned and promise.asked_count > QUESTIONS_MAX and alive[0] == self._me:
-            self._overrule(turn, promise)
+            self.requests.overrule(turn, promise)
         asked = alive if promise.asked_count == 2 else (promise.coordinator,)
         for name in asked:
             if name != self._me:
@@ -229,88 +206,8 @@ class Reconfigure:
             self._promise = None
         if self._is_awaited:
             self._is_awaited = False
-            self._around.send(turn, self._owner(self.epoch), Done(self.epoch))
+            self._around.send(turn, self.requests.owner(self.epoch), Done(self.epoch))
         self._grant_next(turn)
-
-    def _apply(self, turn: Turn, plan: Plan | Overlay, *, is_blocking: bool = False) -> None:
-        target = plan.target if isinstance(plan, Plan) else plan
-        name = plan_name(target)
-        why_not = self._why_not(plan, target)
-        if why_not is None and is_blocking and not can_block(self.overlay, target):
-            why_not = "only brokers on a ring of fixed seats can change them while clients wait"
-        if why_not is not None:
-            self._refuse(turn, why_not, name)
-        elif is_blocking:
-            epoch = self._use_epoch(turn)
-            turn.once_synced(lambda later: self._around.block(later, epoch, name, target))
-        else:
-            self._begin(turn, name, target)
-
-    def _why_not(self, plan: Plan | Overlay, target: Overlay) -> str | None:
-        if self.coordinator.undertaking is not None:
-            return "another plan is under way here; wait for its end or abort it"
-        if isinstance(plan, Plan) and plan.source != self.overlay:
-            return "the plan was made for another overlay than the one in force; plan again"
-        if target.design not in MACHINES:
-            return f"nothing forwards on the design {target.design!r}"
-        if tuple(sorted(target.brokers)) != self._brokers:
-            return "a plan keeps the brokers of the network; add or remove them first"
-        if target == self.overlay:
-            return "the overlay is in force already"
-        return None
-
-    def _undo(self, turn: Turn, plan: Plan | None) -> None:
-        """Back to the overlay before; of a plan, only while its target is in force."""
-        is_other = isinstance(plan, Plan) and plan.target != self.overlay
-        before = plan.source if isinstance(plan, Plan) else self._before
-        if before is None or is_other:
-            self._refuse(turn, "the plan is not the last that was applied; nothing to undo")
-        else:
-            self._apply(turn, before)
-
-    def _abort(self, turn: Turn) -> None:
-        """End the plan under way, wherever it is led."""
-        promise = self._promise
-        if self.coordinator.undertaking is not None:
-            if not self.coordinator.abort(turn, "asked for here"):
-                self._refuse(turn, "the plan is decided; undo it instead")
-        elif promise is None or promise.lock.epoch <= self.epoch:
-            self._refuse(turn, "no plan is under way that could be aborted")
-        elif promise.coordinator in self._around.alive():
-            self._around.send(turn, promise.coordinator, AbortAsked(promise.lock.epoch))
-        else:
-            self._overrule(turn, promise)
-
-    def _overrule(self, turn: Turn, promise: Promise) -> None:
-        """End a plan whose coordinator is lost, though nobody can know whether it was decided.
-
-        The overlay in force is given a higher epoch, so that the plan has no effect whenever its
-        coordinator comes back.
-        """
-        name = plan_name(self.overlay)
-        self._begin(turn, name, self.overlay, supersedes=promise.lock.epoch)
-
-    def _begin(self, turn: Turn, name: str, target: Overlay, *, supersedes: int = -1) -> None:
-        """Lead a plan, under an epoch that is on disk, so that it is never given twice."""
-        epoch, source_epoch = self._use_epoch(turn, supersedes), self.epoch
-
-        def written(later: Turn) -> None:
-            if self.coordinator.undertaking is None:
-                lock = Lock(epoch, name, target, source_epoch, supersedes)
-                self.coordinator.begin(later, lock)
-
-        turn.once_synced(written)
-
-    def _use_epoch(self, turn: Turn, supersedes: int = -1) -> int:
-        """One that is higher than all known; its remainder tells whose it is."""
-        count = len(self._brokers)
-        highest = max(self.epoch, self._last_used, self._void, supersedes)
-        self._last_used = (highest // count + 1) * count + self._brokers.index(self._me)
-        turn.write(LAST_USED, self._last_used)
-        return self._last_used
-
-    def _owner(self, epoch: int) -> str:
-        return self._brokers[epoch % len(self._brokers)]
 
     def _lock_asked(self, turn: Turn, peer: str, lock: Lock) -> None:
         promise = self._promise
@@ -403,15 +300,15 @@ class Reconfigure:
             is_empty = True
         if is_empty:
             self._around.fill(turn, message.epoch, nothing)
-        self._before, self.overlay, self.epoch = self.overlay, message.overlay, message.epoch
-        turn.write(IN_FORCE, (self.epoch, self.overlay, self._before))
+        self.in_force.adopt(turn, message)
         if self.coordinator.leads(self.epoch):
             turn.write(UNFINISHED, self.epoch)
         self._around.release(turn, self.epoch)
         self._roads.switch(turn, self.epoch)
         self.coordinator.overtaken(turn, self.epoch)
-        turn.report(PlanRecord(plan=plan_name(self.overlay), epoch=self.epoch, step="switched"))
-        self._around.switched(turn)
+        name = plan_name(message.overlay, message.moves)
+        turn.report(PlanRecord(plan=name, epoch=self.epoch, step="switched"))
+        self._around.switched(turn, self.epoch, message.moves)
         turn.timer(RETIRE, turn.now_us + self._settings.forget_us)
         self.laggards.switched(turn)
 
@@ -434,7 +331,7 @@ class Reconfigure:
     def _release(self, turn: Turn, promise: Promise, step: str) -> None:
         """Take part no more, and forget what was built."""
         self._promise = None
-        self._void = self.laggards.void = promise.lock.epoch
+        self.laggards.void = promise.lock.epoch
         self._roads.drop(promise.lock.epoch)
         self._around.unmake(promise.lock.epoch)
         self._around.relink(turn)
@@ -443,16 +340,10 @@ class Reconfigure:
     def _questioned(self, turn: Turn, peer: str, message: Question) -> None:
         if message.epoch <= self.epoch:
             self.laggards.push(turn, peer)
-        elif self._owner(message.epoch) == self._me and not self.coordinator.leads(message.epoch):
+        elif self.requests.owner(message.epoch) == self._me and not self.coordinator.leads(
+            message.epoch
+        ):
             self._around.send(turn, peer, Abort(message.epoch))
-
-    def _refuse(self, turn: Turn, why: str, name: str = "") -> None:
-        turn.report(PlanRecord(plan=name, epoch=self.epoch, step="refused", detail=why))
 
     def _report(self, turn: Turn, lock: Lock, step: str, detail: str = "") -> None:
         turn.report(PlanRecord(plan=lock.plan, epoch=lock.epoch, step=step, detail=detail))
-
-
-def plan_name(target: Overlay) -> str:
-    """A short name for the plan that leads to an overlay."""
-    return hashlib.sha1(msgspec.json.encode(target)).hexdigest()[:12]

@@ -170,7 +170,7 @@ class Coordinator:
             # First on its own disk: from then on the plan is decided.
             if name != self._me and self._me not in undertaking.answered:
                 return
-            message = Switch(epoch, undertaking.lock.target)
+            message = Switch(epoch, undertaking.lock.target, undertaking.lock.moves)
         elif undertaking.step == "drain":
             message = Finish(epoch)
         elif name not in undertaking.granted:

@@ -7,6 +7,7 @@ from typing import Generic, TypeVar
 import msgspec
 
 from meshwright.model.overlay import Overlay
+from meshwright.model.plan import ClientMove
 from meshwright.protocol.message import Message
 
 Bundled = TypeVar("Bundled")
@@ -16,7 +17,7 @@ class Lock(Message, frozen=True, gc=False):
     """Take part in a plan, in no other meanwhile, and make room for its overlay.
 
     source_epoch: that of the overlay in force at the coordinator. supersedes: the epoch of a plan
-    that this one ends, or -1.
+    that this one ends, or -1. moves: of clients, once the overlay is in force.
     """
 
     epoch: int
@@ -24,6 +25,7 @@ class Lock(Message, frozen=True, gc=False):
     target: Overlay
     source_epoch: int
     supersedes: int = -1
+    moves: tuple[ClientMove, ...] = ()
 
 
 class Grant(Message, frozen=True, gc=False):
@@ -52,10 +54,11 @@ class Ready(Message, frozen=True, gc=False):
 
 
 class Switch(Message, frozen=True, gc=False):
-    """This overlay is in force."""
+    """This overlay is in force, and these clients move with it."""
 
     epoch: int
     overlay: Overlay
+    moves: tuple[ClientMove, ...] = ()
 
 
 class Switched(Message, frozen=True, gc=False):

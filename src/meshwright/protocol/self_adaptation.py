@@ -18,7 +18,7 @@ import msgspec
 from meshwright.errors import CallerError
 from meshwright.model.overlay import Overlay
 from meshwright.protocol.forwarding.living_tree import living_tree
-from meshwright.protocol.reconfigure import plan_name
+from meshwright.protocol.reconfigure_in_force import plan_name
 from meshwright.protocol.traffic_classes import LinkSet, TrafficClasses
 from meshwright.protocol.turn import Turn
 

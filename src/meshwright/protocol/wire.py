@@ -15,6 +15,7 @@ import msgspec
 
 from meshwright.errors import PeerError
 from meshwright.model.overlay import Overlay
+from meshwright.model.plan import ClientMove
 from meshwright.model.publication import Publication, StreamPoint
 from meshwright.protocol.classes import MESSAGE_CLASSES
 from meshwright.protocol.directory import EntryValue
@@ -41,12 +42,13 @@ DISK_VALUES: dict[str, Any] = {
         int,
     ],
     "moving": tuple[str, ...],
-    "overlay": tuple[int, Overlay, Overlay | None],
+    "overlay": tuple[int, Overlay, Overlay | None, tuple[ClientMove, ...]],
     "plan unfinished": int,
     "position": int,
     "queue": Waiting,
     "reader": int,
     "received": bool,
+    "redirect": tuple[int, str],
     "retaining": Publication,
     "sequence": int,
     "session": tuple[str, int, Will | None, int | None],

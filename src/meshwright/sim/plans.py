@@ -1,6 +1,9 @@
-"""Plans that a run is given: another overlay of the same design, drawn from the seed."""
+"""Plans that a run is given: another overlay, clients that move, drawn from the seed."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal
 
 import msgspec
 import numpy as np
@@ -13,6 +16,7 @@ from meshwright.planning.designs import build_overlay, design
 # A builder of links that every topic-connected design may be changed to, whatever its k.
 OTHER_LINKS = "harary"
 SWAP_COUNT = 2
+MOVE_COUNT = 2
 
 
 def drawn_plan(
@@ -43,6 +47,16 @@ def drawn_plan(
     )
 
 
+def with_moves(plan: Plan, homes: dict[str, str], rng: np.random.Generator) -> Plan:
+    """A plan in which some clients go from their homes to other brokers besides."""
+    clients = [list(homes)[index] for index in rng.permutation(len(homes))[:MOVE_COUNT]]
+    brokers = plan.target.brokers
+    targets = [brokers[index] for index in rng.integers(len(brokers), size=len(clients))]
+    moves = [(client, homes[client], to) for client, to in zip(clients, targets, strict=True)]
+    steps = (*plan.steps, *_by_chance("move_client", moves))
+    return msgspec.structs.replace(plan, steps=steps)
+
+
 def swapped(overlay: Overlay, rng: np.random.Generator) -> Overlay:
     """The same shape with some brokers in each other's places."""
     count = min(2 * SWAP_COUNT, len(overlay.brokers) // 2 * 2)
@@ -62,17 +76,24 @@ def swapped(overlay: Overlay, rng: np.random.Generator) -> Overlay:
 
 def _steps(source: Overlay, target: Overlay) -> tuple[Step, ...]:
     before, after = set(source.links), set(target.links)
-    changes = [("add_link", link) for link in target.links if link not in before]
-    changes += [("remove_link", link) for link in source.links if link not in after]
-    return tuple(
+    return (
+        *_by_chance("add_link", [link for link in target.links if link not in before]),
+        *_by_chance("remove_link", [link for link in source.links if link not in after]),
+    )
+
+
+def _by_chance(
+    action: Literal["add_link", "remove_link", "move_client"], involved: Iterable[tuple[str, ...]]
+) -> list[Step]:
+    return [
         Step(
-            action="add_link" if action == "add_link" else "remove_link",
-            brokers=link,
+            action=action,
+            brokers=names,
             why="drawn by chance",
             algorithm="chance",
             metric="none",
             before=0.0,
             after=0.0,
         )
-        for action, link in changes
-    )
+        for names in involved
+    ]

@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 
 from meshwright.model.overlay import Overlay
+from meshwright.model.plan import Plan
 from meshwright.model.snapshot import Snapshot
 from meshwright.planning.designs import build_overlay
 from meshwright.protocol.happenings import PlanGiven
@@ -19,7 +20,7 @@ from meshwright.sim.host import Machine, Witness
 from meshwright.sim.injection import inject
 from meshwright.sim.network import NetworkSettings
 from meshwright.sim.parameters import SimulationParameters
-from meshwright.sim.plans import drawn_plan
+from meshwright.sim.plans import drawn_plan, with_moves
 from meshwright.sim.population import Population, draw_population, snapshot_of
 from meshwright.sim.traffic import Arrivals, add_clients, schedule_changes, schedule_moves
 from meshwright.sim.world import World
@@ -66,7 +67,8 @@ def run(
     )
     faults = _prepare(world, parameters, population, chances)
     if parameters.reconfigure:
-        _give_plan(world, parameters, overlay, snapshot, chances.plans)
+        plan = drawn_plan(overlay, snapshot, chances.plans, k=parameters.k)
+        _give_plan(world, parameters, population, plan, chances.plans)
     world.start()
     world.run_until(_end_us(parameters))
     _settle(world, parameters)
@@ -93,13 +95,15 @@ def _prepare(
 def _give_plan(
     world: World,
     parameters: SimulationParameters,
-    overlay: Overlay,
-    snapshot: Snapshot,
+    population: Population,
+    plan: Plan,
     rng: np.random.Generator,
 ) -> None:
-    plan = drawn_plan(overlay, snapshot, rng, k=parameters.k)
     at_us = WARM_UP_US + int(PLAN_AFTER * parameters.duration_s * SECOND_US)
-    broker = overlay.brokers[int(rng.integers(len(overlay.brokers)))]
+    brokers = plan.source.brokers
+    broker = brokers[int(rng.integers(len(brokers)))]
+    homes = {one.name: one.broker for one in population.clients}
+    plan = with_moves(plan, homes, rng)
     world.at(at_us, partial(world.tell, broker, PlanGiven("apply", plan)))
 
 
