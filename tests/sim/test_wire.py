@@ -12,7 +12,7 @@ from meshwright.model.overlay import Overlay
 from meshwright.protocol.effects import Effect
 from meshwright.protocol.happenings import Happening, PeerFrame, Started
 from meshwright.protocol.links import Hello
-from meshwright.protocol.wire import decode_disk, decode_frame, encode
+from meshwright.protocol.wire import decode_disk, decode_frames, encode
 from meshwright.sim.host import Machine
 from meshwright.sim.parameters import SimulationParameters
 from meshwright.sim.simulation import builder_of, simulate
@@ -29,7 +29,7 @@ class ThroughBytes:
 
     def step(self, now_us: int, happening: Happening) -> list[Effect]:
         if isinstance(happening, PeerFrame):
-            happening = PeerFrame(happening.peer, decode_frame(encode(happening.frame)))
+            happening = PeerFrame(happening.peer, decode_frames(encode([happening.frame]))[0])
         elif isinstance(happening, Started):
             items = (decode_disk(encode(key), encode(it)) for key, it in happening.disk.items())
             happening = Started(happening.incarnation, dict(items))
@@ -53,10 +53,17 @@ def test_bytes_between_brokers_change_nothing(design: str) -> None:
 
 
 def test_what_is_no_frame_is_refused() -> None:
-    for refused in (b"", b"\xc1", encode(["Frame", 1]), encode(["Unheard", 1, 2, 3, 4, None])):
+    unheard = ["Unheard", 1, 2, 3, 4, None]
+    for refused in (
+        b"",
+        b"\xc1",
+        encode([["Frame", 1]]),
+        encode([unheard]),
+        encode(Hello(1, 2, 3)),
+    ):
         with pytest.raises(PeerError, match="cannot be read"):
-            decode_frame(refused)
-    assert decode_frame(encode(Hello(1, 2, 3))) == Hello(1, 2, 3)
+            decode_frames(refused)
+    assert decode_frames(encode([Hello(1, 2, 3)])) == [Hello(1, 2, 3)]
 
 
 def test_a_frame_names_its_fields_by_their_order_only() -> None:

@@ -60,10 +60,11 @@ DISK_VALUES: dict[str, Any] = {
 }
 
 
-def _frame_type() -> Any:
-    """All frames: the types that a frame or a bundle may hold are written into them."""
+def _frames_type() -> Any:
+    """Lists of frames: the types that a frame or a bundle may hold are written into them."""
     plain = [one for one in MESSAGE_CLASSES if one not in (Frame, Hello, Bundle)]
-    return _holding(Frame, (*plain, _holding(Bundle, MESSAGES))) | Hello
+    frame = _holding(Frame, (*plain, _holding(Bundle, MESSAGES)))
+    return _holding(list, (frame, Hello))
 
 
 def _holding(generic: Any, types: Iterable[Any]) -> Any:
@@ -71,22 +72,21 @@ def _holding(generic: Any, types: Iterable[Any]) -> Any:
 
 
 _ENCODER = msgspec.msgpack.Encoder()
-_FRAME_DECODER = msgspec.msgpack.Decoder(_frame_type())
+_FRAMES_DECODER = msgspec.msgpack.Decoder(_frames_type())
 _KEY_DECODER = msgspec.msgpack.Decoder(tuple[str | int, ...])
 _VALUE_DECODERS = {kind: msgspec.msgpack.Decoder(one) for kind, one in DISK_VALUES.items()}
 
 encode = _ENCODER.encode
 
 
-def decode_frame(encoded: bytes) -> Frame[Any] | Hello:
-    """The frame that a peer sent."""
+def decode_frames(encoded: bytes) -> list[Frame[Any] | Hello]:
+    """The frames that a peer sent together."""
     try:
-        frame: Frame[Any] | Hello = _FRAME_DECODER.decode(encoded)
+        frames: list[Frame[Any] | Hello] = _FRAMES_DECODER.decode(encoded)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise PeerError(
-            f"A frame cannot be read ({error}); do both brokers run the same version?"
-        ) from error
-    return frame
+        advice = "let both brokers run the same version"
+        raise PeerError(f"Frames cannot be read ({error}); {advice}.") from error
+    return frames
 
 
 def decode_disk(encoded_key: bytes, encoded_value: bytes) -> tuple[DiskKey, Any]:

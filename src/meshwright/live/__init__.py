@@ -1,0 +1,1 @@
+"""The same brokers on asyncio: sockets, disk, clock."""

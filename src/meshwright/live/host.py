@@ -1,0 +1,134 @@
+"""Runs one broker on the event loop: hands it what happens, and carries out what it asks."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Protocol
+
+from meshwright.live.addresses import Address
+from meshwright.live.clock import Clock
+from meshwright.live.peers import Peers, PeerSettings
+from meshwright.live.storage import Store
+from meshwright.live.timers import Timers
+from meshwright.protocol.broker import Broker
+from meshwright.protocol.effects import (
+    CloseClient,
+    CloseLink,
+    OpenLink,
+    Report,
+    SendClient,
+    SendPeer,
+    SetTimer,
+    TimerKey,
+    Write,
+)
+from meshwright.protocol.happenings import DiskSpace, Happening, Started, Synced, TimerFired
+
+
+class ClientPort(Protocol):
+    """A client's connection, as the host sees it."""
+
+    def send(self, packet: Any) -> None:
+        """Send a packet."""
+
+    def close(self) -> None:
+        """Close after what was sent."""
+
+
+class Host:
+    """One broker's process: its machine, disk, clock, timers, peers and clients.
+
+    recorded gets the records that the broker reports, with their times. failed is told what the
+    process cannot live with.
+    """
+
+    def __init__(
+        self,
+        broker: Broker,
+        name: str,
+        folder: Path,
+        peer_settings: PeerSettings,
+        *,
+        recorded: Callable[[int, Any], None],
+        refused: Callable[[str], None],
+        failed: Callable[[Exception], None],
+    ) -> None:
+        self.name = name
+        self.clock = Clock()
+        self.peers = Peers(name, peer_settings, tell=self.tell, refused=refused)
+        self.clients: dict[str, ClientPort] = {}
+        self._broker = broker
+        self._loop = asyncio.get_running_loop()
+        self._recorded = recorded
+        self._failed = failed
+        self._is_running = False
+        self._timers = Timers(self.clock, self._timer_fired)
+        self._store = Store(
+            folder,
+            synced=lambda batch: self._from_disk(Synced(batch)),
+            full=lambda is_full: self._from_disk(DiskSpace(is_full)),
+            failed=self._disk_failed,
+        )
+        self._do: dict[type, Callable[[Any], None]] = {
+            SendPeer: lambda effect: self.peers.send(effect.peer, effect.frame),
+            SendClient: self._send_client,
+            SetTimer: lambda effect: self._timers.set(effect.key, effect.at_us),
+            Write: self._store.write,
+            Report: lambda effect: self._recorded(self.clock.now_us(), effect.record),
+            OpenLink: lambda effect: self.peers.open(effect.peer),
+            CloseLink: lambda effect: self.peers.close_link(effect.peer),
+            CloseClient: self._close_client,
+        }
+
+    async def start(self, peer_address: Address) -> Address:
+        """Come to life with what the disk kept; returns where peers may dial."""
+        opened = self._store.open()
+        bound = await self.peers.listen(peer_address, opened.incarnation)
+        self._is_running = True
+        self.tell(Started(opened.incarnation, opened.contents))
+        return bound
+
+    async def stop(self) -> None:
+        """Leave peers and clients, and sync what was written."""
+        self._is_running = False
+        self._timers.close()
+        for port in list(self.clients.values()):
+            port.close()
+        self.clients.clear()
+        await self.peers.close()
+        await asyncio.to_thread(self._store.close)
+
+    def tell(self, happening: Happening) -> None:
+        """Hand over what happened; a broker that stopped hears nothing."""
+        if not self._is_running:
+            return
+        try:
+            effects = self._broker.step(self.clock.now_us(), happening)
+        except Exception as error:  # a machine that broke a rule of its own is not to go on
+            self._is_running = False
+            self._failed(error)
+            return
+        do = self._do
+        for effect in effects:
+            do[type(effect)](effect)
+
+    def _from_disk(self, happening: Happening) -> None:
+        self._loop.call_soon_threadsafe(self.tell, happening)
+
+    def _disk_failed(self, error: Exception) -> None:
+        self._loop.call_soon_threadsafe(self._failed, error)
+
+    def _timer_fired(self, key: TimerKey) -> None:
+        self.tell(TimerFired(key))
+
+    def _send_client(self, effect: SendClient) -> None:
+        port = self.clients.get(effect.client)
+        if port is not None:
+            port.send(effect.packet)
+
+    def _close_client(self, effect: CloseClient) -> None:
+        port = self.clients.pop(effect.client, None)
+        if port is not None:
+            port.close()

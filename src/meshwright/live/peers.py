@@ -1,0 +1,195 @@
+"""All connections of one broker with others: where they are, who dials, which connection counts.
+
+Two brokers that dial each other at once keep the connection that the lower name dialled, and a
+broker that comes back in a new life replaces what is left of its last one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import ssl
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from meshwright.live.addresses import Address, parse_address
+from meshwright.live.peer_connection import PeerConnection
+from meshwright.live.peer_handshake import NONCE_BYTES, WIRE_VERSION, Greeting
+from meshwright.protocol.happenings import Happening, LinkDown, LinkUp, PeerFrame
+
+DIAL_S = 5.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PeerSettings:
+    """What brokers of one network share; without contexts they speak in the clear."""
+
+    network: str
+    secret: bytes
+    listening: ssl.SSLContext | None = None
+    dialling: ssl.SSLContext | None = None
+
+
+class Peers:
+    """The other brokers, as far as this one can reach them.
+
+    tell gets what happens to links; refused is told of strangers. addresses: where brokers listen.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        settings: PeerSettings,
+        *,
+        tell: Callable[[Happening], None],
+        refused: Callable[[str], None],
+    ) -> None:
+        self.addresses: dict[str, str] = {}
+        self._name = name
+        self._settings = settings
+        self._tell = tell
+        self._refused = refused
+        self._incarnation = 0
+        self._own_address = ""
+        self._server: asyncio.Server | None = None
+        self._connections: dict[str, PeerConnection] = {}
+        self._dials: dict[str, asyncio.Task[None]] = {}
+        self._strangers: set[PeerConnection] = set()
+
+    async def listen(self, address: Address, incarnation: int) -> Address:
+        """Take connections; returns where, as others may dial it."""
+        self._incarnation = incarnation
+        loop = asyncio.get_running_loop()
+        self._server = await loop.create_server(
+            lambda: self._new_connection(is_dialler=False),
+            address.host,
+            address.port,
+            ssl=self._settings.listening,
+        )
+        port = self._server.sockets[0].getsockname()[1]
+        bound = Address(address.host, port)
+        self._own_address = self.addresses[self._name] = str(bound)
+        return bound
+
+    def open(self, peer: str) -> None:
+        """Dial a peer, unless that is done already; tells LinkUp or LinkDown."""
+        if peer in self._connections:
+            return
+        if peer not in self.addresses:
+            asyncio.get_running_loop().call_soon(self._tell, LinkDown(peer))
+        elif peer not in self._dials:
+            self._dials[peer] = asyncio.get_running_loop().create_task(self._dial(peer))
+
+    def send(self, peer: str, frame: object) -> None:
+        """Send a frame on the connection that stands; without one it is lost."""
+        connection = self._connections.get(peer)
+        if connection is not None:
+            connection.send(frame)
+
+    def close_link(self, peer: str) -> None:
+        """Break the connection with a peer."""
+        connection = self._connections.pop(peer, None)
+        if connection is not None:
+            connection.close()
+
+    def connected(self) -> tuple[str, ...]:
+        """The peers with which a connection stands."""
+        return tuple(sorted(self._connections))
+
+    async def close(self) -> None:
+        """Break all connections, and take no more."""
+        if self._server is not None:
+            self._server.close()
+        for dial in self._dials.values():
+            dial.cancel()
+        connections = [*self._strangers, *self._connections.values()]
+        self._connections.clear()
+        self._strangers.clear()
+        for connection in connections:
+            connection.close()
+
+    async def _dial(self, peer: str) -> None:
+        address = parse_address(self.addresses[peer])
+        loop = asyncio.get_running_loop()
+        try:
+            async with asyncio.timeout(DIAL_S):
+                await loop.create_connection(
+                    lambda: self._new_connection(is_dialler=True),
+                    address.host,
+                    address.port,
+                    ssl=self._settings.dialling,
+                )
+        except (OSError, TimeoutError):
+            del self._dials[peer]
+            if peer not in self._connections:
+                self._tell(LinkDown(peer))
+        else:
+            # From here on the connection itself tells how it goes.
+            del self._dials[peer]
+
+    def _new_connection(self, *, is_dialler: bool) -> PeerConnection:
+        greeting = Greeting(
+            WIRE_VERSION,
+            self._settings.network,
+            self._name,
+            self._incarnation,
+            self._own_address,
+            secrets.token_bytes(NONCE_BYTES),
+        )
+        connection = PeerConnection(
+            greeting,
+            self._settings.secret,
+            is_dialler=is_dialler,
+            addresses=lambda: self.addresses,
+            established=self._established,
+            received=self._received,
+            lost=self._lost,
+        )
+        self._strangers.add(connection)
+        return connection
+
+    def _established(self, connection: PeerConnection) -> None:
+        assert connection.peer is not None
+        assert connection.proof is not None
+        self._strangers.discard(connection)
+        peer = connection.peer
+        self.addresses |= connection.proof.addresses
+        self.addresses[peer.name] = peer.address
+        former = self._connections.get(peer.name)
+        if former is not None:
+            if not self._replaces(connection, former):
+                connection.close()
+                return
+            self._connections.pop(peer.name).close()
+            self._tell(LinkDown(peer.name))
+        self._connections[peer.name] = connection
+        self._tell(LinkUp(peer.name))
+
+    def _replaces(self, connection: PeerConnection, former: PeerConnection) -> bool:
+        assert connection.peer is not None
+        assert former.peer is not None
+        if connection.peer.incarnation != former.peer.incarnation:
+            return connection.peer.incarnation > former.peer.incarnation
+        if connection.is_dialler == former.is_dialler:
+            return True
+        return connection.is_dialler == (self._name < connection.peer.name)
+
+    def _received(self, connection: PeerConnection, frames: list[Any]) -> None:
+        assert connection.peer is not None
+        name = connection.peer.name
+        for frame in frames:
+            if self._connections.get(name) is not connection:
+                return
+            self._tell(PeerFrame(name, frame))
+
+    def _lost(self, connection: PeerConnection, reason: str | None) -> None:
+        if connection in self._strangers:
+            self._strangers.discard(connection)
+            if reason is not None:
+                self._refused(reason)
+        if connection.peer is not None and connection is self._connections.get(
+            connection.peer.name
+        ):
+            del self._connections[connection.peer.name]
+            self._tell(LinkDown(connection.peer.name))

@@ -1,0 +1,80 @@
+"""Brokers on real sockets of this machine, and clients that hand them packets directly."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from meshwright.live.addresses import Address
+from meshwright.live.host import Host
+from meshwright.live.peers import PeerSettings
+from meshwright.model.overlay import Overlay
+from meshwright.protocol.broker import Broker, BrokerSettings
+from meshwright.protocol.happenings import ClientPacket, ClientUp
+from meshwright.protocol.packets import Connect
+
+LOOPBACK = Address("127.0.0.1", 0)
+SETTINGS = PeerSettings(network="test", secret=b"a secret")
+
+
+class DirectClient:
+    """A client without a socket."""
+
+    def __init__(self, host: Host, name: str) -> None:
+        self.got: list[Any] = []
+        self._host = host
+        self._name = name
+        self._news = asyncio.Event()
+
+    def connect(self, packet: Connect) -> None:
+        self._host.clients[self._name] = self
+        self._host.tell(ClientUp(self._name, packet))
+
+    def say(self, packet: Any) -> None:
+        self._host.tell(ClientPacket(self._name, packet))
+
+    def send(self, packet: Any) -> None:
+        self.got.append(packet)
+        self._news.set()
+
+    def close(self) -> None:
+        self._host.clients.pop(self._name, None)
+
+    async def until(self, holds: Callable[[list[Any]], bool]) -> None:
+        """Wait until what was got fulfils a condition."""
+        async with asyncio.timeout(20):
+            while not holds(self.got):
+                self._news.clear()
+                await self._news.wait()
+
+
+@asynccontextmanager
+async def network(overlay: Overlay, folder: Path) -> AsyncIterator[dict[str, Host]]:
+    """All brokers of an overlay, running."""
+    hosts = {name: new_host(name, overlay, folder) for name in overlay.brokers}
+    addresses = {name: str(await host.start(LOOPBACK)) for name, host in hosts.items()}
+    for host in hosts.values():
+        host.peers.addresses |= addresses
+    try:
+        yield hosts
+    finally:
+        for host in hosts.values():
+            await host.stop()
+
+
+def new_host(name: str, overlay: Overlay, folder: Path, settings: PeerSettings = SETTINGS) -> Host:
+    def failed(error: Exception) -> None:
+        raise error
+
+    return Host(
+        Broker(name, BrokerSettings(), overlay),
+        name,
+        folder / name,
+        settings,
+        recorded=lambda _time_us, _record: None,
+        refused=lambda _reason: None,
+        failed=failed,
+    )
