@@ -4,6 +4,7 @@ MeshwrightError
     CallerError         the code that calls us passed something impossible
         FilterError         a text that is no topic name or no filter
     PeerError           another broker or client broke the protocol
+        MqttError           a client broke MQTT, with the reason code to answer
     OperatorError       a file, option or setting given by a person is wrong
         InputFileError      with the file, and the line where there is one
     ProblemError        the question itself has no answer (k larger than the network, ...)
@@ -35,6 +36,15 @@ class FilterError(CallerError):
 
 class PeerError(MeshwrightError):
     """Another broker or client broke the protocol."""
+
+
+class MqttError(PeerError):
+    """Somebody broke MQTT: how, and with which reason code of MQTT 5 to close the connection."""
+
+    def __init__(self, reason: int, problem: str) -> None:
+        self.reason = reason
+        self.problem = problem
+        super().__init__(f"{problem} (reason code 0x{reason:02X}); the connection is closed.")
 
 
 class OperatorError(MeshwrightError):

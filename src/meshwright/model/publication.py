@@ -21,6 +21,18 @@ class StreamPoint(NamedTuple):
     number: int
 
 
+class Extras(msgspec.Struct, frozen=True, gc=False, array_like=True):
+    """What MQTT 5 carries with a message from end to end, unread, beside its user properties.
+
+    payload_format: 1 if the publisher says that the payload is UTF-8 text.
+    """
+
+    payload_format: int | None = None
+    content_type: str | None = None
+    response_topic: str | None = None
+    correlation: bytes | None = None
+
+
 # One letter a field: most of what brokers send each other is publications.
 SHORT_NAMES = {
     "publisher": "p",
@@ -32,6 +44,7 @@ SHORT_NAMES = {
     "properties": "u",
     "expires_us": "x",
     "after": "a",
+    "extras": "e",
 }
 
 
@@ -51,6 +64,7 @@ class Publication(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, ren
     properties: tuple[tuple[str, str], ...] = ()
     expires_us: int | None = None
     after: StreamPoint | None = None
+    extras: Extras | None = None
 
     @property
     def event_id(self) -> EventId:

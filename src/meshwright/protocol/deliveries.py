@@ -177,6 +177,7 @@ def _publish_packet(
         publication.properties,
         remaining_s,
         waiting.subscription_ids,
+        publication.extras,
     )
 
 

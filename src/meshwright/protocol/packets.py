@@ -4,22 +4,59 @@ from __future__ import annotations
 
 import msgspec
 
+from meshwright.model.publication import Extras
 from meshwright.protocol.message import Message
 
-# Reason codes of MQTT 5, as far as the protocol machines give them.
+# Versions of MQTT, as CONNECT numbers them.
+MQTT_3_1 = 3
+MQTT_3_1_1 = 4
+MQTT_5 = 5
+
+# Reason codes of MQTT 5; earlier versions know few of them, or none.
 SUCCESS = 0x00
 DISCONNECT_WITH_WILL = 0x04
 NO_MATCHING_SUBSCRIBERS = 0x10
 NO_SUBSCRIPTION_EXISTED = 0x11
+CONTINUE_AUTHENTICATION = 0x18
+RE_AUTHENTICATE = 0x19
 UNSPECIFIED_ERROR = 0x80
+MALFORMED_PACKET = 0x81
+PROTOCOL_ERROR = 0x82
+IMPLEMENTATION_SPECIFIC_ERROR = 0x83
+UNSUPPORTED_PROTOCOL_VERSION = 0x84
+CLIENT_IDENTIFIER_NOT_VALID = 0x85
+BAD_USER_NAME_OR_PASSWORD = 0x86
+NOT_AUTHORIZED = 0x87
 SERVER_UNAVAILABLE = 0x88
+SERVER_BUSY = 0x89
+BANNED = 0x8A
+SERVER_SHUTTING_DOWN = 0x8B
+BAD_AUTHENTICATION_METHOD = 0x8C
+KEEP_ALIVE_TIMEOUT = 0x8D
 SESSION_TAKEN_OVER = 0x8E
 TOPIC_FILTER_INVALID = 0x8F
 TOPIC_NAME_INVALID = 0x90
+PACKET_IDENTIFIER_IN_USE = 0x91
 PACKET_IDENTIFIER_NOT_FOUND = 0x92
 RECEIVE_MAXIMUM_EXCEEDED = 0x93
+TOPIC_ALIAS_INVALID = 0x94
+PACKET_TOO_LARGE = 0x95
+MESSAGE_RATE_TOO_HIGH = 0x96
 QUOTA_EXCEEDED = 0x97
+ADMINISTRATIVE_ACTION = 0x98
+PAYLOAD_FORMAT_INVALID = 0x99
+RETAIN_NOT_SUPPORTED = 0x9A
+QOS_NOT_SUPPORTED = 0x9B
 USE_ANOTHER_SERVER = 0x9C
+SERVER_MOVED = 0x9D
+SHARED_SUBSCRIPTIONS_NOT_SUPPORTED = 0x9E
+CONNECTION_RATE_EXCEEDED = 0x9F
+MAXIMUM_CONNECT_TIME = 0xA0
+SUBSCRIPTION_IDENTIFIERS_NOT_SUPPORTED = 0xA1
+WILDCARD_SUBSCRIPTIONS_NOT_SUPPORTED = 0xA2
+
+# User properties: pairs of name and value, in order, with repeats.
+Properties = tuple[tuple[str, str], ...]
 
 
 class Will(msgspec.Struct, frozen=True, gc=False, array_like=True):
@@ -29,9 +66,10 @@ class Will(msgspec.Struct, frozen=True, gc=False, array_like=True):
     payload: bytes = b""
     qos: int = 0
     retain: bool = False
-    properties: tuple[tuple[str, str], ...] = ()
+    properties: Properties = ()
     delay_s: int = 0
     expiry_s: int | None = None
+    extras: Extras | None = None
 
 
 class Connect(Message, frozen=True, gc=False):
@@ -40,6 +78,8 @@ class Connect(Message, frozen=True, gc=False):
     carried: subscriptions that a roaming client brings along (subscriptions on device).
     previous_broker: where the client says that it was last, if it says so. can_be_redirected: it
     understands a server reference (MQTT 5).
+    keep_alive_s: 0 for a client that may be silent for ever. With an authentication method, it asks
+    for an exchange of AUTH packets.
     """
 
     clean_start: bool = False
@@ -49,14 +89,45 @@ class Connect(Message, frozen=True, gc=False):
     previous_broker: str | None = None
     carried: tuple[Subscription, ...] | None = None
     can_be_redirected: bool = True
+    client_id: str = ""
+    user_name: str | None = None
+    password: bytes | None = None
+    keep_alive_s: int = 0
+    protocol_version: int = MQTT_5
+    maximum_packet_size: int | None = None
+    topic_alias_maximum: int = 0
+    request_response_information: bool = False
+    request_problem_information: bool = True
+    authentication_method: str | None = None
+    authentication_data: bytes | None = None
+    properties: Properties = ()
 
 
 class Connack(Message, frozen=True, gc=False):
-    """The session is open, or why not."""
+    """The session is open, or why not; a term that is absent on the wire has its default here.
+
+    session_expiry_s and server_keep_alive_s: None for what the client asked.
+    """
 
     session_present: bool
     reason: int = SUCCESS
     server_reference: str | None = None
+    session_expiry_s: int | None = None
+    receive_maximum: int = 65_535
+    maximum_qos: int = 2
+    retain_available: bool = True
+    maximum_packet_size: int | None = None
+    assigned_client_id: str | None = None
+    topic_alias_maximum: int = 0
+    reason_text: str | None = None
+    properties: Properties = ()
+    wildcard_subscriptions_available: bool = True
+    subscription_identifiers_available: bool = True
+    shared_subscriptions_available: bool = True
+    server_keep_alive_s: int | None = None
+    response_information: str | None = None
+    authentication_method: str | None = None
+    authentication_data: bytes | None = None
 
 
 class Publish(Message, frozen=True, gc=False):
@@ -68,9 +139,10 @@ class Publish(Message, frozen=True, gc=False):
     retain: bool = False
     packet_id: int = 0
     is_duplicate: bool = False
-    properties: tuple[tuple[str, str], ...] = ()
+    properties: Properties = ()
     expiry_s: int | None = None
     subscription_ids: tuple[int, ...] = ()
+    extras: Extras | None = None
 
 
 class Puback(Message, frozen=True, gc=False):
@@ -78,6 +150,8 @@ class Puback(Message, frozen=True, gc=False):
 
     packet_id: int
     reason: int = SUCCESS
+    reason_text: str | None = None
+    properties: Properties = ()
 
 
 class Pubrec(Message, frozen=True, gc=False):
@@ -85,6 +159,8 @@ class Pubrec(Message, frozen=True, gc=False):
 
     packet_id: int
     reason: int = SUCCESS
+    reason_text: str | None = None
+    properties: Properties = ()
 
 
 class Pubrel(Message, frozen=True, gc=False):
@@ -92,6 +168,8 @@ class Pubrel(Message, frozen=True, gc=False):
 
     packet_id: int
     reason: int = SUCCESS
+    reason_text: str | None = None
+    properties: Properties = ()
 
 
 class Pubcomp(Message, frozen=True, gc=False):
@@ -99,6 +177,8 @@ class Pubcomp(Message, frozen=True, gc=False):
 
     packet_id: int
     reason: int = SUCCESS
+    reason_text: str | None = None
+    properties: Properties = ()
 
 
 class Subscription(msgspec.Struct, frozen=True, gc=False, array_like=True):
@@ -117,6 +197,7 @@ class Subscribe(Message, frozen=True, gc=False):
 
     packet_id: int
     subscriptions: tuple[Subscription, ...]
+    properties: Properties = ()
 
 
 class Suback(Message, frozen=True, gc=False):
@@ -124,6 +205,8 @@ class Suback(Message, frozen=True, gc=False):
 
     packet_id: int
     reasons: tuple[int, ...]
+    reason_text: str | None = None
+    properties: Properties = ()
 
 
 class Unsubscribe(Message, frozen=True, gc=False):
@@ -131,6 +214,7 @@ class Unsubscribe(Message, frozen=True, gc=False):
 
     packet_id: int
     filter_texts: tuple[str, ...]
+    properties: Properties = ()
 
 
 class Unsuback(Message, frozen=True, gc=False):
@@ -138,6 +222,8 @@ class Unsuback(Message, frozen=True, gc=False):
 
     packet_id: int
     reasons: tuple[int, ...]
+    reason_text: str | None = None
+    properties: Properties = ()
 
 
 class Disconnect(Message, frozen=True, gc=False):
@@ -146,6 +232,26 @@ class Disconnect(Message, frozen=True, gc=False):
     reason: int = SUCCESS
     server_reference: str | None = None
     session_expiry_s: int | None = None
+    reason_text: str | None = None
+    properties: Properties = ()
+
+
+class Auth(Message, frozen=True, gc=False):
+    """One step of an exchange that proves who somebody is, either way."""
+
+    reason: int = SUCCESS
+    authentication_method: str | None = None
+    authentication_data: bytes | None = None
+    reason_text: str | None = None
+    properties: Properties = ()
+
+
+class Pingreq(Message, frozen=True, gc=False):
+    """A client says that it lives."""
+
+
+class Pingresp(Message, frozen=True, gc=False):
+    """So does the broker."""
 
 
 Packet = (
@@ -160,5 +266,8 @@ Packet = (
     | Suback
     | Unsubscribe
     | Unsuback
+    | Pingreq
+    | Pingresp
     | Disconnect
+    | Auth
 )

@@ -61,6 +61,7 @@ class Publishing:
             packet.properties,
             expires_us(packet.expiry_s, turn.now_us),
             _point_before(turn, session, packet.topic) if packet.qos else None,
+            packet.extras,
         )
         if packet.qos == 0:
             self._publish_unpromised(turn, publication)

@@ -51,6 +51,7 @@ def will_publication(identity: str, sequence: int, will: Will, now_us: int) -> P
         will.retain,
         will.properties,
         expires_us(will.expiry_s, now_us),
+        extras=will.extras,
     )
 
 
