@@ -1,0 +1,123 @@
+"""Just enough of an HTTP server for metrics, health and operators' questions, on h11."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from urllib.parse import parse_qsl, urlsplit
+
+import h11
+import msgspec
+
+BODY_BYTES_MAX = 1 << 24
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What was asked: the path without its query, the query's names and values, and the body."""
+
+    method: str
+    path: str
+    query: dict[str, str]
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """What is answered."""
+
+    status: int
+    body: bytes
+    content_type: str = "text/plain; charset=utf-8"
+
+
+Answer = Callable[[Request], Awaitable[Response]]
+
+
+def json_response(value: object, status: int = 200) -> Response:
+    """A value as JSON, with a line end for people who look at it in a terminal."""
+    return Response(status, msgspec.json.encode(value) + b"\n", "application/json")
+
+
+class HttpConnection(asyncio.Protocol):
+    """One connection: its requests are answered one after the other."""
+
+    def __init__(self, answer: Answer) -> None:
+        self._answer = answer
+        self._connection = h11.Connection(h11.SERVER)
+        self._transport: asyncio.Transport | None = None
+        self._request: h11.Request | None = None
+        self._body = bytearray()
+        self._answering: asyncio.Task[None] | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+
+    def data_received(self, block: bytes) -> None:
+        self._connection.receive_data(block)
+        self._take()
+
+    def connection_lost(self, _exc: Exception | None) -> None:
+        self._transport = None
+        if self._answering is not None:
+            self._answering.cancel()
+
+    def _take(self) -> None:
+        """Read on until a request is whole; while one is answered, the next waits."""
+        while self._answering is None:
+            try:
+                event = self._connection.next_event()
+            except h11.RemoteProtocolError as error:
+                self._refuse(400, str(error))
+                return
+            if isinstance(event, h11.Request):
+                self._request, self._body = event, bytearray()
+            elif isinstance(event, h11.Data):
+                self._body += event.data
+                if len(self._body) > BODY_BYTES_MAX:
+                    self._refuse(413, f"At most {BODY_BYTES_MAX} bytes are taken.")
+                    return
+            elif isinstance(event, h11.EndOfMessage):
+                self._answering = asyncio.get_running_loop().create_task(self._respond())
+            else:
+                if isinstance(event, h11.ConnectionClosed) and self._transport is not None:
+                    self._transport.close()
+                return
+
+    async def _respond(self) -> None:
+        assert self._request is not None
+        parts = urlsplit(self._request.target.decode("ascii", "replace"))
+        method = self._request.method.decode("ascii")
+        query = dict(parse_qsl(parts.query))
+        response = await self._answer(Request(method, parts.path, query, bytes(self._body)))
+        self._send(response)
+        self._answering = None
+        if self._connection.our_state is h11.MUST_CLOSE:
+            if self._transport is not None:
+                self._transport.close()
+        elif self._connection.our_state is h11.DONE:
+            self._connection.start_next_cycle()
+            self._take()
+
+    def _refuse(self, status: int, reason: str) -> None:
+        if self._connection.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            self._send(Response(status, f"{reason}\n".encode()))
+        if self._transport is not None:
+            self._transport.close()
+
+    def _send(self, response: Response) -> None:
+        if self._transport is None:
+            return
+        headers = [
+            ("Content-Type", response.content_type),
+            ("Content-Length", str(len(response.body))),
+        ]
+        parts = (
+            h11.Response(status_code=response.status, headers=headers),
+            h11.Data(data=response.body),
+            h11.EndOfMessage(),
+        )
+        for part in parts:
+            self._transport.write(self._connection.send(part) or b"")

@@ -1,0 +1,1 @@
+"""What a live broker tells of itself: a trace, metrics, a log."""

@@ -1,0 +1,84 @@
+"""A live broker's telemetry as a trace: files of the tables that model.schema describes.
+
+A file appears whole under its name, so whoever watches the folder reads nothing twice or by half.
+Rows since the last file are lost in a crash: a trace is for planning, not for promises.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyarrow import parquet
+
+from meshwright.errors import OperatorError
+from meshwright.model.schema import CONNECTIONS, PUBLICATIONS, SUBSCRIPTIONS, ColumnKind, Table
+
+ARROW_TYPES: dict[ColumnKind, pa.DataType] = {
+    "time": pa.timestamp("us", tz="UTC"),
+    "text": pa.string(),
+    "whole": pa.int64(),
+    "number": pa.float64(),
+    "truth": pa.bool_(),
+}
+RECORDED = (SUBSCRIPTIONS, PUBLICATIONS, CONNECTIONS)
+ROWS_MAX = 200_000
+
+
+class TraceRecorder:
+    """Gathers rows, and writes them when told to or when there are many."""
+
+    def __init__(self, folder: Path, broker: str, incarnation: int) -> None:
+        self._folder = folder
+        self._broker = broker
+        self._prefix = f"{broker}-{incarnation}"
+        self._file_count = 0
+        self._rows: dict[str, list[tuple[Any, ...]]] = {table.name: [] for table in RECORDED}
+
+    def subscription(self, time_us: int, client: str, topic: str, *, is_on: bool) -> None:
+        """A client began or ceased to want a topic."""
+        self._rows["subscriptions"].append((time_us, client, topic, is_on))
+
+    def publication(self, time_us: int, topic: str, publisher: str, byte_count: int) -> None:
+        """A client published."""
+        rows = self._rows["publications"]
+        rows.append((time_us, topic, publisher, byte_count))
+        if len(rows) >= ROWS_MAX:
+            self.flush()
+
+    def connection(self, time_us: int, client: str, *, is_on: bool) -> None:
+        """A client came or left."""
+        self._rows["connections"].append((time_us, client, self._broker, is_on))
+
+    def flush(self) -> None:
+        """Write what has gathered, one file a table."""
+        self._file_count += 1
+        for table in RECORDED:
+            rows, self._rows[table.name] = self._rows[table.name], []
+            if rows:
+                self._write(table, rows)
+
+    def _write(self, table: Table, rows: list[tuple[Any, ...]]) -> None:
+        schema = pa.schema(
+            [
+                pa.field(column.name, ARROW_TYPES[column.kind], nullable=not column.is_required)
+                for column in table.columns
+            ]
+        )
+        arrays = [
+            pa.array(values, field.type)
+            for values, field in zip(zip(*rows, strict=True), schema, strict=True)
+        ]
+        folder = self._folder / table.name
+        name = f"{self._prefix}-{self._file_count:06d}.parquet"
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            # Spark takes no file whose name begins with a dot.
+            aside = folder / f".{name}"
+            parquet.write_table(pa.Table.from_arrays(arrays, schema=schema), aside)
+            aside.rename(folder / name)
+        except OSError as error:
+            raise OperatorError(
+                f"{folder}: telemetry cannot be written ({error}); make room or choose another."
+            ) from error
