@@ -21,7 +21,16 @@ _INDEX = re.compile(r"\[[^\]]*\]")
 
 
 def read_settings(path: Path, kind: type[T], *, documented_in: str) -> T:
-    """The settings of a file as a value; documented_in is where its keys are explained."""
+    """The settings of a file as a value; documented_in is where its keys are explained.
+
+    File names in it are relative to its own folder.
+    """
+
+    def beside(wanted: type, value: Any) -> Any:
+        if wanted is Path and isinstance(value, str):
+            return path.parent / value
+        raise ValueError(f"expected a file name, got {value!r}")
+
     text = read_text(path)
     try:
         raw = tomllib.loads(text)
@@ -32,7 +41,7 @@ def read_settings(path: Path, kind: type[T], *, documented_in: str) -> T:
         raise InputFileError(str(path), problem, remedy=f"see {documented_in}", line=line) from None
     _refuse_unknown_keys(path, text, raw, kind)
     try:
-        return msgspec.convert(raw, kind)
+        return msgspec.convert(raw, kind, dec_hook=beside)
     except msgspec.ValidationError as error:
         message, place = str(error), ""
         if match := _PLACE.match(message):

@@ -1,0 +1,143 @@
+"""Everything that can be set for one broker; docs/broker.toml explains each key.
+
+Without a file a broker listens on this machine only and takes anybody. A listener that is written
+down takes nobody without a password or a certificate, unless it says so.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from meshwright.errors import OperatorError
+from meshwright.files.settings import read_settings
+from meshwright.live.addresses import parse_address
+
+DOCUMENTED_IN = "docs/broker.toml"
+DEFAULT_LISTEN = "127.0.0.1:1883"
+DEFAULT_PEER_LISTEN = "127.0.0.1:7883"
+
+
+class TlsSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """Certificates as PEM files; with authorities, the other side must show one of theirs."""
+
+    certificate: Path
+    key: Path
+    authorities: Path | None = None
+
+
+class ListenerSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """Where clients come in, and how."""
+
+    address: str = DEFAULT_LISTEN
+    transport: Literal["tcp", "websocket"] = "tcp"
+    anonymous: bool = False
+    certificate_is_user: bool = True
+    tls: TlsSettings | None = None
+
+
+class PeerLinkSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """How this broker and the others of its network find and trust each other."""
+
+    listen: str = DEFAULT_PEER_LISTEN
+    advertise: str | None = None
+    join: tuple[str, ...] = ()
+    network: str = "meshwright"
+    secret_file: Path | None = None
+    tls: TlsSettings | None = None
+
+
+class AccessSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """Files of users and of rules; without rules everybody may read and write everything."""
+
+    passwords: Path | None = None
+    rules: Path | None = None
+
+
+class LimitSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """What one client may take; 0 means no limit."""
+
+    connections_max: int = 0
+    connections_per_address_max: int = 0
+    packet_bytes_max: int = 1 << 20
+    inflight_max: int = 1_000
+    queue_max: int = 10_000
+    messages_per_second_max: int = 0
+    bytes_per_second_max: int = 0
+    keep_alive_max_s: int = 0
+    topic_aliases_max: int = 32
+
+
+class TelemetrySettings(msgspec.Struct, frozen=True, kw_only=True):
+    """What the broker tells of itself, where, and how often."""
+
+    http: str | None = None
+    trace: Path | None = None
+    trace_every_s: float = 10.0
+    sys_every_s: float = 10.0
+    log: Path | None = None
+
+
+class LiveSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """One broker."""
+
+    name: str = "broker"
+    folder: Path = Path(".meshwright")
+    design: str = "chord"
+    durability: Literal["synced", "memory"] = "synced"
+    mobility: str = "standard"
+    listeners: tuple[ListenerSettings, ...] = ()
+    peers: PeerLinkSettings = PeerLinkSettings()
+    access: AccessSettings = AccessSettings()
+    limits: LimitSettings = LimitSettings()
+    telemetry: TelemetrySettings = TelemetrySettings()
+
+    def all_listeners(self) -> tuple[ListenerSettings, ...]:
+        """Those that are set, or one on this machine for anybody."""
+        return self.listeners or (ListenerSettings(anonymous=True),)
+
+
+def read_live_settings(path: Path) -> LiveSettings:
+    """The settings of a file, whole and possible."""
+    return check_settings(read_settings(path, LiveSettings, documented_in=DOCUMENTED_IN))
+
+
+def check_settings(settings: LiveSettings) -> LiveSettings:
+    """Refuse what cannot work before anything is started."""
+    for listener in settings.all_listeners():
+        parse_address(listener.address)
+        has_users = settings.access.passwords is not None or (
+            listener.tls is not None and listener.tls.authorities is not None
+        )
+        if not listener.anonymous and not has_users:
+            raise OperatorError(
+                f"The listener {listener.address} could let nobody in; set access.passwords, "
+                "tls.authorities, or anonymous = true."
+            )
+    for address in (settings.peers.listen, *settings.peers.join):
+        parse_address(address)
+    if not settings.name or "/" in settings.name:
+        raise OperatorError(f"{settings.name!r} is no name for a broker; use letters and digits.")
+    _refuse_negative(settings.limits)
+    for path in _paths(settings):
+        if not path.is_file():
+            raise OperatorError(f"{path}: there is no such file; check the settings.")
+    return settings
+
+
+def _refuse_negative(limits: LimitSettings) -> None:
+    for name, value in msgspec.structs.asdict(limits).items():
+        if value < 0:
+            raise OperatorError(f"limits.{name} is {value}; write 0 for no limit.")
+
+
+def _paths(settings: LiveSettings) -> list[Path]:
+    """All files that must be there."""
+    certificates = [listener.tls for listener in settings.listeners] + [settings.peers.tls]
+    wanted = [settings.access.passwords, settings.access.rules, settings.peers.secret_file]
+    for tls in certificates:
+        if tls is not None:
+            wanted += [tls.certificate, tls.key, tls.authorities]
+    return [path for path in wanted if path is not None]

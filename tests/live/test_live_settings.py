@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from meshwright.errors import InputFileError, OperatorError
+from meshwright.live.settings import (
+    ListenerSettings,
+    LiveSettings,
+    read_live_settings,
+)
+
+DOCUMENTED = Path(__file__).parents[2] / "docs" / "broker.toml"
+
+
+def test_the_documented_file_says_what_is_so_without_it() -> None:
+    found = read_live_settings(DOCUMENTED)
+    folder = DOCUMENTED.parent
+    expected = LiveSettings(
+        folder=folder / ".meshwright", listeners=(ListenerSettings(anonymous=True),)
+    )
+    assert found == expected
+
+
+def test_every_key_is_documented() -> None:
+    text = DOCUMENTED.read_text()
+
+    def check(kind: type[msgspec.Struct]) -> None:
+        for field in msgspec.structs.fields(kind):
+            assert re.search(rf"^(# )?\[*([a-z]+\.)*{field.name}\b", text, re.MULTILINE), field.name
+
+    for field in msgspec.structs.fields(LiveSettings):
+        kinds = [field.type, *getattr(field.type, "__args__", ())]
+        for kind in kinds:
+            if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
+                check(kind)
+    check(LiveSettings)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ('[[listeners]]\naddress = "0.0.0.0:1883"', "could let nobody in"),
+        ('[peers]\nlisten = "nowhere"', "'nowhere' is no address"),
+        ('[access]\npasswords = "none"', "there is no such file"),
+        ("[limits]\nqueue_max = -1", "limits.queue_max is -1"),
+        ('name = "a/b"', "is no name for a broker"),
+    ],
+)
+def test_what_cannot_work_is_refused_in_a_sentence(
+    text: str, sentence: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "broker.toml"
+    path.write_text(text)
+    with pytest.raises(OperatorError, match=re.escape(sentence)):
+        read_live_settings(path)
+
+
+def test_a_misspelt_key_is_answered_with_the_right_one(tmp_path: Path) -> None:
+    path = tmp_path / "broker.toml"
+    path.write_text("[limits]\nqueu_max = 1\n")
+    with pytest.raises(InputFileError, match=r"did you mean 'limits\.queue_max'"):
+        read_live_settings(path)
