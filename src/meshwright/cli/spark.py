@@ -34,6 +34,7 @@ def spark_work(description: str, *, master: str | None, remote: str | None) -> I
     """
     with ExitStack() as opened:
         with working("Starting Spark"):
+            from meshwright.pipeline.job_faults import spark_faults
             from meshwright.pipeline.job_status import followed_jobs
             from meshwright.pipeline.session import spark_session
 
@@ -42,6 +43,6 @@ def spark_work(description: str, *, master: str | None, remote: str | None) -> I
             )
         work = SparkWork(session)
         began_s = time.monotonic()
-        with task_bar(description) as report, followed_jobs(session, report):
+        with task_bar(description) as report, followed_jobs(session, report), spark_faults():
             yield work
         work.seconds = time.monotonic() - began_s

@@ -99,6 +99,25 @@ DELAYS = Table(
         Column("delay_ms", "number", "one way"),
     ),
 )
+CELL_NORTH = Column("cell_north", "whole", "floor of the latitude by the cell's degrees")
+CELL_EAST = Column("cell_east", "whole", "floor of the longitude by the cell's degrees")
+CELLS = Table(
+    "cells",
+    "check-ins with the cell they fall in",
+    (*POSITIONS.columns, CELL_NORTH, CELL_EAST),
+)
+VISITS = Table(
+    "visits",
+    "maximal runs of a client's check-ins in one cell",
+    (
+        Column("time", "time", "its first check-in there"),
+        CLIENT,
+        CELL_NORTH,
+        CELL_EAST,
+        Column("checkin_count", "whole", "check-ins of the run"),
+        Column("stay_s", "number", "until the next visit; a last has none", is_required=False),
+    ),
+)
 QUARANTINE = Table(
     "quarantine",
     "rows that were refused on import",

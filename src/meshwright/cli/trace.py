@@ -1,0 +1,211 @@
+"""meshwright trace: recorded and generated traces, as the other commands read them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.table import Table
+
+from meshwright.cli.options import Json, Master, Remote, finite
+from meshwright.cli.screen import answer, plain_table
+from meshwright.cli.spark import spark_work
+from meshwright.pipeline.imports.parameters import Format, ImportParameters, TopicOf
+
+if TYPE_CHECKING:
+    from meshwright.pipeline.description import TraceDescription
+
+app = typer.Typer(no_args_is_help=True, help="Import, generate and describe traces.")
+
+TraceOut = Annotated[Path, typer.Option("--out", metavar="TRACE", help="Folder for the trace.")]
+
+
+@app.callback()
+def trace() -> None:
+    """Import, generate and describe traces: who subscribed, published, connected, was where."""
+
+
+@app.command("import")
+def import_files(
+    files: Annotated[
+        list[Path], typer.Argument(metavar="FILE...", help="Files to read, also .gz.")
+    ],
+    *,
+    file_format: Annotated[Format, typer.Option("--format", help="What the files are.")],
+    out: TraceOut,
+    friends: Annotated[
+        Path | None,
+        typer.Option("--friends", metavar="FILE", help="CSV of user_a,user_b (also .csv.gz)."),
+    ] = None,
+    table: Annotated[
+        str | None,
+        typer.Option(
+            "--table",
+            metavar="NAME",
+            show_default="the name of each file",
+            help="csv, jsonl: the table that the files hold.",
+        ),
+    ] = None,
+    topic_of: Annotated[
+        TopicOf, typer.Option("--topic-of", help="foursquare: what is the topic of a check-in.")
+    ] = "category",
+    interest_days: Annotated[
+        float,
+        typer.Option(
+            "--interest-days",
+            min=0.0,
+            callback=finite,
+            help="foursquare: how long a check-in keeps its topic interesting.",
+        ),
+    ] = 30.0,
+    payload_bytes: Annotated[
+        int,
+        typer.Option(
+            "--payload-bytes", min=0, help="foursquare: bytes of what a check-in publishes."
+        ),
+    ] = 64,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Refuse the files for a single bad row.")
+    ] = False,
+    master: Master = None,
+    remote: Remote = None,
+    as_json: Json = False,
+) -> None:
+    """Make a trace of recorded files; bad rows go to its quarantine, with file, line and reason.
+
+    Example: meshwright trace import --format gowalla checkins.csv.gz --friends friends.csv.gz
+    --out city
+    """
+    parameters = ImportParameters(
+        format=file_format,
+        is_strict=strict,
+        table=table,
+        topic_of=topic_of,
+        interest_days=interest_days,
+        payload_bytes=payload_bytes,
+    )
+    with spark_work("Importing", master=master, remote=remote) as work:
+        from meshwright.pipeline.imports.trace_import import import_trace
+
+        summary = import_trace(work.session, files, parameters, friends=friends, out=out)
+    row_count = sum(summary.row_counts.values())
+    answer(
+        as_json,
+        {
+            "command": "trace import",
+            "trace": str(out),
+            "tables": summary.row_counts,
+            "quarantined": summary.row_counts["quarantine"],
+            "reasons": summary.refused,
+            "seconds": round(work.seconds, 3),
+        },
+        _table_rows(summary.row_counts),
+        *(
+            [plain_table({"refused because": False, "rows": True}, _counted(summary.refused))]
+            if summary.refused
+            else []
+        ),
+        f"{out}: {work.told(row_count)}",
+    )
+
+
+@app.command()
+def describe(
+    trace: Annotated[Path, typer.Argument(metavar="TRACE", help="A folder of Parquet tables.")],
+    *,
+    cell: Annotated[
+        float,
+        typer.Option("--cell", metavar="DEGREES", callback=finite, help="Side of a cell."),
+    ] = 1.0,
+    picture: Annotated[
+        Path | None,
+        typer.Option("--picture", metavar="FILE", help="Draw returns and stays as .svg or .png."),
+    ] = None,
+    master: Master = None,
+    remote: Remote = None,
+    as_json: Json = False,
+) -> None:
+    """Rows, users, span, and how people move: visits, cells seen once, how long they stay.
+
+    Example: meshwright trace describe city --cell 1 --picture city.svg
+    """
+    if picture is not None:
+        from meshwright.lab.figures.saving import refuse_undrawable
+
+        refuse_undrawable(picture)
+    with spark_work("Describing", master=master, remote=remote) as work:
+        from meshwright.pipeline.description import describe_trace, movement
+
+        described = describe_trace(work.session, trace, cell)
+        moved = None if picture is None else movement(work.session, trace, cell)
+    if picture is not None and moved is not None:
+        from meshwright.lab.figures.movement_picture import draw_movement
+        from meshwright.pipeline.description import STAY_EDGES_H
+
+        draw_movement(
+            moved.visit_counts,
+            moved.stay_counts,
+            STAY_EDGES_H,
+            title=f"{described.users:,} users, cells of {cell:g}°",
+            path=picture,
+        )
+    answer(
+        as_json,
+        _document(trace, cell, described, work.seconds, picture),
+        _table_rows(described.row_counts),
+        *_told(described, cell),
+        work.told(sum(described.row_counts.values())),
+    )
+
+
+def _document(
+    trace: Path, cell: float, described: TraceDescription, seconds: float, picture: Path | None
+) -> dict[str, object]:
+    return {
+        "command": "trace describe",
+        "trace": str(trace),
+        "cell_degrees": cell,
+        "checkins": described.checkins,
+        "users": described.users,
+        "visits": described.visits,
+        "user_cells": described.user_cells,
+        "once_only_share": described.once_only_share,
+        "stay_under_day_share": described.stay_under_day_share,
+        "stay_over_week_share": described.stay_over_week_share,
+        "quarantined": described.quarantined,
+        "tables": described.row_counts,
+        "begin": None if described.begin is None else f"{described.begin.isoformat()}Z",
+        "end": None if described.end is None else f"{described.end.isoformat()}Z",
+        "picture": None if picture is None else str(picture),
+        "seconds": round(seconds, 3),
+    }
+
+
+def _told(described: TraceDescription, cell: float) -> list[str]:
+    """What people want to know of a trace."""
+    span = f"{described.users:,} users, {described.begin} to {described.end} UTC"
+    if not described.checkins:
+        return [span]
+    visits = f"{described.checkins:,} check-ins are {described.visits:,} visits"
+    once = f"{_percent(described.once_only_share)} of them visited once"
+    short = f"{_percent(described.stay_under_day_share)} of stays under a day"
+    long = f"{_percent(described.stay_over_week_share)} over a week"
+    return [
+        span,
+        f"{visits} to cells of {cell:g}°",
+        f"{described.user_cells:,} pairs of user and cell, {once}",
+        f"{short}, {long}",
+    ]
+
+
+def _table_rows(row_counts: dict[str, int]) -> Table:
+    return plain_table({"table": False, "rows": True}, _counted(row_counts))
+
+
+def _counted(counts: dict[str, int]) -> list[list[str]]:
+    return [[name, f"{count:,}"] for name, count in counts.items()]
+
+
+def _percent(share: float | None) -> str:
+    return "none" if share is None else f"{share:.1%}"

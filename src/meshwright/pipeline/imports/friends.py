@@ -1,0 +1,44 @@
+"""Pairs of friends: user_a,user_b to friendships, which are mutual and so two rows each."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+
+from meshwright.model.schema import FRIENDSHIPS
+from meshwright.pipeline.frames import conform
+from meshwright.pipeline.imports.imported import Imported
+from meshwright.pipeline.imports.judging import judged, usable, without_repetitions
+from meshwright.pipeline.imports.records import csv_records
+
+NAMES = {"client": "user_a", "friend": "user_b"}
+AT_THE_BEGINNING, AT_THE_END = "in_old", "in_new"
+
+
+def imported_friends(session: SparkSession, path: Path) -> Imported:
+    """Friendships of a file of pairs."""
+    pairs = friend_pairs(session, path).persist()
+    return Imported({FRIENDSHIPS.name: friendships(pairs)}, (pairs,))
+
+
+def friend_pairs(session: SparkSession, path: Path) -> DataFrame:
+    """Pairs as judged friendships, one row each.
+
+    Where a file says who were friends at the beginning and at the end of a time, those at the end
+    are meant.
+    """
+    records = csv_records(
+        session, [path], list(NAMES.values()), [AT_THE_BEGINNING, AT_THE_END]
+    ).filter(sf.coalesce(AT_THE_END, sf.lit("1")) != "0")
+    rows = judged(records, FRIENDSHIPS, NAMES)
+    alone = sf.when(sf.col("client") == sf.col("friend"), "nobody is their own friend")
+    return without_repetitions(rows.withColumn("reason", sf.coalesce("reason", alone)), FRIENDSHIPS)
+
+
+def friendships(pairs: DataFrame) -> DataFrame:
+    """Who follows whom: both ways, each way once."""
+    one_way = usable(pairs, FRIENDSHIPS)
+    back = one_way.select(sf.col("friend").alias("client"), sf.col("client").alias("friend"))
+    return conform(one_way.unionByName(back).distinct(), FRIENDSHIPS)

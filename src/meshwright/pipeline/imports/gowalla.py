@@ -1,0 +1,31 @@
+"""Check-ins of Gowalla: user_id,ts_utc,lat,lon,venue_id to positions [Cho et al., KDD 2011]."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from meshwright.model.schema import POSITIONS
+from meshwright.pipeline.imports.imported import Imported, plainly_imported
+from meshwright.pipeline.imports.judging import judged, without_repetitions
+from meshwright.pipeline.imports.parameters import ImportParameters
+from meshwright.pipeline.imports.records import csv_records
+
+NAMES = {
+    "client": "user_id",
+    "time": "ts_utc",
+    "latitude": "lat",
+    "longitude": "lon",
+    "venue": "venue_id",
+}
+
+
+def imported_gowalla(
+    session: SparkSession, paths: Sequence[Path], _parameters: ImportParameters
+) -> Imported:
+    """Check-ins as positions."""
+    records = csv_records(session, paths, list(NAMES.values()))
+    rows = without_repetitions(judged(records, POSITIONS, NAMES), POSITIONS)
+    return plainly_imported(rows, POSITIONS)

@@ -1,0 +1,92 @@
+"""Records to rows of a table: each field as its kind, or the reason why it is none."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as sf
+
+from meshwright.model.schema import QUARANTINE, Column, ColumnKind, Table
+from meshwright.pipeline.frames import SPARK_TYPES, conform
+from meshwright.pipeline.imports.lines import ORIGIN
+
+DAY = r"\d{4}-\d{2}-\d{2}"
+CLOCK = r"\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?"
+ZONE = r"(Z|[+-]\d{2}:?\d{2})?"
+FORMS: dict[ColumnKind, str] = {
+    "time": f"^{DAY}[T ]{CLOCK}{ZONE}$",
+    "text": "",
+    "whole": r"^\d{1,18}$",
+    "number": r"^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?$",
+    "truth": "^(?i)(true|false|0|1)$",
+}
+LIMITS = {"latitude": 90.0, "longitude": 180.0}
+REPEATS = "it repeats line "
+
+
+def judged(records: DataFrame, table: Table, names: Mapping[str, str] | None = None) -> DataFrame:
+    """Rows of the table beside their origin; a row that cannot be used has a reason.
+
+    names says what the source calls a column of the table, where it has a name of its own.
+    """
+    sources = {column.name: (names or {}).get(column.name, column.name) for column in table.columns}
+    texts = records.select(
+        *ORIGIN,
+        "reason",
+        *(sf.col(source).alias(f"{name} text") for name, source in sources.items()),
+    )
+    valued = texts.withColumns({column.name: _value(column) for column in table.columns})
+    faults = [_fault(column, sources[column.name]) for column in table.columns]
+    return valued.select(
+        *ORIGIN, *table.column_names(), sf.coalesce("reason", *faults).alias("reason")
+    )
+
+
+def without_repetitions(rows: DataFrame, table: Table) -> DataFrame:
+    """The same rows; those equal to an earlier one in every column have that as their reason."""
+    is_refused = sf.col("reason").isNotNull()
+    # Refused rows repeat nothing: each is alone with its own place.
+    alone = (sf.when(is_refused, sf.col(name)) for name in ("file_number", "line"))
+    alike = Window.partitionBy(*table.column_names(), *alone).orderBy("file_number", "line")
+    first_line, first_file = (sf.first(name).over(alike) for name in ("line", "file"))
+    same_file = first_file == sf.col("file")
+    where = sf.when(same_file, sf.lit("")).otherwise(sf.concat(sf.lit(" of "), first_file))
+    repetition = sf.concat(sf.lit(REPEATS), first_line, where)
+    is_first = same_file & (first_line == sf.col("line"))
+    return rows.withColumn("reason", sf.coalesce("reason", sf.when(~is_first, repetition)))
+
+
+def quarantined(rows: DataFrame) -> DataFrame:
+    """Rows that have a reason, as the table of the refused."""
+    return conform(rows.filter("reason is not null").withColumnRenamed("text", "row"), QUARANTINE)
+
+
+def usable(rows: DataFrame, table: Table) -> DataFrame:
+    """Rows that have no reason, as the table they are of."""
+    return conform(rows.filter("reason is null"), table)
+
+
+def _value(column: Column) -> SparkColumn:
+    """The field as its kind, or null."""
+    text = sf.col(f"{column.name} text")
+    if column.kind == "text":
+        return text
+    value = text.try_cast(SPARK_TYPES[column.kind])
+    return sf.when(text.rlike(FORMS[column.kind]), value)
+
+
+def _fault(column: Column, source: str) -> SparkColumn:
+    """Why the field cannot be used, or null; the source's own word for the column is used."""
+    text, value = sf.col(f"{column.name} text"), sf.col(column.name)
+    is_bad = text.isNotNull() & value.isNull()
+    reason = sf.when(is_bad, f"{source} cannot be read")
+    if column.kind == "number":
+        limit = LIMITS.get(column.name)
+        is_bad = is_bad | (sf.abs(value) > (limit or 1.7e308))
+        wanted = f"a number from {-limit:g} to {limit:g}" if limit else "a finite number"
+        reason = sf.when(is_bad, f"{source} is not {wanted}")
+    if column.is_required:
+        reason = sf.when(text.isNull(), f"{source} is missing").otherwise(reason)
+    return reason

@@ -1,0 +1,120 @@
+"""CSV and JSON lines as records: one text a column, and a reason where a line is no record.
+
+A record is one line: a quoted field that goes on over several lines is refused, because files are
+read in pieces and no piece can know whether it begins inside a quotation.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from pathlib import Path
+
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+
+from meshwright.errors import InputFileError
+from meshwright.pipeline.imports.lines import ORIGIN, first_line, numbered_lines, united
+
+CSV_OPTIONS = {"quote": '"', "escape": '"', "columnNameOfCorruptRecord": "malformed"}
+REPLACEMENT_CHARACTER = "\ufffd"
+
+
+def csv_records(
+    session: SparkSession,
+    paths: Sequence[Path],
+    required: Sequence[str],
+    optional: Sequence[str] = (),
+) -> DataFrame:
+    """Records of CSV files that each begin with a header; the columns may stand in any order."""
+    headers = [_header(path, required, optional) for path in paths]
+    return united(
+        [
+            _csv_records(numbered_lines(session, path, number), header, [*required, *optional])
+            for number, (path, header) in enumerate(zip(paths, headers, strict=True))
+        ]
+    )
+
+
+def json_records(
+    session: SparkSession,
+    paths: Sequence[Path],
+    required: Sequence[str],
+    optional: Sequence[str] = (),
+) -> DataFrame:
+    """Records of files with one JSON object a line."""
+    for path in paths:
+        first_line(path)
+    names = [*required, *optional]
+    lines = united([numbered_lines(session, path, number) for number, path in enumerate(paths)])
+    keys = sf.json_object_keys("text")
+    known = sf.array(*map(sf.lit, names))
+    strangers = sf.array_except(keys, known)
+    schema = ", ".join(f"`{name}` string" for name in names)
+    return lines.withColumn("fields", sf.from_json("text", schema)).select(
+        *ORIGIN,
+        *(_plain(sf.col("fields")[name]).alias(name) for name in names),
+        sf.coalesce(
+            _not_utf_8(),
+            sf.when(keys.isNull(), "this is not a JSON object"),
+            sf.when(
+                sf.size(strangers) > 0,
+                sf.concat(sf.lit("there is no column "), strangers[0]),
+            ),
+            sf.when(sf.size(keys) > sf.size(sf.array_distinct(keys)), "a column is given twice"),
+        ).alias("reason"),
+    )
+
+
+def _csv_records(lines: DataFrame, header: list[str], names: Sequence[str]) -> DataFrame:
+    schema = ", ".join(f"`{name}` string" for name in [*header, "malformed"])
+    quotes = sf.length("text") - sf.length(sf.replace("text", sf.lit('"'), sf.lit("")))
+    return (
+        lines.filter("line > 1")
+        .withColumn("fields", sf.from_csv("text", schema, CSV_OPTIONS))
+        .select(
+            *ORIGIN,
+            *(
+                (_plain(sf.col("fields")[name]) if name in header else sf.lit(None))
+                .cast("string")
+                .alias(name)
+                for name in names
+            ),
+            sf.coalesce(
+                _not_utf_8(),
+                sf.when(quotes % 2 == 1, "a quoted field does not end on its line"),
+                sf.when(
+                    sf.col("fields")["malformed"].isNotNull(),
+                    f"the row does not have {len(header)} fields",
+                ),
+            ).alias("reason"),
+        )
+    )
+
+
+def _header(path: Path, required: Sequence[str], optional: Sequence[str]) -> list[str]:
+    """The columns of a CSV file, checked."""
+    header = next(csv.reader([first_line(path)]), [])
+    missing = [name for name in required if name not in header]
+    strange = [name for name in header if name not in {*required, *optional}]
+    if missing or strange or len(header) != len(set(header)):
+        faults = [f"lacks {missing[0]!r}"] if missing else []
+        faults += [f"has the extra {strange[0]!r}"] if strange else []
+        choice = f" and may have {','.join(optional)}" if optional else ""
+        raise InputFileError(
+            str(path),
+            f"the header {' and '.join(faults) or 'repeats a column'}",
+            remedy=f"the columns must be {','.join(required)}{choice}",
+            line=1,
+        )
+    return header
+
+
+def _plain(field: SparkColumn) -> SparkColumn:
+    """A field without the blanks around it; nothing but blanks is no value."""
+    return sf.nullif(sf.trim(field), sf.lit(""))
+
+
+def _not_utf_8() -> SparkColumn:
+    return sf.when(sf.col("text").contains(REPLACEMENT_CHARACTER), "this is not UTF-8 text")

@@ -1,0 +1,84 @@
+"""Import as one act: judge the files, write the trace and its quarantine, or nothing at all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+
+from meshwright.errors import InputFileError
+from meshwright.model.schema import QUARANTINE, TRACE_TABLES
+from meshwright.pipeline.imports.friends import imported_friends
+from meshwright.pipeline.imports.gowalla import imported_gowalla
+from meshwright.pipeline.imports.imported import Imported
+from meshwright.pipeline.imports.judging import REPEATS, quarantined
+from meshwright.pipeline.imports.lines import united
+from meshwright.pipeline.imports.parameters import ImportParameters
+from meshwright.pipeline.traces import row_counts, staged_trace, write_table
+
+FORMATS: dict[str, Callable[[SparkSession, Sequence[Path], ImportParameters], Imported]] = {
+    "gowalla": imported_gowalla,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ImportSummary:
+    """Rows of every table that was written, and how many rows were refused for which reason."""
+
+    row_counts: dict[str, int]
+    refused: dict[str, int]
+
+
+def import_trace(
+    session: SparkSession,
+    paths: Sequence[Path],
+    parameters: ImportParameters,
+    *,
+    friends: Path | None,
+    out: Path,
+) -> ImportSummary:
+    """Write a trace of the files; rows that cannot be used go to its quarantine.
+
+    Strict: a single such row, and nothing is written.
+    """
+    with staged_trace(out) as folder:
+        imported = FORMATS[parameters.format](session, paths, parameters)
+        if friends is not None:
+            imported = imported.beside(imported_friends(session, friends))
+        for name, frame in imported.tables.items():
+            write_table(frame, folder, TRACE_TABLES[name])
+        refused = united([quarantined(rows) for rows in imported.judged]).persist()
+        write_table(refused, folder, QUARANTINE)
+        counts = row_counts(folder)
+        reasons = _counted(refused) if counts[QUARANTINE.name] else {}
+        if parameters.is_strict and reasons:
+            raise _strict_fault(imported.judged, counts[QUARANTINE.name])
+        for frame in (refused, *imported.judged):
+            frame.unpersist()
+    return ImportSummary(counts, reasons)
+
+
+def _counted(refused: DataFrame) -> dict[str, int]:
+    """Refused rows by reason, most frequent first."""
+    reason = sf.regexp_replace("reason", f"^{REPEATS}.*", "it repeats an earlier row")
+    counts = refused.groupBy(reason.alias("reason")).agg(sf.count(sf.lit(1)).alias("row_count"))
+    rows = counts.orderBy(sf.desc("row_count"), "reason").collect()
+    return {row["reason"]: row["row_count"] for row in rows}
+
+
+def _strict_fault(judged: Sequence[DataFrame], count: int) -> InputFileError:
+    """The first refused row, in the order of the files."""
+    for rows in judged:
+        worst = rows.filter("reason is not null").orderBy("file_number", "line").limit(1).collect()
+        if worst:
+            break
+    others = f", and {count - 1:,} other rows are refused too" if count > 1 else ""
+    return InputFileError(
+        worst[0]["file"],
+        f"{worst[0]['reason']}{others}",
+        remedy="correct the file, or import without --strict",
+        line=worst[0]["line"],
+    )

@@ -1,0 +1,31 @@
+"""Spark's failures as one sentence."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+
+from meshwright.errors import InputFileError, OperatorError
+
+UNREADABLE_FILE = re.compile(r"Encountered error while reading file (?:file:/*)?(/\S+?)\.(?:\s|$)")
+REASON_SHOWN_MAX = 300
+
+
+@contextmanager
+def spark_faults() -> Iterator[None]:
+    """Turn what Spark raises in a job into an error of ours that says what to do."""
+    try:
+        yield
+    except (PySparkException, Py4JError) as error:
+        cause = getattr(error, "java_exception", None)
+        text = str(cause) if cause is not None else str(error)
+        if (found := UNREADABLE_FILE.search(text)) is not None:
+            raise InputFileError(
+                found[1], "the file is damaged or cut short", remedy="fetch or make it again"
+            ) from error
+        reason = text.strip().splitlines()[0][:REASON_SHOWN_MAX]
+        raise OperatorError(f"Spark could not finish the work ({reason}).") from error

@@ -1,0 +1,151 @@
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from checkin_files import HEADER, described_by_pandas, random_checkins, write_lines
+from pyspark.sql import SparkSession
+from typer.testing import CliRunner, Result
+
+from meshwright.cli.main import app
+from meshwright.pipeline.imports.lines import numbered_lines
+
+GOOD = "7,2010-08-01T12:00:00Z,40.7,-73.9,v1"
+
+pytestmark = pytest.mark.usefixtures("spark")
+
+
+def call(*words: str | Path) -> Result:
+    return CliRunner().invoke(app, ["trace", *map(str, words)], catch_exceptions=False)
+
+
+def answered(*words: str | Path) -> dict[str, object]:
+    result = call(*words, "--json")
+    assert result.exit_code == 0, result.output
+    document = json.loads(result.stdout)
+    assert isinstance(document, dict)
+    return document
+
+
+def refused(*words: str | Path) -> str:
+    result = call(*words)
+    assert result.exit_code == 2, result.output
+    assert result.stdout == ""
+    (line,) = result.stderr.splitlines()
+    return line
+
+
+def rows(trace: Path, table: str) -> list[tuple[object, ...]]:
+    return [tuple(row.values()) for row in pq.read_table(trace / table).to_pylist()]
+
+
+def test_every_kind_of_bad_row_is_refused_with_its_line_and_reason(tmp_path: Path) -> None:
+    bad = {
+        "7,yesterday,40.7,-73.9,v1": "ts_utc cannot be read",
+        "7,2010-02-30T12:00:00Z,40.7,-73.9,v1": "ts_utc cannot be read",
+        "7,,40.7,-73.9,v1": "ts_utc is missing",
+        "7,2010-08-01T12:00:00Z,90.1,-73.9,v1": "lat is not a number from -90 to 90",
+        "7,2010-08-01T12:00:00Z,40.7,-180.5,v1": "lon is not a number from -180 to 180",
+        "7,2010-08-01T12:00:00Z,nan,-73.9,v1": "lat is not a number from -90 to 90",
+        "7,2010-08-01T12:00:00Z,,-73.9,v1": "lat is missing",
+        " ,2010-08-01T12:00:00Z,40.7,-73.9,v1": "user_id is missing",
+        "7,2010-08-01T12:00:00Z,40.7": "the row does not have 5 fields",
+        '7,2010-08-01T12:00:00Z,40.7,-73.9,"v': "a quoted field does not end on its line",
+        GOOD: "it repeats line 2",
+    }
+    path = write_lines(tmp_path / "checkins.csv.gz", HEADER, GOOD, "", *bad)
+    document = answered("import", "--format", "gowalla", path, "--out", tmp_path / "trace")
+    assert document["tables"] == {"positions": 1, "quarantine": len(bad)}
+    assert sorted(rows(tmp_path / "trace", "quarantine"), key=lambda row: row[1]) == [
+        (str(path), number, reason, text) for number, (text, reason) in enumerate(bad.items(), 4)
+    ]
+    assert refused("import", "--format", "gowalla", path, "--strict", "--out", tmp_path / "x") == (
+        f"error: {path}, line 4: ts_utc cannot be read, and 10 other rows are refused too; "
+        "correct the file, or import without --strict."
+    )
+    assert not (tmp_path / "x").exists()
+
+
+def test_of_equal_rows_the_first_is_kept_also_across_files(tmp_path: Path) -> None:
+    other = "7,2010-08-01T12:00:00Z,40.7,-73.9,v2"
+    one = write_lines(tmp_path / "one.csv", HEADER, GOOD, other)
+    # Another order of columns, a byte order mark and Windows line ends change nothing.
+    two = tmp_path / "two.csv"
+    two.write_bytes(
+        b"\xef\xbb\xbfvenue_id,user_id,ts_utc,lat,lon\r\n"
+        b'v3,7,2010-08-01T12:00:00Z,40.7,-73.9\r\n"v1","7","2010-08-01 12:00:00","40.70",-73.9\r\n'
+    )
+    answered("import", "--format", "gowalla", one, two, "--out", tmp_path / "trace")
+    assert sorted(str(row[4]) for row in rows(tmp_path / "trace", "positions")) == [
+        "v1",
+        "v2",
+        "v3",
+    ]
+    assert [row[:3] for row in rows(tmp_path / "trace", "quarantine")] == [
+        (str(two), 3, f"it repeats line 2 of {one}")
+    ]
+
+
+def test_lines_keep_their_numbers_however_the_file_is_split(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    path = tmp_path / "long.txt"
+    path.write_text("".join("\n" if n % 7 == 0 else f"{n}\n" for n in range(1, 2001)))
+    size = "spark.sql.files.maxPartitionBytes"
+    former = spark.conf.get(size)
+    spark.conf.set(size, "1000")
+    try:
+        frame = numbered_lines(spark, path, 0)
+        wrong = frame.filter("text != string(line)").count()
+        assert (frame.count(), wrong) == (2000 - 2000 // 7, 0)
+    finally:
+        spark.conf.set(size, str(former))
+
+
+def test_friends_are_mutual_and_come_once(tmp_path: Path) -> None:
+    checkins = write_lines(tmp_path / "checkins.csv", HEADER, GOOD)
+    friends = write_lines(
+        tmp_path / "friends.csv", "user_a,user_b", "1,2", "2,1", "3,3", "1,", "1,4"
+    )
+    answered(
+        "import", "--format", "gowalla", checkins, "--friends", friends, "--out", tmp_path / "trace"
+    )
+    assert sorted(rows(tmp_path / "trace", "friendships")) == [
+        ("1", "2"),
+        ("1", "4"),
+        ("2", "1"),
+        ("4", "1"),
+    ]
+    assert sorted(row[1:3] for row in rows(tmp_path / "trace", "quarantine")) == [
+        (4, "nobody is their own friend"),
+        (5, "user_b is missing"),
+    ]
+
+
+@pytest.mark.parametrize("cell_degrees", [1.0, 0.3])
+def test_a_description_equals_an_independent_computation(
+    tmp_path: Path, cell_degrees: float
+) -> None:
+    path = write_lines(tmp_path / "checkins.csv", HEADER, *random_checkins(600, seed=5))
+    answered("import", "--format", "gowalla", path, "--out", tmp_path / "trace")
+    found = answered(
+        "describe", tmp_path / "trace", "--cell", str(cell_degrees), "--picture", tmp_path / "p.svg"
+    )
+    expected = described_by_pandas(path, cell_degrees)
+    assert {name: found[name] for name in expected} == expected
+    assert expected["quarantined"] > 0
+    assert (tmp_path / "p.svg").read_text().startswith("<?xml")
+
+
+def test_a_wrong_file_is_named_before_anything_is_written(tmp_path: Path) -> None:
+    header = write_lines(tmp_path / "header.csv", "user,ts_utc,lat,lon,venue_id", GOOD)
+    cut = tmp_path / "cut.csv.gz"
+    cut.write_bytes(gzip.compress("\n".join([HEADER, *random_checkins(9000, 1)]).encode())[:-4000])
+    words = ("import", "--format", "gowalla", "--out", tmp_path / "trace")
+    assert "header.csv, line 1: the header lacks 'user_id'" in refused(*words, header)
+    assert "nowhere.csv: there is no such file" in refused(*words, tmp_path / "nowhere.csv")
+    assert f"{cut}: the file is damaged or cut short" in refused(*words, cut)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["cut.csv.gz", "header.csv"]
