@@ -18,7 +18,7 @@ from meshwright.planning.designs import DESIGNS
 
 COMMANDS = [
     "workload generate", "overlay build", "overlay check", "overlay arrange", "overlay adapt",
-    "overlay evaluate", "overlay compare", "overlay draw", "demo",
+    "overlay evaluate", "overlay compare", "overlay draw", "demo", "sweep",
 ]  # fmt: skip
 HEAVY = ("numba", "scipy", "matplotlib", "pyspark", "numpy")
 

@@ -11,7 +11,7 @@ import typer
 from typer.core import TyperGroup
 
 from meshwright import __version__
-from meshwright.cli import demo, overlay, simulate, trace, workload
+from meshwright.cli import demo, overlay, simulate, sweep, trace, workload
 from meshwright.errors import MeshwrightError
 
 BAD_INPUT = 2
@@ -43,6 +43,7 @@ app.add_typer(overlay.app, name="overlay")
 app.add_typer(trace.app, name="trace")
 app.command("demo")(demo.demo)
 app.command("simulate")(simulate.simulate)
+app.command("sweep")(sweep.sweep)
 
 
 def run() -> None:

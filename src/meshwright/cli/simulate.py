@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from meshwright.cli.options import Json, OwnK, finite
+from meshwright.cli.options import Json, Master, OwnK, Remote, finite
 from meshwright.cli.screen import answer, plain_table, tracked
 
 if TYPE_CHECKING:
@@ -65,6 +66,11 @@ def simulate(
         ),
     ] = None,
     k: OwnK = None,
+    on_spark: Annotated[
+        bool, typer.Option("--on-spark", help="Spread the seeds over Spark's executors.")
+    ] = False,
+    master: Master = None,
+    remote: Remote = None,
     as_json: Json = False,
 ) -> None:
     """Simulate seeds; exit with 1 if anything was lost, doubled, reordered or sent astray.
@@ -87,7 +93,10 @@ def simulate(
         mobility=mobility,
         k=k,
     )
-    results = list(tracked(_simulated(parameters, chosen), len(chosen), "Simulating seeds"))
+    if on_spark:
+        results = _simulated_on_spark(parameters, chosen, master=master, remote=remote)
+    else:
+        results = list(tracked(_simulated(parameters, chosen), len(chosen), "Simulating seeds"))
     totals, messages = summed(results)
     failures = [failure for result in results for failure in result.failures]
     answer(
@@ -123,6 +132,25 @@ def _simulated(parameters: SimulationParameters, seeds: range) -> Iterator[Simul
     with rare_collections():
         for seed in seeds:
             yield simulate_seed(parameters, seed)
+
+
+def _simulated_on_spark(
+    parameters: SimulationParameters, seeds: range, *, master: str | None, remote: str | None
+) -> list[SimulationResult]:
+    import msgspec
+
+    from meshwright.cli.spark import spark_work
+    from meshwright.pipeline.sweep import TaskGrid, sweep
+    from meshwright.sim.simulation import SimulationResult
+
+    with spark_work("Simulating seeds", master=master, remote=remote) as work:
+        found = sweep(work.session, partial(simulated_seed, parameters), TaskGrid({}, seeds))
+    return [msgspec.convert(value, SimulationResult) for _, value in found]
+
+
+def simulated_seed(parameters: SimulationParameters, seed: int) -> SimulationResult:
+    """One seed, as an executor simulates it."""
+    return next(_simulated(parameters, range(seed, seed + 1)))
 
 
 def _told(failures: list[Failure]) -> list[Any]:
