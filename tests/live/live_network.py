@@ -55,9 +55,9 @@ class DirectClient:
 async def network(overlay: Overlay, folder: Path) -> AsyncIterator[dict[str, Host]]:
     """All brokers of an overlay, running."""
     hosts = {name: new_host(name, overlay, folder) for name in overlay.brokers}
-    addresses = {name: str(await host.start(LOOPBACK)) for name, host in hosts.items()}
+    brokers = {name: await host.start(LOOPBACK) for name, host in hosts.items()}
     for host in hosts.values():
-        host.peers.addresses |= addresses
+        host.peers.brokers |= brokers
     try:
         yield hosts
     finally:

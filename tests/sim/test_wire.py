@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
+from meshwright import protocol
 from meshwright.errors import PeerError
 from meshwright.model.overlay import Overlay
 from meshwright.protocol.effects import Effect
 from meshwright.protocol.happenings import Happening, PeerFrame, Started
 from meshwright.protocol.links import Hello
-from meshwright.protocol.wire import decode_disk, decode_frames, encode
+from meshwright.protocol.wire import DISK_VALUES, decode_disk, decode_frames, encode
 from meshwright.sim.host import Machine
 from meshwright.sim.parameters import SimulationParameters
 from meshwright.sim.simulation import builder_of, simulate
@@ -68,3 +71,10 @@ def test_what_is_no_frame_is_refused() -> None:
 
 def test_a_frame_names_its_fields_by_their_order_only() -> None:
     assert msgspec.msgpack.decode(encode(Hello(1, 2, 3))) == ["Hello", 1, 2, 3]
+
+
+def test_every_kind_of_disk_value_has_a_type() -> None:
+    sources = [path.read_text() for path in Path(protocol.__path__[0]).rglob("*.py")]
+    kinds = {kind for text in sources for kind in re.findall(r'write\(\(f?"([^"]+)"', text)}
+    constants = {kind for text in sources for kind in re.findall(r'DiskKey = \("([^"]+)"', text)}
+    assert kinds | constants <= set(DISK_VALUES)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import msgspec
+
 from meshwright.errors import OperatorError
 
 PORT_MAX = 65_535
@@ -17,6 +19,13 @@ class Address(NamedTuple):
 
     def __str__(self) -> str:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+class Whereabouts(msgspec.Struct, frozen=True, array_like=True):
+    """Where a broker listens for other brokers, and where for clients that are sent to it."""
+
+    peers: str
+    clients: str = ""
 
 
 def parse_address(text: str) -> Address:

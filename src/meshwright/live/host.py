@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
 
-from meshwright.live.addresses import Address
+from meshwright.live.addresses import Address, Whereabouts
 from meshwright.live.clock import Clock
 from meshwright.live.peers import Peers, PeerSettings
 from meshwright.live.storage import Store
@@ -82,13 +82,13 @@ class Host:
             CloseClient: self._close_client,
         }
 
-    async def start(self, peer_address: Address) -> Address:
-        """Come to life with what the disk kept; returns where peers may dial."""
+    async def start(self, peer_address: Address, clients: str = "") -> Whereabouts:
+        """Come to life with what the disk kept; clients is where others send clients to."""
         opened = self._store.open()
-        bound = await self.peers.listen(peer_address, opened.incarnation)
+        found = await self.peers.listen(peer_address, opened.incarnation, clients)
         self._is_running = True
         self.tell(Started(opened.incarnation, opened.contents))
-        return bound
+        return found
 
     async def stop(self) -> None:
         """Leave peers and clients, and sync what was written."""

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from meshwright.errors import PeerError
+from meshwright.live.addresses import Whereabouts
 from meshwright.live.peer_handshake import (
     Greeting,
     Proof,
@@ -41,7 +42,7 @@ class PeerConnection(asyncio.Protocol):
         secret: bytes,
         *,
         is_dialler: bool,
-        addresses: Callable[[], dict[str, str]],
+        brokers: dict[str, Whereabouts],
         established: Callable[[PeerConnection], None],
         received: Callable[[PeerConnection, list[Any]], None],
         lost: Callable[[PeerConnection, str | None], None],
@@ -51,7 +52,7 @@ class PeerConnection(asyncio.Protocol):
         self.proof: Proof | None = None
         self._greeting = greeting
         self._secret = secret
-        self._addresses = addresses
+        self._brokers = brokers
         self._established = established
         self._received = received
         self._lost = lost
@@ -147,7 +148,7 @@ class PeerConnection(asyncio.Protocol):
         check_greeting(self._greeting, theirs)
         self.peer = theirs
         code = proof_code(self._secret, self._greeting, theirs, is_dialler=self.is_dialler)
-        self._write(encode(Proof(code, self._addresses())))
+        self._write(encode(Proof(code, self._brokers)))
 
     def _trust(self, theirs: Greeting, proof: Proof) -> None:
         code = proof_code(self._secret, theirs, self._greeting, is_dialler=not self.is_dialler)

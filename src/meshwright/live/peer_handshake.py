@@ -12,6 +12,7 @@ import hmac
 import msgspec
 
 from meshwright.errors import PeerError
+from meshwright.live.addresses import Whereabouts
 from meshwright.protocol.message import Message
 
 WIRE_VERSION = 1
@@ -25,7 +26,7 @@ class Greeting(Message, frozen=True):
     network: str
     name: str
     incarnation: int
-    address: str
+    whereabouts: Whereabouts
     nonce: bytes
 
 
@@ -33,7 +34,7 @@ class Proof(Message, frozen=True):
     """A code that only one who knows the secret can make, and the brokers that I know."""
 
     code: bytes
-    addresses: dict[str, str]
+    brokers: dict[str, Whereabouts]
 
 
 _DECODER = msgspec.msgpack.Decoder(Greeting | Proof)

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from meshwright.live.addresses import Address, parse_address
+from meshwright.live.addresses import Address, Whereabouts, parse_address
 from meshwright.live.peer_connection import PeerConnection
 from meshwright.live.peer_handshake import NONCE_BYTES, WIRE_VERSION, Greeting
 from meshwright.protocol.happenings import Happening, LinkDown, LinkUp, PeerFrame
@@ -34,7 +34,8 @@ class PeerSettings:
 class Peers:
     """The other brokers, as far as this one can reach them.
 
-    tell gets what happens to links; refused is told of strangers. addresses: where brokers listen.
+    tell gets what happens to links; refused is told of strangers. brokers: where each listens, as
+    far as is known.
     """
 
     def __init__(
@@ -45,20 +46,19 @@ class Peers:
         tell: Callable[[Happening], None],
         refused: Callable[[str], None],
     ) -> None:
-        self.addresses: dict[str, str] = {}
+        self.brokers: dict[str, Whereabouts] = {}
         self._name = name
         self._settings = settings
         self._tell = tell
         self._refused = refused
         self._incarnation = 0
-        self._own_address = ""
         self._server: asyncio.Server | None = None
         self._connections: dict[str, PeerConnection] = {}
         self._dials: dict[str, asyncio.Task[None]] = {}
         self._strangers: set[PeerConnection] = set()
 
-    async def listen(self, address: Address, incarnation: int) -> Address:
-        """Take connections; returns where, as others may dial it."""
+    async def listen(self, address: Address, incarnation: int, clients: str = "") -> Whereabouts:
+        """Take connections; returns where others may dial, beside where clients come in."""
         self._incarnation = incarnation
         loop = asyncio.get_running_loop()
         self._server = await loop.create_server(
@@ -68,15 +68,15 @@ class Peers:
             ssl=self._settings.listening,
         )
         port = self._server.sockets[0].getsockname()[1]
-        bound = Address(address.host, port)
-        self._own_address = self.addresses[self._name] = str(bound)
-        return bound
+        found = Whereabouts(str(Address(address.host, port)), clients)
+        self.brokers[self._name] = found
+        return found
 
     def open(self, peer: str) -> None:
         """Dial a peer, unless that is done already; tells LinkUp or LinkDown."""
         if peer in self._connections:
             return
-        if peer not in self.addresses:
+        if peer not in self.brokers:
             asyncio.get_running_loop().call_soon(self._tell, LinkDown(peer))
         elif peer not in self._dials:
             self._dials[peer] = asyncio.get_running_loop().create_task(self._dial(peer))
@@ -110,7 +110,7 @@ class Peers:
             connection.close()
 
     async def _dial(self, peer: str) -> None:
-        address = parse_address(self.addresses[peer])
+        address = parse_address(self.brokers[peer].peers)
         loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(DIAL_S):
@@ -134,14 +134,14 @@ class Peers:
             self._settings.network,
             self._name,
             self._incarnation,
-            self._own_address,
+            self.brokers[self._name],
             secrets.token_bytes(NONCE_BYTES),
         )
         connection = PeerConnection(
             greeting,
             self._settings.secret,
             is_dialler=is_dialler,
-            addresses=lambda: self.addresses,
+            brokers=self.brokers,
             established=self._established,
             received=self._received,
             lost=self._lost,
@@ -154,8 +154,9 @@ class Peers:
         assert connection.proof is not None
         self._strangers.discard(connection)
         peer = connection.peer
-        self.addresses |= connection.proof.addresses
-        self.addresses[peer.name] = peer.address
+        for name, whereabouts in connection.proof.brokers.items():
+            self.brokers.setdefault(name, whereabouts)
+        self.brokers[peer.name] = peer.whereabouts
         former = self._connections.get(peer.name)
         if former is not None:
             if not self._replaces(connection, former):
