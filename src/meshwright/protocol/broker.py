@@ -98,7 +98,7 @@ class Broker:
         self._doors[type(happening)](turn, happening)
         if turn.changes or turn.once_synced_actions:
             self._journal.close(turn)
-        return self._moving.redirected(turn)
+        return self._moving.redirected(turn) if self._guests else turn.effects
 
     def _started(self, turn: Turn, happening: Started) -> None:
         self._build(happening.incarnation)
@@ -237,6 +237,7 @@ class Broker:
             relink=self._relink,
         )
         self._moving = Moving(site, self._settings.moving, self._settings.mobility)
+        self._guests = self._moving.guests
 
     def _build_change(self) -> None:
         settings = self._settings.reconfigure
@@ -312,7 +313,7 @@ class Broker:
             ClientPacket: lambda turn, it: self._moving.packet(turn, it.client, it.packet),
             ClientDown: self._client_down,
             TimerFired: self._timer_fired,
-            Synced: lambda turn, it: self._journal.synced(turn, it.batch),
+            Synced: self._journal.synced,
             DiskSpace: self._disk_space,
             PlanGiven: self._change.requests.given,
         }

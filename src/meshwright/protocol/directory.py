@@ -272,6 +272,8 @@ class Directory:
 
 def merge(into: Entries, entries: Entries) -> bool:
     """Keep the highest version of each broker's entry; True if one was not known before."""
+    if into == entries:
+        return False
     is_news = False
     for broker, entry in entries.items():
         held = into.get(broker)

@@ -69,6 +69,7 @@ class Moving:
                 relink=site.relink,
             ),
         )
+        self.guests = self._proxies.guests
         self._departing = Departing(
             site.me,
             settings,
@@ -163,7 +164,7 @@ class Moving:
         self._proxies.peer_gone(turn, peer)
 
     def redirected(self, turn: Turn) -> list[Effect]:
-        """The effects of a step, as they are for clients that are elsewhere."""
+        """The effects of a step, as they are while there are guests."""
         return self._proxies.redirected(turn)
 
     def _admit(self, turn: Turn, client: str, packet: packets.Connect) -> None:

@@ -73,13 +73,16 @@ class Inside:
 
 
 class Proxies:
-    """Both roles: for clients here whose home is elsewhere, and the other way round."""
+    """Both roles: for clients here whose home is elsewhere, and the other way round.
+
+    guests: clients whose home is here and that are elsewhere, each with its broker and connection.
+    """
 
     def __init__(self, incarnation: int, inside: Inside) -> None:
         self._inside = inside
         self._serial = incarnation << 32
         self._homes: dict[str, tuple[str, int]] = {}
-        self._guests: dict[str, tuple[str, int]] = {}
+        self.guests: dict[str, tuple[str, int]] = {}
         self._own_effects: list[Effect] = []
 
     def handlers(self) -> dict[type, Callable[[Turn, str, Any], None]]:
@@ -94,7 +97,7 @@ class Proxies:
 
     def peers(self) -> set[str]:
         """Brokers to stay connected with, so that it is known when they die."""
-        return {broker for broker, _ in (*self._homes.values(), *self._guests.values())}
+        return {broker for broker, _ in (*self._homes.values(), *self.guests.values())}
 
     def open(self, turn: Turn, client: str, home: str, packet: packets.Connect) -> None:
         """A client is here whose session is to stay at its home."""
@@ -109,7 +112,7 @@ class Proxies:
 
     def local_up(self, turn: Turn, client: str) -> None:
         """A client connects here itself: what connections it had through others are over."""
-        guest = self._guests.pop(client, None)
+        guest = self.guests.pop(client, None)
         if guest is not None:
             self._inside.send(turn, guest[0], ProxyClosed(client, guest[1]))
             self._inside.down(turn, client, False)
@@ -132,25 +135,25 @@ class Proxies:
 
     def opened(self, turn: Turn, peer: str, message: ProxyOpen) -> None:
         """A client of this broker is at a peer."""
-        former = self._guests.get(message.client)
+        former = self.guests.get(message.client)
         if former is not None:
             self._inside.send(turn, former[0], ProxyClosed(message.client, former[1]))
         else:
             self._own_effects.append(CloseClient(message.client))
         self._inside.down(turn, message.client, False)
-        self._guests[message.client] = (peer, message.serial)
+        self.guests[message.client] = (peer, message.serial)
         self._inside.up(turn, message.client, message.packet)
         self._inside.relink(turn)
 
     def packet_came(self, turn: Turn, peer: str, message: ProxyPacket) -> None:
         """A packet of a client that is at a peer."""
-        if self._guests.get(message.client) == (peer, message.serial):
+        if self.guests.get(message.client) == (peer, message.serial):
             self._inside.packet(turn, message.client, message.packet)
 
     def gone(self, turn: Turn, peer: str, message: ProxyDown) -> None:
         """A client has left a peer."""
-        if self._guests.get(message.client) == (peer, message.serial):
-            del self._guests[message.client]
+        if self.guests.get(message.client) == (peer, message.serial):
+            del self.guests[message.client]
             self._inside.down(turn, message.client, message.is_clean)
             self._inside.relink(turn)
 
@@ -171,19 +174,17 @@ class Proxies:
         for client in [one for one, (home, _) in self._homes.items() if home == peer]:
             del self._homes[client]
             turn.ask(CloseClient(client))
-        for client in [one for one, (proxy, _) in self._guests.items() if proxy == peer]:
-            del self._guests[client]
+        for client in [one for one, (proxy, _) in self.guests.items() if proxy == peer]:
+            del self.guests[client]
             self._inside.down(turn, client, False)
         self._inside.relink(turn)
 
     def redirected(self, turn: Turn) -> list[Effect]:
-        """The effects of a step, with what is for clients elsewhere sent to where they are."""
-        if not self._guests and not self._own_effects:
-            return turn.effects
+        """The effects of a step, with what is for guests sent to where they are."""
         effects, turn.effects = turn.effects, []
         redirected: list[SendClient | CloseClient] = []
         for effect in effects:
-            if isinstance(effect, SendClient | CloseClient) and effect.client in self._guests:
+            if isinstance(effect, SendClient | CloseClient) and effect.client in self.guests:
                 redirected.append(effect)
             else:
                 turn.effects.append(effect)
@@ -195,11 +196,11 @@ class Proxies:
         return turn.effects
 
     def _redirect(self, turn: Turn, effect: SendClient | CloseClient) -> None:
-        guest = self._guests.get(effect.client)
+        guest = self.guests.get(effect.client)
         if guest is None:
             return
         if isinstance(effect, SendClient):
             self._inside.send(turn, guest[0], ProxyAnswer(effect.client, guest[1], effect.packet))
         else:
-            del self._guests[effect.client]
+            del self.guests[effect.client]
             self._inside.send(turn, guest[0], ProxyClosed(effect.client, guest[1]))

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from meshwright.protocol.effects import DiskKey, Effect, Report, SetTimer, TimerKey, Write
+from meshwright.protocol.happenings import Synced
 
 Action = Callable[["Turn"], None]
 
@@ -51,23 +52,24 @@ class Journal:
 
     def close(self, turn: Turn) -> list[Effect]:
         """End a step: its changes become one batch, and what needs no disk is done at once."""
-        while turn.changes or turn.once_synced_actions:
-            changes, actions = turn.changes, turn.once_synced_actions
-            turn.changes, turn.once_synced_actions = {}, []
-            if changes:
+        while turn.once_synced_actions or turn.changes:
+            actions = turn.once_synced_actions
+            if turn.changes:
                 self._batch += 1
-                turn.effects.append(Write(self._batch, changes))
+                turn.effects.append(Write(self._batch, turn.changes))
                 self._waiting.append((self._batch, actions))
+                break
             elif self._waiting:
                 self._waiting[-1][1].extend(actions)
-            else:
-                for action in actions:
-                    action(turn)
+                break
+            turn.once_synced_actions = []
+            for action in actions:
+                action(turn)
         return turn.effects
 
-    def synced(self, turn: Turn, batch: int) -> None:
-        """Do what waited for this batch and those before it, in order."""
-        waiting = self._waiting
+    def synced(self, turn: Turn, happening: Synced) -> None:
+        """Do what waited for a batch and those before it, in order."""
+        waiting, batch = self._waiting, happening.batch
         while waiting and waiting[0][0] <= batch:
             for action in waiting.popleft()[1]:
                 action(turn)

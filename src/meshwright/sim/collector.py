@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 # A run keeps all its evidence, so looking through it again and again finds nothing.
-ALLOCATIONS_BETWEEN = 200_000
+ALLOCATIONS_BETWEEN = 1_000_000
 
 
 @contextmanager

@@ -79,7 +79,7 @@ class BrokerHost:
         self._timers: dict[TimerKey, int] = {}
         self._message_counts = world.message_counts
         self._witness = world.witness
-        self._send = world.network.send
+        self._send = world.network.sender(name)
         self._do: dict[type, Callable[[Any], None]] = {
             SendPeer: self._send_peer,
             SendClient: self._send_client,
@@ -146,7 +146,7 @@ class BrokerHost:
         frame = effect.frame
         body = getattr(frame, "body", None)
         self._message_counts[type(frame) if body is None else type(body)] += 1
-        self._send(self.name, effect.peer, frame)
+        self._send(effect.peer, frame)
 
     def _send_client(self, effect: SendClient) -> None:
         self._world.lines.answer(self.name, effect.client, effect.packet)

@@ -51,7 +51,7 @@ class Wire:
 
 
 class Channel:
-    """One direction of one connection."""
+    """One direction of one connection; delay_us is that of the wire as it is now."""
 
     __slots__ = (
         "back", "delay_us", "is_open", "last_us", "listener", "source", "target", "waiting", "wire",
@@ -120,24 +120,32 @@ class Network:
 
     def send(self, source: str, target: str, frame: object) -> None:
         """Send a frame, never past an earlier one; without a connection it is lost."""
-        channel = self._channels[source].get(target)
-        if channel is None or not channel.is_open:
-            return
-        agenda = self._agenda
-        arrival_us = (
-            agenda.now_us + channel.delay_us + channel.wire.extra_us + self._jitter_us.next()
-        )
-        if arrival_us < channel.last_us:
-            arrival_us = channel.last_us
-        channel.last_us = arrival_us
-        agenda.at(arrival_us, self._arrive, channel, frame)
+        self.sender(source)(target, frame)
+
+    def sender(self, source: str) -> Callable[[str, object], None]:
+        """How one broker sends a frame to another; its busiest door, so all is at hand in it."""
+        agenda, arrive, jitter_us = self._agenda, self._arrive, self._jitter_us.next
+        channels = self._channels[source]
+        put_down = agenda.at
+
+        def send(target: str, frame: object) -> None:
+            channel = channels.get(target)
+            if channel is None or not channel.is_open:
+                return
+            arrival_us = agenda.now_us + channel.delay_us + jitter_us()
+            if arrival_us < channel.last_us:
+                arrival_us = channel.last_us
+            channel.last_us = arrival_us
+            put_down(arrival_us, arrive, channel, frame)
+
+        return send
 
     def close(self, source: str, target: str) -> None:
         """The source ends the connection: the target still gets what was sent, then hears of it."""
         channel = self._channels[source].pop(target, None)
         if channel is not None and channel.is_open:
             channel.back.is_open = False
-            soonest_us = self._agenda.now_us + channel.delay_us + channel.wire.extra_us
+            soonest_us = self._agenda.now_us + channel.delay_us
             self._agenda.at(max(channel.last_us, soonest_us), self._hang_up, channel.back)
 
     def disconnect(self, one: str, other: str) -> None:
@@ -189,6 +197,10 @@ class Network:
     def slow(self, one: str, other: str, extra_us: int) -> None:
         """Add to the delay of a wire both ways; a negative number takes back."""
         self.wire(one, other).extra_us += extra_us
+        for source, target in ((one, other), (other, one)):
+            channel = self._channels[source].get(target)
+            if channel is not None:
+                channel.delay_us += extra_us
 
     def _delay_us(self, source: str, target: str) -> int:
         if self._delays_ms is None:
@@ -227,7 +239,7 @@ class Network:
         self._listeners[other](LinkUp(one))
 
     def _channel(self, source: str, target: str, wire: Wire) -> Channel:
-        delay_us = self._delay_us(source, target)
+        delay_us = self._delay_us(source, target) + wire.extra_us
         return Channel((source, target), wire, delay_us, self._listeners[target])
 
     def _arrive(self, channel: Channel, frame: Any) -> None:
