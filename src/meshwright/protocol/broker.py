@@ -63,7 +63,7 @@ from meshwright.protocol.sessions import Outside, Sessions, SessionSettings
 from meshwright.protocol.shared_keeper import SharedKeeper, SharedSettings
 from meshwright.protocol.shared_member import SharedMember
 from meshwright.protocol.stream import StreamFrame
-from meshwright.protocol.turn import Action, Journal, Turn
+from meshwright.protocol.turn import FORGET, Action, Journal, Turn
 
 
 class BrokerSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -96,7 +96,7 @@ class Broker:
         """Take in what happened, and say what to do about it."""
         turn = Turn(now_us)
         self._doors[type(happening)](turn, happening)
-        if turn.changes or turn.once_synced_actions:
+        if turn.changes or turn.once_synced_actions or turn.forgotten:
             self._journal.close(turn)
         return self._moving.redirected(turn) if self._guests else turn.effects
 
@@ -291,6 +291,7 @@ class Broker:
             **dict.fromkeys(MESSAGES, self._roads.handle),
         }
         self._timers: dict[str, Callable[[Turn], None]] = {
+            FORGET[0]: self._journal.forget,
             links.TICK[0]: self._links.tick,
             outgoing.TICK[0]: self._outgoing.tick,
             incoming.ACKNOWLEDGE[0]: self._incoming.send_acknowledgements,

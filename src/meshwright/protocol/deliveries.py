@@ -9,7 +9,6 @@ that differ by a second move an expiry by a second.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import msgspec
@@ -63,12 +62,15 @@ class Deliveries:
             self._refuse(turn, session, waiting, "the client's queue is full")
             return False
         session.next_index = waiting.place + 1
-        session.queue.append(waiting)
-        if session.is_durable:
+        is_durable = session.is_durable
+        if is_durable:
             turn.write(("queue", session.client, waiting.place), waiting)
             self._shared.mark(turn, waiting)
-        turn.once_synced(partial(self.hand_over, session=session))
-        return session.is_durable
+        if not session.queue and session.has_window():
+            self._send(turn, session, waiting)
+        else:
+            session.queue.append(waiting)
+        return is_durable
 
     def hand_over(self, turn: Turn, session: Session) -> None:
         """Send what waits, as far as the client takes it."""
@@ -76,15 +78,8 @@ class Deliveries:
             waiting = session.queue.popleft()
             if is_too_late(waiting.publication, turn.now_us):
                 self._drop(turn, session, waiting)
-                continue
-            packet_id = session.free_packet_id()
-            session.under_way[packet_id] = waiting
-            if session.is_durable:
-                turn.write(("under_way", session.client, packet_id), (waiting.place, False))
-            elif waiting.qos == 2:
-                self._shared.mark(turn, waiting)
-            packet = _publish_packet(waiting, packet_id, turn.now_us)
-            turn.once_synced(on_this_connection(session, packet))
+            else:
+                self._send(turn, session, waiting)
 
     def resume(self, turn: Turn, session: Session) -> None:
         """Send again what was under way, whatever its age, then what waits."""
@@ -95,6 +90,17 @@ class Deliveries:
                 packet = _publish_packet(waiting, packet_id, turn.now_us, is_duplicate=True)
                 send_packet(turn, session, packet)
         self.hand_over(turn, session)
+
+    def _send(self, turn: Turn, session: Session, waiting: Waiting) -> None:
+        """Send a message for the first time, once it is on disk that it is under way."""
+        packet_id = session.free_packet_id()
+        session.under_way[packet_id] = waiting
+        if session.is_durable:
+            turn.write(("under_way", session.client, packet_id), (waiting.place, False))
+        elif waiting.qos == 2:
+            self._shared.mark(turn, waiting)
+        packet = _publish_packet(waiting, packet_id, turn.now_us)
+        turn.once_synced(on_this_connection(session, packet))
 
     def _drop(self, turn: Turn, session: Session, waiting: Waiting) -> None:
         if session.is_durable:
@@ -131,8 +137,10 @@ class Deliveries:
         session.released.pop(packet_id, None)
         if waiting is not None:
             if session.is_durable:
-                turn.write(("under_way", session.client, packet_id), None)
-                turn.write(("queue", session.client, waiting.place), None)
+                # Who hands out messages of a group relies on what it is told of them.
+                forget = turn.forget if waiting.hand is None else turn.delete
+                forget(("under_way", session.client, packet_id))
+                forget(("queue", session.client, waiting.place))
             self._shared.settled(turn, waiting)
         self.hand_over(turn, session)
 

@@ -434,7 +434,7 @@ class Outgoing:
         if is_settled and stream.owed_counts.get(number) == 0:
             del stream.owed_counts[number]
             del stream.log[number]
-            turn.write(("log", topic, number), None)
+            turn.forget(("log", topic, number))
 
 
 def _is_for(member: Member, publication: Publication) -> bool:

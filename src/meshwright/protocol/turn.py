@@ -13,6 +13,9 @@ from meshwright.protocol.happenings import Synced
 
 Action = Callable[["Turn"], None]
 
+FORGET = ("journal",)
+FORGOTTEN_WITHIN_US = 100_000
+
 
 class Turn(msgspec.Struct, eq=False):
     """Collects the effects of one step, and the disk changes that belong together."""
@@ -21,6 +24,7 @@ class Turn(msgspec.Struct, eq=False):
     effects: list[Effect] = []
     changes: dict[DiskKey, Any] = {}
     once_synced_actions: list[Action] = []
+    forgotten: list[DiskKey] = []
 
     def ask(self, effect: Effect) -> None:
         """Add an effect to those of this step."""
@@ -36,28 +40,39 @@ class Turn(msgspec.Struct, eq=False):
         """Change a key on disk together with all other changes of this step; None deletes."""
         self.changes[key] = value
 
+    def delete(self, key: DiskKey) -> None:
+        """Take a key from the disk together with all other changes of this step."""
+        self.changes[key] = None
+
+    def forget(self, key: DiskKey) -> None:
+        """Take a key from the disk soon, for which nobody waits: a crash may bring it back."""
+        self.forgotten.append(key)
+
     def once_synced(self, action: Action) -> None:
         """Do something when all that was written so far, this step included, is on disk."""
         self.once_synced_actions.append(action)
 
 
 class Journal:
-    """Batches under way to the disk, and what waits for them; all of it is lost in a crash."""
+    """Batches under way to the disk, and what waits for them; all of it is lost in a crash.
 
-    __slots__ = ("_batch", "_waiting")
+    What is to be forgotten goes along with the next batch, or makes one of its own after a while.
+    """
+
+    __slots__ = ("_batch", "_forgotten", "_has_timer", "_waiting")
 
     def __init__(self) -> None:
         self._batch = 0
         self._waiting: deque[tuple[int, list[Action]]] = deque()
+        self._forgotten: dict[DiskKey, Any] = {}
+        self._has_timer = False
 
     def close(self, turn: Turn) -> list[Effect]:
         """End a step: its changes become one batch, and what needs no disk is done at once."""
         while turn.once_synced_actions or turn.changes:
             actions = turn.once_synced_actions
             if turn.changes:
-                self._batch += 1
-                turn.effects.append(Write(self._batch, turn.changes))
-                self._waiting.append((self._batch, actions))
+                self._waiting.append((self._write(turn), actions))
                 break
             elif self._waiting:
                 self._waiting[-1][1].extend(actions)
@@ -65,7 +80,18 @@ class Journal:
             turn.once_synced_actions = []
             for action in actions:
                 action(turn)
+        if turn.forgotten:
+            self._forgotten.update(dict.fromkeys(turn.forgotten))
+            if not self._has_timer:
+                self._has_timer = True
+                turn.timer(FORGET, turn.now_us + FORGOTTEN_WITHIN_US)
         return turn.effects
+
+    def forget(self, turn: Turn) -> None:
+        """Nothing else went to the disk for a while: forget what is to be forgotten."""
+        self._has_timer = False
+        if self._forgotten:
+            self._write(turn)
 
     def synced(self, turn: Turn, happening: Synced) -> None:
         """Do what waited for a batch and those before it, in order."""
@@ -73,6 +99,16 @@ class Journal:
         while waiting and waiting[0][0] <= batch:
             for action in waiting.popleft()[1]:
                 action(turn)
+
+    def _write(self, turn: Turn) -> int:
+        """Write the changes of a step, after what was to be forgotten before it."""
+        changes = turn.changes
+        if self._forgotten:
+            changes = {**self._forgotten, **changes}
+            self._forgotten.clear()
+        self._batch += 1
+        turn.effects.append(Write(self._batch, changes))
+        return self._batch
 
 
 def nothing(_turn: Turn) -> None:
