@@ -22,7 +22,7 @@ from meshwright.sim.simulation import simulate
 SEEDS_MAX = 40
 
 MUTATIONS = [
-    pytest.param(Journal, "close", "elif self._waiting:", "elif False:", id="early-promise"),
+    pytest.param(Journal, "close", "if self._waiting:", "if False:", id="early-promise"),
     pytest.param(
         Outgoing, "publish", 'turn.write(("log", topic, number), publication)', "pass", id="no-log"
     ),

@@ -74,7 +74,7 @@ class Journal:
             if turn.changes:
                 self._waiting.append((self._write(turn), actions))
                 break
-            elif self._waiting:
+            if self._waiting:
                 self._waiting[-1][1].extend(actions)
                 break
             turn.once_synced_actions = []
