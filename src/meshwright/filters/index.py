@@ -79,19 +79,25 @@ class FilterIndex(Generic[Owner]):
     def match(self, topic: str, properties: Properties = ()) -> tuple[tuple[Owner, Filter], ...]:
         """The pairs that want a message to a valid topic name with these user properties."""
         answer = self._cache.get(topic)
-        if answer is None:
-            answer = _answer(self._covering(topic, levels_of(topic)))
-            self._cache.put(topic, answer)
-        pairs, asks_content = answer
+        pairs, asks_content = answer if answer is not None else self._find(topic)
         if not asks_content:
             return pairs
         values = values_by_attribute(properties)
-        return tuple(pair for pair in pairs if clauses_hold(pair[1].clauses, values))
+        return tuple([pair for pair in pairs if clauses_hold(pair[1].clauses, values)])
+
+    def asks_content(self, topic: str) -> bool:
+        """Whether a filter that takes a topic name asks for content besides."""
+        return (self._cache.get(topic) or self._find(topic))[1]
 
     def covering(self, narrow: Filter) -> tuple[tuple[Owner, Filter], ...]:
         """The pairs whose filter covers this one: if there is one, nobody need be told of it."""
         pairs, _ = _answer(self._covering(narrow.topic_filter, narrow.levels))
         return tuple(pair for pair in pairs if clauses_cover(pair[1].clauses, narrow.clauses))
+
+    def _find(self, topic: str) -> _Answer[Owner]:
+        answer = _answer(self._covering(topic, levels_of(topic)))
+        self._cache.put(topic, answer)
+        return answer
 
     def _covering(self, topic_filter: str, levels: Levels) -> list[_Holding[Owner]]:
         return [*self._exact.get(topic_filter, ()), *self._wild.covering(levels)]

@@ -238,6 +238,7 @@ class Broker:
         )
         self._moving = Moving(site, self._settings.moving, self._settings.mobility)
         self._guests = self._moving.guests
+        self._seen_log = self._moving.seen_log
 
     def _build_change(self) -> None:
         settings = self._settings.reconfigure
@@ -336,7 +337,8 @@ class Broker:
     def _arrived(self, turn: Turn, frame: StreamFrame) -> None:
         """A frame is here; whoever relays only, has nobody who wants it."""
         publication = frame.publication
-        self._moving.note(frame)
+        if self._seen_log is not None and frame.number:
+            self._seen_log.note(publication)
         if not self._interest.wants(publication.topic):
             return
         if frame.number:
@@ -374,7 +376,7 @@ class Broker:
             self._roads.timer_fired(turn, happening.key)
 
     def _client_packet(self, turn: Turn, client: str, packet: object) -> None:
-        if not (isinstance(packet, HELD_UP) and self._blocking.holds(client, packet)):
+        if not (type(packet) in HELD_UP and self._blocking.holds(client, packet)):
             self._sessions.packet(turn, client, packet)
 
     def _client_down(self, turn: Turn, happening: ClientDown) -> None:

@@ -16,8 +16,9 @@ import msgspec
 from meshwright.model.publication import Publication
 from meshwright.protocol import packets
 from meshwright.protocol.effects import SendClient
-from meshwright.protocol.session import Session, Waiting
-from meshwright.protocol.shared_member import SharedMember
+from meshwright.protocol.session import Recipient, Session, Waiting
+from meshwright.protocol.shared_member import Hand, SharedMember
+from meshwright.protocol.stream import StreamFrame
 from meshwright.protocol.turn import Action, Turn
 from meshwright.protocol.wills import SECOND_US
 
@@ -42,10 +43,31 @@ class Deliveries:
     def handlers(self) -> dict[type, Callable[[Turn, Session, Any], None]]:
         """Which packet of a client is for which method."""
         return {
-            packets.Puback: self._puback,
+            packets.Puback: self._settle,
             packets.Pubrec: self._pubrec,
-            packets.Pubcomp: self._pubcomp,
+            packets.Pubcomp: self._settle,
         }
+
+    def deliver(
+        self, turn: Turn, frame: StreamFrame, recipient: Recipient, hand: Hand | None = None
+    ) -> bool:
+        """Let a publication wait for a client that is to get it; True if that counts on the disk.
+
+        hand: of which shared subscription it is, if of any.
+        """
+        session, qos_max, retains, identifiers = recipient
+        publication = frame.publication
+        waiting = Waiting(
+            session.next_index,
+            publication,
+            min(publication.qos, qos_max),
+            publication.retain and retains,
+            identifiers,
+            frame.origin,
+            frame.number,
+            hand,
+        )
+        return self.queue(turn, session, waiting)
 
     def queue(self, turn: Turn, session: Session, waiting: Waiting) -> bool:
         """Let a message wait for a client; True if that counts on the disk."""
@@ -111,13 +133,10 @@ class Deliveries:
         turn.report(_refusal(session, waiting.publication, reason))
         self._shared.settled(turn, waiting)
 
-    def _puback(self, turn: Turn, session: Session, packet: packets.Puback) -> None:
-        self._settle(turn, session, packet.packet_id)
-
     def _pubrec(self, turn: Turn, session: Session, packet: packets.Pubrec) -> None:
         waiting = session.under_way.get(packet.packet_id)
         if packet.reason >= packets.UNSPECIFIED_ERROR:
-            self._settle(turn, session, packet.packet_id)
+            self._settle(turn, session, packet)
             return
         if waiting is not None and packet.packet_id not in session.released:
             session.released[packet.packet_id] = None
@@ -128,11 +147,14 @@ class Deliveries:
         release = packets.Pubrel(packet.packet_id, reason)
         turn.once_synced(on_this_connection(session, release))
 
-    def _pubcomp(self, turn: Turn, session: Session, packet: packets.Pubcomp) -> None:
-        self._settle(turn, session, packet.packet_id)
-
-    def _settle(self, turn: Turn, session: Session, packet_id: int) -> None:
+    def _settle(
+        self,
+        turn: Turn,
+        session: Session,
+        packet: packets.Puback | packets.Pubrec | packets.Pubcomp,
+    ) -> None:
         """The client has a message for good."""
+        packet_id = packet.packet_id
         waiting = session.under_way.pop(packet_id, None)
         session.released.pop(packet_id, None)
         if waiting is not None:
@@ -142,7 +164,8 @@ class Deliveries:
                 forget(("under_way", session.client, packet_id))
                 forget(("queue", session.client, waiting.place))
             self._shared.settled(turn, waiting)
-        self.hand_over(turn, session)
+        if session.queue:
+            self.hand_over(turn, session)
 
 
 def on_this_connection(session: Session, packet: object) -> Action:

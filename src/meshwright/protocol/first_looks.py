@@ -38,12 +38,12 @@ class _FirstLook:
 
 
 class FirstLooks:
-    """The looks under way, by client and filter."""
+    """Looks; under_way holds them by client and filter."""
 
     def __init__(self, deliveries: Deliveries, find: Find) -> None:
         self._deliveries = deliveries
         self._find = find
-        self._looks: dict[str, dict[str, _FirstLook]] = {}
+        self.under_way: dict[str, dict[str, _FirstLook]] = {}
 
     def begin(
         self,
@@ -62,7 +62,7 @@ class FirstLooks:
         if is_unwanted or wanted.group is not None:
             done(turn)
             return
-        looks = self._looks.setdefault(session.client, {})
+        looks = self.under_way.setdefault(session.client, {})
         look = looks[text] = _FirstLook(is_new=is_new)
 
         def found(later: Turn, publication: Publication) -> None:
@@ -82,13 +82,13 @@ class FirstLooks:
 
     def forget(self, client: str, text: str) -> None:
         """A subscription is gone."""
-        looks = self._looks.get(client)
+        looks = self.under_way.get(client)
         if looks is not None and looks.pop(text, None) is not None and not looks:
-            del self._looks[client]
+            del self.under_way[client]
 
     def passes(self, client: str, text: str, publication: Publication) -> bool:
         """Take note of a live message; False if its subscription is not to get it."""
-        looks = self._looks.get(client)
+        looks = self.under_way.get(client)
         look = looks.get(text) if looks is not None else None
         if look is None:
             return True
@@ -124,6 +124,6 @@ class FirstLooks:
         self._deliveries.queue(turn, session, waiting)
 
     def _drop_if_over(self, client: str, text: str) -> None:
-        look = self._looks.get(client, {}).get(text)
+        look = self.under_way.get(client, {}).get(text)
         if look is not None and not look.is_looking and not look.sent:
             self.forget(client, text)

@@ -20,7 +20,6 @@ from meshwright.protocol.proxies import Inside, Proxies
 from meshwright.protocol.redirects import Redirects
 from meshwright.protocol.seen_log import SeenLog
 from meshwright.protocol.sessions import Sessions
-from meshwright.protocol.stream import StreamFrame
 from meshwright.protocol.turn import Action, Turn
 
 
@@ -46,12 +45,12 @@ class Site:
 
 
 class Moving:
-    """Where clients come in and go out."""
+    """Where clients come in and go out; seen_log is there if a policy asks for one."""
 
     def __init__(self, site: Site, settings: MovingSettings, mobility: MobilitySettings) -> None:
         self._site = site
         self._sessions = site.sessions
-        self._seen_log = SeenLog(mobility.log_max) if mobility.has("logging") else None
+        self.seen_log = SeenLog(mobility.log_max) if mobility.has("logging") else None
         self._prefetching = (
             Prefetching(site.me, mobility, site.sessions, send=site.send, is_alive=site.is_alive)
             if mobility.has("prefetching")
@@ -78,7 +77,7 @@ class Moving:
             send=site.send,
             places=site.places,
             points_of=site.points_of,
-            asks_what_was_seen=self._seen_log is not None,
+            asks_what_was_seen=self.seen_log is not None,
             incarnation=site.incarnation,
         )
         self._arriving = Arriving(
@@ -94,7 +93,7 @@ class Moving:
                 opened=self._opened,
             ),
             mobility=mobility,
-            seen_log=self._seen_log,
+            seen_log=self.seen_log,
             incarnation=site.incarnation,
         )
 
@@ -129,11 +128,6 @@ class Moving:
         """Brokers to stay connected with."""
         return self._proxies.peers()
 
-    def note(self, frame: StreamFrame) -> None:
-        """A frame came here, whoever wants it."""
-        if self._seen_log is not None and frame.number:
-            self._seen_log.note(frame.publication)
-
     def client_up(self, turn: Turn, client: str, packet: packets.Connect) -> None:
         """A client connects here."""
         self._proxies.local_up(turn, client)
@@ -141,7 +135,7 @@ class Moving:
 
     def packet(self, turn: Turn, client: str, packet: Any) -> None:
         """A packet of a client that is here, or that is elsewhere and has its home here."""
-        if not self._proxies.passed_on(turn, client, packet):
+        if not (self._proxies.homes and self._proxies.passed_on(turn, client, packet)):
             self._site.do(turn, client, packet)
 
     def client_down(self, turn: Turn, client: str, *, is_clean: bool) -> None:

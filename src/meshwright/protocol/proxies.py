@@ -75,13 +75,14 @@ class Inside:
 class Proxies:
     """Both roles: for clients here whose home is elsewhere, and the other way round.
 
-    guests: clients whose home is here and that are elsewhere, each with its broker and connection.
+    homes: where the home of a client is that is connected here; guests: where a client is whose
+    home is here; both with a number of the connection.
     """
 
     def __init__(self, incarnation: int, inside: Inside) -> None:
         self._inside = inside
         self._serial = incarnation << 32
-        self._homes: dict[str, tuple[str, int]] = {}
+        self.homes: dict[str, tuple[str, int]] = {}
         self.guests: dict[str, tuple[str, int]] = {}
         self._own_effects: list[Effect] = []
 
@@ -97,7 +98,7 @@ class Proxies:
 
     def peers(self) -> set[str]:
         """Brokers to stay connected with, so that it is known when they die."""
-        return {broker for broker, _ in (*self._homes.values(), *self.guests.values())}
+        return {broker for broker, _ in (*self.homes.values(), *self.guests.values())}
 
     def open(self, turn: Turn, client: str, home: str, packet: packets.Connect) -> None:
         """A client is here whose session is to stay at its home."""
@@ -106,7 +107,7 @@ class Proxies:
             turn.ask(CloseClient(client))
             return
         self._serial += 1
-        self._homes[client] = (home, self._serial)
+        self.homes[client] = (home, self._serial)
         self._inside.send(turn, home, ProxyOpen(client, self._serial, packet))
         self._inside.relink(turn)
 
@@ -120,14 +121,14 @@ class Proxies:
 
     def passed_on(self, turn: Turn, client: str, packet: Any) -> bool:
         """Send a client's packet home; False if its home is here."""
-        home = self._homes.get(client)
+        home = self.homes.get(client)
         if home is not None:
             self._inside.send(turn, home[0], ProxyPacket(client, home[1], packet))
         return home is not None
 
     def down(self, turn: Turn, client: str, *, is_clean: bool) -> bool:
         """Tell home that a client's connection is gone; False if its home is here."""
-        home = self._homes.pop(client, None)
+        home = self.homes.pop(client, None)
         if home is not None:
             self._inside.send(turn, home[0], ProxyDown(client, home[1], is_clean))
             self._inside.relink(turn)
@@ -159,20 +160,20 @@ class Proxies:
 
     def answered(self, turn: Turn, peer: str, message: ProxyAnswer) -> None:
         """A packet of home for a client that is here."""
-        if self._homes.get(message.client) == (peer, message.serial):
+        if self.homes.get(message.client) == (peer, message.serial):
             turn.ask(SendClient(message.client, message.packet))
 
     def closed(self, turn: Turn, peer: str, message: ProxyClosed) -> None:
         """Home ends a client's connection."""
-        if self._homes.get(message.client) == (peer, message.serial):
-            del self._homes[message.client]
+        if self.homes.get(message.client) == (peer, message.serial):
+            del self.homes[message.client]
             turn.ask(CloseClient(message.client))
             self._inside.relink(turn)
 
     def peer_gone(self, turn: Turn, peer: str) -> None:
         """What was said to a peer is void: end all connections through it."""
-        for client in [one for one, (home, _) in self._homes.items() if home == peer]:
-            del self._homes[client]
+        for client in [one for one, (home, _) in self.homes.items() if home == peer]:
+            del self.homes[client]
             turn.ask(CloseClient(client))
         for client in [one for one, (proxy, _) in self.guests.items() if proxy == peer]:
             del self.guests[client]

@@ -29,7 +29,7 @@ from meshwright.protocol.turn import Action, Turn
 
 LET_GO = ("reconfigure let go",)
 # The packets of clients that have to wait.
-HELD_UP = (Publish, Subscribe, Unsubscribe)
+HELD_UP: frozenset[type] = frozenset({Publish, Subscribe, Unsubscribe})
 
 
 class HoldClients(Message, frozen=True, gc=False):

@@ -87,3 +87,22 @@ class Session:
     def has_window(self) -> bool:
         """True if the client takes one more message now."""
         return self.is_connected and len(self.under_way) < self.receive_maximum
+
+
+class Recipient(NamedTuple):
+    """A session that gets a publication, and what its matching subscriptions ask for together."""
+
+    session: Session
+    qos: int
+    retains: bool
+    identifiers: tuple[int, ...]
+
+
+def recipient_of(session: Session, granted: list[Subscription]) -> Recipient:
+    """How a session gets what several of its subscriptions ask for."""
+    return Recipient(
+        session,
+        max([one.qos for one in granted]),
+        any(one.retain_as_published for one in granted),
+        tuple([one.identifier for one in granted if one.identifier]),
+    )

@@ -16,7 +16,6 @@ import msgspec
 
 from meshwright.errors import FilterError
 from meshwright.filters.filter import Filter, parse_filter
-from meshwright.filters.index import FilterIndex
 from meshwright.model.publication import Publication
 from meshwright.protocol import packets
 from meshwright.protocol.belongings import ARRIVAL_PLACE, Belongings, unpack
@@ -24,8 +23,9 @@ from meshwright.protocol.deliveries import Deliveries, on_this_connection, send_
 from meshwright.protocol.effects import CloseClient, DiskKey, SendClient
 from meshwright.protocol.first_looks import FirstLooks
 from meshwright.protocol.publishing import Publishing, is_topic_name
+from meshwright.protocol.recipients import Recipients
 from meshwright.protocol.retained import Find
-from meshwright.protocol.session import Session, Waiting
+from meshwright.protocol.session import Session, recipient_of
 from meshwright.protocol.session_disk import erase, restored_sessions, write_state
 from meshwright.protocol.shared_member import SharedMember
 from meshwright.protocol.stream import StreamFrame
@@ -72,7 +72,6 @@ class Sessions:
         self._incarnation = incarnation
         self._outside = outside
         self._sessions: dict[str, Session] = {}
-        self._index: FilterIndex[str] = FilterIndex()
         self._serial = 0
         self._wills: dict[str, tuple[str, packets.Will]] = {}
         self.publishing = Publishing(
@@ -84,6 +83,7 @@ class Sessions:
         )
         self._deliveries = Deliveries(settings.queue_max, outside.shared)
         self._looks = FirstLooks(self._deliveries, outside.find_retained)
+        self._recipients = Recipients(self._looks)
         self._answers: dict[type, Callable[[Turn, Session, Any], None]] = {
             packets.Publish: self.publishing.publish,
             packets.Pubrel: self.publishing.release,
@@ -103,7 +103,7 @@ class Sessions:
             for text in session.subscriptions:
                 wanted = parse_filter(text)
                 if wanted.group is None:
-                    self._index.add(session.client, wanted)
+                    self._recipients.add(session, wanted)
                     filters.append(wanted)
         return filters
 
@@ -269,8 +269,9 @@ class Sessions:
         subscription = session.subscriptions.get(text)
         if subscription is None:
             return False
+        recipient = recipient_of(session, [subscription])
         frame = StreamFrame("", 0, publication)
-        self._queue(turn, session, frame, [subscription], hand=hand if number else None)
+        self._deliveries.deliver(turn, frame, recipient, hand if number else None)
         return True
 
     def packet(self, turn: Turn, client: str, packet: Any) -> None:
@@ -296,51 +297,17 @@ class Sessions:
     def deliver(self, turn: Turn, frame: StreamFrame) -> bool:
         """Give a publication to every session that wants it; True if that wrote to disk."""
         publication = frame.publication
-        found: dict[str, list[packets.Subscription]] = {}
-        for client, wanted in self._index.match(publication.topic, publication.properties):
-            text = str(wanted)
-            subscription = self._sessions[client].subscriptions[text]
-            is_own = subscription.no_local and self._is_own(client, publication)
-            if not is_own and self._looks.passes(client, text, publication):
-                found.setdefault(client, []).append(subscription)
+        number = frame.number
         wrote = False
-        for client, subscriptions in found.items():
-            session = self._sessions[client]
-            if session.floors and frame.number:
-                floor = session.floors.get((frame.origin, publication.topic), 0)
+        for recipient in self._recipients.of(publication):
+            floors = recipient.session.floors
+            if floors and number:
+                floor = floors.get((frame.origin, publication.topic), 0)
                 if frame.number <= floor:
                     continue
-            if self._queue(turn, session, frame, subscriptions):
+            if self._deliveries.deliver(turn, frame, recipient):
                 wrote = True
         return wrote
-
-    def _is_own(self, client: str, publication: Publication) -> bool:
-        return publication.publisher == self._sessions[client].identity
-
-    def _queue(
-        self,
-        turn: Turn,
-        session: Session,
-        frame: StreamFrame,
-        subscriptions: list[packets.Subscription],
-        *,
-        hand: tuple[str, int] | None = None,
-    ) -> bool:
-        publication = frame.publication
-        qos = min(publication.qos, max([one.qos for one in subscriptions]))
-        retain = publication.retain and any(one.retain_as_published for one in subscriptions)
-        identifiers = tuple([one.identifier for one in subscriptions if one.identifier])
-        waiting = Waiting(
-            session.next_index,
-            publication,
-            qos,
-            retain,
-            identifiers,
-            frame.origin,
-            frame.number,
-            hand,
-        )
-        return self._deliveries.queue(turn, session, waiting)
 
     def _connected(self, turn: Turn, session: Session, *, is_present: bool) -> None:
         """Answer CONNECT, then send again what was under way, then what waits."""
@@ -430,9 +397,10 @@ class Sessions:
             else:
                 self._outside.shared.join(turn, session, text, done)
         elif is_new:
-            self._index.add(session.client, wanted)
+            self._recipients.add(session, wanted)
             self._outside.want(turn, wanted, done)
         else:
+            self._recipients.changed()
             self._outside.when_in_force(turn, wanted, done)
 
     def _unsubscribe(self, turn: Turn, session: Session, packet: packets.Unsubscribe) -> None:
@@ -458,5 +426,5 @@ class Sessions:
         if wanted.group is not None:
             self._outside.shared.leave(turn, session.client, text)
         else:
-            self._index.discard(session.client, wanted)
+            self._recipients.discard(session, wanted)
             self._outside.unwant(turn, wanted)

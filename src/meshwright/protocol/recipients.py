@@ -1,0 +1,63 @@
+"""Which sessions get a publication, and how: worked out once for each topic where that can be."""
+
+from __future__ import annotations
+
+from meshwright.filters.filter import Filter
+from meshwright.filters.index import FilterIndex
+from meshwright.model.publication import Publication
+from meshwright.protocol.first_looks import FirstLooks
+from meshwright.protocol.packets import Subscription
+from meshwright.protocol.session import Recipient, Session, recipient_of
+
+TOPICS_MAX = 65_536
+
+
+class Recipients:
+    """The filters of all sessions of one broker, those of groups apart.
+
+    What a topic's recipients are is remembered unless it depends on the message: on its content,
+    its publisher, or what was retained before it. Every change of a subscription makes it void.
+    """
+
+    def __init__(self, looks: FirstLooks) -> None:
+        self._looks = looks
+        self._index: FilterIndex[Session] = FilterIndex()
+        self._by_topic: dict[str, tuple[Recipient, ...]] = {}
+
+    def add(self, session: Session, wanted: Filter) -> None:
+        """A session has a filter that it had not before."""
+        self._index.add(session, wanted)
+        self.changed()
+
+    def discard(self, session: Session, wanted: Filter) -> None:
+        """A session has a filter no more."""
+        self._index.discard(session, wanted)
+        self.changed()
+
+    def changed(self) -> None:
+        """A subscription is not what it was."""
+        self._by_topic.clear()
+
+    def of(self, publication: Publication) -> tuple[Recipient, ...]:
+        """The sessions that get a publication, in the order in which they subscribed."""
+        topic = publication.topic
+        known = self._by_topic.get(topic)
+        if known is not None and not self._looks.under_way:
+            return known
+        is_lasting = not self._looks.under_way and not self._index.asks_content(topic)
+        found: dict[Session, list[Subscription]] = {}
+        for session, wanted in self._index.match(topic, publication.properties):
+            text = str(wanted)
+            subscription = session.subscriptions[text]
+            if subscription.no_local:
+                is_lasting = False
+                if publication.publisher == session.identity:
+                    continue
+            if self._looks.passes(session.client, text, publication):
+                found.setdefault(session, []).append(subscription)
+        recipients = tuple(recipient_of(session, granted) for session, granted in found.items())
+        if is_lasting:
+            if len(self._by_topic) >= TOPICS_MAX:
+                self._by_topic.clear()
+            self._by_topic[topic] = recipients
+        return recipients
