@@ -1,0 +1,42 @@
+"""The brokers of a trace as planning sees them: few enough to be known everywhere."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from pyspark.sql import Column
+from pyspark.sql import functions as sf
+
+from meshwright.model.identifiers import BrokerName
+from meshwright.model.interests import Int32Array
+from meshwright.model.snapshot import Float64Array
+from meshwright.planning.placement.clusters import geographic_clusters, random_clusters
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Brokers:
+    """Brokers in the order of their names, which numbers them.
+
+    coordinates: latitude and longitude in degrees, (broker, 2), or None where any is unknown.
+    delays_ms: one way, (broker, broker), or None.
+    """
+
+    names: tuple[BrokerName, ...]
+    coordinates: Float64Array | None = None
+    delays_ms: Float64Array | None = None
+
+    @property
+    def count(self) -> int:
+        return len(self.names)
+
+    def name_of(self, number: Column) -> Column:
+        """The name of a broker's number, from 0."""
+        names = sf.array(*(sf.lit(name) for name in self.names))
+        return sf.element_at(names, number.cast("int") + 1)
+
+    def clusters(self, cluster_size: int, seed: int) -> Int32Array:
+        """Neighbours on the map, or random blocks where places are unknown: (broker,)."""
+        if self.coordinates is not None:
+            return geographic_clusters(self.coordinates, cluster_size)
+        return random_clusters(self.count, cluster_size, np.random.default_rng(seed))

@@ -1,0 +1,80 @@
+"""Publication rates: what was published of a topic in each slot, smoothed [DYNATOPS, Alg. 3]."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as sf
+from scipy.signal import lfilter
+
+from meshwright.model.replay_schema import RATES
+from meshwright.pipeline.frames import conform, spark_schema
+from meshwright.pipeline.timeline import Timeline
+
+TOPIC_BUCKETS = 64
+
+
+def publication_rates(publications: DataFrame, timeline: Timeline, *, alpha: float) -> DataFrame:
+    """RATES of every topic in every slot: R' = (1 - alpha) R' + alpha R, begun with the first R."""
+    counted = (
+        publications.select(timeline.slot_of(sf.col("time")).alias("slot"), "topic")
+        .where(sf.col("slot").between(0, timeline.slot_count - 1))
+        .groupBy("slot", "topic")
+        .agg(sf.count("*").alias("publications"))
+        .withColumn("bucket", topic_bucket(TOPIC_BUCKETS))
+    )
+    smoothed = counted.groupBy("bucket").applyInArrow(
+        _smoother(timeline.slot_count, alpha), spark_schema(RATES)
+    )
+    return conform(smoothed, RATES)
+
+
+def even_rates(topics: DataFrame, timeline: Timeline, publications_per_slot: int) -> DataFrame:
+    """RATES where nobody recorded publications: as many of every topic in every slot."""
+    slots = sf.explode(sf.sequence(sf.lit(0), sf.lit(timeline.slot_count - 1)))
+    even = (
+        topics.select("topic")
+        .distinct()
+        .select(
+            slots.alias("slot"),
+            "topic",
+            sf.lit(publications_per_slot).alias("publications"),
+            sf.lit(publications_per_slot).alias("rate"),
+        )
+    )
+    return conform(even, RATES)
+
+
+def topic_bucket(bucket_count: int) -> Column:
+    """A number from 0 for each topic, the same wherever it is worked out."""
+    return sf.pmod(sf.xxhash64("topic"), sf.lit(bucket_count))
+
+
+def filtered(counts: NDArray[np.float64], alpha: float) -> NDArray[np.float64]:
+    """The exponential filter along the last axis, begun with the first count."""
+    begin = (1.0 - alpha) * counts[..., :1]
+    smooth, _ = lfilter([alpha], [1.0, alpha - 1.0], counts, axis=-1, zi=begin)
+    return np.asarray(smooth, dtype=np.float64)
+
+
+def _smoother(slot_count: int, alpha: float) -> Callable[[pa.Table], pa.Table]:
+    def smooth(counted: pa.Table) -> pa.Table:
+        topics = counted["topic"].combine_chunks().dictionary_encode()
+        rows = topics.indices.to_numpy(zero_copy_only=False)
+        counts = np.zeros((len(topics.dictionary), slot_count), dtype=np.float64)
+        counts[rows, counted["slot"].to_numpy()] = counted["publications"].to_numpy()
+        indexes = np.repeat(np.arange(len(counts), dtype=np.int64), slot_count)
+        return pa.table(
+            {
+                "slot": np.tile(np.arange(slot_count, dtype=np.int64), len(counts)),
+                "topic": topics.dictionary.take(pa.array(indexes)),
+                "publications": counts.ravel().astype(np.int64),
+                "rate": filtered(counts, alpha).ravel(),
+            }
+        )
+
+    return smooth

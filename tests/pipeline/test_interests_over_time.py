@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+import pytest
+from literal_tables import found, frame, timeline
+from pyspark.sql import DataFrame, SparkSession
+
+from meshwright.model.replay_schema import INTERESTS
+from meshwright.model.schema import FRIENDSHIPS, PUBLICATIONS, SUBSCRIPTIONS
+from meshwright.pipeline.stages.interests import located_interests, subscribed_interests
+from meshwright.pipeline.stages.rates import even_rates, publication_rates
+
+
+def test_subscriptions_that_change_nothing_are_no_interests(spark: SparkSession) -> None:
+    rows = [
+        (0, "ann", "t", True),
+        (1, "ann", "t", True),
+        (2, "ann", "t", False),
+        (3, "ann", "t", False),
+        (4, "ann", "t", True),
+        (0, "bob", "t", False),
+        (5, "bob", "u", False),
+        (5, "bob", "u", True),
+    ]
+    assert found(subscribed_interests(frame(spark, SUBSCRIPTIONS, rows))) == [
+        (0.0, "ann", "t", True),
+        (2.0, "ann", "t", False),
+        (4.0, "ann", "t", True),
+        (5.0, "bob", "u", True),
+    ]
+
+
+def visits(spark: SparkSession, rows: list[tuple[int, str, int]]) -> DataFrame:
+    """Time in hours, who, and how far north."""
+    return spark.createDataFrame(rows, "hour int, client string, cell_north long").selectExpr(
+        "timestamp'2024-01-01' + make_dt_interval(0, hour) as time",
+        "client",
+        "cell_north",
+        "0L as cell_east",
+    )
+
+
+def test_people_follow_their_cell_and_those_of_their_friends_once_they_are_seen(
+    spark: SparkSession,
+) -> None:
+    seen = visits(
+        spark, [(0, "ann", 1), (4, "ann", 2), (2, "bob", 1), (3, "bob", 3), (6, "bob", 2)]
+    )
+    friends = frame(spark, FRIENDSHIPS, [("bob", "ann")])
+    assert found(located_interests(seen, friends)) == [
+        (0.0, "ann", "cell/1/0", True),
+        (2.0, "bob", "cell/1/0", True),
+        (3.0, "bob", "cell/3/0", True),
+        (4.0, "ann", "cell/1/0", False),
+        (4.0, "ann", "cell/2/0", True),
+        (4.0, "bob", "cell/1/0", False),
+        (4.0, "bob", "cell/2/0", True),
+        (6.0, "bob", "cell/3/0", False),
+    ]
+
+
+def test_rates_are_smoothed_slot_by_slot_and_slots_without_publications_count(
+    spark: SparkSession,
+) -> None:
+    rows = (
+        [(0.5, "t", "p", 1)] * 10
+        + [(2.0, "t", "p", 1)] * 20
+        + [(2.5, "u", "p", 1), (9, "u", "p", 1)]
+    )
+    rates = publication_rates(frame(spark, PUBLICATIONS, rows), timeline(3, 1), alpha=0.3)
+    assert [row[:3] for row in found(rates)] == [
+        (0, "t", 10),
+        (0, "u", 0),
+        (1, "t", 0),
+        (1, "u", 0),
+        (2, "t", 20),
+        (2, "u", 1),
+    ]
+    assert [row[3] for row in found(rates)] == pytest.approx([10, 0, 7, 0, 10.9, 0.3])
+
+
+def test_without_publications_every_topic_is_published_alike(spark: SparkSession) -> None:
+    interests = frame(spark, INTERESTS, [(0, "ann", "t", True), (0, "bob", "t", True)])
+    assert found(even_rates(interests, timeline(2, 1), 3)) == [(0, "t", 3, 3.0), (1, "t", 3, 3.0)]
