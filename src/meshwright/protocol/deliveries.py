@@ -153,10 +153,13 @@ class Deliveries:
         session: Session,
         packet: packets.Puback | packets.Pubrec | packets.Pubcomp,
     ) -> None:
-        """The client has a message for good."""
+        """The client has a message for good, or never takes it."""
         packet_id = packet.packet_id
         waiting = session.under_way.pop(packet_id, None)
-        session.released.pop(packet_id, None)
+        is_refused = packet.reason >= packets.UNSPECIFIED_ERROR
+        if session.released.pop(packet_id, self) is self and is_refused and waiting is not None:
+            problem = f"the client cannot take it: reason code 0x{packet.reason:02X}"
+            turn.report(_refusal(session, waiting.publication, problem))
         if waiting is not None:
             if session.is_durable:
                 # Who hands out messages of a group relies on what it is told of them.

@@ -28,6 +28,9 @@ Read = Callable[[Body, int], packets.Packet]
 PROTOCOL_NAMES = {b"MQTT": (MQTT_3_1_1, MQTT_5), b"MQIsdp": (MQTT_3_1,)}
 CLIENT_ID_CHARACTERS_MAX_3_1 = 23
 
+# The bit of the level with which a bridge asks for an extension of MQTT, and asks again without.
+BRIDGE = 0x80
+
 # Bits of CONNECT's flags.
 RESERVED = 0x01
 CLEAN = 0x02
@@ -46,7 +49,7 @@ def read_level(body: Body) -> tuple[int, bool]:
         raise malformed("CONNECT names another protocol than MQTT")
     if level in levels:
         return level, True
-    return (MQTT_5 if level > MQTT_5 else MQTT_3_1_1), False
+    return (MQTT_5 if level & ~BRIDGE >= MQTT_5 else MQTT_3_1_1), False
 
 
 def read_connect(body: Body, version: int) -> packets.Connect:

@@ -265,8 +265,18 @@ def _answer(kind: Callable[[int], packets.Packet], read: contents.Read) -> Take:
     return take
 
 
+def _take_servers_disconnect(
+    decoder: Decoder, buffer: bytes, first: int, at: int, stop: int
+) -> packets.Packet:
+    packet = _MEANINGS[DISCONNECT](decoder, buffer, first, at, stop)
+    if isinstance(packet, packets.Disconnect) and packet.session_expiry_s is not None:
+        raise protocol_error("a server's DISCONNECT changes the expiry of a session")
+    return packet
+
+
 CONNECT = 0x10
 PUBLISH = 0x30
+DISCONNECT = 0xE0
 AUTH = 0xF0
 
 _ANSWERS: dict[int, Callable[[int], packets.Packet]] = {
@@ -280,7 +290,7 @@ _MEANINGS: dict[int, Take] = {
     **{first: _content(read) for first, read in contents.READERS.items()},
     **{first: _answer(kind, contents.READERS[first]) for first, kind in _ANSWERS.items()},
 }
-_FROM_CLIENT = (*_ANSWERS, 0x82, 0xA2, 0xC0, 0xE0)
+_FROM_CLIENT = (*_ANSWERS, 0x82, 0xA2, 0xC0, DISCONNECT)
 _FROM_SERVER = (*_ANSWERS, 0x20, 0x90, 0xB0, 0xD0)
 _PUBLISHES = (0x30, 0x31, 0x32, 0x33, 0x34, 0x35, 0x3A, 0x3B, 0x3C, 0x3D)
 
@@ -301,7 +311,8 @@ def _table(version: int | None, *, is_server: bool) -> tuple[Take, ...]:
                 table[first & 0xF0 | flags] = _MEANINGS[first]
     if version == MQTT_5:
         table[AUTH] = _MEANINGS[AUTH]
-        table[0xE0] = _MEANINGS[0xE0]
+        if not is_server:
+            table[DISCONNECT] = _take_servers_disconnect
     return tuple(table)
 
 

@@ -1,0 +1,305 @@
+"""One client's connection as the server sees it: bytes and time in, happenings and bytes out.
+
+It speaks the client's version, keeps its time, its aliases and its limits. What a client says goes
+to the broker only between the moment when it is admitted and the end of the connection, of which
+the broker hears once.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+import msgspec
+
+from meshwright.errors import MqttError
+from meshwright.protocol import packets
+from meshwright.protocol.happenings import ClientDown, ClientPacket, ClientUp, Happening
+from meshwright.protocol.mqtt import roaming
+from meshwright.protocol.mqtt.answers import connack_for, fitting, is_unsayable, without_words
+from meshwright.protocol.mqtt.decoding import Decoder
+from meshwright.protocol.mqtt.fan_out import FanOut
+from meshwright.protocol.mqtt.terms import Terms
+from meshwright.protocol.mqtt.topic_texts import TopicTexts
+from meshwright.protocol.packets import MQTT_5, Publish
+from meshwright.protocol.wills import SECOND_US
+
+
+class State(Enum):
+    """How far a conversation is."""
+
+    SILENT = "no CONNECT came yet"
+    ASKING = "somebody must decide who this is"
+    ADMITTED = "the broker was told, and has not answered yet"
+    OPEN = "both sides talk"
+    CLOSED = "nothing is read or sent any more but what flush returns"
+
+
+class Connection:
+    """The machine of one connection.
+
+    connect: the client's CONNECT with its secrets, which go no further. assigned_client_id: the
+    name of a client that gives none. fault: what the client did wrong. dropped_count: messages of
+    QoS 0 that were too large for the client. topics and fan_out may be shared by all connections
+    of a process.
+    """
+
+    __slots__ = (
+        "_alias_max", "_aliases", "_bytes_max", "_decoder", "_early", "_fan_out", "_heard_us",
+        "_output", "_patience_us", "_terms", "_unanswered", "_version", "client", "connect",
+        "dropped_count", "fault", "state",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        terms: Terms,
+        now_us: int,
+        *,
+        assigned_client_id: str,
+        topics: TopicTexts | None = None,
+        fan_out: FanOut | None = None,
+    ) -> None:
+        self.client = assigned_client_id
+        self.connect: packets.Connect | None = None
+        self.fault: MqttError | None = None
+        self.dropped_count = 0
+        self.state = State.SILENT
+        self._terms = terms
+        self._decoder = Decoder(
+            packet_bytes_max=terms.packet_bytes_max,
+            topic_alias_maximum=terms.topic_alias_maximum,
+            topics=topics,
+        )
+        self._fan_out = FanOut() if fan_out is None else fan_out
+        self._output: list[bytes] = []
+        self._early: list[packets.Packet] = []
+        self._unanswered: set[int] = set()
+        self._aliases: dict[str, int] = {}
+        self._heard_us = now_us
+        self._patience_us = terms.connect_patience_us
+        self._version = MQTT_5
+        self._bytes_max = 0
+        self._alias_max = 0
+
+    @property
+    def is_reading(self) -> bool:
+        """False while what the client sends cannot be taken: leave it on the wire."""
+        return self.state in (State.SILENT, State.OPEN)
+
+    @property
+    def deadline_us(self) -> int | None:
+        """When the client has been silent for too long; None if it may be."""
+        if not self.is_reading or not self._patience_us:
+            return None
+        return self._heard_us + self._patience_us
+
+    def receive(self, now_us: int, block: bytes) -> list[Happening]:
+        """Bytes from the client; when it asks for admission, admit it or refuse it."""
+        self._heard_us = now_us
+        if self.state is State.CLOSED:
+            return []
+        came = self._decoder.take(block)
+        if self.state is State.OPEN:
+            return self._take(came)
+        if self.state is State.SILENT and came:
+            connect = came.pop(0)
+            assert isinstance(connect, packets.Connect)
+            self._ask(connect)
+        self._early += came
+        if self.state is State.SILENT and self._decoder.fault is not None:
+            self._refuse_for(self._decoder.fault)
+        return []
+
+    def admit(self) -> ClientUp:
+        """The client is who it says it is: what to tell the broker."""
+        assert self.state is State.ASKING
+        assert self.connect is not None
+        self.state = State.ADMITTED
+        granted = msgspec.structs.replace(
+            self.connect,
+            client_id=self.client,
+            user_name=None,
+            password=None,
+            session_expiry_s=self._terms.session_expiry_s(self.connect),
+        )
+        return ClientUp(self.client, granted)
+
+    def refuse(self, reason: int, reason_text: str | None = None) -> None:
+        """Send the client away before the broker has heard of it."""
+        assert self.state in (State.SILENT, State.ASKING)
+        self._say(packets.Connack(False, reason, reason_text=reason_text))
+        self.state = State.CLOSED
+
+    def send(self, packet: packets.Packet) -> list[Happening]:
+        """A packet from the broker; what the client could not be told comes back as its answer."""
+        if self.state is State.CLOSED:
+            return []
+        if type(packet) is Publish:
+            return self._send_publish(packet)
+        if isinstance(packet, packets.Connack):
+            return self._answer_connect(packet)
+        if is_unsayable(packet, self._version):
+            return self.close(packets.IMPLEMENTATION_SPECIFIC_ERROR)
+        self._say(packet)
+        if isinstance(packet, packets.Disconnect):
+            self.state = State.CLOSED
+        elif isinstance(packet, packets.Puback | packets.Pubcomp) or (
+            isinstance(packet, packets.Pubrec) and packet.reason >= packets.UNSPECIFIED_ERROR
+        ):
+            self._unanswered.discard(packet.packet_id)
+        return []
+
+    def flush(self) -> bytes:
+        """What is to be written to the client now."""
+        output, self._output = self._output, []
+        return output[0] if len(output) == 1 else b"".join(output)
+
+    def expire(self, now_us: int) -> list[Happening]:
+        """Close if the deadline has passed."""
+        deadline_us = self.deadline_us
+        if deadline_us is None or now_us < deadline_us:
+            return []
+        return self.close(packets.KEEP_ALIVE_TIMEOUT)
+
+    def lost(self) -> list[Happening]:
+        """The line is gone without a word."""
+        self._output.clear()
+        return self._end(clean=False)
+
+    def hang_up(self) -> None:
+        """The broker closes the connection, and need not be told."""
+        self.state = State.CLOSED
+
+    def close(self, reason: int, reason_text: str | None = None) -> list[Happening]:
+        """The server ends the conversation; only MQTT 5 lets it say why."""
+        if self.state is State.OPEN and self._version == MQTT_5:
+            self._say(packets.Disconnect(reason, reason_text=reason_text))
+        return self._end(clean=False)
+
+    def _ask(self, connect: packets.Connect) -> None:
+        """A CONNECT came: what it says of this connection holds from now on."""
+        self._version = connect.protocol_version
+        self._bytes_max = connect.maximum_packet_size or 0
+        self._alias_max = connect.topic_alias_maximum
+        self._patience_us = self._terms.keep_alive_s(connect) * SECOND_US * 3 // 2
+        self.client = connect.client_id or self.client
+        self.connect = connect
+        try:
+            _check_method(connect)
+            self.connect = roaming.understood(connect)
+        except MqttError as fault:
+            self._refuse_for(fault)
+        else:
+            self.state = State.ASKING
+
+    def _refuse_for(self, fault: MqttError) -> None:
+        """A first packet that is no good: answered if the client could read the answer."""
+        self.fault = fault
+        if self._decoder.version is None:
+            self.state = State.CLOSED
+            return
+        self._version = self._decoder.version
+        self.refuse(fault.reason, fault.problem)
+
+    def _answer_connect(self, packet: packets.Connack) -> list[Happening]:
+        assert self.state is State.ADMITTED
+        assert self.connect is not None
+        if packet.reason:
+            self._say(packet)
+            self.state = State.CLOSED
+            return []
+        assigned = None if self.connect.client_id else self.client
+        self._say(connack_for(packet, self._terms, self.connect, assigned))
+        self.state = State.OPEN
+        early, self._early = self._early, []
+        return self._take(early)
+
+    def _take(self, came: list[packets.Packet]) -> list[Happening]:
+        """What the broker is to hear of packets, up to the first fault."""
+        happenings: list[Happening] = []
+        client = self.client
+        try:
+            for packet in came:
+                if isinstance(packet, Publish):
+                    if packet.qos:
+                        self._count(packet.packet_id)
+                elif isinstance(packet, packets.Pingreq):
+                    self._say(packets.Pingresp())
+                    continue
+                elif isinstance(packet, packets.Disconnect):
+                    return happenings + self._goodbye(packet)
+                elif isinstance(packet, packets.Auth):
+                    _refuse_auth()
+                happenings.append(ClientPacket(client, packet))
+        except MqttError as fault:
+            self.fault = fault
+        else:
+            self.fault = self._decoder.fault
+        if self.fault is not None:
+            happenings += self.close(self.fault.reason, self.fault.problem)
+        return happenings
+
+    def _count(self, packet_id: int) -> None:
+        """Hold the client to the number of messages that it may have under way."""
+        unanswered = self._unanswered
+        unanswered.add(packet_id)
+        if len(unanswered) > self._terms.receive_maximum and self._version == MQTT_5:
+            problem = f"more than {self._terms.receive_maximum} messages wait for their answers"
+            raise MqttError(packets.RECEIVE_MAXIMUM_EXCEEDED, problem)
+
+    def _goodbye(self, packet: packets.Disconnect) -> list[Happening]:
+        assert self.connect is not None
+        if packet.session_expiry_s and not self.connect.session_expiry_s:
+            problem = "DISCONNECT prolongs a session that was to end with the connection"
+            raise MqttError(packets.PROTOCOL_ERROR, problem)
+        told: list[Happening] = []
+        if packet != packets.Disconnect():
+            told.append(ClientPacket(self.client, packet))
+        return told + self._end(clean=packet.reason == packets.SUCCESS)
+
+    def _end(self, *, clean: bool) -> list[Happening]:
+        is_known = self.state in (State.ADMITTED, State.OPEN)
+        self.state = State.CLOSED
+        return [ClientDown(self.client, clean)] if is_known else []
+
+    def _send_publish(self, packet: Publish) -> list[Happening]:
+        alias, has_topic = 0, True
+        if self._alias_max:
+            alias = self._aliases.get(packet.topic, 0)
+            has_topic = not alias
+            if has_topic and len(self._aliases) < self._alias_max:
+                alias = len(self._aliases) + 1
+        head, tail = self._fan_out.cut(packet, self._version, alias=alias, has_topic=has_topic)
+        if self._bytes_max and len(head) + len(tail) + 2 * (packet.qos > 0) > self._bytes_max:
+            return self._drop(packet)
+        if alias and has_topic:
+            self._aliases[packet.topic] = alias
+        if packet.qos:
+            self._output += (head, packet.packet_id.to_bytes(2), tail)
+        else:
+            self._output.append(head)
+        return []
+
+    def _drop(self, packet: Publish) -> list[Happening]:
+        """Behave as if a message that is too large for the client had been sent and answered."""
+        if not packet.qos:
+            self.dropped_count += 1
+            return []
+        kind = packets.Puback if packet.qos == 1 else packets.Pubrec
+        return [ClientPacket(self.client, kind(packet.packet_id, packets.PACKET_TOO_LARGE))]
+
+    def _say(self, packet: packets.Packet) -> None:
+        """Write a packet that is no PUBLISH, as far as the client takes it."""
+        if self.connect is not None and not self.connect.request_problem_information:
+            packet = without_words(packet)
+        self._output.append(fitting(packet, self._version, self._bytes_max))
+
+
+def _check_method(connect: packets.Connect) -> None:
+    method = connect.authentication_method
+    if method is not None:
+        problem = f"the authentication method {method!r} is not offered"
+        raise MqttError(packets.BAD_AUTHENTICATION_METHOD, problem)
+
+
+def _refuse_auth() -> None:
+    raise MqttError(packets.PROTOCOL_ERROR, "AUTH came, and no method was agreed")
