@@ -326,11 +326,11 @@ def test_packets_that_answer_nothing_are_noted_and_do_no_harm() -> None:
     world.run_until(3 * SECOND_US)
     noted = [one.sentence for one in world.history.oddities]
     assert noted == [
-        "Puback(packet_id=9, reason=0) before CONNACK",
-        "Pubrec(packet_id=8, reason=0) that answers nothing",
+        "Puback(packet_id=9) before CONNACK",
+        "Pubrec(packet_id=8) that answers nothing",
         "Suback(packet_id=9, reasons=(1,)) that answers nothing",
         "Unsuback(packet_id=9, reasons=(1,)) that answers nothing",
-        "Pubcomp(packet_id=9, reason=0) that answers nothing",
+        "Pubcomp(packet_id=9) that answers nothing",
         "a second CONNACK",
     ]
     assert Pubrel(8, PACKET_IDENTIFIER_NOT_FOUND) in broker.said

@@ -5,5 +5,10 @@ from __future__ import annotations
 import msgspec
 
 
-class Message(msgspec.Struct, frozen=True, gc=False, array_like=True, tag=True):
-    """Something that brokers, or a broker and a client, say to each other."""
+class Message(
+    msgspec.Struct, frozen=True, gc=False, array_like=True, tag=True, repr_omit_defaults=True
+):
+    """Something that brokers, or a broker and a client, say to each other.
+
+    Shown without what is as usual: most packets of MQTT use few of their fields.
+    """
