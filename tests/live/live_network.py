@@ -8,10 +8,16 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from meshwright.live.addresses import Address
 from meshwright.live.host import Host
 from meshwright.live.peers import PeerSettings
+from meshwright.model.identifiers import BrokerName, TopicName
+from meshwright.model.interests import interests_from_pairs
 from meshwright.model.overlay import Overlay
+from meshwright.model.snapshot import Snapshot
+from meshwright.planning.designs import build_overlay
 from meshwright.protocol.broker import Broker, BrokerSettings
 from meshwright.protocol.happenings import ClientPacket, ClientUp
 from meshwright.protocol.packets import Connect
@@ -26,22 +32,21 @@ class DirectClient:
     def __init__(self, host: Host, name: str) -> None:
         self.got: list[Any] = []
         self._host = host
-        self._name = name
+        self.client = name
         self._news = asyncio.Event()
 
     def connect(self, packet: Connect) -> None:
-        self._host.clients[self._name] = self
-        self._host.tell(ClientUp(self._name, packet))
+        self._host.client_up(self, ClientUp(self.client, packet))
 
     def say(self, packet: Any) -> None:
-        self._host.tell(ClientPacket(self._name, packet))
+        self._host.tell(ClientPacket(self.client, packet))
 
     def send(self, packet: Any) -> None:
         self.got.append(packet)
         self._news.set()
 
     def close(self) -> None:
-        self._host.clients.pop(self._name, None)
+        self._host.clients.pop(self.client, None)
 
     async def until(self, holds: Callable[[list[Any]], bool]) -> None:
         """Wait until what was got fulfils a condition."""
@@ -78,3 +83,11 @@ def new_host(name: str, overlay: Overlay, folder: Path, settings: PeerSettings =
         refused=lambda _reason: None,
         failed=failed,
     )
+
+
+def small_overlay(design: str, broker_count: int = 4) -> Overlay:
+    brokers = tuple(BrokerName(f"b{number}") for number in range(broker_count))
+    everybody = np.arange(broker_count, dtype=np.int64)
+    interests = interests_from_pairs(everybody, np.zeros_like(everybody), broker_count, 1)
+    snapshot = Snapshot(brokers, (TopicName("t"),), interests, np.ones(1))
+    return build_overlay(design, snapshot, rng=np.random.default_rng(0))

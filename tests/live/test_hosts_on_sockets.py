@@ -3,15 +3,9 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-import numpy as np
 import pytest
-from live_network import DirectClient, network
+from live_network import DirectClient, network, small_overlay
 
-from meshwright.model.identifiers import BrokerName, TopicName
-from meshwright.model.interests import interests_from_pairs
-from meshwright.model.overlay import Overlay
-from meshwright.model.snapshot import Snapshot
-from meshwright.planning.designs import build_overlay
 from meshwright.protocol.packets import (
     Connack,
     Connect,
@@ -21,14 +15,6 @@ from meshwright.protocol.packets import (
     Subscribe,
     Subscription,
 )
-
-
-def small_overlay(design: str, broker_count: int = 4) -> Overlay:
-    brokers = tuple(BrokerName(f"b{number}") for number in range(broker_count))
-    everybody = np.arange(broker_count, dtype=np.int64)
-    interests = interests_from_pairs(everybody, np.zeros_like(everybody), broker_count, 1)
-    snapshot = Snapshot(brokers, (TopicName("t"),), interests, np.ones(1))
-    return build_overlay(design, snapshot, rng=np.random.default_rng(0))
 
 
 @pytest.mark.parametrize("design", ["chord", "hypercube", "gm", "tree"])

@@ -24,11 +24,24 @@ from meshwright.protocol.effects import (
     TimerKey,
     Write,
 )
-from meshwright.protocol.happenings import DiskSpace, Happening, Started, Synced, TimerFired
+from meshwright.protocol.happenings import (
+    ClientDown,
+    ClientUp,
+    DiskSpace,
+    Happening,
+    Started,
+    Synced,
+    TimerFired,
+)
+from meshwright.protocol.packets import SESSION_TAKEN_OVER, Disconnect
 
 
 class ClientPort(Protocol):
-    """A client's connection, as the host sees it."""
+    """A client's connection, as the host sees it; client is whose."""
+
+    @property
+    def client(self) -> str:
+        """The client's identifier."""
 
     def send(self, packet: Any) -> None:
         """Send a packet."""
@@ -113,6 +126,22 @@ class Host:
         do = self._do
         for effect in effects:
             do[type(effect)](effect)
+
+    def client_up(self, port: ClientPort, happening: ClientUp) -> None:
+        """A client was let in; what is left of its last connection here ends first."""
+        former = self.clients.pop(happening.client, None)
+        if former is not None:
+            former.send(Disconnect(SESSION_TAKEN_OVER))
+            former.close()
+            self.tell(ClientDown(happening.client, clean=False))
+        self.clients[happening.client] = port
+        self.tell(happening)
+
+    def client_down(self, port: ClientPort, happening: ClientDown) -> None:
+        """A client's connection is gone, unless it was replaced by another."""
+        if self.clients.get(happening.client) is port:
+            del self.clients[happening.client]
+            self.tell(happening)
 
     def _from_disk(self, happening: Happening) -> None:
         self._loop.call_soon_threadsafe(self.tell, happening)

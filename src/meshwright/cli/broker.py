@@ -1,0 +1,62 @@
+"""meshwright broker: one broker of a network, until it is stopped."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def broker(
+    *,
+    config: Annotated[
+        Path | None,
+        typer.Option("--config", metavar="FILE", help="Settings; docs/broker.toml explains them."),
+    ] = None,
+    name: Annotated[str | None, typer.Option("--name", help="Unlike all others' names.")] = None,
+    listen: Annotated[
+        str | None,
+        typer.Option("--listen", metavar="HOST:PORT", help="Where clients come in, anybody."),
+    ] = None,
+    peer_listen: Annotated[
+        str | None,
+        typer.Option("--peer-listen", metavar="HOST:PORT", help="Where other brokers come in."),
+    ] = None,
+    data: Annotated[
+        Path | None, typer.Option("--data", metavar="FOLDER", help="What must not be lost.")
+    ] = None,
+    overlay: Annotated[
+        Path | None,
+        typer.Option("--overlay", metavar="FILE", help="The overlay.json that a network begins as."),
+    ] = None,
+    brokers: Annotated[
+        Path | None,
+        typer.Option("--brokers", metavar="FILE", help="JSON of name: [peer address, clients']."),
+    ] = None,
+    test_config: Annotated[
+        bool, typer.Option("--test-config", help="Check the settings, start nothing.")
+    ] = False,
+) -> None:
+    """Run one broker until Ctrl-C.
+
+    Example: meshwright broker --listen 127.0.0.1:1883 --data ./north
+    """
+    from meshwright.cli.live_options import combined_settings, known_brokers
+    from meshwright.files.overlays import read_overlay
+    from meshwright.live.process import run_broker
+    from meshwright.planning.founding import founding_overlay
+
+    settings = combined_settings(
+        config, name=name, listen=listen, peer_listen=peer_listen, folder=data
+    )
+    begins_as = (
+        founding_overlay(settings.design, (settings.name,))
+        if overlay is None
+        else read_overlay(overlay)
+    )
+    others = {} if brokers is None else known_brokers(brokers)
+    if test_config:
+        typer.echo(f"{config or 'The settings'}: nothing is wrong.")
+        return
+    run_broker(settings, begins_as, others, typer.echo)

@@ -1,0 +1,49 @@
+"""Settings of a live broker out of a file and out of options, which count more."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from meshwright.errors import InputFileError
+from meshwright.live.addresses import Whereabouts
+from meshwright.live.settings import (
+    ListenerSettings,
+    LiveSettings,
+    check_settings,
+    read_live_settings,
+)
+
+
+def combined_settings(
+    config: Path | None,
+    *,
+    name: str | None,
+    listen: str | None,
+    peer_listen: str | None,
+    folder: Path | None,
+) -> LiveSettings:
+    """The file's settings, with what was given as an option in their place."""
+    settings = LiveSettings() if config is None else read_live_settings(config)
+    changes: dict[str, Any] = {}
+    if name is not None:
+        changes["name"] = name
+    if folder is not None:
+        changes["folder"] = folder
+    if listen is not None:
+        changes["listeners"] = (ListenerSettings(address=listen, anonymous=True),)
+    if peer_listen is not None:
+        changes["peers"] = msgspec.structs.replace(settings.peers, listen=peer_listen)
+    return check_settings(msgspec.structs.replace(settings, **changes))
+
+
+def known_brokers(path: Path) -> dict[str, Whereabouts]:
+    """Where brokers listen, from a file."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=dict[str, Whereabouts])
+    except (OSError, msgspec.MsgspecError) as error:
+        raise InputFileError(
+            str(path), f"this says not where brokers are ({error})", remedy="write it again"
+        ) from None

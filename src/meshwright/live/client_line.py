@@ -1,0 +1,212 @@
+"""One client's connection on the event loop: blocks of bytes in, one write a loop turn out."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from meshwright.live.access.gate import Gate
+from meshwright.live.pace import new_pace
+from meshwright.live.tls import certificate_name
+from meshwright.live.websocket import WebSocket
+from meshwright.protocol import packets
+from meshwright.protocol.happenings import ClientDown, ClientPacket, Happening
+from meshwright.protocol.mqtt.connection import Connection, State
+
+if TYPE_CHECKING:
+    from meshwright.live.listener import Listener
+
+WAITING_BYTES_MAX = 1 << 20
+
+
+class ClientLine(asyncio.Protocol):
+    """Moves bytes between a socket and the machine of its connection, and packets to the host.
+
+    A client that reads too slowly gets no more messages of QoS 0, which are counted; the others
+    wait in its session, of which the core keeps the bounds. address: where the client comes from.
+    """
+
+    def __init__(self, listener: Listener) -> None:
+        self.dropped_count = 0
+        self.user = ""
+        self.address = ""
+        self._listener = listener
+        self._host = listener.host
+        self._machine = Connection(
+            listener.terms,
+            self._host.clock.now_us(),
+            assigned_client_id=listener.new_client_id(),
+            topics=listener.topics,
+            fan_out=listener.fan_out,
+        )
+        self._websocket = WebSocket() if listener.settings.transport == "websocket" else None
+        self._pace = new_pace(listener.limits)
+        self._gate: Gate | None = None
+        self._transport: asyncio.Transport | None = None
+        self._admission: asyncio.Task[None] | None = None
+        self._is_slow = False
+        self._is_flushing = False
+        self._is_paused = False
+
+    @property
+    def client(self) -> str:
+        return self._machine.client
+
+    @property
+    def version(self) -> int:
+        """The client's protocol level: 3, 4 or 5; 0 until it has said so."""
+        connect = self._machine.connect
+        return 0 if connect is None else connect.protocol_version
+
+    @property
+    def deadline_us(self) -> int | None:
+        return None if self._transport is None else self._machine.deadline_us
+
+    def expire(self, now_us: int) -> None:
+        """The client was silent for too long."""
+        self._pass_on(self._machine.expire(now_us))
+        self._want_flush()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        transport.set_write_buffer_limits(high=WAITING_BYTES_MAX)
+        peer = transport.get_extra_info("peername")
+        self.address = str(peer[0]) if peer else ""
+        if self._listener.opened(self):
+            self._listener.deadlines.watch(self)
+        else:
+            transport.close()
+
+    def data_received(self, block: bytes) -> None:
+        if self._websocket is not None:
+            taken = self._websocket.take(block)
+            if self._transport is not None:
+                self._transport.write(taken.answer)
+                if taken.is_over:
+                    self._transport.close()
+            block = taken.mqtt
+        now_us = self._host.clock.now_us()
+        happenings = self._machine.receive(now_us, block)
+        self._pass_on(happenings)
+        if self._machine.state is State.ASKING and self._admission is None:
+            self._admission = asyncio.get_running_loop().create_task(self._admit())
+        if self._pace is not None:
+            self._slow_down(self._pace.wait_us(now_us, len(block), len(happenings)))
+        self._settle_reading()
+        self._want_flush()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        del exc
+        self._transport = None
+        if self._admission is not None:
+            self._admission.cancel()
+        self._pass_on(self._machine.lost())
+        self._listener.closed(self)
+
+    def pause_writing(self) -> None:
+        self._is_slow = True
+
+    def resume_writing(self) -> None:
+        self._is_slow = False
+
+    def send(self, packet: Any) -> None:
+        """A packet from the broker."""
+        if self._is_slow and type(packet) is packets.Publish and not packet.qos:
+            self.dropped_count += 1
+            return
+        if isinstance(packet, packets.Suback) and self._gate is not None:
+            packet = self._gate.answered(packet)
+        elif isinstance(packet, packets.Connack | packets.Disconnect) and packet.server_reference:
+            reference = self._listener.client_address_of(packet.server_reference)
+            packet = msgspec.structs.replace(packet, server_reference=reference)
+        left = self._machine.send(packet)
+        if left:
+            # Not now: the broker is in the middle of carrying out a step.
+            asyncio.get_running_loop().call_soon(self._pass_on, left)
+        if isinstance(packet, packets.Connack):
+            self._listener.deadlines.watch(self)
+            asyncio.get_running_loop().call_soon(self._settle_reading)
+        self._want_flush()
+
+    def close(self) -> None:
+        """The broker closes the connection after what was sent."""
+        self._machine.hang_up()
+        self._want_flush()
+
+    def shut_down(self) -> None:
+        """The broker stops: say so, if the client's version has a word for it."""
+        self._pass_on(self._machine.close(packets.SERVER_SHUTTING_DOWN))
+        self._flush()
+
+    async def _admit(self) -> None:
+        machine = self._machine
+        connect = machine.connect
+        assert connect is not None
+        certificate = self._transport.get_extra_info("peercert") if self._transport else None
+        listener = self._listener
+        admission = await listener.doorman.admit(
+            listener.settings, connect, certificate_name(certificate)
+        )
+        if machine.state is not State.ASKING:
+            return
+        self.user = admission.user
+        refusal = admission.refusal
+        if listener.doorman.rules is not None:
+            rules = listener.doorman.rules.of(machine.client, self.user)
+            self._gate = Gate(rules, self.send)
+            if not refusal and not self._gate.allows_will(connect.will):
+                refusal = packets.NOT_AUTHORIZED
+        if refusal:
+            machine.refuse(refusal)
+        else:
+            self._host.client_up(self, machine.admit())
+        self._want_flush()
+
+    def _pass_on(self, happenings: list[Happening]) -> None:
+        host, gate = self._host, self._gate
+        for happening in happenings:
+            if isinstance(happening, ClientDown):
+                host.client_down(self, happening)
+            elif gate is not None and isinstance(happening, ClientPacket):
+                packet = gate.passes(happening.packet)
+                if packet is not None:
+                    host.tell(ClientPacket(happening.client, packet))
+            else:
+                host.tell(happening)
+
+    def _settle_reading(self) -> None:
+        """Leave on the wire what cannot be taken now."""
+        if self._transport is None or self._machine.state is State.CLOSED:
+            return
+        if self._machine.is_reading:
+            if self._is_paused:
+                self._is_paused = False
+                self._transport.resume_reading()
+        elif not self._is_paused:
+            self._is_paused = True
+            self._transport.pause_reading()
+
+    def _slow_down(self, wait_us: int) -> None:
+        if wait_us and self._transport is not None and not self._is_paused:
+            self._is_paused = True
+            self._transport.pause_reading()
+            asyncio.get_running_loop().call_later(wait_us / 1e6, self._settle_reading)
+
+    def _want_flush(self) -> None:
+        if not self._is_flushing:
+            self._is_flushing = True
+            asyncio.get_running_loop().call_soon(self._flush)
+
+    def _flush(self) -> None:
+        self._is_flushing = False
+        output = self._machine.flush()
+        transport = self._transport
+        if transport is None:
+            return
+        if output:
+            transport.write(output if self._websocket is None else self._websocket.wrap(output))
+        if self._machine.state is State.CLOSED:
+            transport.close()

@@ -1,0 +1,96 @@
+"""One broker with all that its settings ask for: disk, peers, doors for clients."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from meshwright.errors import OperatorError
+from meshwright.live.access.doorman import Doorman
+from meshwright.live.addresses import Address, parse_address
+from meshwright.live.crowd import Crowd
+from meshwright.live.host import Host
+from meshwright.live.listener import Listener
+from meshwright.live.peers import PeerSettings
+from meshwright.live.settings import LiveSettings, PeerLinkSettings
+from meshwright.live.tls import dialling_context, listening_context
+from meshwright.model.overlay import Overlay
+from meshwright.protocol.broker import Broker, BrokerSettings
+from meshwright.protocol.mobility import MobilitySettings, parse_policies
+from meshwright.protocol.sessions import SessionSettings
+
+
+class LiveBroker:
+    """Starts and stops everything in order."""
+
+    def __init__(
+        self,
+        settings: LiveSettings,
+        overlay: Overlay,
+        *,
+        recorded: Callable[[int, Any], None],
+        refused: Callable[[str], None],
+    ) -> None:
+        self.settings = settings
+        self._over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.host = Host(
+            Broker(settings.name, _core_settings(settings), overlay),
+            settings.name,
+            settings.folder,
+            _peer_settings(settings.peers),
+            recorded=recorded,
+            refused=refused,
+            failed=self._failed,
+        )
+        doorman, crowd = Doorman(settings.access), Crowd(settings.limits)
+        self.listeners = [
+            Listener(one, settings.limits, host=self.host, doorman=doorman, crowd=crowd)
+            for one in settings.all_listeners()
+        ]
+
+    async def start(self) -> list[Address]:
+        """Come to life; returns where clients come in, in the order of the settings."""
+        addresses = [await listener.open() for listener in self.listeners]
+        await self.host.start(parse_address(self.settings.peers.listen), str(addresses[0]))
+        return addresses
+
+    async def stop(self) -> None:
+        """Say goodbye to clients and peers, and sync what was written."""
+        for listener in self.listeners:
+            await listener.close()
+        await self.host.stop()
+        if not self._over.done():
+            self._over.set_result(None)
+
+    async def wait(self) -> None:
+        """Until it is stopped; raises what it could not live with."""
+        await self._over
+
+    def _failed(self, error: Exception) -> None:
+        if not self._over.done():
+            self._over.set_exception(error)
+
+
+def _core_settings(settings: LiveSettings) -> BrokerSettings:
+    mobility = MobilitySettings(policies=parse_policies(settings.mobility))
+    queue_max = settings.limits.queue_max or SessionSettings().queue_max
+    sessions = msgspec.structs.replace(SessionSettings(), queue_max=queue_max)
+    return BrokerSettings(mobility=mobility, sessions=sessions)
+
+
+def _peer_settings(settings: PeerLinkSettings) -> PeerSettings:
+    secret = b""
+    if settings.secret_file is not None:
+        secret = settings.secret_file.read_bytes().strip()
+        if not secret:
+            raise OperatorError(f"{settings.secret_file}: the secret is empty; write one into it.")
+    tls = settings.tls
+    return PeerSettings(
+        network=settings.network,
+        secret=secret,
+        listening=None if tls is None else listening_context(tls),
+        dialling=None if tls is None else dialling_context(tls),
+    )

@@ -1,0 +1,133 @@
+"""A network on this machine: one process a broker, started and stopped together."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from meshwright.errors import OperatorError
+from meshwright.files.overlays import write_overlay
+from meshwright.files.writing import make_folder, write_whole
+from meshwright.live.addresses import Address, Whereabouts
+from meshwright.model.overlay import Overlay
+
+HOST = "127.0.0.1"
+START_S = 30.0
+STOP_S = 10.0
+LOOK_EVERY_S = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class LocalBroker:
+    """One broker's process and where it listens."""
+
+    name: str
+    clients: Address
+    peers: Address
+    process: subprocess.Popen[bytes]
+
+
+class LocalNetwork:
+    """The processes of an overlay's brokers, numbered from two first ports on.
+
+    Each broker keeps its disk and its log in a folder of its name, so a network that is started
+    again in the same folder goes on where it was.
+    """
+
+    def __init__(self, overlay: Overlay, folder: Path, *, port: int, peer_port: int) -> None:
+        self.brokers: list[LocalBroker] = []
+        self._overlay = overlay
+        self._folder = folder
+        self._ports = {
+            name: (Address(HOST, port + number), Address(HOST, peer_port + number))
+            for number, name in enumerate(overlay.brokers)
+        }
+
+    def start(self) -> None:
+        """Start all, and wait until each takes clients."""
+        for addresses in self._ports.values():
+            for address in addresses:
+                _refuse_taken(address)
+        make_folder(self._folder)
+        overlay_path, brokers_path = self._folder / "overlay.json", self._folder / "brokers.json"
+        write_overlay(self._overlay, overlay_path)
+        known = {
+            name: Whereabouts(str(peers), str(clients))
+            for name, (clients, peers) in self._ports.items()
+        }
+        write_whole({brokers_path: msgspec.json.encode(known)})
+        for name, (clients, peers) in self._ports.items():
+            self.brokers.append(self._spawn(name, clients, peers))
+        for broker in self.brokers:
+            self._wait_for(broker)
+
+    def stop(self) -> None:
+        """Ask all to stop, and end those that do not."""
+        for broker in self.brokers:
+            broker.process.terminate()
+        deadline_s = time.monotonic() + STOP_S
+        for broker in self.brokers:
+            try:
+                broker.process.wait(max(0.0, deadline_s - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                broker.process.kill()
+                broker.process.wait()
+
+    def ended(self) -> LocalBroker | None:
+        """A broker whose process is over, if there is one."""
+        return next((one for one in self.brokers if one.process.poll() is not None), None)
+
+    def log_of(self, name: str) -> Path:
+        """Where a broker writes what happens."""
+        return self._folder / name / "broker.log"
+
+    def _spawn(self, name: str, clients: Address, peers: Address) -> LocalBroker:
+        folder = self._folder / name
+        make_folder(folder)
+        command = [
+            sys.executable, "-m", "meshwright", "broker",
+            "--name", name, "--listen", str(clients), "--peer-listen", str(peers),
+            "--data", str(folder), "--overlay", str(self._folder / "overlay.json"),
+            "--brokers", str(self._folder / "brokers.json"),
+        ]  # fmt: skip
+        with self.log_of(name).open("ab") as log:
+            process = subprocess.Popen(  # noqa: S603
+                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+            )
+        return LocalBroker(name, clients, peers, process)
+
+    def _wait_for(self, broker: LocalBroker) -> None:
+        deadline_s = time.monotonic() + START_S
+        while not _answers(broker.clients):
+            if broker.process.poll() is not None or time.monotonic() > deadline_s:
+                self.stop()
+                raise OperatorError(
+                    f"The broker {broker.name} did not start; see {self.log_of(broker.name)}."
+                )
+            time.sleep(LOOK_EVERY_S)
+
+
+def _answers(address: Address) -> bool:
+    try:
+        with socket.create_connection(address, timeout=1.0):
+            return True
+    except OSError:
+        return False
+
+
+def _refuse_taken(address: Address) -> None:
+    with socket.socket() as trial:
+        trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            trial.bind(address)
+        except OSError as error:
+            raise OperatorError(
+                f"Something listens on {address} already; stop it, or choose other ports "
+                "with --port and --peer-port."
+            ) from error

@@ -1,0 +1,68 @@
+"""The process of one broker: from its settings until it is told to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import signal
+from collections.abc import Callable
+
+import uvloop
+
+from meshwright.live.addresses import Whereabouts
+from meshwright.live.live_broker import LiveBroker
+from meshwright.live.settings import LiveSettings
+from meshwright.live.telemetry.log import Log
+from meshwright.model.overlay import Overlay
+
+Announce = Callable[[str], None]
+
+
+def run_broker(
+    settings: LiveSettings,
+    overlay: Overlay,
+    brokers: dict[str, Whereabouts],
+    announce: Announce,
+) -> None:
+    """Run until SIGINT or SIGTERM; brokers is where the others are, as far as is known."""
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(_run(settings, overlay, brokers, announce))
+
+
+async def _run(
+    settings: LiveSettings,
+    overlay: Overlay,
+    brokers: dict[str, Whereabouts],
+    announce: Announce,
+) -> None:
+    log = Log(settings.name, settings.telemetry.log)
+    broker = LiveBroker(
+        settings,
+        overlay,
+        recorded=log.record,
+        refused=lambda reason: log.event(broker.host.clock.now_us(), "peer_refused", reason=reason),
+    )
+    broker.host.peers.brokers |= brokers
+    addresses = await broker.start()
+    found = broker.host.peers.brokers[settings.name]
+    log.event(
+        broker.host.clock.now_us(), "started", clients=list(map(str, addresses)), peers=found.peers
+    )
+    announce(f"{settings.name}: clients at {', '.join(map(str, addresses))}, peers at {found.peers}")
+    # What stands now stays: the collector need not look at it again.
+    gc.freeze()
+    loop = asyncio.get_running_loop()
+    asked = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, asked.set)
+    ends = [asyncio.ensure_future(asked.wait()), asyncio.ensure_future(broker.wait())]
+    try:
+        done, _ = await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+        for end in done:
+            end.result()
+    finally:
+        for end in ends:
+            end.cancel()
+        await broker.stop()
+        log.event(broker.host.clock.now_us(), "stopped")
+        log.close()
