@@ -28,7 +28,7 @@ def broker(
     ] = None,
     overlay: Annotated[
         Path | None,
-        typer.Option("--overlay", metavar="FILE", help="The overlay.json that a network begins as."),
+        typer.Option("--overlay", metavar="FILE", help="The overlay.json that it begins as."),
     ] = None,
     brokers: Annotated[
         Path | None,

@@ -11,7 +11,7 @@ import typer
 from typer.core import TyperGroup
 
 from meshwright import __version__
-from meshwright.cli import demo, overlay, simulate, sweep, trace, workload
+from meshwright.cli import broker, demo, overlay, passwd, simulate, sweep, trace, up, workload
 from meshwright.errors import MeshwrightError
 
 BAD_INPUT = 2
@@ -41,6 +41,9 @@ app = typer.Typer(
 app.add_typer(workload.app, name="workload")
 app.add_typer(overlay.app, name="overlay")
 app.add_typer(trace.app, name="trace")
+app.command("up")(up.up)
+app.command("broker")(broker.broker)
+app.command("passwd")(passwd.passwd)
 app.command("demo")(demo.demo)
 app.command("simulate")(simulate.simulate)
 app.command("sweep")(sweep.sweep)

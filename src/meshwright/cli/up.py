@@ -31,6 +31,7 @@ def up(
 
     Example: meshwright up -n 8 --design chord
     """
+    import signal
     import time
 
     from meshwright.errors import OperatorError
@@ -44,7 +45,8 @@ def up(
         network.start()
     for broker in network.brokers:
         typer.echo(f"{broker.name}  mqtt://{broker.clients}")
-    typer.echo(f"{count} brokers are joined as {design}; their data is in {data}. Ctrl-C stops them.")
+    typer.echo(f"{count} brokers are joined as {design}; data is in {data}. Ctrl-C stops them.")
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         while (lost := network.ended()) is None:
             time.sleep(0.5)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
@@ -70,8 +70,7 @@ class ClientLine(asyncio.Protocol):
         self._want_flush()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self._transport = transport = cast("asyncio.Transport", transport)
         transport.set_write_buffer_limits(high=WAITING_BYTES_MAX)
         peer = transport.get_extra_info("peername")
         self.address = str(peer[0]) if peer else ""

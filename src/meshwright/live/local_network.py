@@ -97,7 +97,7 @@ class LocalNetwork:
             "--brokers", str(self._folder / "brokers.json"),
         ]  # fmt: skip
         with self.log_of(name).open("ab") as log:
-            process = subprocess.Popen(  # noqa: S603
+            process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
             )
         return LocalBroker(name, clients, peers, process)

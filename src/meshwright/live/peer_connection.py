@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 from meshwright.errors import PeerError
 from meshwright.live.addresses import Whereabouts
@@ -63,8 +63,7 @@ class PeerConnection(asyncio.Protocol):
         self._deadline: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self._transport = cast("asyncio.Transport", transport)
         loop = asyncio.get_running_loop()
         self._deadline = loop.call_later(HANDSHAKE_S, self.fail, "It did not say who it is.")
         self._write(encode(self._greeting))

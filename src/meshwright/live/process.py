@@ -45,10 +45,9 @@ async def _run(
     broker.host.peers.brokers |= brokers
     addresses = await broker.start()
     found = broker.host.peers.brokers[settings.name]
-    log.event(
-        broker.host.clock.now_us(), "started", clients=list(map(str, addresses)), peers=found.peers
-    )
-    announce(f"{settings.name}: clients at {', '.join(map(str, addresses))}, peers at {found.peers}")
+    clients = ", ".join(map(str, addresses))
+    log.event(broker.host.clock.now_us(), "started", clients=clients, peers=found.peers)
+    announce(f"{settings.name}: clients at {clients}, peers at {found.peers}")
     # What stands now stays: the collector need not look at it again.
     gc.freeze()
     loop = asyncio.get_running_loop()
