@@ -19,7 +19,8 @@ from meshwright.planning.adaptation.rounds import AdaptationRules, adapt_in_roun
 from meshwright.planning.adaptation.search import SearchRules
 from meshwright.planning.adaptation.values import Traffic
 from meshwright.planning.designs import build_overlay
-from meshwright.protocol.broker import Broker, BrokerSettings
+from meshwright.protocol.broker import Broker
+from meshwright.protocol.broker_settings import BrokerSettings
 from meshwright.protocol.forwarding.acyclic import AlongTree
 from meshwright.protocol.reconfigure_messages import RECONFIGURATION_MESSAGES
 from meshwright.protocol.self_adaptation import AdaptationRecord

@@ -18,7 +18,8 @@ from meshwright.model.interests import interests_from_pairs
 from meshwright.model.overlay import Overlay
 from meshwright.model.snapshot import Snapshot
 from meshwright.planning.designs import build_overlay
-from meshwright.protocol.broker import Broker, BrokerSettings
+from meshwright.protocol.broker import Broker
+from meshwright.protocol.broker_settings import BrokerSettings
 from meshwright.protocol.happenings import ClientPacket, ClientUp
 from meshwright.protocol.packets import Connect
 

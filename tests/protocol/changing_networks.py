@@ -10,7 +10,8 @@ import numpy as np
 from meshwright.lab.workloads import generate_snapshot
 from meshwright.model.overlay import Overlay
 from meshwright.planning.designs import build_overlay
-from meshwright.protocol.broker import Broker, BrokerSettings
+from meshwright.protocol.broker import Broker
+from meshwright.protocol.broker_settings import BrokerSettings
 from meshwright.protocol.happenings import PlanGiven
 from meshwright.protocol.reconfigure_messages import PlanRecord
 from meshwright.sim.chance import streams

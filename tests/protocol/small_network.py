@@ -12,7 +12,8 @@ from meshwright.model.interests import interests_from_sets
 from meshwright.model.snapshot import Snapshot
 from meshwright.planning.designs import build_overlay
 from meshwright.protocol import packets
-from meshwright.protocol.broker import Broker, BrokerSettings
+from meshwright.protocol.broker import Broker
+from meshwright.protocol.broker_settings import BrokerSettings
 from meshwright.protocol.effects import (
     CloseClient,
     CloseLink,

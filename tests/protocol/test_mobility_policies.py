@@ -9,7 +9,7 @@ from small_network import SmallNetwork
 
 from meshwright.errors import ProblemError
 from meshwright.protocol import packets
-from meshwright.protocol.broker import BrokerSettings
+from meshwright.protocol.broker_settings import BrokerSettings
 from meshwright.protocol.mobility import POLICIES, MobilitySettings, parse_policies
 from meshwright.protocol.moves import MoveBegun, MoveEnd, MoveOffer, MoveStored
 from meshwright.protocol.proxies import ProxyPacket

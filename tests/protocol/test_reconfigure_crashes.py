@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from changing_networks import MILLISECOND_US, SECOND_US, TRAFFIC_US, ChangingNetwork
 
-from meshwright.protocol.broker import BrokerSettings
+from meshwright.protocol.broker_settings import BrokerSettings
 from meshwright.protocol.reconfigure import ReconfigureSettings
 from meshwright.protocol.stream import Repair
 

@@ -18,7 +18,8 @@ from meshwright.lab.commuters import CATALOGUE, Commuter, Publisher
 from meshwright.lab.unicast import Tally, WatchedBroker
 from meshwright.model.identifiers import BrokerName
 from meshwright.model.overlay import Overlay
-from meshwright.protocol.broker import Broker, BrokerSettings
+from meshwright.protocol.broker import Broker
+from meshwright.protocol.broker_settings import BrokerSettings
 from meshwright.protocol.directory import DirectorySettings
 from meshwright.protocol.incoming import IncomingSettings
 from meshwright.protocol.links import LinkSettings

@@ -18,7 +18,8 @@ from meshwright.live.peers import PeerSettings
 from meshwright.live.settings import LiveSettings, PeerLinkSettings
 from meshwright.live.tls import dialling_context, listening_context
 from meshwright.model.overlay import Overlay
-from meshwright.protocol.broker import Broker, BrokerSettings
+from meshwright.protocol.broker import Broker
+from meshwright.protocol.broker_settings import BrokerSettings
 from meshwright.protocol.mobility import MobilitySettings, parse_policies
 from meshwright.protocol.sessions import SessionSettings
 

@@ -70,11 +70,13 @@ class Arrival:
 class Around:
     """What arrivals ask of the rest of the broker.
 
-    given_to tells whom this broker gave a session to; asked takes a peer's request for one; lodge
-    lets a client in whose session stays at its home; opened is told of clients that are connected.
+    is_removed: who is gone for good. given_to tells whom this broker gave a session to; asked takes
+    a peer's request for one; lodge lets a client in whose session stays at its home; opened is told
+    of clients that are connected.
     """
 
     send: Callable[[Turn, str, Any], None]
+    is_removed: Callable[[str], bool]
     given_to: Callable[[str], str | None]
     asked: Callable[[Turn, str, MoveAsk], None]
     lodge: Callable[[Turn, str, str, packets.Connect], None]
@@ -203,8 +205,7 @@ class Arriving:
         if arrival.is_offered:
             arrival.source = None
             self._give_up(turn, arrival)
-        elif message.elsewhere not in {None, self._me}:
-            assert message.elsewhere is not None
+        elif message.elsewhere is not None and self._may_ask(message.elsewhere):
             self._ask(turn, arrival, message.elsewhere)
         elif peer == arrival.holder and message.elsewhere is None:
             arrival.source = None
@@ -263,6 +264,17 @@ class Arriving:
             if arrival.source == peer and not arrival.is_unpacked:
                 self._ask(turn, arrival, peer)
 
+    def roll_changed(self, turn: Turn) -> None:
+        """A session does not come from who is gone for good: find out anew where it is."""
+        for arrival in list(self._arrivals.values()):
+            source = arrival.source
+            if source is not None and not arrival.is_unpacked and not self._may_ask(source):
+                arrival.source = None
+                if arrival.is_offered:
+                    self._give_up(turn, arrival)
+                else:
+                    arrival.is_stalled = True
+
     def tick(self, turn: Turn) -> None:
         """Turn away clients that have waited too long; they may try again."""
         self._has_tick = False
@@ -297,7 +309,9 @@ class Arriving:
         arrival.holder = holder
         if holder in {None, self._me}:
             target = self._around.given_to(client)
-            if target is not None:
+            if target is not None and not self._may_ask(target):
+                arrival.is_stalled = True
+            elif target is not None:
                 self._ask(turn, arrival, target)
             elif holder is None:
                 self._claim(turn, arrival)
@@ -309,13 +323,19 @@ class Arriving:
         if stale is not None:
             self._sessions.end(turn, stale)
             arrival.is_early = False
-        if arrival.packet.clean_start:
+        if self._around.is_removed(holder):
+            # The session went with its broker.
+            self._claim(turn, arrival)
+        elif arrival.packet.clean_start:
             self._send(turn, holder, Discard(client))
             self._claim(turn, arrival)
         elif self._stays_home:
             self._lodge(turn, arrival, arrival.packet, holder)
         else:
             self._ask(turn, arrival, holder)
+
+    def _may_ask(self, broker: str) -> bool:
+        return broker != self._me and not self._around.is_removed(broker)
 
     def _claim_if_none(self, turn: Turn, arrival: Arrival) -> None:
         """The holder knows of no session: there is none, unless it went elsewhere meanwhile."""

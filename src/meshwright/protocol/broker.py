@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import msgspec
-
 from meshwright.model.overlay import Overlay
 from meshwright.model.plan import ClientMove
 from meshwright.model.publication import Publication
@@ -18,11 +16,13 @@ from meshwright.protocol import (
     reconfigure,
     reconfigure_blocking,
     reconfigure_coordinator,
+    removals,
     self_adaptation,
     wills,
 )
+from meshwright.protocol.broker_settings import BrokerSettings
 from meshwright.protocol.bundles import Bundles
-from meshwright.protocol.directory import Directory, DirectorySettings
+from meshwright.protocol.directory import Directory
 from meshwright.protocol.effects import Effect
 from meshwright.protocol.forwarding.forwarding import Forwarding, Surroundings
 from meshwright.protocol.forwarding.machines import MACHINES, MESSAGES
@@ -40,46 +40,28 @@ from meshwright.protocol.happenings import (
     Synced,
     TimerFired,
 )
-from meshwright.protocol.incoming import Incoming, IncomingSettings
+from meshwright.protocol.incoming import Incoming
 from meshwright.protocol.interest import Interest
-from meshwright.protocol.links import LinkSettings, PeerLinks
+from meshwright.protocol.links import PeerLinks
 from meshwright.protocol.membership import Membership
-from meshwright.protocol.mobility import MobilitySettings
-from meshwright.protocol.moves import MovingSettings
 from meshwright.protocol.moving import Moving, Site
-from meshwright.protocol.outgoing import Outgoing, OutgoingSettings
-from meshwright.protocol.reconfigure import Around, Reconfigure, ReconfigureSettings
+from meshwright.protocol.outgoing import Outgoing
+from meshwright.protocol.reconfigure import Around, Reconfigure
 from meshwright.protocol.reconfigure_blocking import HELD_UP, Blocking, BlockingAround
 from meshwright.protocol.reconfigure_messages import Bundle
+from meshwright.protocol.removals import Removals
 from meshwright.protocol.retained import Retained
-from meshwright.protocol.retaining import Retaining, RetainingSettings
+from meshwright.protocol.retaining import Retaining
 from meshwright.protocol.roads import Roads
 from meshwright.protocol.self_adaptation import (
     AdaptationAround,
-    AdaptationSettings,
     SelfAdaptation,
 )
-from meshwright.protocol.sessions import Outside, Sessions, SessionSettings
-from meshwright.protocol.shared_keeper import SharedKeeper, SharedSettings
+from meshwright.protocol.sessions import Outside, Sessions
+from meshwright.protocol.shared_keeper import SharedKeeper
 from meshwright.protocol.shared_member import SharedMember
 from meshwright.protocol.stream import StreamFrame
 from meshwright.protocol.turn import FORGET, Action, Journal, Turn
-
-
-class BrokerSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """Settings of all machines of a broker; with adaptation, a tree fits itself to its traffic."""
-
-    links: LinkSettings = LinkSettings()
-    directory: DirectorySettings = DirectorySettings()
-    outgoing: OutgoingSettings = OutgoingSettings()
-    incoming: IncomingSettings = IncomingSettings()
-    sessions: SessionSettings = SessionSettings()
-    retaining: RetainingSettings = RetainingSettings()
-    shared: SharedSettings = SharedSettings()
-    moving: MovingSettings = MovingSettings()
-    mobility: MobilitySettings = MobilitySettings()
-    reconfigure: ReconfigureSettings = ReconfigureSettings()
-    adaptation: AdaptationSettings | None = None
 
 
 class Broker:
@@ -105,6 +87,7 @@ class Broker:
         self._join_messages()
         self._open_doors()
         disk = happening.disk
+        self._removals.restore(disk)
         self._directory.restore(disk)
         self._incoming.restore(disk)
         wanted = [*self._sessions.restore(disk), *self._shared_keeper.restore(disk)]
@@ -119,28 +102,20 @@ class Broker:
         self._shared_keeper.started(turn)
         self._moving.restore(turn, disk)
         self._sessions.publish_wills(turn)
+        self._removals.started(turn)
+        self._directory.hand_over(turn)
         self._adaptation.started(turn)
 
     def _build(self, incarnation: int) -> None:
         settings = self._settings
-        self._links = self._new_links(incarnation)
-        brokers = self._overlay.brokers
-        self._directory = Directory(
-            brokers, settings.directory, send=self._send, incarnation=incarnation
-        )
-        self._roads = Roads(unknown=self._unknown_epoch)
-        self._membership = Membership(
-            self._me,
-            brokers,
-            incarnation,
-            send=self._send,
-            neighbours=self._roads.neighbours,
-            changed=self._alive_changed,
-            in_force=lambda: self._change.epoch,
-            heard_epoch=self._heard_epoch,
-        )
+        self._build_network(incarnation)
         self._outgoing = Outgoing(
-            settings.outgoing, self._directory, send=self._send, emit=self._emit, me=self._me
+            settings.outgoing,
+            self._directory,
+            send=self._send,
+            emit=self._emit,
+            is_removed=self._removals.is_removed,
+            me=self._me,
         )
         self._build_retaining(incarnation)
         self._interest = Interest(
@@ -175,10 +150,43 @@ class Broker:
             send=self._send,
             deliver=self._deliver,
             is_informed=self._interest.is_informed,
+            is_removed=self._removals.is_removed,
         )
         self._seen_unpromised: dict[tuple[str, str], int] = {}
         self._build_moving(incarnation)
         self._build_change()
+
+    def _build_network(self, incarnation: int) -> None:
+        """What all other machines stand on: who is there, and who says what."""
+        self._links = self._new_links(incarnation)
+        brokers = self._overlay.brokers
+        self._removals = Removals(
+            self._me,
+            brokers,
+            self._settings.removal,
+            incarnation=incarnation,
+            send=self._send,
+            changed=self._roll_changed,
+            returned=self._returned,
+        )
+        self._directory = Directory(
+            self._me,
+            self._removals,
+            self._settings.directory,
+            send=self._send,
+            incarnation=incarnation,
+        )
+        self._roads = Roads(unknown=self._unknown_epoch)
+        self._membership = Membership(
+            self._me,
+            brokers,
+            incarnation,
+            send=self._send,
+            neighbours=self._roads.neighbours,
+            changed=self._alive_changed,
+            in_force=lambda: self._change.epoch,
+            heard_epoch=self._heard_epoch,
+        )
 
     def _build_retaining(self, incarnation: int) -> None:
         brokers = self._overlay.brokers
@@ -189,7 +197,7 @@ class Broker:
             writer=brokers.index(self._me),
         )
         self._retained = Retained(
-            brokers,
+            self._removals,
             self._directory,
             send=self._send,
             is_lost=self._links.is_lost,
@@ -233,6 +241,7 @@ class Broker:
             points_of=self._retaining.points_of,
             is_lost=self._links.is_lost,
             is_alive=lambda name: name in self._membership.alive(),
+            is_removed=self._removals.is_removed,
             do=self._client_packet,
             relink=self._relink,
         )
@@ -276,6 +285,7 @@ class Broker:
 
     def _join_messages(self) -> None:
         self._handlers: dict[type, Callable[[Turn, str, Any], None]] = {
+            **self._removals.handlers(),
             **self._directory.handlers(),
             **self._outgoing.handlers(),
             **self._retaining.handlers(),
@@ -294,6 +304,7 @@ class Broker:
         self._timers: dict[str, Callable[[Turn], None]] = {
             FORGET[0]: self._journal.forget,
             links.TICK[0]: self._links.tick,
+            removals.LOOK[0]: self._removals.look,
             outgoing.TICK[0]: self._outgoing.tick,
             incoming.ACKNOWLEDGE[0]: self._incoming.send_acknowledgements,
             bundles.BUNDLE[0]: self._bundles.flush,
@@ -395,6 +406,7 @@ class Broker:
 
     def _peer_renewed(self, turn: Turn, peer: str) -> None:
         self._membership.peer_renewed(turn, peer)
+        self._removals.peer_renewed(turn, peer)
         self._directory.peer_renewed(turn, peer)
         self._interest.peer_renewed(turn, peer)
         self._outgoing.peer_renewed(turn, peer)
@@ -411,6 +423,19 @@ class Broker:
         self._roads.for_each(lambda machine: machine.alive_changed(turn, alive))
         self._relink(turn)
         self._change.coordinator.alive_changed(turn)
+        self._removals.alive_changed(turn, alive)
+
+    def _roll_changed(self, turn: Turn) -> None:
+        """Brokers were removed for good, or returned after all."""
+        self._directory.roll_changed(turn)
+        self._outgoing.roll_changed(turn)
+        self._incoming.roll_changed(turn)
+        self._retained.roll_changed(turn)
+        self._moving.roll_changed(turn)
+
+    def _returned(self, turn: Turn) -> None:
+        """This broker was removed, and is here after all."""
+        self._moving.begin_anew(turn)
 
     def _make(self, turn: Turn, epoch: int, overlay: Overlay) -> Forwarding:
         """A machine for an overlay, which sees who is alive."""

@@ -23,6 +23,7 @@ from meshwright.protocol.moves import (
 from meshwright.protocol.proxies import PROXY_MESSAGES
 from meshwright.protocol.reconfigure_blocking import BLOCKING_MESSAGES
 from meshwright.protocol.reconfigure_messages import RECONFIGURATION_MESSAGES
+from meshwright.protocol.removals import CallAnswered, LastCall, RollTold
 from meshwright.protocol.retained import RetainedAnswer, RetainedQuestion
 from meshwright.protocol.shared import (
     HandDone,
@@ -72,6 +73,9 @@ MESSAGE_CLASSES: dict[type, str] = {
     OwedNothing: "acknowledgement",
     Repair: "repair",
     Rumour: "membership",
+    RollTold: "membership",
+    LastCall: "membership",
+    CallAnswered: "membership",
     Discard: "mobility",
     HaveYou: "mobility",
     MoveAsk: "mobility",

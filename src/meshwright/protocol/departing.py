@@ -14,6 +14,7 @@ from meshwright.model.publication import EventId, StreamPoint
 from meshwright.protocol.belongings import packed
 from meshwright.protocol.directory import Directory
 from meshwright.protocol.effects import DiskKey
+from meshwright.protocol.homes import Homes
 from meshwright.protocol.interest import key_of
 from meshwright.protocol.moves import (
     Discard,
@@ -68,17 +69,21 @@ class Departing:
         self,
         me: str,
         settings: MovingSettings,
+        homes: Homes,
         directory: Directory,
         sessions: Sessions,
         *,
         send: Callable[[Turn, str, Any], None],
         places: Callable[[], dict[tuple[str, str], int]],
         points_of: Callable[[str], dict[str, int]],
+        is_removed: Callable[[str], bool],
         asks_what_was_seen: bool,
         incarnation: int,
     ) -> None:
         self._me = me
         self._settings = settings
+        self._homes = homes
+        self._is_removed = is_removed
         self._directory = directory
         self._sessions = sessions
         self._send = send
@@ -109,6 +114,32 @@ class Departing:
             session = self._sessions.find(client)
             if session is not None:
                 self._sessions.leaves(turn, session)
+        self._claim_back(turn)
+
+    def roll_changed(self, turn: Turn) -> None:
+        """Wait for nothing from brokers that are gone for good, and give nothing to them."""
+        for departure in list(self._departures.values()):
+            if self._is_removed(departure.target):
+                del self._departures[departure.client]
+                continue
+            departure.questions = {
+                serial: (origin, key)
+                for serial, (origin, key) in departure.questions.items()
+                if not self._is_removed(origin)
+            }
+            departure.owed = {
+                key: number
+                for key, number in departure.owed.items()
+                if not self._is_removed(key[0])
+            }
+            self._go_if_complete(turn, departure)
+        self._claim_back(turn)
+
+    def forget_all(self, turn: Turn) -> None:
+        """No session here is to go anywhere any more."""
+        self._departures.clear()
+        for client in list(self._given):
+            self._take_back(turn, client)
 
     def given_to(self, client: str) -> str | None:
         """Who was given a session of which it is not known whether it arrived."""
@@ -303,6 +334,26 @@ class Departing:
         turn.write(("given", departure.client), departure.target)
         self._sessions.leaves(turn, session)
         turn.once_synced(lambda later: self._send(later, departure.target, end))
+
+    def _claim_back(self, turn: Turn) -> None:
+        """Sessions that were given to brokers gone for good are here, unless claimed there."""
+        for client, target in list(self._given.items()):
+            if self._is_removed(target):
+                found = partial(self._kept_or_lost, client=client, target=target)
+                self._homes.find(turn, client, found)
+
+    def _kept_or_lost(
+        self, turn: Turn, holder: str | None, _number: int, *, client: str, target: str
+    ) -> None:
+        if self._given.get(client) != target:
+            return
+        if holder in {None, self._me}:
+            self._keep(turn, client)
+            return
+        self._take_back(turn, client)
+        session = self._sessions.find(client)
+        if session is not None:
+            self._sessions.end(turn, session)
 
     def _keep(self, turn: Turn, client: str) -> None:
         """A session that was given did not arrive: it is here."""

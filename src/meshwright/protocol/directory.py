@@ -4,20 +4,22 @@ Each key is kept by a few brokers, drawn by rendezvous hashing. A broker writes 
 under a key, with versions that it counts itself, so replicas merge by the highest version and need
 no leader. A write is done when a majority has it on disk; a read asks a majority: what was done
 before the read began is in its answer. Readers are remembered for a while, so that a writer can
-tell them at once.
+tell them at once. When brokers are removed for good others keep their keys: every request names the
+roll by which it was sent, and until all have settled by a new one, a reader asks everybody.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import msgspec
 
 from meshwright.model.publication import Publication
 from meshwright.protocol.message import Message
+from meshwright.protocol.removals import Removals, Roll
 from meshwright.protocol.turn import Turn
 
 # Filters that a broker wants, the number of a claim, or a retained message.
@@ -48,6 +50,9 @@ class Entry(NamedTuple):
 
 Entries = dict[str, Entry]
 
+# The owner of an entry that all brokers write.
+EVERYBODY = "*"
+
 
 class Put(Message, frozen=True, gc=False):
     """Store my entry, or that of an owner which several brokers write."""
@@ -56,6 +61,7 @@ class Put(Message, frozen=True, gc=False):
     key: str
     entry: Entry
     owner: str | None = None
+    roll: Roll = ()
 
 
 class PutDone(Message, frozen=True, gc=False):
@@ -71,6 +77,7 @@ class Get(Message, frozen=True, gc=False):
     request: int
     key: str
     is_remembered: bool = True
+    roll: Roll = ()
 
 
 class Got(Message, frozen=True, gc=False):
@@ -85,6 +92,7 @@ class AskReaders(Message, frozen=True, gc=False):
 
     request: int
     key: str
+    roll: Roll = ()
 
 
 class DirectorySettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -94,24 +102,44 @@ class DirectorySettings(msgspec.Struct, frozen=True, kw_only=True):
     reader_memory_us: int = 60_000_000
 
 
-class _Request:
-    """A question under way to the replicas of a key."""
+Question = Put | Get | AskReaders
 
-    __slots__ = ("done", "key", "merged", "message", "readers", "waiting")
+
+class _Request:
+    """A question under way. waiting: keepers of its key; required: brokers that must answer, too.
+
+    build makes the message anew, when the roll has changed, from the number of the request.
+    """
+
+    __slots__ = (
+        "build", "done", "is_hand_over", "key", "merged", "message", "readers", "required",
+        "waiting",
+    )  # fmt: skip
 
     def __init__(
         self,
         key: str,
-        message: Put | Get | AskReaders,
-        waiting: tuple[str, ...],
+        build: Callable[[int, Roll], Question],
         done: Callable[..., None],
+        *,
+        is_hand_over: bool,
     ) -> None:
         self.key = key
+        self.build = build
+        self.done = done
+        self.is_hand_over = is_hand_over
+
+    def begin(self, message: Question, waiting: tuple[str, ...], required: tuple[str, ...]) -> None:
+        """Ask, or ask all over again."""
         self.message = message
         self.waiting = list(waiting)
-        self.done = done
+        self.required = dict.fromkeys(required)
         self.merged: Entries = {}
         self.readers: set[str] = set()
+
+    def asked(self) -> list[str]:
+        """Everybody who has not answered yet."""
+        return list(dict.fromkeys((*self.waiting, *self.required)))
 
 
 class Directory:
@@ -119,16 +147,19 @@ class Directory:
 
     def __init__(
         self,
-        brokers: tuple[str, ...],
+        me: str,
+        removals: Removals,
         settings: DirectorySettings,
         *,
         send: Callable[[Turn, str, Any], None],
         incarnation: int,
     ) -> None:
-        self._brokers = brokers
+        self._me = me
+        self._removals = removals
         self._settings = settings
         self._send = send
         self._kept: dict[str, Entries] = {}
+        self._own: dict[str, Entry] = {}
         self._readers: dict[str, dict[str, int]] = {}
         self._requests: dict[int, _Request] = {}
         # An answer to a question from before a crash must not count for one after it.
@@ -162,7 +193,13 @@ class Directory:
         owner: str | None = None,
     ) -> None:
         """Store my entry, or an owner's, under a key; done is told who has read it lately."""
-        self._ask(turn, key, lambda request: Put(request, key, entry, owner), done)
+        if owner is None:
+            self._own[key] = entry
+        self._ask(turn, key, partial(_put, key, entry, owner), done)
+
+    def own(self, key: str, entry: Entry) -> None:
+        """What this broker has said under a key before it was started again."""
+        self._own[key] = entry
 
     def get(
         self,
@@ -173,7 +210,7 @@ class Directory:
         is_remembered: bool = True,
     ) -> None:
         """Read all entries of a key; done gets them merged from a majority."""
-        self._ask(turn, key, lambda request: Get(request, key, is_remembered), done)
+        self._ask(turn, key, lambda request, roll: Get(request, key, is_remembered, roll), done)
 
     def kept_under(self, prefix: str) -> Iterator[tuple[str, Entries]]:
         """All keys kept here that begin with a prefix, without it, and their entries."""
@@ -183,27 +220,67 @@ class Directory:
 
     def keepers_of(self, key: str) -> tuple[str, ...]:
         """The brokers that keep a key."""
-        return replicas_of(key, self._brokers, self._settings.replica_count)
+        return replicas_of(key, self._removals.present, self._settings.replica_count)
 
     def spare_count(self) -> int:
         """How many keepers of a key may be missing from a majority."""
-        return (min(self._settings.replica_count, len(self._brokers)) - 1) // 2
+        return (min(self._settings.replica_count, len(self._removals.present)) - 1) // 2
+
+    def missing_max(self) -> int:
+        """How many of all brokers may be missing when everybody is asked what they keep."""
+        return 0 if self._removals.unsettled() else self.spare_count()
 
     def readers(self, turn: Turn, key: str, done: Callable[[Turn, list[str]], None]) -> None:
         """Ask a majority who has read a key lately."""
-        self._ask(turn, key, lambda request: AskReaders(request, key), done)
+        self._ask(turn, key, lambda request, roll: AskReaders(request, key, roll), done)
 
     def peer_renewed(self, turn: Turn, peer: str) -> None:
         """Ask a replica again what it may have forgotten."""
         for request in list(self._requests.values()):
-            if peer in request.waiting:
+            if peer in request.asked():
                 self._send(turn, peer, request.message)
 
+    def roll_changed(self, turn: Turn) -> None:
+        """Ask all questions again by the new roll, and hand over what others keep by it."""
+        requests, self._requests = self._requests, {}
+        for request in requests.values():
+            if not request.is_hand_over:
+                self._begin(turn, request)
+        self.hand_over(turn)
+
+    def hand_over(self, turn: Turn) -> None:
+        """Put all that this broker said, and what it keeps of everybody's, where it belongs."""
+        if self._removals.has_settled():
+            return
+        puts: list[tuple[str, Entry, str | None]]
+        puts = [(key, entry, None) for key, entry in self._own.items()]
+        for key, entries in self._kept.items():
+            puts += [(key, e, name) for name, e in entries.items() if name == EVERYBODY]
+        remaining = 1
+
+        def one_done(later: Turn, _readers: object = None) -> None:
+            nonlocal remaining
+            remaining -= 1
+            if not remaining and roll == self._removals.roll:
+                self._removals.settle(later)
+
+        roll = self._removals.roll
+        for key, entry, owner in puts:
+            if not self._has_moved(key):
+                continue
+            remaining += 1
+            put = partial(_put, key, entry, owner)
+            self._ask(turn, key, put, one_done, is_hand_over=True)
+        one_done(turn)
+
     def put_asked(self, turn: Turn, peer: str, message: Put) -> None:
+        if not self._is_same_roll(turn, peer, message):
+            return
         entries = self._kept.setdefault(message.key, {})
         owner = message.owner or peer
         held = entries.get(owner)
-        if held is None or held.version < message.entry.version:
+        is_newer = held is None or held.version < message.entry.version
+        if is_newer and self._me in self.keepers_of(message.key):
             entries[owner] = message.entry
             turn.write(("directory", message.key, owner), tuple(message.entry))
         readers = tuple(self._readers_now(turn.now_us, message.key))
@@ -211,19 +288,27 @@ class Directory:
         turn.once_synced(lambda later: self._send(later, peer, answer))
 
     def get_asked(self, turn: Turn, peer: str, message: Get) -> None:
+        if not self._is_same_roll(turn, peer, message):
+            return
         until_us = turn.now_us + self._settings.reader_memory_us
         readers = self._readers.setdefault(message.key, {})
         refresh_us = turn.now_us + self._settings.reader_memory_us // 2
         if message.is_remembered and readers.get(peer, 0) < refresh_us:
             readers[peer] = until_us
             turn.write(("reader", message.key, peer), until_us)
-        answer = Got(message.request, dict(self._kept.get(message.key, {})))
+        entries = dict(self._kept.get(message.key, {}))
+        mine = self._own.get(message.key)
+        if mine is not None and not self._removals.has_settled():
+            merge(entries, {self._me: mine})
+        answer = Got(message.request, entries)
         # What is told must not be forgotten by a crash: a reader relies on it.
         turn.once_synced(lambda later: self._send(later, peer, answer))
 
     def readers_asked(self, turn: Turn, peer: str, message: AskReaders) -> None:
-        readers = tuple(self._readers_now(turn.now_us, message.key))
-        self._send(turn, peer, PutDone(message.request, readers))
+        if self._is_same_roll(turn, peer, message):
+            readers = tuple(self._readers_now(turn.now_us, message.key))
+            answer = PutDone(message.request, readers)
+            turn.once_synced(lambda later: self._send(later, peer, answer))
 
     def put_done(self, turn: Turn, peer: str, message: PutDone) -> None:
         request = self._answered(peer, message.request)
@@ -231,7 +316,7 @@ class Directory:
             request.readers.update(message.readers)
             if self._has_majority(request):
                 del self._requests[message.request]
-                request.done(turn, sorted(request.readers))
+                request.done(turn, self._readers_found(turn, request))
 
     def got(self, turn: Turn, peer: str, message: Got) -> None:
         request = self._answered(peer, message.request)
@@ -245,25 +330,57 @@ class Directory:
         self,
         turn: Turn,
         key: str,
-        build: Callable[[int], Put | Get | AskReaders],
+        build: Callable[[int, Roll], Question],
         done: Callable[..., None],
+        *,
+        is_hand_over: bool = False,
     ) -> None:
+        self._begin(turn, _Request(key, build, done, is_hand_over=is_hand_over))
+
+    def _begin(self, turn: Turn, request: _Request) -> None:
         self._request_count += 1
-        replicas = self.keepers_of(key)
-        request = _Request(key, build(self._request_count), replicas, done)
-        self._requests[self._request_count] = request
-        for replica in replicas:
-            self._send(turn, replica, request.message)
+        number, removals = self._request_count, self._removals
+        message = request.build(number, removals.roll)
+        is_reading = type(message) is Get
+        required = removals.unsettled() if is_reading else removals.without_roll()
+        request.begin(message, self.keepers_of(request.key), required)
+        self._requests[number] = request
+        for broker in request.asked():
+            self._send(turn, broker, message)
+
+    def _has_moved(self, key: str) -> bool:
+        """True if others keep a key than when this broker had settled last."""
+        count = self._settings.replica_count
+        return self.keepers_of(key) != replicas_of(key, self._removals.settled_present, count)
+
+    def _is_same_roll(self, turn: Turn, peer: str, message: Question) -> bool:
+        """Answer only who has the same roll; who has an older one asks again by this."""
+        if message.roll == self._removals.roll:
+            return True
+        self._removals.learn(turn, message.roll)
+        if message.roll == self._removals.roll:
+            return True
+        self._removals.tell(turn, peer)
+        return False
 
     def _answered(self, peer: str, number: int) -> _Request | None:
         request = self._requests.get(number)
-        if request is None or peer not in request.waiting:
+        if request is None or (peer not in request.waiting and peer not in request.required):
             return None
-        request.waiting.remove(peer)
+        if peer in request.waiting:
+            request.waiting.remove(peer)
+        request.required.pop(peer, None)
         return request
 
     def _has_majority(self, request: _Request) -> bool:
-        return len(request.waiting) <= self.spare_count()
+        return len(request.waiting) <= self.spare_count() and not request.required
+
+    def _readers_found(self, turn: Turn, request: _Request) -> list[str]:
+        """Who may have read a key; anybody, while not all keepers have heard of all readers."""
+        removals = self._removals
+        if not removals.is_settled_since(turn.now_us - self._settings.reader_memory_us):
+            return list(removals.present)
+        return sorted(name for name in request.readers if not removals.is_removed(name))
 
     def _readers_now(self, now_us: int, key: str) -> list[str]:
         readers = self._readers.get(key, {})
@@ -281,6 +398,10 @@ def merge(into: Entries, entries: Entries) -> bool:
             into[broker] = entry if type(entry) is Entry else Entry(*entry)
             is_news = True
     return is_news
+
+
+def _put(key: str, entry: Entry, owner: str | None, request: int, roll: Roll) -> Put:
+    return Put(request, key, entry, owner, roll)
 
 
 @lru_cache(maxsize=65536)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from meshwright.protocol.directory import Directory, Entries, Entry
+from meshwright.protocol.session import Session
 from meshwright.protocol.turn import Action, Turn
 
 
@@ -15,6 +16,13 @@ class Homes:
         self._me = me
         self._directory = directory
         self._version = incarnation << 32
+
+    def restore(self, sessions: Iterable[Session]) -> None:
+        """After a start: what was claimed for the sessions here is still this broker's word."""
+        for session in sessions:
+            if session.claim:
+                self._version += 1
+                self._directory.own(_key(session.client), Entry(self._version, session.claim))
 
     def find(self, turn: Turn, client: str, done: Callable[[Turn, str | None, int], None]) -> None:
         """Tell who keeps a client, None if nobody does, and the number of that claim."""

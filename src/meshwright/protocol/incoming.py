@@ -51,12 +51,14 @@ class Incoming:
         send: Callable[[Turn, str, Any], None],
         deliver: Callable[[Turn, StreamFrame], bool],
         is_informed: Callable[[str], bool],
+        is_removed: Callable[[str], bool],
     ) -> None:
         self._me = me
         self._settings = settings
         self._send = send
         self._deliver = deliver
         self._is_informed = is_informed
+        self._is_removed = is_removed
         self._streams: dict[tuple[str, str], IncomingStream] = {}
         self._unsent: dict[str, dict[str, int]] = {}
         self._waiting: dict[tuple[str, str], list[tuple[int, StreamFrame]]] = {}
@@ -105,12 +107,14 @@ class Incoming:
 
     def owed_nothing(self, turn: Turn, peer: str, message: OwedNothing) -> None:
         """Nothing up to a number is on its way: let go what waited for it."""
-        key = (peer, message.topic)
-        stream = self._streams.get(key)
-        if stream is None:
-            stream = self._streams[key] = IncomingStream()
-        stream.last = max(stream.last, message.number)
-        self._advance(turn, key, stream)
+        self._skip(turn, (peer, message.topic), message.number)
+
+    def roll_changed(self, turn: Turn) -> None:
+        """Wait for nothing from origins that are gone for good."""
+        for key, waiting in list(self._waiting.items()):
+            if self._is_removed(key[0]):
+                self._skip(turn, key, max(number for number, _ in waiting))
+        self.origins_informed(turn)
 
     def origins_informed(self, turn: Turn) -> None:
         """Origins know again what is wanted here: what they skip, need not be waited for."""
@@ -131,11 +135,22 @@ class Incoming:
         for origin, points in unsent.items():
             self._send(turn, origin, Acknowledged(tuple(points.items())))
 
+    def _skip(self, turn: Turn, key: tuple[str, str], number: int) -> None:
+        """Do not wait for anything up to a number: should it come after all, it is too late."""
+        stream = self._streams.get(key)
+        if stream is None:
+            stream = self._streams[key] = IncomingStream()
+        stream.last = max(stream.last, number)
+        self._advance(turn, key, stream)
+
     def _is_next(self, stream: IncomingStream, frame: StreamFrame) -> bool:
         """True if nothing that is wanted here can still come before a frame.
 
-        An origin that could not be told what is wanted may skip what it should not.
+        An origin that could not be told what is wanted may skip what it should not. From one that
+        is gone for good nothing comes any more.
         """
+        if self._is_removed(frame.origin):
+            return True
         previous = frame.previous_of(self._me)
         is_skipping = previous != frame.number - 1 and frame.number != stream.last + 1
         return previous <= stream.last and not (is_skipping and not self._is_informed(frame.origin))
@@ -144,7 +159,9 @@ class Incoming:
         self, turn: Turn, key: tuple[str, str], stream: IncomingStream, frame: StreamFrame
     ) -> None:
         after = frame.publication.after
-        if after is not None and self.last_of(after.origin, key[1]) < after.number:
+        if after is not None and self._is_removed(after.origin):
+            self._skip(turn, (after.origin, key[1]), after.number)
+        elif after is not None and self.last_of(after.origin, key[1]) < after.number:
             stream.held[frame.number] = frame
             waiting = self._waiting.setdefault((after.origin, key[1]), [])
             if all(held.number != frame.number for _, held in waiting):

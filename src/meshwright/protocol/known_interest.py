@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 
 from meshwright.filters.filter import Filter, parse_filter
@@ -16,9 +17,10 @@ Wanted = dict[str, tuple[Filter, ...]]
 class KnownInterest:
     """Entries of the directory by key, and what follows from them for each topic."""
 
-    __slots__ = ("_entries", "_wanted")
+    __slots__ = ("_entries", "_is_removed", "_wanted")
 
-    def __init__(self) -> None:
+    def __init__(self, is_removed: Callable[[str], bool]) -> None:
+        self._is_removed = is_removed
         self._entries: dict[str, Entries] = {}
         self._wanted: dict[str, Wanted] = {}
 
@@ -29,6 +31,10 @@ class KnownInterest:
                 self._wanted.clear()
             else:
                 self._wanted.pop(key, None)
+
+    def forget_answers(self) -> None:
+        """Brokers were removed, or returned: who wants something is to be found anew."""
+        self._wanted.clear()
 
     def names(self, broker: str, topic: str) -> bool:
         """True if a broker wants a topic by its name, not only through a wildcard."""
@@ -47,7 +53,7 @@ class KnownInterest:
         for key in (topic, WILDCARDS):
             for name, entry in self._entries.get(key, {}).items():
                 filters = _taking(entry.filters, topic)
-                if filters:
+                if filters and not self._is_removed(name):
                     found[name] = found.get(name, ()) + filters
         return {
             name: filters if all(one.clauses for one in filters) else ()

@@ -68,8 +68,9 @@ class Membership:
         if is_alive:
             self._words[peer] = (version, False)
             self._count_alive()
-            self._spread(turn, [peer])
             self._changed(turn)
+            # Who is a neighbour only since then may not have heard of this broker's last start.
+            self._spread(turn, [peer, self._me])
 
     def peer_renewed(self, turn: Turn, peer: str) -> None:
         """Tell a returning peer all; it answers for itself."""
@@ -88,6 +89,8 @@ class Membership:
                 if version > mine or (version == mine and not is_alive):
                     self._words[name] = (version + 1, True)
                     news.append(name)
+                elif not is_alive:
+                    self._send(turn, peer, Rumour(((name, mine, True),), self._in_force()))
                 continue
             known = self._words[name]
             if version > known[0] or (version == known[0] and known[1] and not is_alive):
@@ -95,9 +98,10 @@ class Membership:
                 news.append(name)
         if news:
             self._count_alive()
-            self._spread(turn, news, besides=peer)
         if self._alive != had_alive:
             self._changed(turn)
+        if news:
+            self._spread(turn, news, besides=peer)
         self._heard_epoch(turn, peer, rumour.epoch)
 
     def _count_alive(self) -> None:

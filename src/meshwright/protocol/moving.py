@@ -40,6 +40,7 @@ class Site:
     points_of: Callable[[str], dict[str, int]]
     is_lost: Callable[[str], bool]
     is_alive: Callable[[str], bool]
+    is_removed: Callable[[str], bool]
     do: Callable[[Turn, str, Any], None]
     relink: Action
 
@@ -69,24 +70,28 @@ class Moving:
             ),
         )
         self.guests = self._proxies.guests
+        self._homes = Homes(site.me, site.incarnation, site.directory)
         self._departing = Departing(
             site.me,
             settings,
+            self._homes,
             site.directory,
             site.sessions,
             send=site.send,
             places=site.places,
             points_of=site.points_of,
+            is_removed=site.is_removed,
             asks_what_was_seen=self.seen_log is not None,
             incarnation=site.incarnation,
         )
         self._arriving = Arriving(
             site.me,
             settings,
-            Homes(site.me, site.incarnation, site.directory),
+            self._homes,
             site.sessions,
             arriving.Around(
                 send=site.send,
+                is_removed=site.is_removed,
                 given_to=self._departing.given_to,
                 asked=self._asked,
                 lodge=self._proxies.open,
@@ -117,12 +122,26 @@ class Moving:
 
     def restore(self, turn: Turn, disk: dict[DiskKey, Any]) -> None:
         """After a crash: take up moves that were under way."""
+        self._homes.restore(self._sessions.all())
         self._departing.restore(turn, disk)
         self._redirects.restore(turn, disk)
 
     def plan_in_force(self, turn: Turn, epoch: int, moves: tuple[ClientMove, ...]) -> None:
         """A plan has clients of this broker go elsewhere."""
         self._redirects.begin(turn, epoch, moves)
+
+    def roll_changed(self, turn: Turn) -> None:
+        """Wait for nobody who is gone for good."""
+        self._departing.roll_changed(turn)
+        self._arriving.roll_changed(turn)
+
+    def begin_anew(self, turn: Turn) -> None:
+        """The others have gone on without this broker: no session here is whole any more."""
+        self._departing.forget_all(turn)
+        for session in self._sessions.all():
+            self._sessions.take_over(turn, session)
+            if self._sessions.find(session.client) is session:
+                self._sessions.end(turn, session)
 
     def peers(self) -> set[str]:
         """Brokers to stay connected with."""

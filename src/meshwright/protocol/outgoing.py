@@ -106,6 +106,7 @@ class Outgoing:
         *,
         send: Send,
         emit: Callable[[Turn, StreamFrame], None],
+        is_removed: Callable[[str], bool],
         me: str,
     ) -> None:
         self._me = me
@@ -114,7 +115,8 @@ class Outgoing:
         self._send = send
         self._emit = emit
         self._streams: dict[str, OutgoingStream] = {}
-        self._known = KnownInterest()
+        self._is_removed = is_removed
+        self._known = KnownInterest(is_removed)
         self._postponed: list[tuple[str, StandingQuestion]] = []
         self._has_tick = False
 
@@ -262,6 +264,16 @@ class Outgoing:
                 member.is_fresh = True
                 if member.pending:
                     self._repair(turn, peer, stream, member)
+
+    def roll_changed(self, turn: Turn) -> None:
+        """Owe nothing to who is gone for good."""
+        self._known.forget_answers()
+        for topic, stream in list(self._streams.items()):
+            for name in [name for name in stream.announcing if self._is_removed(name)]:
+                del stream.announcing[name]
+                self._open_if_ready(turn, stream)
+            if stream.members:
+                self._refresh(turn, topic, stream, newcomer=None)
 
     def tick(self, turn: Turn) -> None:
         """Send again what is late, and read members for what was taken since the last time."""

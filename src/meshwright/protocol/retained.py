@@ -14,9 +14,10 @@ from typing import Any, Protocol
 from meshwright.filters.filter import Filter, matches, parse_filter
 from meshwright.filters.topics import has_wildcard
 from meshwright.model.publication import Publication
-from meshwright.protocol.directory import Directory, Entries, Entry, merge
+from meshwright.protocol.directory import EVERYBODY, Directory, Entries, Entry, merge
 from meshwright.protocol.message import Message
-from meshwright.protocol.retaining import EVERYBODY, KEY_PREFIX, register_key
+from meshwright.protocol.removals import Removals
+from meshwright.protocol.retaining import KEY_PREFIX, register_key
 from meshwright.protocol.turn import Action, Turn
 
 Found = Callable[[Turn, Publication], None]
@@ -49,9 +50,14 @@ class RetainedAnswer(Message, frozen=True, gc=False):
 
 
 class _Search:
-    """A question under way to all brokers; answered is None once it was called."""
+    """A question under way to all brokers; answered is None once it was called.
 
-    __slots__ = ("answered", "complete", "found", "merged", "told", "waiting", "wanted")
+    missing_max: how many keepers of a topic need not answer.
+    """
+
+    __slots__ = (
+        "answered", "complete", "found", "merged", "missing_max", "told", "waiting", "wanted",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -61,8 +67,10 @@ class _Search:
         found: Found,
         answered: Action,
         complete: Action,
+        missing_max: int,
     ) -> None:
         self.wanted = wanted
+        self.missing_max = missing_max
         self.waiting = dict.fromkeys(brokers)
         self.found = found
         self.answered: Action | None = answered
@@ -76,14 +84,14 @@ class Retained:
 
     def __init__(
         self,
-        brokers: tuple[str, ...],
+        removals: Removals,
         directory: Directory,
         *,
         send: Callable[[Turn, str, Any], None],
         is_lost: Callable[[str], bool],
         incarnation: int,
     ) -> None:
-        self._brokers = brokers
+        self._removals = removals
         self._directory = directory
         self._send = send
         self._is_lost = is_lost
@@ -106,7 +114,12 @@ class Retained:
 
         if has_wildcard(wanted.levels):
             search = _Search(
-                wanted, self._brokers, found=found, answered=answered, complete=complete
+                wanted,
+                self._removals.present,
+                found=found,
+                answered=answered,
+                complete=complete,
+                missing_max=self._directory.missing_max(),
             )
             self._search(turn, search)
         else:
@@ -141,6 +154,14 @@ class Retained:
             if peer in search.waiting:
                 self._go_on(turn, request, search)
 
+    def roll_changed(self, turn: Turn) -> None:
+        """Do not wait for who is gone for good, but for everybody else: they keep what it kept."""
+        for request, search in list(self._searches.items()):
+            search.missing_max = 0
+            for name in [name for name in search.waiting if self._removals.is_removed(name)]:
+                del search.waiting[name]
+            self._go_on(turn, request, search)
+
     def peer_renewed(self, turn: Turn, peer: str) -> None:
         """Ask a broker again what it may have forgotten to answer."""
         for request, search in self._searches.items():
@@ -151,7 +172,7 @@ class Retained:
         self._request_count += 1
         request = self._request_count
         self._searches[request] = search
-        for broker in self._brokers:
+        for broker in list(search.waiting):
             self._ask(turn, broker, request, search)
         self._go_on(turn, request, search)
 
@@ -166,7 +187,7 @@ class Retained:
             if topic not in search.told and self._is_read(topic, search):
                 search.told[topic] = None
                 _tell(turn, register, search.wanted, search.found)
-        is_complete = len(search.waiting) <= self._directory.spare_count()
+        is_complete = len(search.waiting) <= search.missing_max
         is_enough = is_complete or all(map(self._is_lost, search.waiting))
         if search.answered is not None and is_enough:
             answered, search.answered = search.answered, None
@@ -178,7 +199,7 @@ class Retained:
     def _is_read(self, topic: str, search: _Search) -> bool:
         keepers = self._directory.keepers_of(register_key(topic))
         missing = sum(keeper in search.waiting for keeper in keepers)
-        return missing <= self._directory.spare_count()
+        return missing <= search.missing_max
 
 
 def _tell(turn: Turn, register: Entry | None, wanted: Filter, found: Found) -> None:

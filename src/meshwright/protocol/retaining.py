@@ -19,14 +19,12 @@ from typing import Any
 import msgspec
 
 from meshwright.model.publication import Publication
-from meshwright.protocol.directory import Directory, Entries, Entry
+from meshwright.protocol.directory import EVERYBODY, Directory, Entries, Entry
 from meshwright.protocol.effects import DiskKey
 from meshwright.protocol.outgoing import Outgoing
 from meshwright.protocol.stream import OwedQuestion
 from meshwright.protocol.turn import Action, Turn
 
-# The owner of an entry that all brokers write.
-EVERYBODY = "*"
 KEY_PREFIX = "$retained/"
 VERSION_BITS = 16
 

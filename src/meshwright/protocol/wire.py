@@ -24,6 +24,7 @@ from meshwright.protocol.forwarding.machines import MESSAGES
 from meshwright.protocol.links import Frame, Hello
 from meshwright.protocol.packets import Subscription, Will
 from meshwright.protocol.reconfigure_messages import Bundle
+from meshwright.protocol.removals import Roll
 from meshwright.protocol.session import Waiting
 from meshwright.protocol.shared import Member
 
@@ -49,9 +50,11 @@ DISK_VALUES: dict[str, Any] = {
     "reader": int,
     "received": bool,
     "redirect": tuple[int, str],
+    "removals": int,
     "retaining": Publication,
     "sequence": int,
     "session": tuple[str, int, Will | None, int | None],
+    "settled": Roll,
     "shared": tuple[Publication, int, str, str, int],
     "stream": int,
     "subscription": Subscription,

@@ -9,7 +9,8 @@ from meshwright.overlays.tree import FANOUT
 from meshwright.planning.adaptation.redraw import better_star
 from meshwright.planning.adaptation.rounds import AdaptationRules
 from meshwright.planning.adaptation.search import SearchRules
-from meshwright.protocol.broker import Broker, BrokerSettings
+from meshwright.protocol.broker import Broker
+from meshwright.protocol.broker_settings import BrokerSettings
 from meshwright.protocol.self_adaptation import (
     AdaptationSettings,
     NeighbourhoodView,

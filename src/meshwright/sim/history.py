@@ -105,7 +105,10 @@ class Oddity(NamedTuple):
 
 @dataclass(slots=True)
 class History:
-    """Everything that clients saw. gone_us: brokers that never return, since when."""
+    """Everything that clients saw.
+
+    gone_us: brokers that never return, since when. gone_sessions: clients whose sessions they had.
+    """
 
     publications: dict[EventKey, Published] = field(default_factory=dict)
     deliveries: list[Delivered] = field(default_factory=list)
@@ -114,6 +117,7 @@ class History:
     sessions_lost: list[SessionLost] = field(default_factory=list)
     oddities: list[Oddity] = field(default_factory=list)
     gone_us: dict[str, int] = field(default_factory=dict)
+    gone_sessions: set[str] = field(default_factory=set)
 
     def attempted(self, publication: Published) -> None:
         """A publication was handed to a connection for the first time."""

@@ -42,6 +42,10 @@ def _never_returns(world: World, fault: NeverReturns) -> None:
     world.crash(fault.broker)
     world.note(f"{fault.broker} is gone for good")
     world.history.gone_us[fault.broker] = world.agenda.now_us
+    kept = world.hosts[fault.broker].disk.kept
+    # One that was given to another broker is on the disk of that, too.
+    own = {str(key[1]) for key in kept if key[0] == "session" and ("given", key[1]) not in kept}
+    world.history.gone_sessions |= own
 
 
 def _partition(world: World, fault: Partition) -> None:

@@ -8,9 +8,11 @@ from collections.abc import Iterable
 import msgspec
 
 from meshwright.model.overlay import Overlay
-from meshwright.protocol.broker import Broker, BrokerSettings
+from meshwright.protocol.broker import Broker
+from meshwright.protocol.broker_settings import BrokerSettings
 from meshwright.protocol.classes import MESSAGE_CLASSES
 from meshwright.protocol.mobility import MobilitySettings, parse_policies
+from meshwright.protocol.removals import RemovalSettings
 from meshwright.sim.adapting import adapting_settings
 from meshwright.sim.checkers.broken import broken
 from meshwright.sim.checkers.connectivity import k_not_held
@@ -26,6 +28,8 @@ from meshwright.sim.run import BuildMachine, Run, run
 from meshwright.sim.story import Story
 
 SENTENCES_MAX = 10
+# Longer than nearly every crash and partition that ends, and short enough to see what follows.
+IMPATIENT = RemovalSettings(remove_after_us=20_000_000)
 TOTALS = (
     "attempted", "acknowledged", "delivered", "lost", "duplicated", "reordered", "unexpected",
 )  # fmt: skip
@@ -116,6 +120,8 @@ def build_broker(name: str, overlay: Overlay) -> Broker:
 def builder_of(parameters: SimulationParameters) -> BuildMachine:
     """What makes the machines of a simulation, with what its parameters say of brokers."""
     settings = adapting_settings() if parameters.adapts else BrokerSettings()
+    if "never_returns" in parameters.faults:
+        settings = msgspec.structs.replace(settings, removal=IMPATIENT)
     if parameters.mobility is not None:
         mobility = MobilitySettings(policies=parse_policies(parameters.mobility))
         settings = msgspec.structs.replace(settings, mobility=mobility)

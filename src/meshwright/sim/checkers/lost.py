@@ -98,7 +98,8 @@ def _violation(published: Published, subscription: Subscribed) -> Violation:
 
 def _sessions_lost(history: History) -> Iterator[Violation]:
     for one in history.sessions_lost:
-        if one.previous_broker not in history.gone_us:
+        # It may have followed its client to a broker that was gone before it answered.
+        if one.previous_broker not in history.gone_us and one.client not in history.gone_sessions:
             yield Violation(
                 checker="lost",
                 sentence=(
