@@ -12,7 +12,9 @@ import numpy as np
 
 from meshwright.live.addresses import Address
 from meshwright.live.host import Host
+from meshwright.live.live_broker import LiveBroker
 from meshwright.live.peers import PeerSettings
+from meshwright.live.settings import ListenerSettings, LiveSettings, PeerLinkSettings
 from meshwright.model.identifiers import BrokerName, TopicName
 from meshwright.model.interests import interests_from_pairs
 from meshwright.model.overlay import Overlay
@@ -23,6 +25,7 @@ from meshwright.protocol.broker_settings import BrokerSettings
 from meshwright.protocol.happenings import ClientPacket, ClientUp
 from meshwright.protocol.packets import Connect
 
+ANY_PORT = "127.0.0.1:0"
 LOOPBACK = Address("127.0.0.1", 0)
 SETTINGS = PeerSettings(network="test", secret=b"a secret")
 
@@ -69,6 +72,35 @@ async def network(overlay: Overlay, folder: Path) -> AsyncIterator[dict[str, Hos
     finally:
         for host in hosts.values():
             await host.stop()
+
+
+@asynccontextmanager
+async def live_brokers(design: str, folder: Path, count: int = 3) -> AsyncIterator[list[int]]:
+    """Brokers of a network; yields the ports where clients come in."""
+    overlay = small_overlay(design, count)
+    brokers = [
+        LiveBroker(
+            LiveSettings(
+                name=name,
+                folder=folder / name,
+                listeners=(ListenerSettings(address=ANY_PORT, anonymous=True),),
+                peers=PeerLinkSettings(listen=ANY_PORT),
+            ),
+            overlay,
+            recorded=lambda _time_us, _record: None,
+            refused=lambda _reason: None,
+        )
+        for name in overlay.brokers
+    ]
+    ports = [(await broker.start())[0].port for broker in brokers]
+    known = {name: at for one in brokers for name, at in one.host.peers.brokers.items()}
+    for broker in brokers:
+        broker.host.peers.brokers |= known
+    try:
+        yield ports
+    finally:
+        for broker in brokers:
+            await broker.stop()
 
 
 def new_host(name: str, overlay: Overlay, folder: Path, settings: PeerSettings = SETTINGS) -> Host:
