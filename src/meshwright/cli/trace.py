@@ -11,12 +11,15 @@ from rich.table import Table
 from meshwright.cli.options import Json, Master, Remote, finite
 from meshwright.cli.screen import answer, plain_table
 from meshwright.cli.spark import spark_work
+from meshwright.cli.trace_generate import generate
 from meshwright.pipeline.imports.parameters import Format, ImportParameters, TopicOf
 
 if TYPE_CHECKING:
     from meshwright.pipeline.description import TraceDescription
 
 app = typer.Typer(no_args_is_help=True, help="Import, generate and describe traces.")
+
+app.command()(generate)
 
 TraceOut = Annotated[Path, typer.Option("--out", metavar="TRACE", help="Folder for the trace.")]
 
