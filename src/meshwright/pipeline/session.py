@@ -24,11 +24,11 @@ Session: TypeAlias = SparkSession  # for rooms that do not speak Spark themselve
 SETTINGS_EVERYWHERE = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
-    "spark.sql.execution.arrow.pyspark.fallback.enabled": "false",
     # Spark's own form of a time is one that other readers of Parquet have given up.
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
 }
 SETTINGS_OF_A_DRIVER = {
+    "spark.sql.execution.arrow.pyspark.fallback.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.executorEnv.TZ": "UTC",
 }
