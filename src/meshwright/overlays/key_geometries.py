@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from inspect import signature
 
 import numpy as np
@@ -12,6 +13,8 @@ from meshwright.model.interests import Int32Array, Int64Array
 from meshwright.overlays import chord, pastry, quadtree, tapestry
 from meshwright.overlays.geometry import KeyGeometry
 from meshwright.overlays.routes import walk
+
+GEOMETRIES_KEPT = 4
 
 KEY_GEOMETRIES: dict[str, Callable[..., KeyGeometry]] = {
     "chord": chord.chord,
@@ -36,17 +39,26 @@ def key_geometry(
         raise CallerError(
             f"There is no key geometry {name!r}; choose one of {', '.join(KEY_GEOMETRIES)}."
         )
-    build = KEY_GEOMETRIES[name]
-    known = signature(build).parameters
+    known = signature(KEY_GEOMETRIES[name]).parameters
     unknown = [param for param in params if param not in known]
     if unknown:
         raise CallerError(f"The {name} geometry has no parameter {unknown[0]!r}; leave it out.")
-    return build(position_count, identifiers=identifiers, **params)
+    places = None if identifiers is None else np.asarray(identifiers, dtype=np.int64).tobytes()
+    return _built(name, position_count, places, tuple(sorted(params.items())))
 
 
 def owners(geometry: KeyGeometry, keys: Int64Array) -> Int32Array:
     """Positions that own the keys: (key,)."""
     return KEY_OWNERS[geometry.name](geometry, np.asarray(keys, dtype=np.int64))
+
+
+@lru_cache(maxsize=GEOMETRIES_KEPT)
+def _built(
+    name: str, position_count: int, places: bytes | None, params: tuple[tuple[str, int], ...]
+) -> KeyGeometry:
+    """The same geometry is asked for again and again, and nothing in it can be changed."""
+    identifiers = None if places is None else np.frombuffer(places, dtype=np.int64)
+    return KEY_GEOMETRIES[name](position_count, identifiers=identifiers, **dict(params))
 
 
 def path(geometry: KeyGeometry, source: int, target: int) -> list[int]:

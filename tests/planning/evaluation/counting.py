@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+
 import numpy as np
 from dull_messages import Trace, Twin, members_of
 
 from meshwright.model.snapshot import Snapshot
-from meshwright.planning.evaluation.forwarding import Forwarding
+from meshwright.planning.evaluation.forwarding import Carrier, Forwarding, Traffic
+from meshwright.planning.evaluation.rendezvous import Rendezvous
 
 
 def check_counts(forwarding: Forwarding, twin: Twin, snapshot: Snapshot) -> None:
@@ -17,6 +20,8 @@ def check_counts(forwarding: Forwarding, twin: Twin, snapshot: Snapshot) -> None
     ]
     check_single_counts(forwarding, twin, traces, members_of(snapshot))
     check_totals(forwarding, traces, snapshot)
+    if not isinstance(forwarding, Rendezvous):
+        check_carrier(forwarding, forwarding, snapshot)
 
 
 def check_single_counts(
@@ -75,3 +80,19 @@ def check_totals(forwarding: Forwarding, traces: list[list[Trace]], snapshot: Sn
     assert (totals.delay_ms is None) == (snapshot.delays_ms is None)
     assert totals.loads.tolist() == loads.tolist()
     assert totals.management == management
+
+
+def check_carrier(carrier: Carrier, forwarding: Forwarding, snapshot: Snapshot) -> None:
+    """What a replay asks is what single counts and totals say."""
+    totals, traffic = forwarding.totals(), carrier.traffic()
+    for field in fields(Traffic):
+        expected, found = getattr(totals, field.name), getattr(traffic, field.name)
+        assert (found is None) == (expected is None)
+        if expected is not None:
+            assert found.tolist() == expected.tolist(), field.name
+    shape = (len(snapshot.topics), len(snapshot.brokers))
+    topics, brokers = (array.ravel() for array in np.indices(shape))
+    assert carrier.subscriptions(topics, brokers).tolist() == [
+        forwarding.subscription(topic, broker)
+        for topic, broker in zip(topics.tolist(), brokers.tolist(), strict=True)
+    ]

@@ -6,7 +6,7 @@ from itertools import combinations
 
 import networkx as nx
 import numpy as np
-from counting import check_counts
+from counting import check_carrier, check_counts
 from dull_messages import (
     DullAcyclic,
     DullPartition,
@@ -28,6 +28,7 @@ from meshwright.planning.evaluation.acyclic import acyclic
 from meshwright.planning.evaluation.partition import EventReading, partition
 from meshwright.planning.evaluation.rendezvous import rendezvous
 from meshwright.planning.evaluation.topic_connected import topic_connected
+from meshwright.planning.evaluation.topic_trees import tree_carrier
 
 few = settings(max_examples=60)
 
@@ -42,11 +43,9 @@ def test_rendezvous_counts_are_those_of_the_messages_sent(
     geometry = key_geometry(name, broker_count)
     positions = rng.permutation(broker_count).astype(np.int32)
     roots = rng.integers(0, broker_count, size=len(snapshot.topics)).astype(np.int32)
-    check_counts(
-        rendezvous(geometry, positions, roots, snapshot),
-        DullRendezvous(geometry, positions, roots, snapshot),
-        snapshot,
-    )
+    forwarding = rendezvous(geometry, positions, roots, snapshot)
+    check_counts(forwarding, DullRendezvous(geometry, positions, roots, snapshot), snapshot)
+    check_carrier(tree_carrier(geometry, positions, roots, snapshot), forwarding, snapshot)
 
 
 @given(snapshots(broker_count_max=20), st.integers(0, 2**16), st.booleans())

@@ -16,8 +16,15 @@ from meshwright.model.interests import BoolArray, Int64Array
 from meshwright.model.overlay import Overlay
 from meshwright.model.snapshot import Float64Array, Snapshot
 from meshwright.overlays.tree import Tree, subtree_sums, tree
-from meshwright.planning.evaluation.forwarding import PublicationMessages, Totals
+from meshwright.planning.evaluation.forwarding import (
+    PublicationMessages,
+    Totals,
+    Traffic,
+    parts_of,
+)
 from meshwright.planning.evaluation.indexes import link_indexes
+from meshwright.planning.evaluation.kernels.pushes import Rows
+from meshwright.planning.evaluation.kernels.subscribing import Subscribing, outward_messages
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,23 +70,54 @@ class Acyclic:
                     pending.append((target, here))
         return messages
 
-    def totals(self) -> Totals:
+    def subscriptions(self, topics: Int64Array, brokers: Int64Array) -> Int64Array:
+        """The same for many pairs of topic and broker: (pair,)."""
+        joined = Rows(self.hung.joined.offsets, self.hung.joined.neighbours)
+        pairs = Subscribing(topics, brokers, self.members[brokers, topics])
+        messages: Int64Array = outward_messages(joined, self.hung.parents, self.below, pairs)
+        return messages
+
+    def traffic(self) -> Traffic:
         """Edge by edge, in both directions."""
+        return self._traffic(*self._crossings())
+
+    def totals(self) -> Totals:
+        """The same, and the rest."""
+        downward, upward = self._crossings()
+        children = self.hung.order[1:]
+        below = self.below[children]
+        above = self.below[self.hung.root] - below
+        return Totals(
+            **parts_of(self._traffic(downward, upward)),
+            diameters=self._diameters(),
+            loads=self._loads(downward + upward),
+            management=int(np.count_nonzero(below == 1) + np.count_nonzero(above == 1)),
+            k_held=1,
+        )
+
+    def _crossings(self) -> tuple[Int64Array, Int64Array]:
+        """Publishers whose messages go down and up each edge: (child, topic) each."""
+        children = self.hung.order[1:]
+        below = self.below[children]
+        inside = self.sizes[children][:, None]
+        downward = (self.hung.broker_count - inside) * (below > 0)
+        upward = inside * (self.below[self.hung.root] > below)
+        return downward, upward
+
+    def _traffic(self, downward: Int64Array, upward: Int64Array) -> Traffic:
         children = self.hung.order[1:]
         parents = self.hung.parents[children]
         broker_count = self.hung.broker_count
         below = self.below[children]
         above = self.below[self.hung.root] - below
         inside = self.sizes[children][:, None]
-        downward = (broker_count - inside) * (below > 0)
-        upward = inside * (above > 0)
         internal = (downward * self.members[children] + upward * self.members[parents]).sum(axis=0)
         messages = (downward + upward).sum(axis=0)
         crossings_down = (broker_count - inside) * below
         crossings_up = inside * above
         delay_hops = (crossings_down + crossings_up).sum(axis=0)
         delays_ms = self.snapshot.delays_ms
-        return Totals(
+        return Traffic(
             internal=internal,
             external=messages - internal,
             entry=np.zeros_like(messages),
@@ -91,10 +129,6 @@ class Acyclic:
             if delays_ms is None
             else delays_ms[parents, children] @ crossings_down
             + delays_ms[children, parents] @ crossings_up,
-            diameters=self._diameters(),
-            loads=self._loads(downward + upward),
-            management=int(np.count_nonzero(below == 1) + np.count_nonzero(above == 1)),
-            k_held=1,
         )
 
     def _members_behind(self, here: int, target: int, topic: int) -> int:

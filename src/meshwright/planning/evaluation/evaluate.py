@@ -12,13 +12,21 @@ from meshwright.model.overlay import Overlay
 from meshwright.model.snapshot import Snapshot
 from meshwright.planning.designs import ForwardingKind, design
 from meshwright.planning.evaluation.acyclic import acyclic_of
-from meshwright.planning.evaluation.forwarding import Forwarding, PublicationMessages
+from meshwright.planning.evaluation.forwarding import Carrier, Forwarding, PublicationMessages
 from meshwright.planning.evaluation.partition import partition_of
 from meshwright.planning.evaluation.rendezvous import rendezvous_of
 from meshwright.planning.evaluation.topic_connected import topic_connected_of
+from meshwright.planning.evaluation.topic_trees import tree_carrier_of
 
 FORWARDINGS: dict[ForwardingKind, Callable[[Overlay, Snapshot], Forwarding]] = {
     "rendezvous": rendezvous_of,
+    "partition": partition_of,
+    "topic_connected": topic_connected_of,
+    "acyclic": acyclic_of,
+}
+
+CARRIERS: dict[ForwardingKind, Callable[[Overlay, Snapshot], Carrier]] = {
+    "rendezvous": tree_carrier_of,
     "partition": partition_of,
     "topic_connected": topic_connected_of,
     "acyclic": acyclic_of,
@@ -64,6 +72,14 @@ def evaluate(overlay: Overlay, snapshot: Snapshot, *, delay_weight: float = 1.0)
 def forwarding_of(overlay: Overlay, snapshot: Snapshot) -> Forwarding:
     """How the overlay forwards under the snapshot: keep it to ask for many counts."""
     return FORWARDINGS[design(overlay.design).forwarding](overlay, snapshot)
+
+
+def carrier_of(overlay: Overlay, snapshot: Snapshot) -> Carrier:
+    """The same for a replay, where only traffic and subscriptions are asked for.
+
+    Topics of a snapshot may share a name: those of one topic at several times have one root.
+    """
+    return CARRIERS[design(overlay.design).forwarding](overlay, snapshot)
 
 
 def publication_messages(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, fields
+from typing import Any, Protocol
 
 from meshwright.model.interests import Int32Array, Int64Array
 from meshwright.model.snapshot import Float64Array
@@ -30,15 +30,10 @@ class PublicationMessages:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Totals:
-    """Every topic published once by each broker, all summed over the publishers.
+class Traffic:
+    """Every topic published once by each broker, summed over the publishers: (topic,) each.
 
-    internal, external, entry, delivered, missed, delay_hops, delay_tree_hops, delay_ms: (topic,);
-    delays are summed over deliveries too, and a publisher's own interested broker is one of them.
-    diameters: (topic,), the longest delay in hops from one interested broker to another.
-    loads: (broker,), messages sent and received, times the publications of their topic.
-    management: messages of subscribing, over every (topic, interested broker), each as the last.
-    k_held: how many brokers must die to part the interested brokers of some topic.
+    Delays are summed over deliveries too, and a publisher's own interested broker is one of them.
     """
 
     internal: Int64Array
@@ -49,10 +44,32 @@ class Totals:
     delay_hops: Int64Array
     delay_tree_hops: Int64Array
     delay_ms: Float64Array | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Totals(Traffic):
+    """The traffic, and what else there is to know of an overlay.
+
+    diameters: (topic,), the longest delay in hops from one interested broker to another.
+    loads: (broker,), messages sent and received, times the publications of their topic.
+    management: messages of subscribing, over every (topic, interested broker), each as the last.
+    k_held: how many brokers must die to part the interested brokers of some topic.
+    """
+
     diameters: Int64Array
     loads: Float64Array
     management: int
     k_held: int
+
+
+class Carrier(Protocol):
+    """What a replay asks of one overlay under one snapshot, all topics at once."""
+
+    def traffic(self) -> Traffic:
+        """All publishers of all topics at once."""
+
+    def subscriptions(self, topics: Int64Array, brokers: Int64Array) -> Int64Array:
+        """Messages of each broker's subscribing, the other interested brokers standing: (pair,)."""
 
 
 class Forwarding(Protocol):
@@ -66,3 +83,8 @@ class Forwarding(Protocol):
 
     def totals(self) -> Totals:
         """All publishers of all topics at once."""
+
+
+def parts_of(traffic: Traffic) -> dict[str, Any]:
+    """The parts of the traffic by name, to make totals of."""
+    return {field.name: getattr(traffic, field.name) for field in fields(traffic)}

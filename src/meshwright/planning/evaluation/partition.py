@@ -20,8 +20,14 @@ from meshwright.model.interests import BoolArray, Int32Array, Int64Array, Intere
 from meshwright.model.overlay import Overlay
 from meshwright.model.snapshot import Float64Array, Snapshot
 from meshwright.overlays.hypercube import Hypercube, broadcast_parents, hypercube
-from meshwright.planning.evaluation.forwarding import PublicationMessages, Totals
+from meshwright.planning.evaluation.forwarding import (
+    PublicationMessages,
+    Totals,
+    Traffic,
+    parts_of,
+)
 from meshwright.planning.evaluation.indexes import cube_positions
+from meshwright.planning.evaluation.kernels.subscribing import Subscribing, climbing_messages
 from meshwright.planning.evaluation.routes import (
     greatest_others,
     hop_by_hop,
@@ -108,14 +114,40 @@ class Partition:
         """Messages of all interests there are, subscribed one after another in any order."""
         return int(np.count_nonzero((self.below > 0) & self.climbs.is_message))
 
-    def totals(self) -> Totals:
+    def subscriptions(self, topics: Int64Array, brokers: Int64Array) -> Int64Array:
+        """The same for many pairs of topic and broker: (pair,)."""
+        own = self.snapshot.interests.dense()[brokers, topics]
+        pairs = Subscribing(topics, self.positions[brokers].astype(np.int64), own)
+        messages: Int64Array = climbing_messages(
+            self.cube.parents, self.below, pairs, self.climbs.is_message
+        )
+        return messages
+
+    def traffic(self) -> Traffic:
         """Up and across by origin, for all topics alike; down by topic."""
+        return self._traffic(self._received(self.below))
+
+    def totals(self) -> Totals:
+        """The same, and the rest."""
+        received = self._received(self.below)
+        return Totals(
+            **parts_of(self._traffic(received)),
+            diameters=self._diameters(),
+            loads=self._loads(self._origins(), received),
+            management=int(np.count_nonzero((self.below == 1) & self.climbs.is_message)),
+            k_held=1,
+        )
+
+    def _origins(self) -> Int64Array:
+        """Publishers that climb to each dominating node: (dominator,)."""
+        return np.bincount(self.words[self.positions], minlength=len(self.cube.dominators))
+
+    def _traffic(self, received: BoolArray) -> Traffic:
         broker_count, topic_count = len(self.positions), self.members.row_count
         counts = self.members.counts()
         topics, places = self.members.row_of_pairs(), self.positions[self.members.columns]
         is_interested = self.snapshot.interests.dense()
-        received = self._received(self.below)
-        origins = np.bincount(self.words[self.positions], minlength=len(self.cube.dominators))
+        origins = self._origins()
         across = origins @ self.broadcasts.is_message
         internal = across @ is_interested[self.hosts[self.cube.dominators]] + (
             broker_count * np.count_nonzero(received & is_interested[self.hosts].T, axis=1)
@@ -126,7 +158,7 @@ class Partition:
         tree_hops = sums_by(
             topics, from_start + broker_count * self.climbs.hops[places], topic_count
         )
-        return Totals(
+        return Traffic(
             internal=internal,
             external=messages - internal,
             entry=entry,
@@ -135,10 +167,6 @@ class Partition:
             delay_hops=entry * counts + tree_hops,
             delay_tree_hops=tree_hops,
             delay_ms=self._delay_ms(origins),
-            diameters=self._diameters(),
-            loads=self._loads(origins, received),
-            management=int(np.count_nonzero((self.below == 1) & self.climbs.is_message)),
-            k_held=1,
         )
 
     def _received(self, below: Int64Array) -> BoolArray:

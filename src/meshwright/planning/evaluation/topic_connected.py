@@ -17,7 +17,12 @@ from meshwright.model.overlay import Overlay
 from meshwright.model.snapshot import Float64Array, Snapshot
 from meshwright.overlays.graph import Graph, graph
 from meshwright.overlays.graph import links as graph_links
-from meshwright.planning.evaluation.forwarding import PublicationMessages, Totals
+from meshwright.planning.evaluation.forwarding import (
+    PublicationMessages,
+    Totals,
+    Traffic,
+    parts_of,
+)
 from meshwright.planning.evaluation.indexes import link_indexes
 from meshwright.planning.evaluation.kernels.pushes import (
     Pushes,
@@ -62,8 +67,30 @@ class TopicConnected:
         del topic
         return int(self.joined.degrees()[broker])
 
-    def totals(self) -> Totals:
+    def subscriptions(self, topics: Int64Array, brokers: Int64Array) -> Int64Array:
+        """The same for many pairs of topic and broker: (pair,)."""
+        del topics
+        messages: Int64Array = self.joined.degrees()[brokers].astype(np.int64)
+        return messages
+
+    def traffic(self) -> Traffic:
         """A push from each member, times the publishers that hand in there."""
+        return self._spread()[0]
+
+    def totals(self) -> Totals:
+        """The same, and the rest."""
+        traffic, pushes, loads = self._spread()
+        topics = self.members.row_of_pairs()
+        return Totals(
+            **parts_of(traffic),
+            diameters=greatest_by(topics, pushes.hops_max, self.members.row_count),
+            loads=loads + pushes.loads,
+            management=int(self.joined.degrees()[self.members.columns].sum()),
+            k_held=self._k_held(pushes.degrees),
+        )
+
+    def _spread(self) -> tuple[Traffic, Pushes, Float64Array]:
+        """The traffic, the pushes behind it, and the loads of the ways in: (broker,)."""
         topic_count, broker_count = self.ways.hops.shape
         topics = self.members.row_of_pairs()
         entering, entering_hops, entering_ms, loads = self._ways_in()
@@ -73,7 +100,7 @@ class TopicConnected:
         entry_hops = sums_by(topics, entering_hops * pushes.reached, topic_count)
         delay_ms = np.zeros(topic_count, dtype=np.float64)
         np.add.at(delay_ms, topics, entering * pushes.ms_sums + entering_ms * pushes.reached)
-        return Totals(
+        traffic = Traffic(
             internal=sums_by(topics, entering * (pushes.reached - 1), topic_count),
             external=np.zeros(topic_count, dtype=np.int64),
             entry=self.ways.hops.sum(axis=1, dtype=np.int64),
@@ -82,11 +109,8 @@ class TopicConnected:
             delay_hops=entry_hops + tree_hops,
             delay_tree_hops=tree_hops,
             delay_ms=None if self.snapshot.delays_ms is None else delay_ms,
-            diameters=greatest_by(topics, pushes.hops_max, topic_count),
-            loads=loads + pushes.loads,
-            management=int(self.joined.degrees()[self.members.columns].sum()),
-            k_held=self._k_held(pushes.degrees),
         )
+        return traffic, pushes, loads
 
     def _push(self, topic: int, publisher: int) -> tuple[Rows, Int32Array, Int32Array]:
         """The topic's graph, who in it is reached, and the delays in hops of all: (member,)."""
