@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from meshwright.filters.filter import matches, parse_filter
+from meshwright.model.overlay import Overlay
 from meshwright.protocol.effects import (
     DiskKey,
     Effect,
@@ -28,6 +29,7 @@ from meshwright.protocol.happenings import (
     Synced,
     TimerFired,
 )
+from meshwright.protocol.observation import Observation
 from meshwright.protocol.packets import (
     Connack,
     Connect,
@@ -110,6 +112,9 @@ class LoneBroker:
         self.connected: dict[str, Connect] = {}
         self.batch = 0
         self.waiting: dict[int, list[Effect]] = {}
+
+    def observe(self) -> Observation:
+        return Observation(0, Overlay(design="tree", brokers=(), links=()), False, ())
 
     def step(self, now_us: int, happening: Happening) -> list[Effect]:
         del now_us

@@ -127,3 +127,24 @@ def test_a_client_that_had_moved_away_before_is_owed_everything() -> None:
     ]
     history.gone_us["b1"] = 200
     assert lost(history)
+
+
+@pytest.mark.parametrize(
+    ("other", "is_owed"),
+    [
+        ({}, True),
+        ({"qos": 0}, False),
+        ({"ended_us": 500}, False),
+        ({"ended_us": 50}, True),
+        ({"qos": 0, "ended_us": 50}, True),
+    ],
+    ids=str,
+)
+def test_a_group_is_owed_a_message_unless_a_member_may_have_taken_it_along(
+    other: dict[str, Any], is_owed: bool
+) -> None:
+    history = History()
+    published(history, at_us=100)
+    subscribed(history, filter_text="$share/group/a")
+    subscribed(history, "other", filter_text="$share/group/a", **other)
+    assert bool(lost(history)) == is_owed

@@ -66,6 +66,47 @@ def test_a_retained_message_is_no_duplicate() -> None:
     assert not duplicated(twice(2, is_retained=True))
 
 
+@pytest.mark.parametrize(
+    ("filters", "copies"),
+    [
+        (("a", "#"), 1),
+        (("$share/one/a",), 1),
+        (("$share/one/a", "a"), 2),
+        (("$share/one/a", "$share/two/a"), 2),
+        (("$share/one/a", "$share/one/+", "$share/two/a", "#"), 4),
+        (("$share/one/a", "$share/one/b"), 1),
+    ],
+    ids=str,
+)
+def test_each_shared_subscription_of_a_client_brings_a_copy_of_its_own(
+    filters: tuple[str, ...], copies: int
+) -> None:
+    history = History()
+    published(history, qos=2)
+    for text in filters:
+        subscribed(history, filter_text=text)
+    for number in range(copies):
+        delivered(history, qos=2, at_us=200 + number)
+    assert not duplicated(history)
+    delivered(history, qos=2, at_us=300)
+    assert len(duplicated(history)) == 1
+
+
+def test_of_qos_2_one_member_of_a_group_gets_a_message_and_of_qos_1_two_may() -> None:
+    history = History()
+    for client in ("s", "t", "alone"):
+        text = "a" if client == "alone" else "$share/one/a"
+        subscribed(history, client, filter_text=text)
+    for sequence, qos in ((1, 1), (2, 2)):
+        published(history, sequence, qos=qos)
+        for client in ("s", "t", "alone"):
+            delivered(history, sequence, qos=qos, client=client)
+    (violation,) = duplicated(history)
+    assert violation.event == ("p", 2)
+    subscribed(history, "t", filter_text="$share/two/a")
+    assert not duplicated(history)
+
+
 def test_the_same_publication_to_two_clients_is_no_duplicate() -> None:
     history = History()
     published(history, qos=2)

@@ -1,18 +1,21 @@
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from machines import Echo
+from machines import Echo, LoneBroker
 from worlds import small_world
 
 from meshwright.errors import ProblemError
 from meshwright.protocol.happenings import DiskSpace, LinkDown, LinkUp
+from meshwright.sim.client import ClientSettings
 from meshwright.sim.faults import (
     FAULTS,
+    Ambush,
     Crash,
     Disconnect,
     DiskFull,
@@ -82,6 +85,34 @@ def test_a_crash_ends_and_a_loss_does_not() -> None:
     world.run_until(SECOND_US)
     assert [world.is_up(name) for name in world.hosts] == [True, True, False]
     assert world.history.gone_us == {"b2": 100_000}
+
+
+def test_an_ambush_kills_the_first_who_answers_and_only_that_one() -> None:
+    world = small_world(lambda _: LoneBroker(), ("b0", "b1"))
+    inject(world, [Ambush(at_us=100_000, moment="Connack", away_us=300_000, until_us=SECOND_US)])
+    for number, broker in enumerate(("b1", "b0")):
+        client = world.add_client(f"c{number}", ClientSettings(roams_after=None))
+        world.at(200_000 + number * 50_000, partial(client.connect, broker))
+    world.run_until(400_000)
+    assert [world.is_up(name) for name in world.hosts] == [True, False]
+    world.run_until(3 * SECOND_US)
+    assert [world.is_up(name) for name in world.hosts] == [True, True]
+    assert all(client.is_connected for client in world.clients.values())
+
+
+def test_an_ambush_may_be_for_good_and_ends_with_its_time() -> None:
+    world = small_world(lambda _: LoneBroker(), ("b0",))
+    client = world.add_client("c0", ClientSettings())
+    inject(world, [Ambush(at_us=0, moment="Puback", away_us=None, until_us=SECOND_US)])
+    world.at(100_000, partial(client.connect, "b0"))
+    world.at(2 * SECOND_US, partial(client.publish, "a", 1))
+    world.run_until(3 * SECOND_US)
+    assert world.is_up("b0")
+    inject(world, [Ambush(at_us=3 * SECOND_US, moment="Puback", away_us=None, until_us=10**9)])
+    world.at(4 * SECOND_US, partial(client.publish, "a", 1))
+    world.run_until(9 * SECOND_US)
+    assert set(world.history.gone_us) == {"b0"}
+    assert not world.is_up("b0")
 
 
 def test_a_partition_holds_back_frames_until_it_heals() -> None:

@@ -11,9 +11,16 @@ import pytest
 
 from meshwright.protocol.deliveries import Deliveries
 from meshwright.protocol.departing import Departing
+from meshwright.protocol.directory import Directory
+from meshwright.protocol.forwarding.acyclic import Acyclic
+from meshwright.protocol.forwarding.recent_frames import RecentFrames
 from meshwright.protocol.incoming import Incoming
+from meshwright.protocol.interest import Interest
+from meshwright.protocol.links import PeerLinks
 from meshwright.protocol.outgoing import Outgoing
 from meshwright.protocol.publishing import Publishing
+from meshwright.protocol.reconfigure import Reconfigure
+from meshwright.protocol.reconfigure_requests import Requests
 from meshwright.protocol.sessions import Sessions
 from meshwright.protocol.turn import Journal
 from meshwright.sim.parameters import SimulationParameters
@@ -28,9 +35,6 @@ MUTATIONS = [
     ),
     pytest.param(
         Outgoing, "tick", "if member.pending and", "if False and", id="no-repair-when-late"
-    ),
-    pytest.param(
-        Outgoing, "_refresh", "if name != newcomer and", "if False and", id="nothing-unchecked-owed"
     ),
     pytest.param(
         Incoming, "_is_next", "return previous <= stream.last", "return True", id="no-waiting"
@@ -68,6 +72,104 @@ MUTATIONS = [
     pytest.param(
         Sessions, "deliver", "if frame.number <= floor:", "if False:", id="no-floors"
     ),
+    pytest.param(
+        PeerLinks,
+        "_resume",
+        "in enumerate(conversation.unacknowledged, first)",
+        "in enumerate(conversation.unacknowledged if not hello.received else (), first)",
+        id="nothing-sent-again",
+    ),
+]  # fmt: skip
+
+# A few brokers want a little, and often something else, while silence lasts or wires are slow.
+SPARSE = {
+    "filters_per_client": 1,
+    "clients": 12,
+    "topics": 5,
+    "changes_per_s": 12.0,
+    "publications_per_s": 60.0,
+    "mobility": None,
+}
+STILL = {"faults": (), "mobility": None, "changes_per_s": 0.0, "content_share": 0.0}
+
+# Lines of which the trouble above says nothing: what finds them, and in which trouble.
+RARE_MUTATIONS = [
+    pytest.param(
+        (
+            Directory,
+            "_has_majority",
+            "len(request.waiting) <= self.spare_count()",
+            "len(request.waiting) < len(self.keepers_of(request.key))",
+        ),
+        "lost",
+        {**SPARSE, "faults": ("partition",), "duration_s": 16.0},
+        id="majority-of-one",
+    ),
+    pytest.param(
+        (Interest, "_publish", "change.waiting[reader] = None", "pass"),
+        "lost",
+        {**SPARSE, "faults": ("slow",)},
+        id="readers-not-awaited",
+    ),
+    pytest.param(
+        (Outgoing, "_refresh", "if name != newcomer and", "if False and"),
+        "lost",
+        {**SPARSE, "faults": ("slow", "partition"), "duration_s": 16.0},
+        id="nothing-unchecked-owed",
+    ),
+    pytest.param(
+        (Reconfigure, "ask", "turn.timer(ASK, turn.now_us + self._settings.ask_every_us)", "pass"),
+        "epochs",
+        {"faults": ("never_returns",), "mobility": None, "reconfigure": True},
+        id="plan-not-asked-about",
+    ),
+    pytest.param(
+        (Requests, "_use_epoch", "turn.write(LAST_USED, self._last_used)", "pass"),
+        "epochs",
+        {"faults": ("ambush",), "mobility": None, "reconfigure": True},
+        id="epoch-used-twice",
+    ),
+    pytest.param(
+        (Publishing, "_why_not", "self._log_length() >= self._log_max", "False"),
+        "queues",
+        {"faults": ("crash", "partition"), "tight": True, "publications_per_s": 60.0},
+        id="log-without-bound",
+    ),
+    pytest.param(
+        (PeerLinks, "send", "len(unacknowledged) >= self._unacknowledged_max", "False"),
+        "queues",
+        {"faults": ("partition",), "tight": True, "publications_per_s": 100.0},
+        id="conversation-without-bound",
+    ),
+    pytest.param(
+        (Incoming, "arrive", "elif len(stream.held) < self._settings.held_max:", "else:"),
+        "queues",
+        {"faults": ("slow", "disconnect"), "tight": True, "publications_per_s": 100.0},
+        id="held-without-bound",
+    ),
+    pytest.param(
+        (RecentFrames, "mark", "return before", "return 0"),
+        "loops",
+        {"design": "gm2"},
+        id="circles",
+    ),
+    pytest.param(
+        (Acyclic, "_visit", "if link != source:", "if True:"),
+        "closed_form",
+        {**STILL, "design": "tree", "wildcard_share": 0.0},
+        id="sent-back",
+    ),
+    pytest.param(
+        (
+            Sessions,
+            "_queue",
+            "min(publication.qos, max([one.qos for one in subscriptions]))",
+            "publication.qos",
+        ),
+        "unexpected",
+        {},
+        id="quality-not-lowered",
+    ),
 ]  # fmt: skip
 
 
@@ -79,15 +181,30 @@ def test_the_swarm_finds_a_broken_line(
     assert any(simulate(scenario(seed), seed).failures for seed in range(SEEDS_MAX))
 
 
-def scenario(seed: int) -> SimulationParameters:
-    return SimulationParameters(
-        design=("chord", "tree", "gm2")[seed % 3],
-        duration_s=8.0,
-        faults=("crash", "partition", "disconnect"),
-        mobility="standard",
-        content_share=0.2,
-        settle_max_s=40.0,
-    )
+@pytest.mark.parametrize(("mutation", "checker", "trouble"), RARE_MUTATIONS)
+def test_a_checker_finds_a_broken_line_that_others_miss(
+    mutation: tuple[type, str, str, str],
+    checker: str,
+    trouble: dict[str, Any],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    owner, method, *_ = mutation
+    monkeypatch.setattr(owner, method, mutated(*mutation))
+    found = (simulate(scenario(seed, **trouble), seed).failures for seed in range(SEEDS_MAX))
+    first = next((failures for failures in found if failures), ())
+    assert [failure.checker for failure in first] == [checker]
+
+
+def scenario(seed: int, **trouble: Any) -> SimulationParameters:
+    usual = {
+        "design": ("chord", "tree", "gm2")[seed % 3],
+        "duration_s": 8.0,
+        "faults": ("crash", "partition", "disconnect"),
+        "mobility": "standard",
+        "content_share": 0.2,
+        "settle_max_s": 40.0,
+    }
+    return SimulationParameters(**{**usual, **trouble})
 
 
 def mutated(owner: type, method: str, line: str, broken: str) -> Any:

@@ -6,7 +6,8 @@ from machines import LoneBroker
 
 from meshwright.errors import ProblemError
 from meshwright.model.overlay import Overlay
-from meshwright.sim.parameters import SimulationParameters, replay_command
+from meshwright.sim.parameters import SimulationParameters
+from meshwright.sim.replay import replay_command
 from meshwright.sim.simulation import TOTALS, simulate, summed
 
 SMALL = SimulationParameters(design="chord", brokers=4, clients=6, duration_s=3, settle_max_s=15)
@@ -45,18 +46,32 @@ def test_totals_and_messages_of_many_seeds_add_up() -> None:
     assert messages == {}
 
 
-def test_a_replay_command_names_all_that_was_asked_for() -> None:
+def test_a_replay_command_names_all_that_is_not_as_usual() -> None:
     parameters = SimulationParameters(
-        design="harary", faults=("crash", "skew"), reconfigure=True, mobility="standard", k=3
-    )
+        design="harary", faults=("crash", "skew"), reconfigure=True, mobility="standard", k=3,
+        duration_s=0.1 + 0.2, changes_per_s=7.0, roams=False,
+    )  # fmt: skip
     assert replay_command(parameters, 12) == (
-        "meshwright simulate --design harary --brokers 8 --clients 24 --duration 10 "
-        "--faults crash,skew --seeds 12..12 --reconfigure --mobility standard --k 3"
+        "meshwright simulate --design harary --duration 0.30000000000000004 --faults crash,skew "
+        "--reconfigure --mobility standard --k 3 --set changes_per_s=7.0 --set roams=false "
+        "--seeds 12"
     )
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"brokers": 0}, {"clients": 0}, {"duration_s": float("nan")}, {"faults": ("x",)}]
+    "wrong",
+    [
+        {"brokers": 0},
+        {"clients": 0},
+        {"duration_s": float("nan")},
+        {"faults": ("x",)},
+        {"changes_per_s": -1.0},
+        {"publications_per_s": float("inf")},
+        {"retained_share": 1.5},
+        {"qos_weights": (0.0, 0.0, 0.0)},
+        {"filters_per_client": -1},
+    ],
+    ids=str,
 )
 def test_what_cannot_be_simulated_is_refused(wrong: dict[str, object]) -> None:
     with pytest.raises(ProblemError):

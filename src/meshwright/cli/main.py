@@ -11,7 +11,18 @@ import typer
 from typer.core import TyperGroup
 
 from meshwright import __version__
-from meshwright.cli import broker, demo, overlay, passwd, simulate, sweep, trace, up, workload
+from meshwright.cli import (
+    broker,
+    demo,
+    overlay,
+    passwd,
+    simulate,
+    swarm,
+    sweep,
+    trace,
+    up,
+    workload,
+)
 from meshwright.errors import MeshwrightError
 
 BAD_INPUT = 2
@@ -46,6 +57,7 @@ app.command("broker")(broker.broker)
 app.command("passwd")(passwd.passwd)
 app.command("demo")(demo.demo)
 app.command("simulate")(simulate.simulate)
+app.command("swarm")(swarm.swarm)
 app.command("sweep")(sweep.sweep)
 
 

@@ -66,6 +66,15 @@ def simulate(
         ),
     ] = None,
     k: OwnK = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE",
+            show_default="as usual",
+            help="Another parameter of the run, such as changes_per_s=5; may be given repeatedly.",
+        ),
+    ] = None,
     on_spark: Annotated[
         bool, typer.Option("--on-spark", help="Spread the seeds over Spark's executors.")
     ] = False,
@@ -79,6 +88,7 @@ def simulate(
     --faults crash,partition --seeds 0..9
     """
     from meshwright.sim.parameters import SimulationParameters
+    from meshwright.sim.replay import read_settings
     from meshwright.sim.simulation import summed
 
     chosen = seed_range(seeds)
@@ -92,6 +102,7 @@ def simulate(
         adapts=adapt,
         mobility=mobility,
         k=k,
+        **read_settings(settings or ()),
     )
     if on_spark:
         results = _simulated_on_spark(parameters, chosen, master=master, remote=remote)
@@ -105,7 +116,7 @@ def simulate(
         f"{design}, {brokers} brokers, {clients} clients, seeds {chosen[0]} to {chosen[-1]}",
         plain_table(dict.fromkeys(totals, True), [[f"{count:,}" for count in totals.values()]]),
         plain_table(dict.fromkeys(messages, True), [[f"{count:,}" for count in messages.values()]]),
-        *_told(failures),
+        *told(failures),
     )
     if failures:
         raise typer.Exit(CHECK_SAYS_NO)
@@ -123,6 +134,25 @@ def seed_range(text: str) -> range:
     if last < first:
         raise OperatorError(f"{text!r} ends before it begins; write the smaller seed first.")
     return range(first, last + 1)
+
+
+def told(failures: list[Failure]) -> list[Any]:
+    """Failures as people read them; the stories of the first few."""
+    if not failures:
+        return ["No checker found anything."]
+    lines: list[Any] = []
+    for number, failure in enumerate(failures):
+        lines += ["", f"seed {failure.seed}, {failure.checker}: {failure.count}"]
+        lines += [f"  {sentence}" for sentence in failure.sentences]
+        if number < STORIES_SHOWN_MAX:
+            lines += ["  what happened:", *(f"    {line}" for line in failure.story)]
+        lines.append(f"  again: {failure.command}")
+    return lines
+
+
+def simulated_seed(parameters: SimulationParameters, seed: int) -> SimulationResult:
+    """One seed, as an executor simulates it."""
+    return next(_simulated(parameters, range(seed, seed + 1)))
 
 
 def _simulated(parameters: SimulationParameters, seeds: range) -> Iterator[SimulationResult]:
@@ -146,22 +176,3 @@ def _simulated_on_spark(
     with spark_work("Simulating seeds", master=master, remote=remote) as work:
         found = sweep(work.session, partial(simulated_seed, parameters), TaskGrid({}, seeds))
     return [msgspec.convert(value, SimulationResult) for _, value in found]
-
-
-def simulated_seed(parameters: SimulationParameters, seed: int) -> SimulationResult:
-    """One seed, as an executor simulates it."""
-    return next(_simulated(parameters, range(seed, seed + 1)))
-
-
-def _told(failures: list[Failure]) -> list[Any]:
-    """Failures as people read them; the stories of the first few."""
-    if not failures:
-        return ["No checker found anything."]
-    lines: list[Any] = []
-    for number, failure in enumerate(failures):
-        lines += ["", f"seed {failure.seed}, {failure.checker}: {failure.count}"]
-        lines += [f"  {sentence}" for sentence in failure.sentences]
-        if number < STORIES_SHOWN_MAX:
-            lines += ["  what happened:", *(f"    {line}" for line in failure.story)]
-        lines.append(f"  again: {failure.command}")
-    return lines

@@ -18,6 +18,7 @@ from meshwright.protocol.moves import (
     MoveSeen,
     MoveStored,
 )
+from meshwright.protocol.observation import Observation
 from meshwright.protocol.packets import Publish
 from meshwright.protocol.proxies import ProxyAnswer
 
@@ -111,3 +112,7 @@ class WatchedBroker:
                 if body is not None:
                     self._tally.sent(now_us, self._name, effect.peer, body)
         return effects
+
+    def observe(self) -> Observation:
+        """How the broker stands."""
+        return self._broker.observe()

@@ -45,6 +45,7 @@ from meshwright.protocol.interest import Interest
 from meshwright.protocol.links import PeerLinks
 from meshwright.protocol.membership import Membership
 from meshwright.protocol.moving import Moving, Site
+from meshwright.protocol.observation import Observation, Queue
 from meshwright.protocol.outgoing import Outgoing
 from meshwright.protocol.reconfigure import Around, Reconfigure
 from meshwright.protocol.reconfigure_blocking import HELD_UP, Blocking, BlockingAround
@@ -81,6 +82,21 @@ class Broker:
         if turn.changes or turn.once_synced_actions or turn.forgotten:
             self._journal.close(turn)
         return self._moving.redirected(turn) if self._guests else turn.effects
+
+    def observe(self) -> Observation:
+        """How the broker stands, for telemetry and checkers; after its start only."""
+        settings, sessions = self._settings, self._sessions
+        queues = (
+            Queue("log", self._retaining.log_length(), settings.sessions.log_max),
+            Queue("client", sessions.queue_length(), settings.sessions.queue_max),
+            Queue("peer", self._links.queue_length(), settings.links.unacknowledged_max),
+            Queue("held", self._incoming.held_length(), settings.incoming.held_max),
+            Queue(
+                "unpromised", self._outgoing.unpromised_length(), settings.outgoing.unpromised_max
+            ),
+            Queue("group", self._shared_keeper.queue_length(), settings.shared.queue_max),
+        )
+        return Observation(*self._in_force(), not self._change.is_free, queues)
 
     def _started(self, turn: Turn, happening: Started) -> None:
         self._build(happening.incarnation)

@@ -85,6 +85,10 @@ class Incoming:
         """Where every stream stands, by origin and topic."""
         return {key: stream.last for key, stream in self._streams.items()}
 
+    def held_length(self) -> int:
+        """The most that one stream holds out of order."""
+        return max((len(stream.held) for stream in self._streams.values()), default=0)
+
     def remember(self, turn: Turn, topic: str) -> None:
         """A session that outlives crashes now wants the topic: write where its streams stand."""
         for (origin, name), stream in self._streams.items():

@@ -55,8 +55,8 @@ class Conversation:
     """What one broker remembers of its exchange with one peer."""
 
     __slots__ = (
-        "acknowledged_sent", "epoch", "heard_us", "is_connected", "is_lost", "is_open", "number",
-        "received", "their_epoch", "unacknowledged",
+        "acknowledged_sent", "epoch", "heard_us", "is_connected", "is_lost", "is_open",
+        "is_overfull", "number", "received", "their_epoch", "unacknowledged",
     )  # fmt: skip
 
     def __init__(self, epoch: int, now_us: int) -> None:
@@ -73,6 +73,7 @@ class Conversation:
         self.number = 0
         self.received = 0
         self.acknowledged_sent = 0
+        self.is_overfull = False
         # The last of these has the number of the conversation.
         self.unacknowledged: deque[Any] = deque()
 
@@ -103,6 +104,7 @@ class PeerLinks:
     ) -> None:
         self._settings = settings
         self._acknowledge_every = settings.acknowledge_every
+        self._unacknowledged_max = settings.unacknowledged_max
         self._deliver = deliver
         self._lost = lost
         self._renewed = renewed
@@ -119,18 +121,26 @@ class PeerLinks:
             if peer not in former:
                 conversation.heard_us = max(conversation.heard_us, turn.now_us)
 
+    def queue_length(self) -> int:
+        """The most that waits for one peer."""
+        waiting = (len(one.unacknowledged) for one in self._conversations.values())
+        return max(waiting, default=0)
+
     def is_lost(self, peer: str) -> bool:
         conversation = self._conversations.get(peer)
         return conversation is not None and conversation.is_lost
 
     def send(self, turn: Turn, peer: str, body: object) -> None:
-        """Send a message; one to a lost peer is void from the start."""
+        """Send a message; one to a lost peer, or past what may wait, is void from the start."""
         conversation = self._conversations.get(peer)
         if conversation is None:
             conversation = self._conversation(turn, peer)
         if conversation.is_lost:
             return
         unacknowledged = conversation.unacknowledged
+        if len(unacknowledged) >= self._unacknowledged_max or conversation.is_overfull:
+            conversation.is_overfull = True
+            return
         if not unacknowledged and peer not in self._kept and turn.now_us > conversation.heard_us:
             # An answer is due only from now on: silence before says nothing about the peer.
             conversation.heard_us = turn.now_us
@@ -186,9 +196,10 @@ class PeerLinks:
         turn.timer(TICK, turn.now_us + self._settings.heartbeat_us)
 
     def _tick_one(self, turn: Turn, peer: str, conversation: Conversation) -> None:
-        is_wanted = peer in self._kept or bool(conversation.unacknowledged)
+        is_wanted = (
+            peer in self._kept or conversation.is_overfull or bool(conversation.unacknowledged)
+        )
         silence_us = turn.now_us - conversation.heard_us
-        too_much = len(conversation.unacknowledged) > self._settings.unacknowledged_max
         if conversation.is_connected:
             owes_word = conversation.received > conversation.acknowledged_sent
             if conversation.is_open and (is_wanted or owes_word):
@@ -198,7 +209,7 @@ class PeerLinks:
         if (
             is_wanted
             and not conversation.is_lost
-            and (silence_us > self._settings.suspect_us or too_much)
+            and (silence_us > self._settings.suspect_us or conversation.is_overfull)
         ):
             self._lose(turn, peer, conversation)
 

@@ -153,6 +153,10 @@ class Outgoing:
         """Publications kept because somebody may still need them."""
         return sum(len(stream.log) for stream in self._streams.values())
 
+    def unpromised_length(self) -> int:
+        """The most QoS 0 publications that wait on one topic."""
+        return max((len(stream.unpromised) for stream in self._streams.values()), default=0)
+
     def publish(self, turn: Turn, publication: Publication, accepted: Action) -> int:
         """Take a publication; accepted is called when it is on disk. Returns its number."""
         topic = publication.topic

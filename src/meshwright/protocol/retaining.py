@@ -107,8 +107,9 @@ class Retaining:
             turn.once_synced(action)
 
     def log_length(self) -> int:
-        """Publications kept because somebody may still need them."""
-        return self._outgoing.log_length() + sum(map(len, self._waiting.values()))
+        """Publications kept on disk because somebody may still need them."""
+        waiting = (pending for topic in self._waiting.values() for pending in topic)
+        return self._outgoing.log_length() + sum(pending.place > 0 for pending in waiting)
 
     def points_of(self, publisher: str) -> dict[str, int]:
         """The last number of a publisher on each topic, one that it will have included."""

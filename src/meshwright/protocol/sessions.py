@@ -111,6 +111,10 @@ class Sessions:
         """Every session here."""
         return tuple(self._sessions.values())
 
+    def queue_length(self) -> int:
+        """The most that waits for one client."""
+        return max((len(session.queue) for session in self._sessions.values()), default=0)
+
     def publish_wills(self, turn: Turn) -> None:
         """After a crash: nobody who was connected said goodbye, and time went on."""
         for client, (identity, will) in self._wills.items():

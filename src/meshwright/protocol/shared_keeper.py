@@ -162,6 +162,10 @@ class SharedKeeper:
             self._assign(turn, group, entry)
         return wrote
 
+    def queue_length(self) -> int:
+        """The most that one group has under way and waiting."""
+        return max((len(group.entries) for group in self._groups.values()), default=0)
+
     def members_told(self, turn: Turn, peer: str, message: Members) -> None:
         """A broker tells who shares a subscription there."""
         group = self._groups.get(message.key)

@@ -11,7 +11,12 @@ import numpy as np
 from meshwright.errors import ProblemError
 
 SECOND_US = 1_000_000
-STALL_MAX_US = 300_000
+STALL_MAX_US = 2_000_000
+# What a broker has promised when it says so, and the steps of a plan in their order.
+ANSWERS = ("Connack", "Suback", "Unsuback", "Puback", "Pubrec", "Pubcomp", "Publish", "Pubrel")
+PLAN_STEPS = ("asked", "granted", "locked", "prepared", "decided", "switched", "drained", "done")
+# Silence counts as death after four seconds, and then much is different.
+PARTITION_MEANS_S = (2.0, 10.0)
 
 
 class Fault(msgspec.Struct, frozen=True, kw_only=True, tag=True):
@@ -28,6 +33,19 @@ class Crash(Fault, frozen=True):
 
     broker: str
     dies_us: int
+    until_us: int
+
+
+class Ambush(Fault, frozen=True):
+    """A broker dies as soon as it has reached a moment, whichever broker is the first to.
+
+    moment: a packet that it sends a client, or a step of a plan that it reports. away_us: how long
+    it is down; None if it never returns. until_us: nobody lies in wait any more, and who was down
+    is up again.
+    """
+
+    moment: str
+    away_us: int | None
     until_us: int
 
 
@@ -91,12 +109,16 @@ class DiskFull(Fault, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """Whom faults may hit, and between which times; what heals has healed by the end."""
+    """Whom faults may hit, and between which times; what heals has healed by the end.
+
+    has_plans: whether plans are given meanwhile.
+    """
 
     brokers: tuple[str, ...]
     clients: tuple[str, ...]
     start_us: int
     end_us: int
+    has_plans: bool = False
 
     def times(self, rng: np.random.Generator, count: int) -> list[int]:
         """Times at which faults begin."""
@@ -152,16 +174,31 @@ def crashes(rng: np.random.Generator, field: Field) -> list[Fault]:
     return found
 
 
+def ambushes(rng: np.random.Generator, field: Field) -> list[Fault]:
+    """Brokers that die right after they promised something, or in the midst of a plan."""
+    found: list[Fault] = []
+    for at_us in field.times(rng, field.count(30)):
+        moments = PLAN_STEPS if field.has_plans and rng.random() < 0.5 else ANSWERS
+        moment = str(rng.choice(moments))
+        away_us = int(rng.exponential(1.0) * SECOND_US) + 1
+        found.append(Ambush(at_us=at_us, moment=moment, away_us=away_us, until_us=field.end_us))
+    return found
+
+
 def losses(rng: np.random.Generator, field: Field) -> list[Fault]:
-    """One broker that never returns; a lone broker stays."""
+    """One broker that never returns, perhaps in the midst of a plan; a lone broker stays."""
     if len(field.brokers) < 2:
         return []
+    if field.has_plans and rng.random() < 0.5:
+        moment = str(rng.choice(PLAN_STEPS))
+        at_us, until_us = field.start_us, field.end_us
+        return [Ambush(at_us=at_us, moment=moment, away_us=None, until_us=until_us)]
     broker = field.brokers[int(rng.integers(len(field.brokers)))]
     return [NeverReturns(at_us=field.times(rng, 1)[0], broker=broker)]
 
 
 def partitions(rng: np.random.Generator, field: Field) -> list[Fault]:
-    """Some brokers cut off from the others."""
+    """Some brokers cut off from the others, for a moment or until they are given up for dead."""
     found: list[Fault] = []
     for at_us in field.times(rng, field.count(6)):
         size = int(rng.integers(1, max(2, len(field.brokers) // 2 + 1)))
@@ -170,7 +207,7 @@ def partitions(rng: np.random.Generator, field: Field) -> list[Fault]:
             Partition(
                 at_us=at_us,
                 brokers=tuple(field.brokers[index] for index in sorted(chosen.tolist())),
-                until_us=field.healed_us(at_us, rng, 3.0),
+                until_us=field.healed_us(at_us, rng, float(rng.choice(PARTITION_MEANS_S))),
             )
         )
     return found
@@ -248,4 +285,5 @@ FAULTS: dict[str, Scheduler] = {
     "skew": skews,
     "disk_full": full_disks,
     "never_returns": losses,
+    "ambush": ambushes,
 }

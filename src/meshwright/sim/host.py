@@ -18,6 +18,8 @@ from meshwright.protocol.effects import (
     Write,
 )
 from meshwright.protocol.happenings import DiskSpace, Happening, Started, Synced, TimerFired
+from meshwright.protocol.observation import Observation
+from meshwright.protocol.reconfigure_messages import PlanRecord
 from meshwright.sim.agenda import Agenda
 from meshwright.sim.chance import Draws
 from meshwright.sim.clocks import TRUE_CLOCK, SkewedClock
@@ -32,6 +34,9 @@ class Machine(Protocol):
 
     def step(self, now_us: int, happening: Happening) -> list[Effect]:
         """What the machine does next."""
+
+    def observe(self) -> Observation:
+        """How it stands."""
 
 
 class Witness(Protocol):
@@ -54,6 +59,7 @@ class Surroundings(Protocol):
     lines: Lines
     records: Records
     message_counts: dict[type, int]
+    ambushes: dict[str, Callable[[str], None]]
     witness: Witness | None
 
     def broke(self, broker: str, happening: Happening, error: Exception) -> None:
@@ -78,6 +84,7 @@ class BrokerHost:
         self._full_count = 0
         self._timers: dict[TimerKey, int] = {}
         self._message_counts = world.message_counts
+        self._ambushes = world.ambushes
         self._witness = world.witness
         self._send = world.network.sender(name)
         self._do: dict[type, Callable[[Any], None]] = {
@@ -150,6 +157,8 @@ class BrokerHost:
 
     def _send_client(self, effect: SendClient) -> None:
         self._world.lines.answer(self.name, effect.client, effect.packet)
+        if self._ambushes:
+            self._pass(type(effect.packet).__name__)
 
     def _set_timer(self, effect: SetTimer) -> None:
         true_us = max(self.clock.true_us(effect.at_us), self._agenda.now_us)
@@ -167,3 +176,11 @@ class BrokerHost:
 
     def _report(self, effect: Report) -> None:
         self._world.records.add(self._agenda.now_us, self.name, effect.record)
+        if self._ambushes and isinstance(effect.record, PlanRecord):
+            self._pass(effect.record.step)
+
+    def _pass(self, moment: str) -> None:
+        """Reach a moment at which somebody may lie in ambush."""
+        spring = self._ambushes.pop(moment, None)
+        if spring is not None:
+            spring(self.name)

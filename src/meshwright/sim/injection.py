@@ -8,6 +8,7 @@ from typing import Any
 
 from meshwright.sim.clocks import SkewedClock
 from meshwright.sim.faults import (
+    Ambush,
     ClientDisconnect,
     Crash,
     Disconnect,
@@ -39,13 +40,37 @@ def _crash(world: World, fault: Crash) -> None:
 
 
 def _never_returns(world: World, fault: NeverReturns) -> None:
-    world.crash(fault.broker)
-    world.note(f"{fault.broker} is gone for good")
-    world.history.gone_us[fault.broker] = world.agenda.now_us
-    kept = world.hosts[fault.broker].disk.kept
+    _lose(world, fault.broker)
+
+
+def _lose(world: World, broker: str) -> None:
+    world.crash(broker)
+    world.note(f"{broker} is gone for good")
+    world.history.gone_us[broker] = world.agenda.now_us
+    kept = world.hosts[broker].disk.kept
     # One that was given to another broker is on the disk of that, too.
     own = {str(key[1]) for key in kept if key[0] == "session" and ("given", key[1]) not in kept}
     world.history.gone_sessions |= own
+
+
+def _ambush(world: World, fault: Ambush) -> None:
+    """Wait for a moment; who reaches it dies with the step in which it did."""
+
+    def spring(broker: str) -> None:
+        now_us = world.agenda.now_us
+        if fault.away_us is None:
+            world.at(now_us, partial(_lose, world, broker))
+        else:
+            world.at(now_us, partial(world.crash, broker))
+            back_us = max(now_us, min(now_us + fault.away_us, fault.until_us))
+            world.at(back_us, partial(world.restart, broker))
+
+    world.ambushes[fault.moment] = spring
+    world.at(fault.until_us, partial(_give_up, world, fault.moment))
+
+
+def _give_up(world: World, moment: str) -> None:
+    world.ambushes.pop(moment, None)
 
 
 def _partition(world: World, fault: Partition) -> None:
@@ -109,6 +134,7 @@ def _disk_has_room(world: World, fault: DiskFull) -> None:
 
 _BEGIN: dict[type[Fault], Callable[[World, Any], None]] = {
     Crash: _crash,
+    Ambush: _ambush,
     NeverReturns: _never_returns,
     Partition: _partition,
     Disconnect: _disconnect,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
-
 import msgspec
 
 from meshwright.errors import ProblemError
@@ -20,7 +18,7 @@ class SimulationParameters(msgspec.Struct, frozen=True, kw_only=True):
     the filters, persistent_share of the clients. mobility names how a moving client's session
     follows it, policies joined by '+'; None if clients do not move. roams: whether a client whose
     broker stays down goes to another one. adapts: whether brokers fit their tree to the traffic by
-    themselves.
+    themselves. tight: whether brokers have room for so little that bounds are met.
     """
 
     design: str
@@ -44,7 +42,15 @@ class SimulationParameters(msgspec.Struct, frozen=True, kw_only=True):
     retained_share: float = 0.0
     persistent_share: float = 0.75
     roams: bool = True
+    tight: bool = False
     settle_max_s: float = 90.0
+
+    @property
+    def is_still(self) -> bool:
+        """Whether nothing changes while publications flow, and brokers want topics by name."""
+        changes = (self.faults, self.reconfigure, self.adapts, self.mobility, self.changes_per_s)
+        filters = (self.wildcard_share, self.content_share, self.shared_share)
+        return not any((*changes, *filters))
 
     def __post_init__(self) -> None:
         chosen = design(self.design)
@@ -58,6 +64,7 @@ class SimulationParameters(msgspec.Struct, frozen=True, kw_only=True):
                 raise ProblemError(
                     f"A simulation of {count} {name} has no answer; ask for 1 or more."
                 )
+        self._check_numbers()
         if not 0 < self.duration_s < float("inf"):
             raise ProblemError(
                 f"A run of {self.duration_s} s has no answer; ask for more than 0 s."
@@ -68,21 +75,18 @@ class SimulationParameters(msgspec.Struct, frozen=True, kw_only=True):
         if self.mobility is not None:
             parse_policies(self.mobility)
 
-
-def replay_command(parameters: SimulationParameters, seed: int) -> str:
-    """The command that runs one seed again."""
-    words = ["meshwright", "simulate", "--design", parameters.design]
-    words += ["--brokers", str(parameters.brokers), "--clients", str(parameters.clients)]
-    words += ["--duration", f"{parameters.duration_s:g}"]
-    if parameters.faults:
-        words += ["--faults", ",".join(parameters.faults)]
-    words += ["--seeds", f"{seed}..{seed}"]
-    if parameters.reconfigure:
-        words.append("--reconfigure")
-    if parameters.adapts:
-        words.append("--adapt")
-    if parameters.mobility is not None:
-        words += ["--mobility", parameters.mobility]
-    if parameters.k is not None:
-        words += ["--k", str(parameters.k)]
-    return shlex.join(words)
+    def _check_numbers(self) -> None:
+        """Refuse rates and shares that mean nothing."""
+        for name in ("publications_per_s", "changes_per_s", "moves_per_s", "settle_max_s"):
+            if not 0 <= getattr(self, name) < float("inf"):
+                raise ProblemError(f"{name} = {getattr(self, name)} has no answer; take 0 or more.")
+        for name in (
+            "wildcard_share", "content_share", "shared_share", "retained_share", "persistent_share"
+        ):  # fmt: skip
+            if not 0 <= getattr(self, name) <= 1:
+                raise ProblemError(f"{name} = {getattr(self, name)} is no share; take 0 to 1.")
+        weights = self.qos_weights
+        if not (all(0 <= one < float("inf") for one in weights) and sum(weights) > 0):
+            raise ProblemError(f"qos_weights = {weights} cannot be drawn from; take some above 0.")
+        if self.filters_per_client < 0:
+            raise ProblemError("A client cannot have fewer than 0 filters; take 0 or more.")

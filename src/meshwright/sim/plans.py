@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from typing import Literal
 
 import msgspec
@@ -12,22 +13,57 @@ from meshwright.model.overlay import Overlay
 from meshwright.model.plan import Plan, PlanCost, Step
 from meshwright.model.snapshot import Snapshot
 from meshwright.planning.designs import build_overlay, design
+from meshwright.protocol.happenings import PlanGiven
+from meshwright.protocol.reconfigure_blocking import can_block
+from meshwright.sim.world import World
 
 # A builder of links that every topic-connected design may be changed to, whatever its k.
 OTHER_LINKS = "harary"
 SWAP_COUNT = 2
 MOVE_COUNT = 2
+# Between two plans on average; while one is under way the next may well be refused.
+PLANS_APART_S = 3.0
+BLOCKING_SHARE = 0.3
+# What is decided about plans after the first one.
+ACTIONS = ("apply", "apply", "apply", "undo", "abort")
+
+
+def schedule_plans(
+    world: World,
+    overlay: Overlay,
+    snapshot: Snapshot,
+    rng: np.random.Generator,
+    *,
+    homes: dict[str, str],
+    k: int | None,
+    start_us: int,
+    end_us: int,
+) -> None:
+    """Give plans to brokers: a first one, and others that may meet it at any of its steps.
+
+    homes: the brokers of clients, of whom the first plan moves some.
+    """
+    plan = drawn_plan(overlay, snapshot, rng, k=k)
+    action = _mode(overlay, plan.target, rng)
+    if action == "apply":
+        plan = with_moves(plan, homes, rng)
+    at_us, broker = start_us, str(rng.choice(overlay.brokers))
+    world.at(at_us, partial(world.tell, broker, PlanGiven(action, plan)))
+    while True:
+        at_us += int(rng.exponential(PLANS_APART_S) * 1_000_000) + 1
+        if at_us >= end_us:
+            return
+        # Often the same broker again: what it forgot in a crash, it must not give out twice.
+        broker = broker if rng.random() < 0.5 else str(rng.choice(overlay.brokers))
+        given = _drawn_decision(overlay, snapshot, rng, k=k)
+        world.at(at_us, partial(world.tell, broker, given))
 
 
 def drawn_plan(
     overlay: Overlay, snapshot: Snapshot, rng: np.random.Generator, *, k: int | None
 ) -> Plan:
     """A plan to an overlay that is right for its design, and no better than the one before."""
-    if design(overlay.design).forwarding == "topic_connected":
-        other = build_overlay(OTHER_LINKS, snapshot, k=k, rng=rng, order="random")
-        target = msgspec.structs.replace(overlay, links=other.links)
-    else:
-        target = swapped(overlay, rng)
+    target = drawn_target(overlay, snapshot, rng, k=k)
     return Plan(
         source=overlay,
         target=target,
@@ -57,6 +93,16 @@ def with_moves(plan: Plan, homes: dict[str, str], rng: np.random.Generator) -> P
     return msgspec.structs.replace(plan, steps=steps)
 
 
+def drawn_target(
+    overlay: Overlay, snapshot: Snapshot, rng: np.random.Generator, *, k: int | None
+) -> Overlay:
+    """Another overlay of the same design that holds what the design promises."""
+    if design(overlay.design).forwarding == "topic_connected":
+        other = build_overlay(OTHER_LINKS, snapshot, k=k, rng=rng, order="random")
+        return msgspec.structs.replace(overlay, links=other.links)
+    return swapped(overlay, rng)
+
+
 def swapped(overlay: Overlay, rng: np.random.Generator) -> Overlay:
     """The same shape with some brokers in each other's places."""
     count = min(2 * SWAP_COUNT, len(overlay.brokers) // 2 * 2)
@@ -72,6 +118,22 @@ def swapped(overlay: Overlay, rng: np.random.Generator) -> Overlay:
     return msgspec.structs.replace(
         overlay, links=tuple((one, other) for one, other in links), positions=positions
     )
+
+
+def _drawn_decision(
+    overlay: Overlay, snapshot: Snapshot, rng: np.random.Generator, *, k: int | None
+) -> PlanGiven:
+    action = str(rng.choice(ACTIONS))
+    if action != "apply":
+        return PlanGiven(action, None)
+    target = drawn_target(overlay, snapshot, rng, k=k)
+    return PlanGiven(_mode(overlay, target, rng), target)
+
+
+def _mode(source: Overlay, target: Overlay, rng: np.random.Generator) -> str:
+    """How an overlay is changed: by epochs, or sometimes as the paper does, where that can be."""
+    is_blocking = rng.random() < BLOCKING_SHARE and can_block(source, target)
+    return "apply-blocking" if is_blocking else "apply"
 
 
 def _steps(source: Overlay, target: Overlay) -> tuple[Step, ...]:

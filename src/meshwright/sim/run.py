@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
-
-import numpy as np
 
 from meshwright.model.overlay import Overlay
-from meshwright.model.plan import Plan
 from meshwright.model.snapshot import Snapshot
 from meshwright.planning.designs import build_overlay
-from meshwright.protocol.happenings import PlanGiven
+from meshwright.protocol.classes import MESSAGE_CLASSES
+from meshwright.protocol.observation import Observation
 from meshwright.sim.chance import Streams, streams
 from meshwright.sim.checkers.lost import lost
 from meshwright.sim.faults import SECOND_US, Fault, Field, plan_faults
@@ -20,7 +18,7 @@ from meshwright.sim.host import Machine, Witness
 from meshwright.sim.injection import inject
 from meshwright.sim.network import NetworkSettings
 from meshwright.sim.parameters import SimulationParameters
-from meshwright.sim.plans import drawn_plan, with_moves
+from meshwright.sim.plans import schedule_plans
 from meshwright.sim.population import Population, draw_population, snapshot_of
 from meshwright.sim.traffic import Arrivals, add_clients, schedule_changes, schedule_moves
 from meshwright.sim.world import World
@@ -30,20 +28,28 @@ WARM_UP_US = 4 * SECOND_US
 FAULTY_PART = 0.8
 # Longer than any machine waits before it tries something again.
 QUIET_US = 5 * SECOND_US
-PLAN_AFTER = 0.3
+PLANS_AFTER = 0.3
+LOOK_EVERY_US = SECOND_US // 4
 
 BuildMachine = Callable[[str, Overlay], Machine]
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What is left of a run: the evidence."""
+    """What is left of a run: the evidence.
 
+    late_messages: by class, those sent between brokers when nothing was left to do. observed: how
+    every broker stood at the end.
+    """
+
+    parameters: SimulationParameters
     world: World
     population: Population
     overlay: Overlay
     snapshot: Snapshot
     faults: tuple[Fault, ...]
+    late_messages: dict[str, int]
+    observed: dict[str, Observation]
 
 
 def run(
@@ -67,12 +73,22 @@ def run(
     )
     faults = _prepare(world, parameters, population, chances)
     if parameters.reconfigure:
-        plan = drawn_plan(overlay, snapshot, chances.plans, k=parameters.k)
-        _give_plan(world, parameters, population, plan, chances.plans)
+        schedule_plans(
+            world,
+            overlay,
+            snapshot,
+            chances.plans,
+            homes={one.name: one.broker for one in population.clients},
+            k=parameters.k,
+            start_us=WARM_UP_US + int(PLANS_AFTER * parameters.duration_s * SECOND_US),
+            end_us=_end_us(parameters),
+        )
+    _look_at_queues(world, None)
     world.start()
     world.run_until(_end_us(parameters))
-    _settle(world, parameters)
-    return Run(world, population, overlay, snapshot, faults)
+    late = _settle(world, parameters)
+    observed = world.observe()
+    return Run(parameters, world, population, overlay, snapshot, faults, late, observed)
 
 
 def _prepare(
@@ -86,38 +102,40 @@ def _prepare(
     schedule_changes(world, population, parameters, chances.churn, start_us=start_us, end_us=end_us)
     if parameters.mobility is not None:
         schedule_moves(world, parameters, chances.moves, start_us=start_us, end_us=end_us)
-    field = Field(population.brokers, tuple(world.clients), start_us, faulty_end_us)
+    field = Field(
+        population.brokers,
+        tuple(world.clients),
+        start_us,
+        faulty_end_us,
+        has_plans=parameters.reconfigure or parameters.adapts,
+    )
     faults = plan_faults(parameters.faults, field, chances.faults)
     inject(world, faults)
     return faults
 
 
-def _give_plan(
-    world: World,
-    parameters: SimulationParameters,
-    population: Population,
-    plan: Plan,
-    rng: np.random.Generator,
-) -> None:
-    at_us = WARM_UP_US + int(PLAN_AFTER * parameters.duration_s * SECOND_US)
-    brokers = plan.source.brokers
-    broker = brokers[int(rng.integers(len(brokers)))]
-    homes = {one.name: one.broker for one in population.clients}
-    plan = with_moves(plan, homes, rng)
-    world.at(at_us, partial(world.tell, broker, PlanGiven("apply", plan)))
+def _look_at_queues(world: World, _: None) -> None:
+    world.look_at_queues()
+    world.agenda.at(world.agenda.now_us + LOOK_EVERY_US, _look_at_queues, world)
 
 
-def _settle(world: World, parameters: SimulationParameters) -> None:
-    """Run on until nothing is owed and nothing new came for a while, or patience ends."""
+def _settle(world: World, parameters: SimulationParameters) -> dict[str, int]:
+    """Run on until nothing is owed and nothing new came for a while, or patience ends.
+
+    Returns the messages by class that were sent in that while; none if it did not come to that.
+    """
     deadline_us = world.agenda.now_us + int(parameters.settle_max_s * SECOND_US)
     seen = -1
     while world.agenda.now_us < deadline_us:
+        before = Counter(world.counts_by_class(MESSAGE_CLASSES))
         world.run_until(min(world.agenda.now_us + QUIET_US, deadline_us))
         deliveries = len(world.history.deliveries)
         is_quiet = seen == deliveries and all(one.is_settled for one in world.clients.values())
+        is_quiet = is_quiet and not any(one.is_changing for one in world.observe().values())
         if is_quiet and not lost(world.history):
-            return
+            return dict(Counter(world.counts_by_class(MESSAGE_CLASSES)) - before)
         seen = deliveries
+    return {}
 
 
 def _end_us(parameters: SimulationParameters) -> int:

@@ -7,7 +7,9 @@ from collections.abc import Iterable
 
 import msgspec
 
+from meshwright.model.identifiers import BrokerName, TopicName
 from meshwright.model.overlay import Overlay
+from meshwright.planning.designs import design
 from meshwright.protocol.broker import Broker
 from meshwright.protocol.broker_settings import BrokerSettings
 from meshwright.protocol.classes import MESSAGE_CLASSES
@@ -15,15 +17,19 @@ from meshwright.protocol.mobility import MobilitySettings, parse_policies
 from meshwright.protocol.removals import RemovalSettings
 from meshwright.sim.adapting import adapting_settings
 from meshwright.sim.checkers.broken import broken
+from meshwright.sim.checkers.closed_form import miscounted, publications_due
 from meshwright.sim.checkers.connectivity import k_not_held
 from meshwright.sim.checkers.duplicated import duplicated
-from meshwright.sim.checkers.loops import loops
+from meshwright.sim.checkers.epochs import epochs_shared, torn
+from meshwright.sim.checkers.loops import loops, restless
 from meshwright.sim.checkers.lost import lost
 from meshwright.sim.checkers.manners import unmannerly
+from meshwright.sim.checkers.queues import overfull
 from meshwright.sim.checkers.reordered import reordered
 from meshwright.sim.checkers.unexpected import unexpected
 from meshwright.sim.checkers.violation import Violation
-from meshwright.sim.parameters import SimulationParameters, replay_command
+from meshwright.sim.parameters import SimulationParameters
+from meshwright.sim.replay import replay_command
 from meshwright.sim.run import BuildMachine, Run, run
 from meshwright.sim.story import Story
 
@@ -64,7 +70,7 @@ def simulate(
     """Run one seed and judge it; failures come with their story."""
     build = build or builder_of(parameters)
     done = run(parameters, seed, build)
-    violations = judge(done, k=parameters.k or 1)
+    violations = judge(done)
     history = done.world.history
     totals = {
         "attempted": len(history.publications),
@@ -80,12 +86,10 @@ def simulate(
     )
 
 
-def judge(done: Run, *, k: int) -> dict[str, list[Violation]]:
-    """What every checker found, by its name; those that found nothing are left out.
-
-    k is what the overlay was asked to hold as the run began.
-    """
-    history = done.world.history
+def judge(done: Run) -> dict[str, list[Violation]]:
+    """What every checker found, by its name; those that found nothing are left out."""
+    history, records = done.world.history, done.world.records.all
+    end_us = done.world.agenda.now_us
     found = [
         *lost(history),
         *duplicated(history),
@@ -93,8 +97,13 @@ def judge(done: Run, *, k: int) -> dict[str, list[Violation]]:
         *unexpected(history),
         *unmannerly(history),
         *broken(done.world.breakdowns),
-        *loops(done.world.records.all),
-        *k_not_held(done.overlay, done.snapshot, k),
+        *loops(records),
+        *restless(done.late_messages, end_us),
+        *overfull(done.world.queue_peaks.values()),
+        *epochs_shared(records),
+        *torn(done.observed, end_us),
+        *_k_not_held(done),
+        *_miscounted(done),
     ]
     by_checker: dict[str, list[Violation]] = {}
     for violation in found:
@@ -117,15 +126,54 @@ def build_broker(name: str, overlay: Overlay) -> Broker:
     return Broker(name, BrokerSettings(), overlay)
 
 
+def tightened(settings: BrokerSettings) -> BrokerSettings:
+    """The same brokers with little room, so that whatever has a bound comes to it."""
+    replace = msgspec.structs.replace
+    return replace(
+        settings,
+        sessions=replace(settings.sessions, log_max=20),
+        links=replace(settings.links, unacknowledged_max=100),
+        incoming=replace(settings.incoming, held_max=4),
+        outgoing=replace(settings.outgoing, unpromised_max=4),
+        retaining=replace(settings.retaining, unpromised_max=4),
+    )
+
+
 def builder_of(parameters: SimulationParameters) -> BuildMachine:
     """What makes the machines of a simulation, with what its parameters say of brokers."""
     settings = adapting_settings() if parameters.adapts else BrokerSettings()
     if "never_returns" in parameters.faults:
         settings = msgspec.structs.replace(settings, removal=IMPATIENT)
+    if parameters.tight:
+        settings = tightened(settings)
     if parameters.mobility is not None:
         mobility = MobilitySettings(policies=parse_policies(parameters.mobility))
         settings = msgspec.structs.replace(settings, mobility=mobility)
     return lambda name, overlay: Broker(name, settings, overlay)
+
+
+def _k_not_held(done: Run) -> list[Violation]:
+    """What k promises, of the overlay at first and of those in force at the end."""
+    k = done.parameters.k or design(done.parameters.design).k_least
+    found = k_not_held(done.overlay, done.snapshot, k)
+    by_epoch = {one.epoch: one.overlay for one in done.observed.values() if one.epoch}
+    for overlay in by_epoch.values():
+        found += k_not_held(overlay, done.snapshot, k, time_us=done.world.agenda.now_us)
+    return found
+
+
+def _miscounted(done: Run) -> list[Violation]:
+    """Messages of publications against the closed form, where nothing changed on the way."""
+    if not done.parameters.is_still:
+        return []
+    topics = {name: index for index, name in enumerate(done.snapshot.topics)}
+    brokers = {name: index for index, name in enumerate(done.snapshot.brokers)}
+    published = [
+        (topics[TopicName(one.topic)], brokers[BrokerName(one.broker)])
+        for one in done.world.history.publications.values()
+    ]
+    due = {"publication": publications_due(done.overlay, done.snapshot, published), "repair": 0}
+    return miscounted(done.world.counts_by_class(MESSAGE_CLASSES), due)
 
 
 def _failure(

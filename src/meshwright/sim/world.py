@@ -9,9 +9,11 @@ from functools import partial
 from meshwright.model.overlay import Overlay
 from meshwright.model.snapshot import Float64Array
 from meshwright.protocol.happenings import Happening
+from meshwright.protocol.observation import Observation
 from meshwright.sim.agenda import Agenda
 from meshwright.sim.breakdown import Breakdown, breakdown
 from meshwright.sim.chance import Draws, Streams
+from meshwright.sim.checkers.queues import QueueLength
 from meshwright.sim.client import Client, ClientSettings
 from meshwright.sim.history import History
 from meshwright.sim.host import BrokerHost, Machine, Witness
@@ -46,6 +48,9 @@ class World:
         self.history = History()
         self.message_counts: dict[type, int] = defaultdict(int)
         self.breakdowns: list[Breakdown] = []
+        # By the moment that is waited for: what is done to the broker that reaches it first.
+        self.ambushes: dict[str, Callable[[str], None]] = {}
+        self.queue_peaks: dict[tuple[str, str], QueueLength] = {}
         self.witness = witness
         listeners: Listeners = {}
         self.network = Network(
@@ -107,6 +112,20 @@ class World:
     def is_up(self, broker: str) -> bool:
         """Whether a broker's process runs."""
         return self.hosts[broker].is_up
+
+    def observe(self) -> dict[str, Observation]:
+        """How every broker stands that is up."""
+        machines = {name: host.machine for name, host in self.hosts.items()}
+        return {name: one.observe() for name, one in machines.items() if one is not None}
+
+    def look_at_queues(self) -> None:
+        """Take note of how long the queues of brokers are."""
+        for broker, observed in self.observe().items():
+            for queue in observed.queues:
+                peak = self.queue_peaks.get((broker, queue.name))
+                if peak is None or peak.length < queue.length:
+                    length = QueueLength(self.agenda.now_us, broker, *queue)
+                    self.queue_peaks[broker, queue.name] = length
 
     def crash(self, broker: str) -> None:
         """Kill a broker's process."""

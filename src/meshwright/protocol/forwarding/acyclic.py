@@ -17,7 +17,7 @@ from meshwright.filters.covering import intersects
 from meshwright.filters.filter import Filter
 from meshwright.protocol.effects import TimerKey
 from meshwright.protocol.forwarding.answers import Answers, Wait
-from meshwright.protocol.forwarding.forwarding import Surroundings
+from meshwright.protocol.forwarding.forwarding import Surroundings, drop_circling
 from meshwright.protocol.forwarding.link_filters import Change, LinkFilters
 from meshwright.protocol.forwarding.living_tree import living_tree, next_hop
 from meshwright.protocol.forwarding.own_topics import WantedCounts
@@ -166,6 +166,7 @@ class Acyclic:
             return
         self._around.arrived(turn, frame)
         if hops >= self._hops_max:
+            drop_circling(turn, frame)
             return
         publication = frame.publication
         onward = AlongTree(self._around.epoch, frame, hops + 1)

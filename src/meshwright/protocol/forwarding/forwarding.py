@@ -6,11 +6,22 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
+import msgspec
+
 from meshwright.filters.filter import Filter
 from meshwright.model.overlay import Overlay
 from meshwright.protocol.effects import TimerKey
 from meshwright.protocol.stream import StreamFrame
 from meshwright.protocol.turn import Action, Turn
+
+
+class Dropped(msgspec.Struct, frozen=True, kw_only=True):
+    """A frame was not carried on, and why; its stream repairs what that costs."""
+
+    origin: str
+    number: int
+    topic: str
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +82,15 @@ class Forwarding(Protocol):
 
     def path(self, topic: str, source: str) -> tuple[tuple[str, str], ...]:
         """Hops (from, to) that this broker knows a frame on the topic would take next from it."""
+
+
+def drop_circling(turn: Turn, frame: StreamFrame) -> None:
+    """Carry a frame no further that has made more hops than any way has."""
+    turn.report(
+        Dropped(
+            origin=frame.origin, number=frame.number, topic=frame.publication.topic, reason="hops"
+        )
+    )
 
 
 def linked_with(overlay: Overlay, me: str, besides: Iterable[str]) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from meshwright.filters.filter import Filter
 from meshwright.protocol.effects import TimerKey
 from meshwright.protocol.forwarding.claims import HOPS_MAX, End, Place
 from meshwright.protocol.forwarding.climbing_trees import ClimbingTrees
-from meshwright.protocol.forwarding.forwarding import Surroundings, linked_with
+from meshwright.protocol.forwarding.forwarding import Surroundings, drop_circling, linked_with
 from meshwright.protocol.forwarding.key_routes import key_routes
 from meshwright.protocol.forwarding.member_trees import MemberTrees
 from meshwright.protocol.forwarding.recent_frames import RecentFrames
@@ -133,7 +133,9 @@ class Rendezvous:
         if above is None:
             if not self._recent.mark(frame, DOWN) & DOWN:
                 self._fall(turn, frame, hops)
-        elif hops < HOPS_MAX:
+        elif hops >= HOPS_MAX:
+            drop_circling(turn, frame)
+        else:
             self._around.send(turn, above, ToRoot(self._around.epoch, frame, hops + 1))
 
     def _from_root(self, turn: Turn, peer: str, message: FromRoot) -> None:
@@ -148,7 +150,9 @@ class Rendezvous:
 
     def _fall(self, turn: Turn, frame: StreamFrame, hops: int) -> None:
         below = self._route(frame.publication.topic).below
-        if below and hops < HOPS_MAX:
+        if below and hops >= HOPS_MAX:
+            drop_circling(turn, frame)
+        elif below:
             message = FromRoot(self._around.epoch, frame, hops + 1)
             for child in below:
                 self._around.send(turn, child, message)

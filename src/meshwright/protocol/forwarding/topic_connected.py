@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from meshwright.filters.filter import Filter
 from meshwright.protocol.effects import TimerKey
-from meshwright.protocol.forwarding.forwarding import Surroundings
+from meshwright.protocol.forwarding.forwarding import Surroundings, drop_circling
 from meshwright.protocol.forwarding.neighbour_interest import InterestChange, NeighbourInterest
 from meshwright.protocol.forwarding.offers import Graft, Offer, Offers, Push
 from meshwright.protocol.forwarding.push_trees import Crowd, joined_brokers, push_tree, ways_in
@@ -58,7 +58,8 @@ class TopicConnected:
         self._joined = joined = joined_brokers(overlay)
         near = (joined.names[index] for index in joined.neighbours[joined.indexes[me]])
         self._neighbours = tuple(sorted(near))
-        self._hops_max = len(overlay.brokers)
+        # A frame may pass a broker on its way in, and once more as it is pushed.
+        self._hops_max = 2 * len(overlay.brokers)
         self._is_flooding = overlay.params.get("dissemination") == "flood"
         self._seen = frozenset(overlay.brokers)
         self._crowds: dict[str, tuple[tuple[str, ...], Crowd]] = {}
@@ -138,7 +139,9 @@ class TopicConnected:
         if self._joined.is_in(me, crowd):
             if not self._recent.mark(frame, PUSHED) & PUSHED:
                 self._push(turn, Push(epoch, frame, me, crowd, hops), me)
-        elif hops < self._hops_max:
+        elif hops >= self._hops_max:
+            drop_circling(turn, frame)
+        else:
             way = ways_in(self._joined, self._seen, crowd).get(me)
             if way is not None:
                 self._around.send(turn, way.next_hop, HandIn(epoch, frame, crowd, hops + 1))
@@ -154,6 +157,7 @@ class TopicConnected:
 
     def _push(self, turn: Turn, push: Push, source: str) -> None:
         if push.hops >= self._hops_max:
+            drop_circling(turn, push.frame)
             return
         frame, entry, crowd = push.frame, push.entry, push.crowd
         onward = Push(push.epoch, frame, entry, crowd, push.hops + 1)

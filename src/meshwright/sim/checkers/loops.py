@@ -1,13 +1,14 @@
-"""Frames that went in circles: dropped because they had made too many hops."""
+"""Frames that went in circles: dropped for their hops, or still on the way when all is done."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from meshwright.sim.checkers.violation import Violation, seconds
 from meshwright.sim.records import Recorded
 
 TOO_MANY_HOPS = "hops"
+CARRIED = "publication"
 
 
 def loops(records: Iterable[Recorded]) -> list[Violation]:
@@ -22,3 +23,12 @@ def loops(records: Iterable[Recorded]) -> list[Violation]:
         for time_us, broker, record in records
         if getattr(record, "reason", None) == TOO_MANY_HOPS
     ]
+
+
+def restless(late_messages: Mapping[str, int], time_us: int) -> list[Violation]:
+    """Frames that overlays carried long after the last of them had reached everybody."""
+    count = late_messages.get(CARRIED, 0)
+    if not count:
+        return []
+    sentence = f"{count} messages of publications went on after all was delivered"
+    return [Violation(checker="loops", sentence=sentence, time_us=time_us)]

@@ -2,8 +2,9 @@
 
 A publication that a broker acknowledged (QoS 1 and 2) is owed to every client whose matching
 subscription was granted before the publication was sent and stands until the end; a session that
-ends with its connection stands only while it is connected. A shared subscription is owed it once.
-A broker that never returns takes with it what it alone held.
+ends with its connection stands only while it is connected. A shared subscription is owed it once,
+as long as all members that may have taken it are to keep it: a member that leaves, or takes it with
+QoS 0, may take it along. A broker that never returns takes with it what it alone held.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ def _publications_lost(history: History) -> Iterator[Violation]:
         if one.granted_us is not None and one.end_requested_us is None
     ]
     wanted = Wanted(standing)
-    takers = _takers(history)
+    groups = _groups(history)
     delivered = {(one.client, one.publisher, one.sequence) for one in history.deliveries}
     for published in history.publications.values():
         if published.acknowledged_us is None or not published.qos:
@@ -38,8 +39,10 @@ def _publications_lost(history: History) -> Iterator[Violation]:
             if owner in blamed or not _is_owed(published, subscription):
                 continue
             event = (published.publisher, published.sequence)
-            names = takers.get(subscription.filter_text, (owner,))
-            came = any((name, *event) in delivered for name in names)
+            members = groups.get(subscription.filter_text, (subscription,))
+            if any(_may_take_along(one, published) for one in members):
+                continue
+            came = any((one.client, *event) in delivered for one in members)
             if not came and not _is_excused(history, published, owner):
                 blamed.add(owner)
                 yield _violation(published, subscription)
@@ -51,13 +54,19 @@ def _is_owed(published: Published, subscription: Subscribed) -> bool:
     return is_earlier and min(subscription.qos, published.qos) > 0
 
 
-def _takers(history: History) -> dict[str, tuple[str, ...]]:
-    """Who may receive for a shared subscription: all who ever were in its group."""
-    found: dict[str, dict[str, None]] = {}
+def _groups(history: History) -> dict[str, list[Subscribed]]:
+    """The subscriptions of all who ever were in a group, by the filter that they share."""
+    found: dict[str, list[Subscribed]] = {}
     for one in history.subscriptions:
         if group_of(one) is not None:
-            found.setdefault(one.filter_text, {})[one.client] = None
-    return {text: tuple(clients) for text, clients in found.items()}
+            found.setdefault(one.filter_text, []).append(one)
+    return found
+
+
+def _may_take_along(one: Subscribed, published: Published) -> bool:
+    """Whether a member of a group may have been given a message and not have to keep it."""
+    is_gone = one.ended_us is not None and one.ended_us < published.attempted_us
+    return not is_gone and (one.qos == 0 or one.end_requested_us is not None)
 
 
 def _is_excused(history: History, published: Published, client: str) -> bool:

@@ -1,0 +1,70 @@
+"""meshwright swarm: thousands of seeds on every design, each with its own trouble."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from meshwright.cli.options import Json
+from meshwright.cli.screen import answer, plain_table, tracked
+from meshwright.cli.simulate import CHECK_SAYS_NO, seed_range, told
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from meshwright.lab.swarm import Outcome
+
+
+def swarm(
+    *,
+    seeds: Annotated[
+        str,
+        typer.Option("--seeds", metavar="A..B", help="Seeds of each design, both ends included."),
+    ] = "1..100",
+    designs: Annotated[
+        str, typer.Option("--designs", metavar="A,B,...", show_default="all", help="Which designs.")
+    ] = "",
+    processes: Annotated[
+        int | None,
+        typer.Option(
+            "--processes", min=1, show_default="one for each core", help="How many run at once."
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Simulate seeds that mix faults, moves and changes of overlay; exit 1 if a checker fails.
+
+    Example: meshwright swarm --designs chord,tree --seeds 1..10
+    """
+    from meshwright.lab.swarm import DESIGNS, cases, run_swarm
+    from meshwright.sim.simulation import summed
+
+    names = [name.strip() for name in designs.split(",") if name.strip()] or DESIGNS
+    chosen = cases(names, seed_range(seeds))
+    running = run_swarm(chosen, processes=processes or os.cpu_count() or 1)
+    outcomes = list(tracked(running, len(chosen), "Simulating seeds"))
+    totals, messages = summed(one.result for one in outcomes)
+    failures = [failure for one in outcomes for failure in one.result.failures]
+    answer(
+        as_json,
+        {"seeds": len(chosen), "totals": totals, "messages": messages, "failures": failures},
+        plain_table(
+            {"design": False, "seeds": True, "failing": True, **dict.fromkeys(totals, True)},
+            [_row(name, outcomes) for name in names],
+        ),
+        plain_table(dict.fromkeys(messages, True), [[f"{count:,}" for count in messages.values()]]),
+        *told(failures),
+    )
+    if failures:
+        raise typer.Exit(CHECK_SAYS_NO)
+
+
+def _row(design: str, outcomes: Iterable[Outcome]) -> list[str]:
+    from meshwright.sim.simulation import summed
+
+    results = [one.result for one in outcomes if one.case.design == design]
+    totals, _ = summed(results)
+    failing = sum(bool(result.failures) for result in results)
+    return [design, *(f"{count:,}" for count in (len(results), failing, *totals.values()))]

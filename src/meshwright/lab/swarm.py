@@ -1,0 +1,127 @@
+"""A swarm: many seeds on every design, each with its own mix of network, traffic and trouble.
+
+What a seed mixes depends on nothing but the seed and the design. Seeds run in several processes,
+and their answers come in order, so that a swarm prints the same whatever the machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from meshwright.planning.designs import design as design_named
+from meshwright.sim.collector import rare_collections
+from meshwright.sim.faults import FAULTS
+from meshwright.sim.parameters import SimulationParameters
+from meshwright.sim.simulation import SimulationResult, simulate
+
+DESIGNS = (
+    "chord", "tapestry", "pastry", "quadtree", "hypercube",
+    "gm", "gm2", "harary", "cycle", "best", "tree",
+)  # fmt: skip
+POLICIES = (
+    "standard", "prefetching", "logging", "home", "device", "prefetching+logging",
+    "prefetching+logging+device",
+)  # fmt: skip
+TROUBLE = tuple(name for name in FAULTS if name != "never_returns")
+SEEDS_AT_ONCE = 4
+# One seed in so many has a network where nothing changes, whose messages have a closed form.
+STILL_EVERY = 16
+K_ASKED = 3
+
+
+class Case(NamedTuple):
+    """One seed on one design."""
+
+    design: str
+    seed: int
+
+
+class Outcome(NamedTuple):
+    """What a case came to."""
+
+    case: Case
+    result: SimulationResult
+
+
+def cases(designs: Iterable[str], seeds: Iterable[int]) -> list[Case]:
+    """All seeds of one design after those of another."""
+    chosen = tuple(seeds)
+    return [Case(design, seed) for design in designs for seed in chosen]
+
+
+def run_swarm(chosen: Iterable[Case], *, processes: int = 1) -> Iterator[Outcome]:
+    """Run cases in their order, in as many processes as asked for."""
+    if processes == 1:
+        with rare_collections():
+            yield from map(run_case, chosen)
+        return
+    # New processes rather than copies of this one, which may have threads.
+    context = get_context("spawn")
+    with ProcessPoolExecutor(processes, mp_context=context, initializer=_begin) as pool:
+        yield from pool.map(run_case, chosen, chunksize=SEEDS_AT_ONCE)
+
+
+def run_case(case: Case) -> Outcome:
+    """Run one seed on one design."""
+    return Outcome(case, simulate(mixed(case), case.seed))
+
+
+def mixed(case: Case) -> SimulationParameters:
+    """The network, the traffic and the trouble of a seed on a design."""
+    rng = np.random.default_rng(case.seed)
+    sizes = _sizes(rng)
+    if case.seed % STILL_EVERY == 0:
+        return SimulationParameters(
+            design=case.design, changes_per_s=0.0, wildcard_share=0.0, content_share=0.0, **sizes
+        )
+    faults = tuple(name for name in TROUBLE if rng.random() < 0.4)
+    mobility = str(rng.choice(POLICIES)) if rng.random() < 0.6 else None
+    has_plans, adapts, has_k, tight, shares, retains = (rng.random(6) < 0.4).tolist()
+    k_most = design_named(case.design).k_most
+    return SimulationParameters(
+        design=case.design,
+        faults=faults,
+        mobility=mobility,
+        moves_per_s=round(float(rng.uniform(0.5, 5.0)), 1),
+        reconfigure=has_plans,
+        adapts=adapts and case.design == "tree",
+        k=K_ASKED if has_k and k_most is None else None,
+        tight=tight,
+        shared_share=0.3 if shares else 0.0,
+        retained_share=0.2 if retains else 0.0,
+        **{**sizes, **_sparse(rng)},
+    )
+
+
+def _sizes(rng: np.random.Generator) -> dict[str, Any]:
+    return {
+        "brokers": int(rng.integers(3, 13)),
+        "clients": int(rng.integers(6, 31)),
+        "topics": int(rng.integers(3, 17)),
+        "filters_per_client": int(rng.integers(1, 5)),
+        "publications_per_s": float(rng.integers(5, 41)),
+        "duration_s": float(rng.integers(4, 15)),
+    }
+
+
+def _sparse(rng: np.random.Generator) -> dict[str, Any]:
+    """In some networks most brokers want little, and often something else: much is to be told."""
+    if rng.random() < 0.6:
+        return {"changes_per_s": round(float(rng.uniform(0.0, 3.0)), 1)}
+    return {
+        "filters_per_client": 1,
+        "clients": int(rng.integers(6, 13)),
+        "topics": int(rng.integers(3, 7)),
+        "changes_per_s": float(rng.integers(5, 16)),
+        "publications_per_s": float(rng.integers(30, 81)),
+    }
+
+
+def _begin() -> None:
+    """A process that does nothing but run seeds looks for garbage seldom."""
+    rare_collections().__enter__()
