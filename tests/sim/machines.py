@@ -143,7 +143,7 @@ class LoneBroker:
             for one in session.queue
         ]
         packets = [Connack(is_present), *again]
-        return [SendClient(client, packet) for packet in packets]
+        return self.once_synced([SendClient(client, packet) for packet in packets])
 
     def publish(self, client: str, packet: Publish) -> list[Effect]:
         session = self.sessions[client]

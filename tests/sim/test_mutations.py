@@ -160,12 +160,7 @@ RARE_MUTATIONS = [
         id="sent-back",
     ),
     pytest.param(
-        (
-            Sessions,
-            "_queue",
-            "min(publication.qos, max([one.qos for one in subscriptions]))",
-            "publication.qos",
-        ),
+        (Deliveries, "deliver", "min(publication.qos, qos_max)", "publication.qos"),
         "unexpected",
         {},
         id="quality-not-lowered",

@@ -45,7 +45,7 @@ from meshwright.protocol.interest import Interest
 from meshwright.protocol.links import PeerLinks
 from meshwright.protocol.membership import Membership
 from meshwright.protocol.moving import Moving, Site
-from meshwright.protocol.observation import Observation, Queue
+from meshwright.protocol.observation import Observation, observed
 from meshwright.protocol.outgoing import Outgoing
 from meshwright.protocol.reconfigure import Around, Reconfigure
 from meshwright.protocol.reconfigure_blocking import HELD_UP, Blocking, BlockingAround
@@ -85,18 +85,15 @@ class Broker:
 
     def observe(self) -> Observation:
         """How the broker stands, for telemetry and checkers; after its start only."""
-        settings, sessions = self._settings, self._sessions
-        queues = (
-            Queue("log", self._retaining.log_length(), settings.sessions.log_max),
-            Queue("client", sessions.queue_length(), settings.sessions.queue_max),
-            Queue("peer", self._links.queue_length(), settings.links.unacknowledged_max),
-            Queue("held", self._incoming.held_length(), settings.incoming.held_max),
-            Queue(
-                "unpromised", self._outgoing.unpromised_length(), settings.outgoing.unpromised_max
-            ),
-            Queue("group", self._shared_keeper.queue_length(), settings.shared.queue_max),
-        )
-        return Observation(*self._in_force(), not self._change.is_free, queues)
+        lengths = {
+            "log": self._retaining.log_length(),
+            "client": self._sessions.queue_length(),
+            "peer": self._links.queue_length(),
+            "held": self._incoming.held_length(),
+            "unpromised": self._outgoing.unpromised_length(),
+            "group": self._shared_keeper.queue_length(),
+        }
+        return observed(self._settings, *self._in_force(), self._change.is_free, lengths)
 
     def _started(self, turn: Turn, happening: Started) -> None:
         self._build(happening.incarnation)
@@ -381,13 +378,13 @@ class Broker:
         wrote = self._sessions.deliver(turn, frame)
         return self._shared_keeper.deliver(turn, frame) or wrote
 
+    def _origins_informed(self, turn: Turn) -> None:
+        self._incoming.origins_informed(turn)
+
     def _take_shared(
         self, turn: Turn, client: str, hand: tuple[str, int], publication: Publication
     ) -> bool:
         return self._sessions.take_shared(turn, client, hand, publication)
-
-    def _origins_informed(self, turn: Turn) -> None:
-        self._incoming.origins_informed(turn)
 
     def _remember(self, turn: Turn, topic: str) -> None:
         self._incoming.remember(turn, topic)
