@@ -83,7 +83,9 @@ class FilterIndex(Generic[Owner]):
         if not asks_content:
             return pairs
         values = values_by_attribute(properties)
-        return tuple([pair for pair in pairs if clauses_hold(pair[1].clauses, values)])
+        return tuple(
+            [pair for pair in pairs if not pair[1].clauses or clauses_hold(pair[1].clauses, values)]
+        )
 
     def asks_content(self, topic: str) -> bool:
         """Whether a filter that takes a topic name asks for content besides."""

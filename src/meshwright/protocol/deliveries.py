@@ -72,7 +72,7 @@ class Deliveries:
     def queue(self, turn: Turn, session: Session, waiting: Waiting) -> bool:
         """Let a message wait for a client; True if that counts on the disk."""
         publication = waiting.publication
-        if is_too_late(publication, turn.now_us):
+        if publication.expires_us is not None and is_too_late(publication, turn.now_us):
             self._refuse(turn, session, waiting, "it has expired")
             return False
         if waiting.qos == 0:

@@ -276,12 +276,13 @@ class Directory:
     def put_asked(self, turn: Turn, peer: str, message: Put) -> None:
         if not self._is_same_roll(turn, peer, message):
             return
-        entries = self._kept.setdefault(message.key, {})
+        entries = self._kept.get(message.key, {})
         owner = message.owner or peer
         held = entries.get(owner)
         is_newer = held is None or held.version < message.entry.version
         if is_newer and self._me in self.keepers_of(message.key):
-            entries[owner] = message.entry
+            # A new dict: answers under way hold the former one.
+            self._kept[message.key] = {**entries, owner: message.entry}
             turn.write(("directory", message.key, owner), tuple(message.entry))
         readers = tuple(self._readers_now(turn.now_us, message.key))
         answer = PutDone(message.request, readers)
@@ -296,9 +297,10 @@ class Directory:
         if message.is_remembered and readers.get(peer, 0) < refresh_us:
             readers[peer] = until_us
             turn.write(("reader", message.key, peer), until_us)
-        entries = dict(self._kept.get(message.key, {}))
+        entries = self._kept.get(message.key, {})
         mine = self._own.get(message.key)
         if mine is not None and not self._removals.has_settled():
+            entries = dict(entries)
             merge(entries, {self._me: mine})
         answer = Got(message.request, entries)
         # What is told must not be forgotten by a crash: a reader relies on it.
@@ -391,11 +393,14 @@ def merge(into: Entries, entries: Entries) -> bool:
     """Keep the highest version of each broker's entry; True if one was not known before."""
     if into == entries:
         return False
+    if not into:
+        into.update(entries)
+        return True
     is_news = False
     for broker, entry in entries.items():
         held = into.get(broker)
-        if held is None or held[0] < entry[0]:
-            into[broker] = entry if type(entry) is Entry else Entry(*entry)
+        if held is None or held.version < entry.version:
+            into[broker] = entry
             is_news = True
     return is_news
 

@@ -172,13 +172,13 @@ class Incoming:
                 waiting.append((after.number, frame))
                 self._send(turn, after.origin, OwedQuestion(key[1], after.number))
             return
-        stream.last = frame.number
-        stream.held.pop(frame.number, None)
+        number = stream.last = frame.number
+        stream.held.pop(number, None)
         if self._deliver(turn, frame):
             turn.write(("position", *key), frame.number)
-        number = frame.number
         turn.once_synced(lambda later: self._acknowledge(later, key, number))
-        self._advance(turn, key, stream)
+        if stream.held or self._waiting:
+            self._advance(turn, key, stream)
 
     def _advance(self, turn: Turn, key: tuple[str, str], stream: IncomingStream) -> None:
         """Pass on what was held only because of what has just come."""
@@ -199,5 +199,7 @@ class Incoming:
     def _acknowledge(self, turn: Turn, key: tuple[str, str], number: int) -> None:
         if not self._unsent:
             turn.timer(ACKNOWLEDGE, turn.now_us + self._settings.acknowledge_after_us)
-        points = self._unsent.setdefault(key[0], {})
-        points[key[1]] = max(points.get(key[1], 0), number)
+        origin, topic = key
+        points = self._unsent.setdefault(origin, {})
+        if points.get(topic, 0) < number:
+            points[topic] = number

@@ -96,11 +96,12 @@ class Interest:
 
     def wants(self, topic: str) -> bool:
         """True if some local filter takes the topic, whatever it asks of the content."""
-        answer = self._wanted_topics.get(topic)
-        if answer is None:
+        try:
+            return self._wanted_topics[topic]
+        except KeyError:
             answer = any(matches(Filter(one.topic_filter), topic) for one in self._counts)
             self._wanted_topics[topic] = answer
-        return answer
+            return answer
 
     def add(self, turn: Turn, wanted: Filter, done: Action) -> None:
         """A local session wants a filter; done is called when that is in force."""

@@ -144,10 +144,10 @@ class PeerLinks:
         if not unacknowledged and peer not in self._kept and turn.now_us > conversation.heard_us:
             # An answer is due only from now on: silence before says nothing about the peer.
             conversation.heard_us = turn.now_us
-        conversation.number += 1
+        number = conversation.number = conversation.number + 1
         unacknowledged.append(body)
         if conversation.is_open:
-            _send_frame(turn, peer, conversation, conversation.number, body)
+            _send_frame(turn, peer, conversation, number, body)
 
     def link_up(self, turn: Turn, peer: str) -> None:
         """A connection stands: say hello."""
@@ -192,13 +192,18 @@ class PeerLinks:
     def tick(self, turn: Turn) -> None:
         """Once a heartbeat: be heard, and judge who is not."""
         for peer in sorted(self._conversations):
-            self._tick_one(turn, peer, self._conversations[peer])
+            conversation = self._conversations[peer]
+            is_wanted = (
+                peer in self._kept or conversation.is_overfull or bool(conversation.unacknowledged)
+            )
+            owes_word = conversation.received > conversation.acknowledged_sent
+            if is_wanted or owes_word or conversation.is_lost:
+                self._tick_one(turn, peer, conversation, is_wanted=is_wanted)
         turn.timer(TICK, turn.now_us + self._settings.heartbeat_us)
 
-    def _tick_one(self, turn: Turn, peer: str, conversation: Conversation) -> None:
-        is_wanted = (
-            peer in self._kept or conversation.is_overfull or bool(conversation.unacknowledged)
-        )
+    def _tick_one(
+        self, turn: Turn, peer: str, conversation: Conversation, *, is_wanted: bool
+    ) -> None:
         silence_us = turn.now_us - conversation.heard_us
         if conversation.is_connected:
             owes_word = conversation.received > conversation.acknowledged_sent

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable
 
-import msgspec
+from msgspec.structs import replace
 
 from meshwright.model.publication import EventId, Publication
 from meshwright.protocol.belongings import Belongings
@@ -42,7 +42,7 @@ def sifted(belongings: Belongings, seen: Container[EventId]) -> Belongings:
         publication = one.publication
         if not one.number or publication.event_id not in seen:
             return one
-        return one._replace(publication=Publication(*publication.event_id, topic=""))
+        return replace(one, publication=Publication(*publication.event_id, topic=""))
 
     return _with_each(belongings, sift)
 
@@ -53,13 +53,13 @@ def filled(belongings: Belongings, seen: dict[EventId, Publication]) -> Belongin
     def fill(one: Waiting) -> Waiting:
         if one.publication.topic:
             return one
-        return one._replace(publication=seen[one.publication.event_id])
+        return replace(one, publication=seen[one.publication.event_id])
 
     return _with_each(belongings, fill)
 
 
 def _with_each(belongings: Belongings, change: Callable[[Waiting], Waiting]) -> Belongings:
-    return msgspec.structs.replace(
+    return replace(
         belongings,
         queue=tuple(change(one) for one in belongings.queue),
         under_way=tuple(

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections import deque
 from typing import NamedTuple
 
+import msgspec
+
 from meshwright.model.publication import Publication, StreamPoint
 from meshwright.protocol.packets import Subscription, Will
 
 
-class Waiting(NamedTuple):
+class Waiting(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """A publication for a client: its place in the queue, and how it is to be handed over.
 
     origin and number: where it stands in its stream. hand: of which shared subscription it is, and

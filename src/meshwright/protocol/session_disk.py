@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from meshwright.protocol.effects import DiskKey
-from meshwright.protocol.session import Session, Waiting
+from meshwright.protocol.session import Session
 from meshwright.protocol.turn import Turn
 
 
@@ -29,7 +29,7 @@ def restored_sessions(disk: dict[DiskKey, Any]) -> dict[str, Session]:
         sessions[str(key[1])].received[int(key[2])] = None
     for key in _keys(disk, "queue"):
         session = sessions[str(key[1])]
-        session.queue.append(Waiting(*disk[key]))
+        session.queue.append(disk[key])
         session.next_index = int(key[2]) + 1
     for session in sessions.values():
         _restore_under_way(session, disk)

@@ -146,6 +146,8 @@ class SharedKeeper:
 
     def deliver(self, turn: Turn, frame: StreamFrame) -> bool:
         """Give a publication to one member of every group that wants it; True if on disk."""
+        if not self._groups:
+            return False
         publication = frame.publication
         wrote = False
         for key, _ in self._index.match(publication.topic, publication.properties):

@@ -39,7 +39,7 @@ class Published:
     resend_count: int = 0
 
 
-class Delivered(NamedTuple):
+class Delivered(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """One message as it reached a client; connection counts the client's connections."""
 
     time_us: int

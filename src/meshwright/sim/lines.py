@@ -87,7 +87,12 @@ class Lines:
         """A packet from the broker; without a line it is lost."""
         line = self._at[broker].get(client)
         if line is not None:
-            self._agenda.at(self._to_client_us(line), self._at_client, line, packet)
+            agenda = self._agenda
+            arrival_us = agenda.now_us + self._delay_us + self._jitter_us.next()
+            if arrival_us < line.to_client_us:
+                arrival_us = line.to_client_us
+            line.to_client_us = arrival_us
+            agenda.at(arrival_us, self._at_client, line, packet)
 
     def close(self, broker: str, client: str) -> None:
         """The broker closes a line after what it sent."""

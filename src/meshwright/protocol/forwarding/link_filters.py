@@ -53,16 +53,14 @@ class LinkFilters:
         # By topic filter, so that what an exact topic covers is found at once.
         self._sources: dict[str, dict[Filter, dict[str, None]]] = {}
         self._wanted: FilterIndex[str] = FilterIndex()
-        self._clause_count = 0
         self._routes: dict[str, tuple[str, ...]] = {}
 
     def wanting(self, topic: str, properties: Properties) -> tuple[str, ...]:
         """The links that want a message, in the order in which they said so."""
         links = self._routes.get(topic)
         if links is None:
-            pairs = self._wanted.match(topic, properties)
-            links = tuple(dict.fromkeys(link for link, _ in pairs))
-            if not self._clause_count:
+            links = tuple(dict(self._wanted.match(topic, properties)))
+            if not self._wanted.asks_content(topic):
                 if len(self._routes) >= ROUTES_MAX:
                     self._routes.clear()
                 self._routes[topic] = links
@@ -126,7 +124,6 @@ class LinkFilters:
             self._sources.setdefault(one.topic_filter, {}).setdefault(one, {})[source] = None
             if source != self._me:
                 self._wanted.add(source, one)
-                self._clause_count += bool(one.clauses)
                 self._forget_routes(one)
 
     def _oppose(self, source: str, filters: Iterable[Filter]) -> None:
@@ -139,7 +136,6 @@ class LinkFilters:
                     del self._sources[one.topic_filter]
             if source != self._me:
                 self._wanted.discard(source, one)
-                self._clause_count -= bool(one.clauses)
                 self._forget_routes(one)
 
     def _settle(self, link: str, come: Iterable[Filter], gone: Iterable[Filter]) -> Change:
