@@ -11,14 +11,16 @@ import pytest
 from commands import answered, call, refused, small_network, small_tree
 
 from meshwright import __version__
-from meshwright.cli.options import Geometry, LinkDesign, Method
+from meshwright.cli.options import AnyDesign, Geometry, LinkDesign, Method
 from meshwright.overlays.key_geometries import KEY_GEOMETRIES
 from meshwright.planning.arrangement.methods import METHODS
 from meshwright.planning.designs import DESIGNS
+from meshwright.planning.recommendation import CANDIDATES
 
 COMMANDS = [
     "workload generate", "overlay build", "overlay check", "overlay arrange", "overlay adapt",
     "overlay evaluate", "overlay compare", "overlay draw", "demo", "sweep",
+    "plan create",
 ]  # fmt: skip
 HEAVY = ("numba", "scipy", "matplotlib", "pyspark", "numpy")
 
@@ -43,6 +45,7 @@ def test_every_command_explains_itself_with_an_example(command: str) -> None:
 
 
 def test_choices_are_those_of_the_planners() -> None:
+    assert sorted(get_args(AnyDesign)) == sorted(CANDIDATES)
     connected = [name for name, found in DESIGNS.items() if found.forwarding == "topic_connected"]
     assert sorted(get_args(LinkDesign)) == sorted(connected)
     assert sorted(get_args(Geometry)) == sorted(KEY_GEOMETRIES)

@@ -16,6 +16,7 @@ from meshwright.cli import (
     demo,
     overlay,
     passwd,
+    plan,
     simulate,
     swarm,
     sweep,
@@ -52,6 +53,7 @@ app = typer.Typer(
 app.add_typer(workload.app, name="workload")
 app.add_typer(overlay.app, name="overlay")
 app.add_typer(trace.app, name="trace")
+app.add_typer(plan.app, name="plan")
 app.command("up")(up.up)
 app.command("broker")(broker.broker)
 app.command("passwd")(passwd.passwd)

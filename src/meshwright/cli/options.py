@@ -10,6 +10,10 @@ import typer
 
 LinkDesign = Literal["gm", "gm2", "harary", "cycle", "dcbm", "minmax", "best"]
 Geometry = Literal["chord", "tapestry", "pastry", "quadtree"]
+AnyDesign = Literal[
+    "chord", "dynatops", "tapestry", "pastry", "quadtree", "hypercube",
+    "gm", "gm2", "harary", "cycle", "dcbm", "minmax", "best", "tree", "ocbr",
+]  # fmt: skip
 Method = Literal["hash", "lsap", "ssbr-greedy", "dynatops-greedy", "best"]
 
 
@@ -80,4 +84,46 @@ Order = Annotated[
 Tie = Annotated[
     Literal["pair", "degree"] | None,
     typer.Option("--tie", help="gm, gm2: the lowest of equal pairs, or the one least linked."),
+]
+DesignName = Annotated[
+    AnyDesign, typer.Option("--design", help="How brokers are to be joined.", show_default=False)
+]
+Objective = Annotated[
+    Literal["net", "cost"],
+    typer.Option(
+        "--objective", help="net: change what pays for itself; cost: whatever lowers the cost."
+    ),
+]
+PlanMethod = Annotated[
+    Method, typer.Option("--method", help="chord, tapestry, ...: how brokers get positions.")
+]
+Placement = Annotated[
+    Literal["static", "location", "similarity", "similarity-bounded"] | None,
+    typer.Option(
+        "--placement",
+        "--placements",
+        show_default="clients stay",
+        help="Move clients too, by this rule.",
+    ),
+]
+ClusterSize = Annotated[
+    int, typer.Option("--cluster-size", min=1, help="Brokers among which a client may choose.")
+]
+TFree = Annotated[
+    str,
+    typer.Option(
+        "--t-free", metavar="TIME", help="How long a plan is to pay for itself: 10h, 2d, ..."
+    ),
+]
+Slot = Annotated[
+    str, typer.Option("--slot", metavar="TIME", help="Publications are counted by slots: 1h, ...")
+]
+SourceOverlay = Annotated[
+    Path | None,
+    typer.Option(
+        "--from",
+        metavar="FILE",
+        show_default="where the design begins: by hash, or without links",
+        help="Today's overlay.json or plan.json.",
+    ),
 ]

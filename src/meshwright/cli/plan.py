@@ -1,0 +1,211 @@
+"""meshwright plan: what to change, why, and what it is worth."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from meshwright.cli.options import (
+    ClusterSize,
+    DelayWeight,
+    DesignName,
+    Json,
+    Master,
+    Objective,
+    OwnK,
+    Placement,
+    PlanMethod,
+    PlanOut,
+    Remote,
+    Seed,
+    Slot,
+    SourceOverlay,
+    TFree,
+)
+from meshwright.cli.overlay_plans import answer_plan
+from meshwright.cli.screen import answer, plain_table
+from meshwright.cli.times import duration_s, time_us
+
+if TYPE_CHECKING:
+    from meshwright.model.plan import Plan, Step
+    from meshwright.planning.changes.differences import PlanDifference
+
+app = typer.Typer(no_args_is_help=True, help="Plan from a trace; show and compare plans.")
+
+PlanFile = Annotated[Path, typer.Argument(metavar="PLAN", help="A plan.json.", show_default=False)]
+
+
+@app.callback()
+def plan() -> None:
+    """Plan from a trace; show and compare plans."""
+
+
+@app.command()
+def create(
+    trace: Annotated[Path, typer.Argument(metavar="TRACE", help="A folder of Parquet tables.")],
+    *,
+    design: DesignName,
+    out: PlanOut,
+    source: SourceOverlay = None,
+    objective: Objective = "net",
+    placement: Placement = None,
+    at: Annotated[
+        str | None,
+        typer.Option(
+            "--at",
+            metavar="TIME",
+            show_default="the end of the trace",
+            help="Plan for the network as it was then (ISO 8601, UTC).",
+        ),
+    ] = None,
+    t_free: TFree = "10h",
+    slot: Slot = "1h",
+    method: PlanMethod = "best",
+    delay_weight: DelayWeight = 1.0,
+    k: OwnK = None,
+    cluster_size: ClusterSize = 10,
+    seed: Seed = 0,
+    master: Master = None,
+    remote: Remote = None,
+    as_json: Json = False,
+) -> None:
+    """Plan the network of a trace as it stands at the end, or at a time, for any design.
+
+    Example: meshwright plan create city --design dynatops --from overlay.json --out plan.json
+    """
+    from meshwright.cli.spark import spark_work
+    from meshwright.files.plans import read_overlay_or_target, write_plan
+    from meshwright.files.reading import blaming
+    from meshwright.files.writing import refuse_unwritable
+    from meshwright.planning.changes.clients import plan_with_clients
+    from meshwright.planning.changes.network import PlanWish, plan_network
+
+    refuse_unwritable(out)
+    today = None if source is None else read_overlay_or_target(source)
+    wish = PlanWish(design, objective, method, delay_weight, k)
+    with spark_work("Reading the trace", master=master, remote=remote) as work:
+        from meshwright.pipeline.snapshots import Moment, TraceMoment
+
+        moment = Moment(
+            at_us=None if at is None else time_us(at),
+            slot_s=duration_s(slot),
+            horizon_s=duration_s(t_free),
+            seed=seed,
+        )
+        state = TraceMoment(work.session, trace, moment, None if today is None else today.brokers)
+        snapshot = state.snapshot()
+        population = None if placement is None else state.population(snapshot, cluster_size)
+    with blaming(source or trace):
+        made = (
+            plan_network(snapshot, wish, source=today, seed=seed)
+            if placement is None or population is None
+            else plan_with_clients(snapshot, wish, population, placement, source=today, seed=seed)
+        )
+    write_plan(made, out)
+    answer_plan(as_json, "plan create", made, out, seed)
+
+
+@app.command()
+def show(
+    plan: PlanFile,
+    *,
+    steps: Annotated[
+        int, typer.Option("--steps", min=0, help="How many steps are shown to people.")
+    ] = 20,
+    as_json: Json = False,
+) -> None:
+    """Show a plan: what it is worth, then its steps with their reasons.
+
+    Example: meshwright plan show plan.json
+    """
+    from meshwright.files.plans import read_plan
+
+    found = read_plan(plan)
+    answer(
+        as_json,
+        {"command": "plan show", "file": str(plan), "plan": found},
+        found.summary,
+        _cost_table(found),
+        f"The change costs {found.reconfiguration_cost:,.6g} messages; "
+        f"the net benefit is {found.net_benefit:,.6g}.",
+        *(_told_step(number, step) for number, step in enumerate(found.steps[:steps], start=1)),
+        f"{len(found.steps):,} steps, {found.moved:,} brokers and "
+        f"{len(found.client_moves()):,} clients move.",
+    )
+
+
+@app.command()
+def diff(
+    first: PlanFile,
+    second: PlanFile,
+    *,
+    as_json: Json = False,
+) -> None:
+    """Compare two plans: what they are worth, where they lead and whom they move.
+
+    Example: meshwright plan diff monday.json tuesday.json
+    """
+    from meshwright.files.plans import read_plan
+    from meshwright.planning.changes.differences import plan_difference
+
+    found = plan_difference(read_plan(first), read_plan(second))
+    answer(
+        as_json,
+        {
+            "command": "plan diff",
+            "first": str(first),
+            "second": str(second),
+            "same": found.is_none,
+            "difference": found,
+        },
+        _worth_table(first, second, found),
+        *_told(found),
+    )
+
+
+def _cost_table(plan: Plan) -> Any:
+    cost = plan.cost
+    rows = [
+        ("cost", cost.before, cost.after),
+        ("external overhead", cost.overhead_external_before, cost.overhead_external_after),
+        ("delay", cost.delay_before, cost.delay_after),
+    ]
+    return plain_table(
+        {"over the period": False, "before": True, "after": True},
+        [[name, f"{before:,.6g}", f"{after:,.6g}"] for name, before, after in rows],
+    )
+
+
+def _told_step(number: int, step: Step) -> str:
+    change = f"{step.metric} {step.before:,.6g} to {step.after:,.6g}, by {step.algorithm}"
+    return f"{number:5}. {step.action} {' '.join(step.brokers)}: {step.why} ({change})"
+
+
+def _worth_table(first: Path, second: Path, found: PlanDifference) -> Any:
+    rows = {
+        "cost after": found.cost_after,
+        "cost of the change": found.reconfiguration_cost,
+        "net benefit": found.net_benefit,
+    }
+    return plain_table(
+        {"": False, str(first): True, str(second): True},
+        [[name, *(f"{value:,.6g}" for value in values)] for name, values in rows.items()],
+    )
+
+
+def _told(found: PlanDifference) -> list[str]:
+    """Differences line by line; - is the first plan's alone, + the second's."""
+    if found.is_none:
+        return ["Both plans lead to the same network."]
+    one, other = found.designs
+    return [
+        *([] if found.same_source else ["They start from different overlays."]),
+        *([] if one == other else [f"- design {one}", f"+ design {other}"]),
+        *(f"- link {a} {b}" for a, b in found.links_first),
+        *(f"+ link {a} {b}" for a, b in found.links_second),
+        *(f"~ position of {name}" for name in found.positions),
+        *(f"- client {m.client}: {m.source} to {m.target}" for m in found.moves_first),
+        *(f"+ client {m.client}: {m.source} to {m.target}" for m in found.moves_second),
+    ]

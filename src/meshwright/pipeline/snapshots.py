@@ -1,0 +1,249 @@
+"""A trace at one moment as planning takes it: Spark gathers, the driver keeps sparse arrays.
+
+A client counts where it is connected; without connections, at the broker of its cell, and without
+places either at one drawn by its name. Who is not connected wants nothing now.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+
+from meshwright.errors import InputFileError, OperatorError, ProblemError
+from meshwright.model.identifiers import ClientName, TopicName
+from meshwright.model.interests import Int32Array, interests_from_pairs
+from meshwright.model.schema import (
+    CONNECTIONS,
+    FRIENDSHIPS,
+    POSITIONS,
+    PUBLICATIONS,
+    SUBSCRIPTIONS,
+    Table,
+)
+from meshwright.model.snapshot import Float64Array, Snapshot
+from meshwright.pipeline.frames import literal_frame
+from meshwright.pipeline.stages.homes import asked_homes, located_homes
+from meshwright.pipeline.stages.interests import (
+    interest_spans,
+    located_interests,
+    subscribed_interests,
+)
+from meshwright.pipeline.stages.rates import publication_rates
+from meshwright.pipeline.stages.visits import cells, visits
+from meshwright.pipeline.timeline import SECOND_US, Timeline
+from meshwright.pipeline.trace_brokers import trace_brokers
+from meshwright.pipeline.traces import read_table, table_names
+from meshwright.planning.changes.clients import Population
+from meshwright.planning.placement.clients import NO_BROKER, Clients
+from meshwright.planning.placement.clusters import nearest_brokers
+
+TIMED = (SUBSCRIPTIONS, PUBLICATIONS, POSITIONS, CONNECTIONS)
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """Which moment of a trace, and how rates are estimated until then.
+
+    at_us: what came before this time counts; None for all of the trace. horizon_s: what is planned
+    for (T_free). publications_per_slot: of every topic, where nobody recorded publications.
+    """
+
+    at_us: int | None = None
+    slot_s: float = 3600.0
+    horizon_s: float = 36_000.0
+    alpha: float = 0.3
+    cell_degrees: float = 1.0
+    publications_per_slot: float = 1.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not 0 < self.slot_s <= self.horizon_s:
+            raise ProblemError(
+                f"A slot of {self.slot_s:g} s and a period of {self.horizon_s:g} s do not fit; "
+                "choose a slot longer than 0 s and not longer than the period."
+            )
+
+
+class TraceMoment:
+    """A trace as it stands at a moment; what is asked for is gathered then."""
+
+    def __init__(
+        self,
+        session: SparkSession,
+        trace: Path,
+        moment: Moment,
+        brokers: tuple[str, ...] | None = None,
+    ) -> None:
+        """Brokers: those of an overlay, whose order holds; None for those of the trace."""
+        self._session = session
+        self._trace = trace
+        self._tables = table_names(trace)
+        begin_us, end_us = self._span_us(moment)
+        self._begin_us = begin_us
+        self._moment = replace(moment, at_us=end_us)
+        self._at_us = end_us
+        self._brokers = trace_brokers(session, trace, brokers)
+
+    def snapshot(self) -> Snapshot:
+        """Who wants what now, and how much of it is expected in the horizon."""
+        wanted = self._wants().where("broker is not null").select("broker", "topic").distinct()
+        pairs = wanted.orderBy("broker", "topic").toArrow()
+        names = self._brokers.names
+        rows = _numbers(pairs["broker"], names, "broker", self._trace)
+        topics = tuple(TopicName(name) for name in sorted(set(pairs["topic"].to_pylist())))
+        columns = _numbers(pairs["topic"], topics, "topic", self._trace)
+        return Snapshot(
+            names,
+            topics,
+            interests_from_pairs(rows, columns, len(names), len(topics)),
+            self._publications(topics),
+            self._brokers.delays_ms,
+            self._brokers.coordinates,
+        )
+
+    def population(self, snapshot: Snapshot, cluster_size: int) -> Population:
+        """The connected clients by name, with what they want of the snapshot's topics."""
+        wants = self._wants().where("broker is not null").orderBy("client", "topic").toArrow()
+        clients = wants["client"].combine_chunks().dictionary_encode()
+        names = tuple(ClientName(name) for name in clients.dictionary.to_pylist())
+        rows = clients.indices.to_numpy(zero_copy_only=False)
+        columns = _numbers(wants["topic"], snapshot.topics, "topic", self._trace)
+        hosts = _numbers(wants["broker"], snapshot.brokers, "broker", self._trace)
+        brokers = np.full(len(names), NO_BROKER, dtype=np.int32)
+        brokers[rows] = hosts
+        interests = interests_from_pairs(rows, columns, len(names), len(snapshot.topics))
+        return Population(
+            names,
+            Clients(interests, brokers, self._local_brokers(names)),
+            self._brokers.clusters(cluster_size, self._moment.seed),
+        )
+
+    def _wants(self) -> DataFrame:
+        """client, topic, broker: what is wanted now; broker is null for who is not connected."""
+        changes = self._interests()
+        standing = interest_spans(changes).where("end is null").select("client", "topic")
+        return standing.join(self._hosts(changes), on="client", how="left")
+
+    def _interests(self) -> DataFrame:
+        if SUBSCRIPTIONS.name in self._tables:
+            return subscribed_interests(self._read(SUBSCRIPTIONS))
+        if POSITIONS.name not in self._tables:
+            raise InputFileError(
+                str(self._trace),
+                "the trace has neither subscriptions nor positions, so nobody wants anything",
+                remedy="import or generate a trace with subscriptions",
+            )
+        followed = (
+            read_table(self._session, self._trace, FRIENDSHIPS)
+            if FRIENDSHIPS.name in self._tables
+            else literal_frame(self._session, FRIENDSHIPS, [])
+        )
+        return located_interests(self._visits(), followed)
+
+    def _hosts(self, changes: DataFrame) -> DataFrame:
+        """client, broker: where everybody is now."""
+        if CONNECTIONS.name in self._tables:
+            # Of one moment, the connection holds: who changes brokers leaves one and enters one.
+            last = sf.max(sf.struct("time", "is_on", "broker")).alias("last")
+            latest = self._read(CONNECTIONS).groupBy("client").agg(last)
+            return latest.where("last.is_on").select("client", "last.broker")
+        if POSITIONS.name in self._tables and self._brokers.coordinates is not None:
+            homes = located_homes(self._visits(), self._brokers, self._moment.cell_degrees)
+        else:
+            homes = asked_homes(changes, self._brokers, self._moment.seed)
+        return homes.groupBy("client").agg(sf.max_by("broker", "time").alias("broker"))
+
+    def _local_brokers(self, names: tuple[ClientName, ...]) -> Int32Array | None:
+        """The broker nearest to where each client was seen last; None if one was nowhere."""
+        places = self._brokers.coordinates
+        if POSITIONS.name not in self._tables or places is None:
+            return None
+        latest = (
+            self._read(POSITIONS)
+            .groupBy("client")
+            .agg(sf.max(sf.struct("time", "latitude", "longitude")).alias("last"))
+            .select("client", "last.latitude", "last.longitude")
+            .toArrow()
+        )
+        rows = {name: row for row, name in enumerate(latest["client"].to_pylist())}
+        if any(name not in rows for name in names):
+            return None
+        seen = np.column_stack((latest["latitude"], latest["longitude"]))
+        return nearest_brokers(seen[[rows[name] for name in names]], places)
+
+    def _publications(self, topics: tuple[TopicName, ...]) -> Float64Array:
+        """Expected in the horizon: (topic,)."""
+        moment = self._moment
+        slots = moment.horizon_s / moment.slot_s
+        if PUBLICATIONS.name not in self._tables:
+            return np.full(len(topics), moment.publications_per_slot * slots)
+        timeline = self._timeline()
+        last = (
+            publication_rates(self._read(PUBLICATIONS), timeline, alpha=moment.alpha)
+            .where(sf.col("slot") == timeline.slot_count - 1)
+            .select("topic", "rate")
+            .toArrow()
+        )
+        rates = dict(zip(last["topic"].to_pylist(), last["rate"].to_pylist(), strict=True))
+        return np.array([rates.get(topic, 0.0) * slots for topic in topics], dtype=np.float64)
+
+    def _timeline(self) -> Timeline:
+        """Slots are counted back from the moment, so that the last one is whole."""
+        slot_us = round(self._moment.slot_s * SECOND_US)
+        slot_count = max(1, -(-(self._at_us - self._begin_us) // slot_us))
+        return Timeline(self._at_us - slot_count * slot_us, slot_us, slot_count, slot_count)
+
+    def _visits(self) -> DataFrame:
+        return visits(cells(self._read(POSITIONS), self._moment.cell_degrees))
+
+    def _read(self, table: Table) -> DataFrame:
+        """What came before the moment."""
+        frame = read_table(self._session, self._trace, table)
+        return frame.where(sf.unix_micros("time") < self._at_us)
+
+    def _span_us(self, moment: Moment) -> tuple[int, int]:
+        """From the first time of the trace to the moment."""
+        ends = [
+            read_table(self._session, self._trace, table)
+            .agg(
+                sf.min(sf.unix_micros("time")).alias("first"),
+                sf.max(sf.unix_micros("time")).alias("last"),
+            )
+            .first()
+            for table in TIMED
+            if table.name in self._tables
+        ]
+        known = [end for end in ends if end is not None and end["first"] is not None]
+        if not known:
+            raise InputFileError(
+                str(self._trace), "nothing happens in this trace", remedy="name another"
+            )
+        first = min(int(end["first"]) for end in known)
+        at_us = moment.at_us
+        if at_us is None:
+            at_us = max(int(end["last"]) for end in known) + 1
+        if at_us <= first:
+            raise OperatorError(
+                f"{self._trace}: nothing has happened by the time that --at names; choose a later."
+            )
+        return first, at_us
+
+
+def _numbers(column: pa.ChunkedArray, names: tuple[Any, ...], kind: str, trace: Path) -> Int32Array:
+    """The place of every value among the names."""
+    places = pa.compute.index_in(column, value_set=pa.array(names, pa.string()))
+    if places.null_count:
+        stray = column.filter(pa.compute.is_null(places))[0].as_py()
+        raise InputFileError(
+            str(trace),
+            f"the {kind} {stray!r} is not in the overlay or the table of {kind}s",
+            remedy=f"give the {kind}s that the trace has",
+        )
+    numbers: Int32Array = places.to_numpy().astype(np.int32)
+    return numbers

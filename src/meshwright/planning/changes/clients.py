@@ -1,0 +1,124 @@
+"""Clients in a plan: who moves to which broker by a placement rule, and why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from meshwright.model.identifiers import ClientName
+from meshwright.model.interests import Int32Array, interests_from_pairs
+from meshwright.model.overlay import Overlay
+from meshwright.model.plan import Plan, Step
+from meshwright.model.snapshot import Snapshot
+from meshwright.planning.changes.network import PlanWish, plan_network
+from meshwright.planning.changes.worth import overlay_worth, plan_of_worths
+from meshwright.planning.placement.clients import (
+    NO_BROKER,
+    BrokerView,
+    Clients,
+    PlacementProblem,
+    view_of,
+)
+from meshwright.planning.placement.outcome import place
+from meshwright.planning.placement.strategies import PlacementRules
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Population:
+    """Clients by name with what they want and where they are, and the clusters of brokers.
+
+    clusters: (broker,); a client moves within its own.
+    """
+
+    names: tuple[ClientName, ...]
+    clients: Clients
+    clusters: Int32Array
+
+
+def plan_with_clients(
+    snapshot: Snapshot,
+    wish: PlanWish,
+    population: Population,
+    placement: str,
+    *,
+    source: Overlay | None = None,
+    rules: PlacementRules | None = None,
+    seed: int = 0,
+) -> Plan:
+    """A plan for the network as it is once clients have moved, and the moves at its end.
+
+    Costs are those of the overlays in closed form, before with clients where they are and after
+    where they go. A hand-over is one message.
+    """
+    before = population.clients
+    view = view_of(before, len(snapshot.brokers))
+    problem = PlacementProblem(before, view, population.clusters)
+    placed = place(problem, placement, np.random.default_rng(seed), rules=rules)
+    after = before.moved_to(placed.brokers)
+    resettled = _resettled(snapshot, after)
+    plan = plan_network(resettled, wish, source=source, seed=seed)
+    steps = _moves(snapshot, population, after, placement)
+    if not steps:
+        return plan
+    return plan_of_worths(
+        plan.source,
+        plan.target,
+        (
+            overlay_worth(plan.source, snapshot, wish.delay_weight),
+            overlay_worth(plan.target, resettled, wish.delay_weight),
+        ),
+        steps=(*plan.steps, *steps),
+        price=plan.reconfiguration_cost + len(steps),
+        summary=f"{plan.summary} {placement} moves {len(steps):,} of {before.count:,} clients.",
+    )
+
+
+def _resettled(snapshot: Snapshot, clients: Clients) -> Snapshot:
+    """The snapshot with what brokers want when clients are elsewhere."""
+    counts = view_of(clients, len(snapshot.brokers)).reference_counts
+    brokers, topics = np.nonzero(counts)
+    interests = interests_from_pairs(brokers, topics, *counts.shape)
+    return replace(snapshot, interests=interests)
+
+
+def _moves(
+    snapshot: Snapshot, population: Population, after: Clients, placement: str
+) -> tuple[Step, ...]:
+    before = population.clients
+    moving = np.flatnonzero((before.brokers != after.brokers) & (before.brokers != NO_BROKER))
+    old, new = (view_of(clients, len(snapshot.brokers)) for clients in (before, after))
+    return tuple(
+        _move(
+            (population.names[client], snapshot.brokers[source], snapshot.brokers[target]),
+            (
+                _shared_count(old, before, client, int(source)),
+                _shared_count(new, after, client, int(target)),
+            ),
+            placement,
+        )
+        for client, source, target in zip(
+            moving.tolist(), before.brokers[moving], after.brokers[moving], strict=True
+        )
+    )
+
+
+def _move(involved: tuple[str, str, str], shared: tuple[int, int], placement: str) -> Step:
+    client, source, target = involved
+    return Step(
+        action="move_client",
+        brokers=involved,
+        why=f"{target} wants {shared[1]} of the topics of {client} for other clients too, "
+        f"{source} only {shared[0]}."
+        if shared[1] > shared[0]
+        else f"{client} goes from {source} to {target} to even out the load or to be near.",
+        algorithm=placement,
+        metric="topics_shared",
+        before=float(shared[0]),
+        after=float(shared[1]),
+    )
+
+
+def _shared_count(view: BrokerView, clients: Clients, client: int, broker: int) -> int:
+    """Topics of a client that its broker wants for another client too."""
+    return int(np.count_nonzero(view.reference_counts[broker, clients.interests.of(client)] > 1))

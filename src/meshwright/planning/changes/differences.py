@@ -1,0 +1,64 @@
+"""How two plans differ: in what they are worth, where they lead, and whom they move."""
+
+from __future__ import annotations
+
+import msgspec
+
+from meshwright.model.overlay import Overlay
+from meshwright.model.plan import ClientMove, Plan
+
+Link = tuple[str, str]
+
+
+class PlanDifference(msgspec.Struct, frozen=True, kw_only=True):
+    """What the second plan has and the first has not, and the other way round.
+
+    links and moves: of one plan only. positions: brokers that end elsewhere.
+    Costs and benefits are (first, second).
+    """
+
+    same_source: bool
+    designs: tuple[str, str]
+    cost_after: tuple[float, float]
+    reconfiguration_cost: tuple[float, float]
+    net_benefit: tuple[float, float]
+    links_first: tuple[Link, ...]
+    links_second: tuple[Link, ...]
+    positions: tuple[str, ...]
+    moves_first: tuple[ClientMove, ...]
+    moves_second: tuple[ClientMove, ...]
+
+    @property
+    def is_none(self) -> bool:
+        """Whether both plans lead to the same network."""
+        same_design = self.designs[0] == self.designs[1]
+        parts = (self.links_first, self.links_second, self.positions)
+        moves = (self.moves_first, self.moves_second)
+        return self.same_source and same_design and not any((*parts, *moves))
+
+
+def plan_difference(first: Plan, second: Plan) -> PlanDifference:
+    """Compare where two plans lead; the order of steps on the way counts for nothing."""
+    first_moves, second_moves = first.client_moves(), second.client_moves()
+    return PlanDifference(
+        same_source=first.source == second.source,
+        designs=(first.target.design, second.target.design),
+        cost_after=(first.cost.after, second.cost.after),
+        reconfiguration_cost=(first.reconfiguration_cost, second.reconfiguration_cost),
+        net_benefit=(first.net_benefit, second.net_benefit),
+        links_first=_only_links(first.target, second.target),
+        links_second=_only_links(second.target, first.target),
+        positions=_elsewhere(first.target, second.target),
+        moves_first=tuple(move for move in first_moves if move not in second_moves),
+        moves_second=tuple(move for move in second_moves if move not in first_moves),
+    )
+
+
+def _only_links(one: Overlay, other: Overlay) -> tuple[Link, ...]:
+    known = {frozenset(link) for link in other.links}
+    return tuple(link for link in one.links if frozenset(link) not in known)
+
+
+def _elsewhere(one: Overlay, other: Overlay) -> tuple[str, ...]:
+    seats, others = one.positions or {}, other.positions or {}
+    return tuple(name for name in one.brokers if seats.get(name) != others.get(name))

@@ -1,0 +1,197 @@
+"""A plan of links: those to add, then those to remove, each with its reason."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Literal
+
+import numpy as np
+
+from meshwright.model.interests import Int64Array, Interests
+from meshwright.model.overlay import Overlay
+from meshwright.model.plan import Plan, Step
+from meshwright.model.snapshot import Snapshot
+from meshwright.planning.changes.worth import Worth, overlay_worth, plan_of_worths
+
+Link = tuple[str, str]
+
+
+def link_plan(
+    source: Overlay,
+    target: Overlay,
+    snapshot: Snapshot,
+    *,
+    delay_weight: float,
+    only_if_worth: bool,
+) -> Plan:
+    """From the links of one overlay to those of another; a link that changes is one message.
+
+    only_if_worth: stay where no delivery is missed today and the change does not pay.
+    """
+    added, removed = _difference(source, target), _difference(target, source)
+    before = overlay_worth(source, snapshot, delay_weight)
+    after = overlay_worth(target, snapshot, delay_weight)
+    price = float(len(added) + len(removed))
+    pays = before.cost - after.cost > price
+    if source == target or (only_if_worth and not before.missed and not pays):
+        return plan_of_worths(
+            source, source, (before, before), steps=(), price=0.0, summary=_staying(before)
+        )
+    return plan_of_worths(
+        source,
+        target,
+        (before, after),
+        steps=(
+            *_additions(source, added, snapshot, target.design),
+            *_removals(source, len(added), removed, snapshot, target.design),
+        )
+        if source.design == target.design
+        else _replacements((source, target), (added, removed), (before, after)),
+        price=price,
+        summary=_summary(target.design, (len(added), len(removed)), (before, after), price),
+    )
+
+
+def _difference(source: Overlay, target: Overlay) -> list[Link]:
+    """Links of the target that the source does not have."""
+    standing = {frozenset(link) for link in source.links}
+    return [link for link in target.links if frozenset(link) not in standing]
+
+
+def _additions(
+    source: Overlay, added: Sequence[Link], snapshot: Snapshot, algorithm: str
+) -> list[Step]:
+    parts = TopicParts(snapshot.interests)
+    numbers: dict[str, int] = dict(zip(snapshot.brokers, range(len(snapshot.brokers)), strict=True))
+    for one, other in source.links:
+        parts.join(numbers[one], numbers[other])
+    steps = []
+    for one, other in added:
+        before = parts.count
+        shared = parts.join(numbers[one], numbers[other])
+        joined = before - parts.count
+        reason = (
+            f"joins parts of {_counted(joined, 'topic')}"
+            if joined
+            else "gives them another way, for when a broker fails or is far"
+        )
+        steps.append(
+            Step(
+                action="add_link",
+                brokers=(one, other),
+                why=f"{one} and {other} share {_counted(shared, 'topic')}: the link {reason}.",
+                algorithm=algorithm,
+                metric="topic_parts",
+                before=float(before),
+                after=float(parts.count),
+            )
+        )
+    return steps
+
+
+def _removals(
+    source: Overlay,
+    added_count: int,
+    removed: Sequence[Link],
+    snapshot: Snapshot,
+    algorithm: str,
+) -> list[Step]:
+    count = len(source.links) + added_count
+    numbers: dict[str, int] = dict(zip(snapshot.brokers, range(len(snapshot.brokers)), strict=True))
+    return [
+        Step(
+            action="remove_link",
+            brokers=(one, other),
+            why=f"The other links carry the {_counted(shared, 'topic')} that {one} and {other} "
+            "share.",
+            algorithm=algorithm,
+            metric="links",
+            before=float(count - index),
+            after=float(count - index - 1),
+        )
+        for index, (one, other) in enumerate(removed)
+        for shared in [len(_shared(snapshot.interests, numbers[one], numbers[other]))]
+    ]
+
+
+def _replacements(
+    overlays: tuple[Overlay, Overlay],
+    changes: tuple[Sequence[Link], Sequence[Link]],
+    worths: tuple[Worth, Worth],
+) -> tuple[Step, ...]:
+    """Links of one design give way to those of another, for the sake of the whole."""
+    old, new = (overlay.design for overlay in overlays)
+
+    def step(action: Literal["add_link", "remove_link"], link: Link, why: str) -> Step:
+        return Step(
+            action=action,
+            brokers=link,
+            why=why,
+            algorithm=new,
+            metric="cost",
+            before=worths[0].cost,
+            after=worths[1].cost,
+        )
+
+    added, removed = changes
+    return (
+        *(step("add_link", link, f"{new} links them, {old} does not.") for link in added),
+        *(step("remove_link", link, f"{old} links them, {new} does not.") for link in removed),
+    )
+
+
+class TopicParts:
+    """Into how many parts the interested brokers of all topics fall together, link by link."""
+
+    def __init__(self, interests: Interests) -> None:
+        self._interests = interests
+        self._ups: dict[tuple[int, int], int] = {}
+        self.count = interests.pair_count
+
+    def join(self, one: int, other: int) -> int:
+        """Add a link; answers how many topics its ends share."""
+        shared = _shared(self._interests, one, other)
+        for topic in shared.tolist():
+            top, root = self._top(topic, one), self._top(topic, other)
+            if top != root:
+                self._ups[topic, max(top, root)] = min(top, root)
+                self.count -= 1
+        return len(shared)
+
+    def _top(self, topic: int, broker: int) -> int:
+        path = []
+        while (up := self._ups.get((topic, broker))) is not None:
+            path.append(broker)
+            broker = up
+        for below in path:
+            self._ups[topic, below] = broker
+        return broker
+
+
+def _shared(interests: Interests, one: int, other: int) -> Int64Array:
+    topics: Int64Array = np.intersect1d(
+        interests.of(one), interests.of(other), assume_unique=True
+    ).astype(np.int64)
+    return topics
+
+
+def _staying(before: Worth) -> str:
+    missed = "" if not before.missed else " though it misses deliveries"
+    return f"Nothing better than now was found: the links stay{missed}."
+
+
+def _summary(
+    algorithm: str, changes: tuple[int, int], worths: Iterable[Worth], price: float
+) -> str:
+    before, after = worths
+    added, removed = changes
+    saved = before.missed - after.missed
+    kept = f"; {saved:,.6g} deliveries that are missed today are made" if saved > 0 else ""
+    return (
+        f"{algorithm} adds {_counted(added, 'link')} and removes {removed:,}, and the cost goes "
+        f"from {before.cost:,.6g} to {after.cost:,.6g} for {price:,.6g} messages to switch{kept}."
+    )
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"

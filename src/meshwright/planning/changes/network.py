@@ -1,0 +1,147 @@
+"""A plan for a network as it is now, whatever the design [DYNATOPS, Alg. 3; kTCO; OCBR]."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import msgspec
+import numpy as np
+
+from meshwright.errors import ProblemError
+from meshwright.model.overlay import Overlay
+from meshwright.model.plan import Plan
+from meshwright.model.snapshot import Snapshot
+from meshwright.planning.adaptation.plan import adapt
+from meshwright.planning.adaptation.rounds import AdaptationRules
+from meshwright.planning.adaptation.search import SearchRules
+from meshwright.planning.adaptation.values import Traffic
+from meshwright.planning.arrangement.plan import arrange
+from meshwright.planning.changes.links import link_plan
+from meshwright.planning.designs import ForwardingKind, build_overlay, design
+from meshwright.planning.recommendation import OCBR_DEGREE_MAX, VARIANTS
+
+Objective = Literal["net", "cost"]
+
+
+@dataclass(frozen=True, slots=True)
+class PlanWish:
+    """What a plan is to reach.
+
+    design: one of DESIGNS or VARIANTS. objective: `net` changes what saves more in the horizon than
+    the change costs, `cost` whatever lowers the cost. method: how brokers get positions.
+    reconfigurability_beta: plan positions only where the cost is more than this share of moving
+    everybody [DYNATOPS, Alg. 3]; None to try always. degree_max: links of a broker on a tree.
+    """
+
+    design: str
+    objective: Objective = "net"
+    method: str = "best"
+    delay_weight: float = 1.0
+    k: int | None = None
+    degree_max: int = OCBR_DEGREE_MAX
+    reconfigurability_beta: float | None = None
+
+    @property
+    def geometry(self) -> str:
+        """The design without what a variant adds to it: that is the plan's own work."""
+        return VARIANTS[self.design][0] if self.design in VARIANTS else self.design
+
+
+def plan_network(
+    snapshot: Snapshot, wish: PlanWish, *, source: Overlay | None = None, seed: int = 0
+) -> Plan:
+    """A plan from today's overlay, or from where the design would begin, to a better one.
+
+    An overlay of another design is replaced as a whole, if that pays.
+    """
+    if source is not None:
+        _refuse_strangers(source, snapshot)
+        if source.design != wish.geometry:
+            return _redesigned(snapshot, wish, source, seed)
+    kind = design(wish.geometry).forwarding
+    return PLANNERS[kind](snapshot, wish, source, seed)
+
+
+def begun_overlay(snapshot: Snapshot, wish: PlanWish, seed: int) -> Overlay:
+    """The overlay of a design before anybody planned: by hash, or without any link."""
+    name = wish.geometry
+    if design(name).forwarding == "topic_connected":
+        return Overlay(design=name, brokers=snapshot.brokers, links=())
+    return build_overlay(name, snapshot, k=wish.k, rng=np.random.default_rng(seed))
+
+
+def _arranged(snapshot: Snapshot, wish: PlanWish, source: Overlay | None, seed: int) -> Plan:
+    return arrange(
+        snapshot,
+        wish.geometry,
+        wish.method,
+        delay_weight=wish.delay_weight,
+        source=source or begun_overlay(snapshot, wish, seed),
+        seed=seed,
+        net=wish.objective == "net",
+        reconfigurability_beta=wish.reconfigurability_beta,
+    )
+
+
+def _linked(snapshot: Snapshot, wish: PlanWish, source: Overlay | None, seed: int) -> Plan:
+    target = build_overlay(wish.geometry, snapshot, k=wish.k, rng=np.random.default_rng(seed))
+    return link_plan(
+        source or begun_overlay(snapshot, wish, seed),
+        target,
+        snapshot,
+        delay_weight=wish.delay_weight,
+        only_if_worth=wish.objective == "net",
+    )
+
+
+def _adapted(snapshot: Snapshot, wish: PlanWish, source: Overlay | None, seed: int) -> Plan:
+    today = source or begun_overlay(snapshot, wish, seed)
+    # Vertices of the tree are numbered as the snapshot's brokers are.
+    tree = msgspec.structs.replace(today, brokers=snapshot.brokers)
+    search = SearchRules(degree_max=wish.degree_max)
+    rules = (
+        AdaptationRules(search=search)
+        if wish.objective == "net"
+        else AdaptationRules(search=search, gain_share_min=0.0, messages_per_neighbour=0)
+    )
+    messages = np.ceil(snapshot.publications).astype(np.int64)
+    traffic = Traffic(snapshot.interests.transposed(), messages)
+    return adapt(tree, traffic, np.random.default_rng(seed), rules=rules)
+
+
+def _unmoved(snapshot: Snapshot, wish: PlanWish, source: Overlay | None, seed: int) -> Plan:
+    """Where brokers sit by their names alone there is nothing to plan."""
+    today = source or begun_overlay(snapshot, wish, seed)
+    return link_plan(today, today, snapshot, delay_weight=wish.delay_weight, only_if_worth=True)
+
+
+def _redesigned(snapshot: Snapshot, wish: PlanWish, source: Overlay, seed: int) -> Plan:
+    """The best overlay of the wished design in place of one of another."""
+    planner = PLANNERS[design(wish.geometry).forwarding]
+    best = planner(snapshot, replace(wish, objective="cost"), None, seed).target
+    return link_plan(
+        source,
+        best,
+        snapshot,
+        delay_weight=wish.delay_weight,
+        only_if_worth=wish.objective == "net",
+    )
+
+
+def _refuse_strangers(source: Overlay, snapshot: Snapshot) -> None:
+    strangers = sorted(set(source.brokers) ^ set(snapshot.brokers))
+    if strangers:
+        raise ProblemError(
+            f"Broker {strangers[0]!r} is in only one of the network and its overlay; "
+            "give the overlay of all brokers."
+        )
+
+
+PLANNERS: dict[ForwardingKind, Callable[[Snapshot, PlanWish, Overlay | None, int], Plan]] = {
+    "rendezvous": _arranged,
+    "topic_connected": _linked,
+    "acyclic": _adapted,
+    "partition": _unmoved,
+}

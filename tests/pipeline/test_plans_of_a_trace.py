@@ -1,0 +1,93 @@
+"""plan create, show and diff: from telemetry to plans that people and programs read."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from small_telemetry import record_hours
+from typer.testing import CliRunner, Result
+
+from meshwright.cli.main import app
+from meshwright.files.overlays import write_overlay
+from meshwright.files.plans import read_plan
+
+pytestmark = pytest.mark.usefixtures("spark")
+
+
+def call(*words: str | Path) -> Result:
+    return CliRunner().invoke(app, [str(word) for word in words], catch_exceptions=False)
+
+
+@pytest.fixture(scope="module")
+def trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("plans") / "telemetry"
+    record_hours(folder, 0, 5)
+    return folder
+
+
+def create(trace: Path, out: Path, *more: str | Path) -> dict[str, object]:
+    result = call("plan", "create", trace, "--out", out, "--json", *more)
+    assert result.exit_code == 0, result.output
+    document = json.loads(result.stdout)
+    assert isinstance(document, dict)
+    return document
+
+
+@pytest.mark.parametrize("design", ["dynatops", "gm2", "ocbr", "hypercube"])
+def test_a_trace_becomes_a_plan_for_any_design(design: str, trace: Path, tmp_path: Path) -> None:
+    first, second = tmp_path / "first.json", tmp_path / "second.json"
+    document = create(trace, first, "--design", design, "--objective", "cost")
+    plan = read_plan(first)
+    assert document["steps"] == len(plan.steps)
+    assert len(plan.target.brokers) == 6
+    write_overlay(plan.target, tmp_path / "overlay.json")
+    create(trace, second, "--design", design, "--from", tmp_path / "overlay.json")
+    assert read_plan(second).source == plan.target
+
+
+def test_clients_move_if_asked(trace: Path, tmp_path: Path) -> None:
+    create(trace, tmp_path / "plan.json", "--design", "chord", "--placement", "similarity")
+    assert read_plan(tmp_path / "plan.json").client_moves()
+
+
+def test_people_are_shown_reasons_and_worth(trace: Path, tmp_path: Path) -> None:
+    plan = tmp_path / "plan.json"
+    create(trace, plan, "--design", "gm", "--at", "2010-08-01T03:00:00")
+    shown = call("plan", "show", plan)
+    assert shown.exit_code == 0
+    for word in ("add_link", "topic_parts", "external overhead", "net benefit", "share"):
+        assert word in shown.stdout
+    document = json.loads(call("plan", "show", plan, "--json").stdout)
+    assert document["plan"] == json.loads(plan.read_text())
+
+
+def test_plans_are_compared(trace: Path, tmp_path: Path) -> None:
+    first, second = tmp_path / "first.json", tmp_path / "second.json"
+    create(trace, first, "--design", "gm")
+    create(trace, second, "--design", "gm2")
+    same = json.loads(call("plan", "diff", first, first, "--json").stdout)
+    assert same["same"]
+    shown = call("plan", "diff", first, second).stdout
+    assert "+ design gm2" in shown
+    assert "+ link " in shown
+    assert "Both plans lead to the same network." in call("plan", "diff", first, first).stdout
+
+
+def test_bad_input_is_one_sentence(trace: Path, tmp_path: Path) -> None:
+    out = tmp_path / "plan.json"
+    words = ("plan", "create", trace, "--design", "gm", "--out", out)
+    for more, fault in (
+        (("--at", "yesterday"), "'yesterday' is no time"),
+        (("--at", "2009-01-01"), "nothing has happened by the time"),
+        (("--slot", "long"), "'long' is no duration"),
+        (("--slot", "2h", "--t-free", "1h"), "do not fit"),
+        (("--placement", "location"), "needs the places of clients and brokers"),
+        (("--k", "9"), "k = 9"),
+    ):
+        result = call(*words, *more)
+        assert result.exit_code == 2, result.output
+        assert fault in result.stderr
+        assert len(result.stderr.splitlines()) == 1
+    assert not out.exists()

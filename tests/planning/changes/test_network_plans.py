@@ -1,0 +1,166 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import msgspec
+import numpy as np
+import pytest
+
+from meshwright.errors import ProblemError
+from meshwright.model.identifiers import BrokerName, TopicName
+from meshwright.model.interests import interests_from_sets
+from meshwright.model.overlay import Overlay
+from meshwright.model.snapshot import Snapshot
+from meshwright.planning.changes.clients import Population, plan_with_clients
+from meshwright.planning.changes.differences import plan_difference
+from meshwright.planning.changes.links import TopicParts
+from meshwright.planning.changes.network import PlanWish, begun_overlay, plan_network
+from meshwright.planning.designs import build_overlay
+from meshwright.planning.evaluation.evaluate import evaluate
+from meshwright.planning.placement.clients import Clients
+from meshwright.planning.recommendation import CANDIDATES
+from meshwright.planning.topic_connected.validation import is_topic_connected
+
+
+def drawn_snapshot(broker_count: int = 12, topic_count: int = 10, seed: int = 0) -> Snapshot:
+    rng = np.random.default_rng(seed)
+    rows = [rng.choice(topic_count, size=4, replace=False).tolist() for _ in range(broker_count)]
+    return Snapshot(
+        tuple(BrokerName(f"b{number:02}") for number in range(broker_count)),
+        tuple(TopicName(f"t{number}") for number in range(topic_count)),
+        interests_from_sets(rows, topic_count),
+        rng.integers(200, 4000, size=topic_count).astype(np.float64),
+    )
+
+
+@pytest.mark.parametrize("name", CANDIDATES)
+def test_every_design_is_planned_with_reasons(name: str) -> None:
+    snapshot = drawn_snapshot()
+    plan = plan_network(snapshot, PlanWish(name))
+    assert set(plan.target.brokers) == set(snapshot.brokers)
+    assert plan.net_benefit == pytest.approx(
+        plan.cost.before - plan.cost.after - plan.reconfiguration_cost
+    )
+    assert all(step.why.endswith(".") and step.algorithm for step in plan.steps)
+    assert evaluate(plan.target, snapshot).deliveries_missed == 0.0
+    assert plan == plan_network(snapshot, PlanWish(name))
+
+
+@pytest.mark.parametrize("name", CANDIDATES)
+def test_a_plan_leads_where_the_next_one_finds_little_better(name: str) -> None:
+    snapshot = drawn_snapshot()
+    first = plan_network(snapshot, PlanWish(name))
+    second = plan_network(snapshot, PlanWish(name), source=first.target)
+    assert second.source == first.target
+    assert second.cost.after <= second.cost.before
+    if not second.steps:
+        assert second.target == second.source
+        assert second.summary.startswith("Nothing better than now")
+
+
+def test_links_are_added_before_others_are_removed_and_topics_grow_together() -> None:
+    snapshot = drawn_snapshot()
+    source = build_overlay("cycle", snapshot, rng=np.random.default_rng(0))
+    today = msgspec.structs.replace(source, design="gm")
+    plan = plan_network(snapshot, PlanWish("gm", objective="cost"), source=today)
+    actions = [step.action for step in plan.steps]
+    assert actions == sorted(actions)
+    standing = {frozenset(link) for link in today.links}
+    for step in plan.steps:
+        link = frozenset(step.brokers)
+        standing = standing | {link} if step.action == "add_link" else standing - {link}
+    assert standing == {frozenset(link) for link in plan.target.links}
+    assert plan.reconfiguration_cost == len(plan.steps)
+
+
+def test_a_network_without_links_is_joined_whatever_it_costs() -> None:
+    snapshot = drawn_snapshot()
+    plan = plan_network(snapshot, PlanWish("gm"))
+    assert plan.source.links == ()
+    assert plan.steps[0].metric == "topic_parts"
+    assert plan.steps[0].before == snapshot.interests.pair_count
+    assert plan.steps[-1].after == len(snapshot.topics)
+    assert "deliveries that are missed today are made" in plan.summary
+
+
+def test_topic_parts_fall_to_one_a_topic_exactly_when_topics_are_connected() -> None:
+    snapshot = drawn_snapshot()
+    links = build_overlay("gm", snapshot, rng=np.random.default_rng(0)).links
+    numbers = {name: number for number, name in enumerate(snapshot.brokers)}
+    parts = TopicParts(snapshot.interests)
+    for count, (one, other) in enumerate(links, start=1):
+        parts.join(numbers[BrokerName(one)], numbers[BrokerName(other)])
+        joined = np.array(
+            [[numbers[BrokerName(end)] for end in link] for link in links[:count]], dtype=np.int32
+        )
+        assert (parts.count == len(snapshot.topics)) == is_topic_connected(
+            joined, snapshot.interests
+        )
+
+
+def test_another_design_takes_the_place_of_todays() -> None:
+    snapshot = drawn_snapshot()
+    chord = begun_overlay(snapshot, PlanWish("chord"), 0)
+    plan = plan_network(snapshot, PlanWish("gm", objective="cost"), source=chord)
+    assert (plan.source, plan.target.design) == (chord, "gm")
+    assert "gm links them, chord does not." in {step.why for step in plan.steps}
+    arranged = plan_network(snapshot, PlanWish("chord"), source=plan.target)
+    assert arranged.cost.after < plan.cost.after
+    assert not plan_network(snapshot, PlanWish("gm"), source=arranged.target).steps
+
+
+def test_no_positions_are_planned_where_the_cost_is_too_low_for_any_change() -> None:
+    snapshot = drawn_snapshot()
+    quiet = replace(snapshot, publications=snapshot.publications / 1e6)
+    wish = PlanWish("chord", objective="cost", reconfigurability_beta=0.1)
+    assert plan_network(snapshot, wish).steps
+    assert not plan_network(quiet, wish).steps
+
+
+def test_an_overlay_of_other_brokers_is_refused() -> None:
+    with pytest.raises(ProblemError, match="'b02' is in only one of the network and its overlay"):
+        plan_network(
+            drawn_snapshot(),
+            PlanWish("gm"),
+            source=Overlay(design="gm", brokers=("b00", "b01"), links=()),
+        )
+
+
+def test_clients_move_at_the_end_and_the_cost_counts_their_going() -> None:
+    rng = np.random.default_rng(3)
+    topics = [rng.choice(5, size=3, replace=False) + 5 * (client % 2) for client in range(40)]
+    wants = interests_from_sets([row.tolist() for row in topics], 10)
+    brokers = rng.integers(6, size=40).astype(np.int32)
+    names = tuple(f"c{number}" for number in range(40))
+    population = Population(names, Clients(wants, brokers), np.zeros(6, dtype=np.int32))
+    rows = [{t for c in np.flatnonzero(brokers == b) for t in topics[c].tolist()} for b in range(6)]
+    snapshot = Snapshot(
+        tuple(BrokerName(f"b{number}") for number in range(6)),
+        tuple(TopicName(f"t{number}") for number in range(10)),
+        interests_from_sets(rows, 10),
+        np.full(10, 500.0),
+    )
+    wish = PlanWish("chord", objective="cost")
+    plan = plan_with_clients(snapshot, wish, population, "similarity-bounded")
+    moves = plan.client_moves()
+    assert moves
+    assert [step.action for step in plan.steps[-len(moves) :]] == ["move_client"] * len(moves)
+    assert all(move.source == f"b{brokers[int(move.client[1:])]}" for move in moves)
+    stayed = plan_network(snapshot, wish)
+    assert plan.cost.before == pytest.approx(stayed.cost.before)
+    assert plan.cost.after < stayed.cost.after
+    assert plan_with_clients(snapshot, wish, population, "static") == stayed
+
+
+def test_plans_differ_by_where_they_lead() -> None:
+    snapshot = drawn_snapshot()
+    first = plan_network(snapshot, PlanWish("gm"))
+    second = plan_network(snapshot, PlanWish("gm2"))
+    assert plan_difference(first, first).is_none
+    found = plan_difference(first, second)
+    assert not found.is_none
+    assert found.designs == ("gm", "gm2")
+    assert set(found.links_first).isdisjoint(second.target.links)
+    assert len(first.target.links) - len(found.links_first) + len(found.links_second) == len(
+        second.target.links
+    )
