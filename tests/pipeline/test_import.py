@@ -1,45 +1,18 @@
 from __future__ import annotations
 
 import gzip
-import json
 from pathlib import Path
 
-import pyarrow.parquet as pq
 import pytest
 from checkin_files import HEADER, described_by_pandas, random_checkins, write_lines
 from pyspark.sql import SparkSession
-from typer.testing import CliRunner, Result
+from trace_commands import answered, refused, rows
 
-from meshwright.cli.main import app
 from meshwright.pipeline.imports.lines import numbered_lines
 
 GOOD = "7,2010-08-01T12:00:00Z,40.7,-73.9,v1"
 
 pytestmark = pytest.mark.usefixtures("spark")
-
-
-def call(*words: str | Path) -> Result:
-    return CliRunner().invoke(app, ["trace", *map(str, words)], catch_exceptions=False)
-
-
-def answered(*words: str | Path) -> dict[str, object]:
-    result = call(*words, "--json")
-    assert result.exit_code == 0, result.output
-    document = json.loads(result.stdout)
-    assert isinstance(document, dict)
-    return document
-
-
-def refused(*words: str | Path) -> str:
-    result = call(*words)
-    assert result.exit_code == 2, result.output
-    assert result.stdout == ""
-    (line,) = result.stderr.splitlines()
-    return line
-
-
-def rows(trace: Path, table: str) -> list[tuple[object, ...]]:
-    return [tuple(row.values()) for row in pq.read_table(trace / table).to_pylist()]
 
 
 def test_every_kind_of_bad_row_is_refused_with_its_line_and_reason(tmp_path: Path) -> None:

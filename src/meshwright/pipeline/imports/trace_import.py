@@ -11,16 +11,23 @@ from pyspark.sql import functions as sf
 
 from meshwright.errors import InputFileError
 from meshwright.model.schema import QUARANTINE, TRACE_TABLES
+from meshwright.pipeline.imports.foursquare import imported_foursquare
 from meshwright.pipeline.imports.friends import imported_friends
 from meshwright.pipeline.imports.gowalla import imported_gowalla
 from meshwright.pipeline.imports.imported import Imported
 from meshwright.pipeline.imports.judging import REPEATS, quarantined
 from meshwright.pipeline.imports.lines import united
+from meshwright.pipeline.imports.mosquitto_log import imported_mosquitto_log
+from meshwright.pipeline.imports.own_tables import imported_tables
 from meshwright.pipeline.imports.parameters import ImportParameters
 from meshwright.pipeline.traces import row_counts, staged_trace, write_table
 
 FORMATS: dict[str, Callable[[SparkSession, Sequence[Path], ImportParameters], Imported]] = {
     "gowalla": imported_gowalla,
+    "foursquare": imported_foursquare,
+    "csv": imported_tables,
+    "jsonl": imported_tables,
+    "mosquitto-log": imported_mosquitto_log,
 }
 
 

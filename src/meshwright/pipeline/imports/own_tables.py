@@ -1,0 +1,52 @@
+"""Files that hold a table of a trace as it is: CSV with its columns, or JSON with its keys."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from meshwright.errors import OperatorError
+from meshwright.model.schema import QUARANTINE, TRACE_TABLES, Table
+from meshwright.pipeline.imports.imported import Imported, plainly_imported
+from meshwright.pipeline.imports.judging import judged, without_repetitions
+from meshwright.pipeline.imports.parameters import ImportParameters
+from meshwright.pipeline.imports.records import csv_records, json_records
+
+
+def imported_tables(
+    session: SparkSession, paths: Sequence[Path], parameters: ImportParameters
+) -> Imported:
+    """One table for each name: the one that is asked for, or that of each file."""
+    files: dict[str, list[Path]] = {}
+    for path in paths:
+        files.setdefault(_table_name(path, parameters), []).append(path)
+    return reduce(
+        Imported.beside,
+        [
+            _imported_table(session, found, TRACE_TABLES[name], parameters)
+            for name, found in files.items()
+        ],
+    )
+
+
+def _imported_table(
+    session: SparkSession, paths: Sequence[Path], table: Table, parameters: ImportParameters
+) -> Imported:
+    read = csv_records if parameters.format == "csv" else json_records
+    required = [column.name for column in table.columns if column.is_required]
+    optional = [column.name for column in table.columns if not column.is_required]
+    rows = judged(read(session, paths, required, optional), table)
+    return plainly_imported(without_repetitions(rows, table), table)
+
+
+def _table_name(path: Path, parameters: ImportParameters) -> str:
+    """The table of a file: subscriptions.csv.gz holds subscriptions."""
+    name = parameters.table or path.name.split(".")[0]
+    if name not in TRACE_TABLES or name == QUARANTINE.name:
+        known = ", ".join(table for table in TRACE_TABLES if table != QUARANTINE.name)
+        where = "--table" if parameters.table else f"{path}: the name of the file"
+        raise OperatorError(f"{where} must be that of a table: {known}.")
+    return name
