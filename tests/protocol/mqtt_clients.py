@@ -30,8 +30,10 @@ class Server(SmallNetwork):
         self.happened: list[Happening] = []
         super().__init__(1)
 
-    def client(self, version: int = MQTT_5, *, alias_max: int = 0) -> BytesClient:
-        self.clients.append(BytesClient(self, version, alias_max))
+    def client(
+        self, version: int = MQTT_5, *, alias_max: int = 0, is_deaf: bool = False
+    ) -> BytesClient:
+        self.clients.append(BytesClient(self, version, alias_max, is_deaf=is_deaf))
         return self.clients[-1]
 
     def take(self, client: BytesClient, block: bytes) -> None:
@@ -74,14 +76,15 @@ class Server(SmallNetwork):
 
 
 class BytesClient:
-    """heard: packets from the server; raw: their bytes."""
+    """heard: packets from the server, unless the client is deaf to them; raw: their bytes."""
 
-    def __init__(self, server: Server, version: int, alias_max: int) -> None:
+    def __init__(self, server: Server, version: int, alias_max: int, *, is_deaf: bool) -> None:
         self.server = server
         self.version = version
         self.heard: list[Any] = []
         self.raw = b""
         self._alias_max = alias_max
+        self._is_deaf = is_deaf
         self._decoder = Decoder(version, is_server=False, topic_alias_maximum=alias_max)
         self.connection = Connection(
             server.terms,
@@ -135,5 +138,7 @@ class BytesClient:
     def hear(self) -> None:
         raw = self.connection.flush()
         self.raw += raw
+        if self._is_deaf:
+            return
         self.heard += self._decoder.take(raw)
         assert self._decoder.fault is None, self._decoder.fault

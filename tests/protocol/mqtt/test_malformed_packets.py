@@ -225,6 +225,7 @@ PHASE_6_END_OF_5 = {
     "60 DISCONNECT with a property of CONNACK": (b"\xe0\4\0\2\x24\1", MALFORMED),
     "61 AUTH with flags": (b"\xf1\0", MALFORMED),
     "61 AUTH with an unknown reason": (b"\xf0\1\1", PROTOCOL),
+    "61 AUTH with a reason and no length of properties": (b"\xf0\1\x19", MALFORMED),
 }
 PHASE_6_END_OF_3 = {
     "60 DISCONNECT with a reason": (b"\xe0\1\0", MALFORMED),

@@ -188,9 +188,11 @@ def _disconnect(body: Body, version: int) -> packets.Disconnect:
 
 
 def _auth(body: Body, _version: int) -> packets.Auth:
-    reason = packets.SUCCESS if body.is_over() else body.byte()
+    if body.is_over():
+        return packets.Auth()
+    reason = body.byte()
     _check_reason(reason, AUTH_REASONS, "AUTH")
-    options = {} if body.is_over() else read_properties(body, known.OF_AUTH)
+    options = read_properties(body, known.OF_AUTH)
     body.end()
     return packets.Auth(reason, **options)
 

@@ -6,7 +6,7 @@ What a version cannot say is left out: MQTT 3 has no properties and few reasons.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 from meshwright.protocol import packets
 from meshwright.protocol.mqtt import contents
@@ -30,12 +30,8 @@ from meshwright.protocol.packets import (
     Pubrel,
 )
 
-
-class Cut(NamedTuple):
-    """A PUBLISH cut where its packet identifier belongs; with QoS 0 all of it is the head."""
-
-    head: bytes
-    tail: bytes
+# A PUBLISH cut where its packet identifier belongs; with QoS 0 all of it is before the cut.
+Cut = tuple[bytes, bytes]
 
 
 def encode(packet: packets.Packet, version: int) -> bytes:
@@ -47,10 +43,8 @@ def encode_publish(
     packet: Publish, version: int, *, alias: int = 0, has_topic: bool = True
 ) -> bytes:
     """A PUBLISH as bytes; with an alias, it may go without its topic."""
-    cut = cut_publish(packet, version, alias=alias, has_topic=has_topic)
-    if not packet.qos:
-        return cut.head
-    return cut.head + packet.packet_id.to_bytes(2) + cut.tail
+    head, tail = cut_publish(packet, version, alias=alias, has_topic=has_topic)
+    return head + packet.packet_id.to_bytes(2) + tail if packet.qos else head
 
 
 def cut_publish(packet: Publish, version: int, *, alias: int = 0, has_topic: bool = True) -> Cut:
@@ -78,8 +72,8 @@ def cut_publish(packet: Publish, version: int, *, alias: int = 0, has_topic: boo
     else:
         head = byte(first) + variable_integer(size) + two_bytes(topic_size)
     if qos:
-        return Cut(head + raw_topic, properties + payload)
-    return Cut(head + raw_topic + properties + payload, b"")
+        return head + raw_topic, properties + payload
+    return head + raw_topic + properties + payload, b""
 
 
 def _connect(packet: packets.Connect, _version: int) -> bytes:
@@ -167,20 +161,19 @@ def _unsuback(packet: packets.Unsuback, version: int) -> bytes:
 def _disconnect(packet: packets.Disconnect, version: int) -> bytes:
     if version != MQTT_5:
         return b"\xe0\0"
-    return _reasoned(0xE0, packet.reason, written_properties(known.OF_DISCONNECT, packet))
+    properties = written_properties(known.OF_DISCONNECT, packet)
+    if properties != b"\0":
+        return _framed(0xE0, byte(packet.reason) + properties)
+    return _framed(0xE0, byte(packet.reason) if packet.reason else b"")
 
 
 def _auth(packet: packets.Auth, version: int) -> bytes:
+    """AUTH may leave out its properties only along with its reason."""
     if version != MQTT_5:
         return b""
-    return _reasoned(0xF0, packet.reason, written_properties(known.OF_AUTH, packet))
-
-
-def _reasoned(first: int, reason: int, properties: bytes) -> bytes:
-    """A packet that is a reason and properties, as short as it may be."""
-    if properties != b"\0":
-        return _framed(first, byte(reason) + properties)
-    return _framed(first, byte(reason) if reason else b"")
+    if packet == packets.Auth():
+        return b"\xf0\0"
+    return _framed(0xF0, byte(packet.reason) + written_properties(known.OF_AUTH, packet))
 
 
 def _framed(first: int, content: bytes) -> bytes:
