@@ -34,6 +34,10 @@ class Body:
 
     def variable_integer(self) -> int:
         """One to four bytes of seven bits, the lowest first, and no byte more than needed."""
+        at = self.at
+        if at < self.stop and self.buffer[at] < 0x80:
+            self.at = at + 1
+            return self.buffer[at]
         value = 0
         for shift in (0, 7, 14, 21):
             byte = self.byte()
@@ -48,10 +52,17 @@ class Body:
         return text_of(self.binary())
 
     def binary(self) -> bytes:
-        return self._take(self.two_bytes())
+        buffer, at = self.buffer, self.at + 2
+        if at > self.stop:
+            raise ends_early()
+        stop = at + (buffer[at - 2] << 8 | buffer[at - 1])
+        if stop > self.stop:
+            raise ends_early()
+        self.at = stop
+        return buffer[at:stop]
 
     def pair(self) -> tuple[str, str]:
-        return self.text(), self.text()
+        return text_of(self.binary()), text_of(self.binary())
 
     def rest(self) -> bytes:
         return self._take(self.stop - self.at)

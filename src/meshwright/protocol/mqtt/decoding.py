@@ -18,7 +18,6 @@ from meshwright.protocol.mqtt.body import (
     malformed,
     protocol_error,
 )
-from meshwright.protocol.mqtt.properties import OF_PUBLISH, read_properties, with_extras
 from meshwright.protocol.mqtt.topic_texts import TopicTexts
 from meshwright.protocol.packets import MQTT_3_1, MQTT_3_1_1, MQTT_5, Publish
 
@@ -132,10 +131,16 @@ class Decoder:
 
     def take_publish(self, body: Body, raw_topic: bytes, first: int, packet_id: int) -> Publish:
         """A PUBLISH of MQTT 5 with properties, or without a topic."""
-        found = with_extras(read_properties(body, OF_PUBLISH))
-        if "subscription_ids" in found and self._is_server:
+        start = body.at
+        size = body.variable_integer()
+        stop = body.at + size
+        if stop > body.stop:
+            raise ends_early()
+        properties, expiry_s, identifiers, extras, alias = self.topics.properties[
+            body.buffer[start:stop]
+        ]
+        if identifiers and self._is_server:
             raise protocol_error("a client's PUBLISH has a subscription identifier")
-        alias = found.pop("topic_alias", None)
         if alias is not None:
             topic = self._by_alias(alias, raw_topic)
         elif raw_topic:
@@ -144,12 +149,15 @@ class Decoder:
             raise protocol_error("a PUBLISH has neither a topic nor a topic alias")
         return Publish(
             topic,
-            body.rest(),
+            body.buffer[stop : body.stop],
             first >> 1 & 3,
             first & 1 == 1,
             packet_id,
             first & 8 == 8,
-            **found,
+            properties,
+            expiry_s,
+            identifiers,
+            extras,
         )
 
     def _by_alias(self, alias: int, raw_topic: bytes) -> str:

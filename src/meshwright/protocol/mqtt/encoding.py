@@ -11,10 +11,18 @@ from typing import Any
 from meshwright.protocol import packets
 from meshwright.protocol.mqtt import contents
 from meshwright.protocol.mqtt import properties as known
-from meshwright.protocol.mqtt.body import binary, byte, text, two_bytes, variable_integer
+from meshwright.protocol.mqtt.body import (
+    binary,
+    byte,
+    four_bytes,
+    pair,
+    text,
+    two_bytes,
+    variable_integer,
+)
 from meshwright.protocol.mqtt.properties import (
     SubscribeIdentifier,
-    TopicAlias,
+    written_parts,
     written_properties,
 )
 from meshwright.protocol.mqtt.reasons import return_code
@@ -56,14 +64,13 @@ def cut_publish(packet: Publish, version: int, *, alias: int = 0, has_topic: boo
     if version == MQTT_5:
         properties = b"\0"
         if (
-            alias
-            or packet.properties
-            or packet.extras
+            packet.properties
+            or packet.expiry_s is not None
             or packet.subscription_ids
-            or (packet.expiry_s is not None)
+            or alias
+            or packet.extras
         ):
-            alias_value = TopicAlias(alias) if alias else None
-            properties = written_properties(known.OF_PUBLISH, alias_value, packet, packet.extras)
+            properties = _message_properties(packet, alias)
     topic_size = len(raw_topic)
     size = 2 + topic_size + len(properties) + len(payload) + (2 if qos else 0)
     first = 0x30 | packet.is_duplicate << 3 | qos << 1 | packet.retain
@@ -74,6 +81,21 @@ def cut_publish(packet: Publish, version: int, *, alias: int = 0, has_topic: boo
     if qos:
         return head + raw_topic, properties + payload
     return head + raw_topic + properties + payload, b""
+
+
+def _message_properties(packet: Publish, alias: int) -> bytes:
+    """The properties of a PUBLISH; the most frequent ones are written without a table."""
+    parts = [b"\x26" + pair(one) for one in packet.properties]
+    if packet.expiry_s is not None:
+        parts.append(b"\x02" + four_bytes(packet.expiry_s))
+    if packet.subscription_ids:
+        parts += [b"\x0b" + variable_integer(one) for one in packet.subscription_ids]
+    if alias:
+        parts.append(b"\x23" + two_bytes(alias))
+    if packet.extras is not None:
+        parts += written_parts(known.OF_PUBLISH, packet.extras)
+    written = b"".join(parts)
+    return variable_integer(len(written)) + written
 
 
 def _connect(packet: packets.Connect, _version: int) -> bytes:

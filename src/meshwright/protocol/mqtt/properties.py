@@ -31,12 +31,6 @@ class SubscribeIdentifier(msgspec.Struct, frozen=True):
     identifier: int = 0
 
 
-class TopicAlias(msgspec.Struct, frozen=True):
-    """The one property of PUBLISH that belongs to a connection and not to a message."""
-
-    topic_alias: int | None = None
-
-
 Allowed = dict[int, Property]
 
 
@@ -91,12 +85,13 @@ def is_one_topic(topic: str) -> bool:
 def written_properties(allowed: Allowed, *values: msgspec.Struct | None) -> bytes:
     """All properties that these values have and that are not as they are when absent."""
     written = b"".join(
-        [part for value in values if value is not None for part in _parts(allowed, value)]
+        [part for value in values if value is not None for part in written_parts(allowed, value)]
     )
     return wire.variable_integer(len(written)) + written
 
 
-def _parts(allowed: Allowed, value: msgspec.Struct) -> Iterator[bytes]:
+def written_parts(allowed: Allowed, value: msgspec.Struct) -> Iterator[bytes]:
+    """The same, one by one and without their length."""
     for name, default in _defaults(type(value)).items():
         one = getattr(value, name)
         known = allowed.get(IDENTIFIERS[name])
