@@ -236,6 +236,42 @@ def test_a_client_gets_no_more_unanswered_messages_than_it_takes() -> None:
     assert len(reader.messages()) == 3
 
 
+def test_what_was_under_way_is_sent_again_only_as_far_as_the_client_takes_it_now() -> None:
+    server = Server()
+    publisher, reader = server.client(), server.client()
+    publisher.connect("p")
+    reader.connect("r", session_expiry_s=100)
+    reader.subscribe("#", 2)
+    for number in range(1, 8):
+        publisher.publish("t", bytes((number,)), 1 + number % 2, number)
+    first = {one.payload: one.packet_id for one in reader.messages()}
+    assert len(first) == 7
+    reader.say(Pubrec(first[b"\1"]))
+    server.cause(reader.connection.lost())
+    again = server.client()
+    again.connect("r", session_expiry_s=100, receive_maximum=3)
+    publisher.publish("t", b"new", 1, 8)
+    assert again.heard[1] == Pubrel(first[b"\1"])
+    assert [one.payload for one in again.messages()] == [b"\2", b"\3"]
+    again.say(Puback(first[b"\4"]), Pubrec(first[b"\3"]), Pubcomp(first[b"\1"]))
+    for number in (2, 5, 6):
+        again.say(Puback(first[bytes((number,))]))
+    assert [one.payload for one in again.messages()] == [b"\2", b"\3", b"\5", b"\6", b"\7", b"new"]
+    assert [one.packet_id for one in again.messages()[:5]] == [
+        first[bytes((n,))] for n in (2, 3, 5, 6, 7)
+    ]
+    assert [one.is_duplicate for one in again.messages()] == [True] * 5 + [False]
+
+
+def test_disconnect_cannot_ask_for_more_than_the_terms() -> None:
+    server = Server(Terms(session_expiry_max_s=10))
+    client = server.client()
+    client.connect("c", session_expiry_s=5)
+    client.say(Disconnect(session_expiry_s=1_000))
+    server.later(11)
+    assert not server.client().connect("c").session_present
+
+
 def test_who_wants_no_words_gets_none_but_at_the_end() -> None:
     client = Server().client()
     client.connect("c", request_problem_information=False)

@@ -95,7 +95,13 @@ class Deliveries:
         return is_durable
 
     def hand_over(self, turn: Turn, session: Session) -> None:
-        """Send what waits, as far as the client takes it."""
+        """Send again what is to be, then what waits, as far as the client takes it."""
+        while session.unsent and session.has_window():
+            packet_id = next(iter(session.unsent))
+            del session.unsent[packet_id]
+            waiting = session.under_way[packet_id]
+            packet = _publish_packet(waiting, packet_id, turn.now_us, is_duplicate=True)
+            send_packet(turn, session, packet)
         while session.queue and session.has_window():
             waiting = session.queue.popleft()
             if is_too_late(waiting.publication, turn.now_us):
@@ -105,12 +111,11 @@ class Deliveries:
 
     def resume(self, turn: Turn, session: Session) -> None:
         """Send again what was under way, whatever its age, then what waits."""
-        for packet_id, waiting in session.under_way.items():
+        unreleased = [one for one in session.under_way if one not in session.released]
+        session.unsent = dict.fromkeys(unreleased)
+        for packet_id in session.under_way:
             if packet_id in session.released:
                 send_packet(turn, session, packets.Pubrel(packet_id))
-            else:
-                packet = _publish_packet(waiting, packet_id, turn.now_us, is_duplicate=True)
-                send_packet(turn, session, packet)
         self.hand_over(turn, session)
 
     def _send(self, turn: Turn, session: Session, waiting: Waiting) -> None:
@@ -139,6 +144,7 @@ class Deliveries:
             self._settle(turn, session, packet)
             return
         if waiting is not None and packet.packet_id not in session.released:
+            session.unsent.pop(packet.packet_id, None)
             session.released[packet.packet_id] = None
             if session.is_durable:
                 key = ("under_way", session.client, packet.packet_id)
@@ -156,6 +162,7 @@ class Deliveries:
         """The client has a message for good, or never takes it."""
         packet_id = packet.packet_id
         waiting = session.under_way.pop(packet_id, None)
+        session.unsent.pop(packet_id, None)
         is_refused = packet.reason >= packets.UNSPECIFIED_ERROR
         if session.released.pop(packet_id, self) is self and is_refused and waiting is not None:
             problem = f"the client cannot take it: reason code 0x{packet.reason:02X}"
@@ -167,7 +174,7 @@ class Deliveries:
                 forget(("under_way", session.client, packet_id))
                 forget(("queue", session.client, waiting.place))
             self._shared.settled(turn, waiting)
-        if session.queue:
+        if session.queue or session.unsent:
             self.hand_over(turn, session)
 
 

@@ -35,18 +35,18 @@ class Session:
     enters through this session. disconnected_us: since when it has no connection. is_stored: it
     is on disk from a time when it was to outlive its connection. queue: what waits.
     under_way: by packet identifier, what was sent and is not settled, in the order of sending;
-    released holds those of QoS 2 whose message the client has. received: packet identifiers of
-    QoS 2 messages from the client that it has not released. is_arriving: it collects here, but
-    its client's former broker still has it. is_leaving: it was sent elsewhere. floors, points and
-    visits: what is left of former brokers. claim: a number as high as any with which a broker
-    claimed the client for this session.
+    unsent holds those that were not yet sent again on this connection, released those of QoS 2
+    whose message the client has. received: packet identifiers of QoS 2 messages from the client
+    that it has not released. is_arriving: it collects here, but its client's former broker still
+    has it. is_leaving: it was sent elsewhere. floors, points and visits: what is left of former
+    brokers. claim: a number as high as any with which a broker claimed the client for this session.
     """
 
     __slots__ = (
         "claim", "client", "connection", "disconnected_us", "expiry_s", "floors", "identity",
         "is_arriving", "is_connected", "is_leaving", "is_stored", "next_index", "next_packet_id",
         "points", "queue", "receive_maximum", "received", "released", "sequence", "subscriptions",
-        "under_way", "visits", "will",
+        "under_way", "unsent", "visits", "will",
     )  # fmt: skip
 
     def __init__(self, client: str, identity: str) -> None:
@@ -63,6 +63,7 @@ class Session:
         self.subscriptions: dict[str, Subscription] = {}
         self.queue: deque[Waiting] = deque()
         self.under_way: dict[int, Waiting] = {}
+        self.unsent: dict[int, None] = {}
         self.released: dict[int, None] = {}
         self.received: dict[int, None] = {}
         self.next_index = 0
@@ -88,7 +89,8 @@ class Session:
 
     def has_window(self) -> bool:
         """True if the client takes one more message now."""
-        return self.is_connected and len(self.under_way) < self.receive_maximum
+        sent_count = len(self.under_way) - len(self.unsent)
+        return self.is_connected and sent_count < self.receive_maximum
 
 
 class Recipient(NamedTuple):

@@ -94,9 +94,9 @@ class Connection:
 
     def receive(self, now_us: int, block: bytes) -> list[Happening]:
         """Bytes from the client; when it asks for admission, admit it or refuse it."""
-        self._heard_us = now_us
-        if self.state is State.CLOSED:
+        if self.state is State.CLOSED or not block:
             return []
+        self._heard_us = now_us
         came = self._decoder.take(block)
         if self.state is State.OPEN:
             return self._take(came)
@@ -251,6 +251,9 @@ class Connection:
         if packet.session_expiry_s and not self.connect.session_expiry_s:
             problem = "DISCONNECT prolongs a session that was to end with the connection"
             raise MqttError(packets.PROTOCOL_ERROR, problem)
+        if (packet.session_expiry_s or 0) > self._terms.session_expiry_max_s:
+            most_s = self._terms.session_expiry_max_s
+            packet = msgspec.structs.replace(packet, session_expiry_s=most_s)
         told: list[Happening] = []
         if packet != packets.Disconnect():
             told.append(ClientPacket(self.client, packet))
