@@ -14,7 +14,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
 from meshwright.errors import InputFileError, OperatorError
-from meshwright.model.schema import FRIENDSHIPS, POSITIONS
+from meshwright.model.schema import FRIENDSHIPS, POSITIONS, TRACE_TABLES
 from meshwright.pipeline.frames import literal_frame
 from meshwright.pipeline.traces import (
     read_table,
@@ -160,3 +160,12 @@ def test_a_missing_table_or_trace_is_named(spark: SparkSession, tmp_path: Path) 
     (tmp_path / "empty").mkdir()
     with pytest.raises(InputFileError, match="no table of a trace"):
         table_names(tmp_path / "empty")
+
+
+def test_the_documents_name_every_table_and_column() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "FILES.md").read_text(encoding="utf-8")
+    text = text.partition("## Traces")[2].partition("\n## ")[0]
+    rows = {line.split("`")[1]: line for line in text.splitlines() if line.startswith("| `")}
+    for table in TRACE_TABLES.values():
+        missing = [name for name in table.column_names() if f"`{name}`" not in rows[table.name]]
+        assert not missing, table.name
