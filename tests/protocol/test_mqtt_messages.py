@@ -9,7 +9,7 @@ from meshwright.model.publication import Extras
 from meshwright.protocol import packets
 from meshwright.protocol.deliveries import Refused
 from meshwright.protocol.happenings import ClientDown, ClientPacket
-from meshwright.protocol.mqtt.encoding import encode_publish
+from meshwright.protocol.mqtt.encoding import encode, encode_publish
 from meshwright.protocol.mqtt.terms import Terms
 from meshwright.protocol.packets import (
     MQTT_3_1,
@@ -318,6 +318,30 @@ def test_a_stopping_server_says_so_to_who_can_read_it() -> None:
         client.hear()
         assert [one.reason for one in client.heard[heard:]] == words
         assert server.happened[-1] == ClientDown(f"c{version}", clean=False)
+
+
+@every_version
+def test_the_brokers_goodbye_has_words_in_mqtt_5_only_and_ends_every_connection(
+    version: int,
+) -> None:
+    server = Server()
+    client = server.client(version)
+    client.connect("c")
+    before = len(client.raw)
+    assert client.connection.send(Disconnect(packets.SESSION_TAKEN_OVER)) == []
+    client.hear()
+    assert client.raw[before:] == (b"\xe0\1\x8e" if version == MQTT_5 else b"")
+    assert client.is_closed
+
+
+def test_nobody_is_told_goodbye_before_the_answer_to_connect() -> None:
+    server = Server()
+    client = server.client()
+    client.connection.receive(0, encode(client.connect_packet("c"), MQTT_5))
+    client.connection.admit()
+    told = client.connection.close(packets.SERVER_SHUTTING_DOWN)
+    assert told == [ClientDown("c", clean=False)]
+    assert client.connection.flush() == b""
 
 
 @every_version

@@ -137,12 +137,13 @@ class Connection:
             return self._send_publish(packet)
         if isinstance(packet, packets.Connack):
             return self._answer_connect(packet)
+        if isinstance(packet, packets.Disconnect):
+            self._say_goodbye(packet)
+            return []
         if is_unsayable(packet, self._version):
             return self.close(packets.IMPLEMENTATION_SPECIFIC_ERROR)
         self._say(packet)
-        if isinstance(packet, packets.Disconnect):
-            self.state = State.CLOSED
-        elif isinstance(packet, packets.Puback | packets.Pubcomp) or (
+        if isinstance(packet, packets.Puback | packets.Pubcomp) or (
             isinstance(packet, packets.Pubrec) and packet.reason >= packets.UNSPECIFIED_ERROR
         ):
             self._unanswered.discard(packet.packet_id)
@@ -170,10 +171,10 @@ class Connection:
         self.state = State.CLOSED
 
     def close(self, reason: int, reason_text: str | None = None) -> list[Happening]:
-        """The server ends the conversation; only MQTT 5 lets it say why."""
-        if self.state is State.OPEN and self._version == MQTT_5:
-            self._say(packets.Disconnect(reason, reason_text=reason_text))
-        return self._end(clean=False)
+        """The server ends the conversation."""
+        is_known = self._is_known()
+        self._say_goodbye(packets.Disconnect(reason, reason_text=reason_text))
+        return [ClientDown(self.client, clean=False)] if is_known else []
 
     def _ask(self, connect: packets.Connect) -> None:
         """A CONNECT came: what it says of this connection holds from now on."""
@@ -259,10 +260,20 @@ class Connection:
             told.append(ClientPacket(self.client, packet))
         return told + self._end(clean=packet.reason == packets.SUCCESS)
 
+    def _say_goodbye(self, packet: packets.Disconnect) -> None:
+        """Only MQTT 5 lets a server say why it closes, and only after its CONNACK."""
+        if self.state is State.OPEN and self._version == MQTT_5:
+            self._say(packet)
+        self.state = State.CLOSED
+
     def _end(self, *, clean: bool) -> list[Happening]:
-        is_known = self.state in (State.ADMITTED, State.OPEN)
+        is_known = self._is_known()
         self.state = State.CLOSED
         return [ClientDown(self.client, clean)] if is_known else []
+
+    def _is_known(self) -> bool:
+        """True if the broker was told of the client, and not yet of its end."""
+        return self.state in (State.ADMITTED, State.OPEN)
 
     def _send_publish(self, packet: Publish) -> list[Happening]:
         alias, has_topic = 0, True
