@@ -234,3 +234,79 @@ def test_a_wildcard_does_not_wait_for_the_lost_but_gets_what_they_keep_when_they
     network.advance(10)
     assert seen(network, "reader") == [("first", True)]
     assert [one for one in network.got["reader"] if isinstance(one, packets.Suback)]
+
+
+def test_only_a_subscription_that_did_not_exist_gets_it_if_only_a_new_one_is_to() -> None:
+    network = keeping()
+    network.connect("reader", "b1", session_expiry_s=600)
+    for _ in range(2):
+        network.subscribe("reader", TOPIC, retain_handling=1)
+    network.answer_all("reader")
+    network.drop("reader")
+    network.connect("reader", "b1", session_expiry_s=600)
+    network.subscribe("reader", TOPIC, retain_handling=1)
+    assert len(network.messages("reader")) == 1
+    network.unsubscribe("reader", TOPIC)
+    network.subscribe("reader", TOPIC, retain_handling=1)
+    assert len(network.messages("reader")) == 2
+
+
+def test_a_changed_subscription_gets_it_again_with_its_new_quality() -> None:
+    network = keeping()
+    network.connect("reader", "b1")
+    for qos in (0, 1):
+        network.subscribe("reader", TOPIC, qos)
+    assert [one.qos for one in network.messages("reader")] == [0, 1]
+
+
+def test_a_message_of_qos_0_replaces_what_was_retained() -> None:
+    network = keeping()
+    network.publish("publisher", TOPIC, "unpromised", 0, retain=True)
+    network.connect("reader", "b1")
+    network.subscribe("reader", TOPIC, 2)
+    assert seen(network, "reader") == [("unpromised", True)]
+    assert network.messages("reader")[0].qos == 0
+
+
+@pytest.mark.parametrize("text", [TOPIC, "a/#"])
+def test_what_has_expired_is_retained_no_more_and_can_be_replaced(text: str) -> None:
+    network = keeping()
+    network.publish("publisher", TOPIC, "brief", retain=True, expiry_s=5)
+    network.advance(6)
+    network.connect("reader", "b1")
+    network.subscribe("reader", text)
+    assert seen(network, "reader") == []
+    network.publish("publisher", TOPIC, "lasting", retain=True)
+    network.connect("late", "b2")
+    network.subscribe("late", text)
+    assert seen(network, "late") == [("lasting", True)]
+
+
+def test_an_empty_message_that_is_not_flagged_deletes_nothing() -> None:
+    network = keeping()
+    network.publish("publisher", TOPIC, "")
+    network.connect("reader", "b1")
+    network.subscribe("reader", TOPIC)
+    assert seen(network, "reader") == [("first", True)]
+
+
+def test_an_empty_message_keeps_its_flag_for_who_asks_for_it() -> None:
+    network = keeping()
+    network.connect("reader", "b1")
+    network.subscribe("reader", TOPIC, retain_as_published=True)
+    network.publish("publisher", TOPIC, "", retain=True)
+    assert seen(network, "reader") == [("first", True), ("", True)]
+
+
+@pytest.mark.parametrize("text", [TOPIC, "#"])
+def test_a_client_that_wants_nothing_of_its_own_gets_nothing_of_an_earlier_session_either(
+    text: str,
+) -> None:
+    network = keeping()
+    network.drop("publisher")
+    network.connect("publisher", "b3", clean_start=True)
+    network.subscribe("publisher", text, no_local=True)
+    assert seen(network, "publisher") == []
+    network.connect("other", "b3")
+    network.subscribe("other", text, no_local=True)
+    assert seen(network, "other") == [("first", True)]

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 from machines import LoneBroker
 from worlds import small_world
 
@@ -8,6 +10,7 @@ from meshwright.protocol.happenings import ClientDown, ClientPacket, ClientUp, H
 from meshwright.protocol.packets import (
     PACKET_IDENTIFIER_NOT_FOUND,
     QUOTA_EXCEEDED,
+    SESSION_TAKEN_OVER,
     USE_ANOTHER_SERVER,
     Connack,
     Disconnect,
@@ -335,3 +338,18 @@ def test_packets_that_answer_nothing_are_noted_and_do_no_harm() -> None:
     ]
     assert Pubrel(8, PACKET_IDENTIFIER_NOT_FOUND) in broker.said
     assert client.is_settled
+
+
+def test_who_connects_twice_is_told_on_the_first_line_that_it_was_taken_over() -> None:
+    world = small_world(lambda _: LoneBroker(), ("b0",))
+    first = world.add_client("twin", ClientSettings(session_expiry_s=60))
+    first.connect("b0")
+    world.run_until(SECOND_US)
+    told: list[Any] = []
+    first.received = told.append
+    second = world.add_client("twin", ClientSettings(session_expiry_s=60))
+    second.connect("b0")
+    world.run_until(SECOND_US + 10_000)
+    assert told == [Disconnect(SESSION_TAKEN_OVER)]
+    assert second.is_connected
+    assert first.line is None

@@ -111,7 +111,7 @@ class FirstLooks:
         publication: Publication,
     ) -> None:
         line = (publication.publisher, publication.topic)
-        is_own = subscription.no_local and publication.publisher == session.identity
+        is_own = subscription.no_local and session.has_sent(publication)
         if is_own or is_too_late(publication, turn.now_us):
             return
         if publication.sequence <= look.seen.get(line, 0):

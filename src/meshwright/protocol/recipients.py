@@ -51,7 +51,7 @@ class Recipients:
             subscription = session.subscriptions[text]
             if subscription.no_local:
                 is_lasting = False
-                if publication.publisher == session.identity:
+                if session.has_sent(publication):
                     continue
             if self._looks.passes(session.client, text, publication):
                 found.setdefault(session, []).append(subscription)

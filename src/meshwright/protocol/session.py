@@ -80,6 +80,10 @@ class Session:
         """True if the session is kept on disk: it outlives its connection, or did before."""
         return self.expiry_s > 0 or self.is_stored
 
+    def has_sent(self, publication: Publication) -> bool:
+        """True if its client published it, in this session or in one before."""
+        return publication.publisher.rpartition("@")[0] == self.client
+
     def free_packet_id(self) -> int:
         """A packet identifier that is not under way."""
         while True:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from meshwright.protocol.happenings import ClientDown, ClientPacket, ClientUp
-from meshwright.protocol.packets import Connect
+from meshwright.protocol.packets import SESSION_TAKEN_OVER, Connect, Disconnect
 from meshwright.sim.agenda import Agenda
 from meshwright.sim.chance import Draws
 from meshwright.sim.network import Listeners, NetworkSettings
@@ -128,10 +128,17 @@ class Lines:
         lines = self._at[line.broker]
         former = lines.pop(client, None)
         if former is not None:
-            former.is_open = False
+            self._take_over(former)
             self._listeners[line.broker](ClientDown(client, clean=False))
         lines[client] = line
         self._listeners[line.broker](ClientUp(client, packet))
+
+    def _take_over(self, former: Line) -> None:
+        """The broker ends a line whose client has another one, and says why [MQTT 5, 3.1.4]."""
+        goodbye = Disconnect(SESSION_TAKEN_OVER)
+        if former.is_open:
+            self._agenda.at(self._to_client_us(former), self._at_client, former, goodbye)
+        self._agenda.at(self._to_client_us(former), self._lost, former)
 
     def _at_broker(self, line: Line, packet: Any) -> None:
         if line.is_open and self._stands(line):
