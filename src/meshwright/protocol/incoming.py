@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from meshwright.protocol.effects import DiskKey
+from meshwright.protocol.overtaking import Overtaking
 from meshwright.protocol.stream import Acknowledged, OwedNothing, OwedQuestion, Repair, StreamFrame
 from meshwright.protocol.turn import Turn
 
@@ -60,6 +61,7 @@ class Incoming:
         self._is_informed = is_informed
         self._is_removed = is_removed
         self._streams: dict[tuple[str, str], IncomingStream] = {}
+        self._overtaking = Overtaking()
         self._unsent: dict[str, dict[str, int]] = {}
         self._waiting: dict[tuple[str, str], list[tuple[int, StreamFrame]]] = {}
 
@@ -174,7 +176,7 @@ class Incoming:
             return
         number = stream.last = frame.number
         stream.held.pop(number, None)
-        if self._deliver(turn, frame):
+        if not self._overtaking.is_overtaken(frame) and self._deliver(turn, frame):
             turn.write(("position", *key), frame.number)
         turn.once_synced(lambda later: self._acknowledge(later, key, number))
         if stream.held or self._waiting:
