@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from meshwright.protocol.effects import Effect, SetTimer, Write
+from meshwright.protocol.effects import Effect, Write
 from meshwright.protocol.happenings import Synced
-from meshwright.protocol.turn import FORGET, FORGOTTEN_WITHIN_US, Journal, Turn
+from meshwright.protocol.turn import Journal, Turn
 
 
 def writes(effects: list[Effect]) -> list[Write]:
@@ -41,13 +41,13 @@ def test_what_is_forgotten_goes_along_with_the_next_batch() -> None:
     first = Turn(0)
     first.forget(("queue", 1))
     first.forget(("id", 7))
-    assert journal.close(first) == [SetTimer(FORGET, FORGOTTEN_WITHIN_US)]
+    assert not journal.close(first)
     second = Turn(5)
     second.write(("id", 7), "used again")
     assert writes(journal.close(second)) == [
         Write(1, {("queue", 1): None, ("id", 7): "used again"})
     ]
-    third = Turn(FORGOTTEN_WITHIN_US)
+    third = Turn(9)
     journal.forget(third)
     assert not third.effects
 
@@ -58,7 +58,7 @@ def test_what_is_written_and_forgotten_in_one_step_is_gone_in_the_end() -> None:
     turn.write(("log", 1), "message")
     turn.forget(("log", 1))
     assert writes(journal.close(turn)) == [Write(1, {("log", 1): "message"})]
-    late = Turn(FORGOTTEN_WITHIN_US)
+    late = Turn(9)
     journal.forget(late)
     assert late.effects == [Write(2, {("log", 1): None})]
 
@@ -71,9 +71,6 @@ def test_nobody_waits_for_what_is_only_to_be_forgotten() -> None:
     turn.once_synced(lambda _: done.append("at once"))
     journal.close(turn)
     assert done == ["at once"]
-    late = Turn(FORGOTTEN_WITHIN_US)
+    late = Turn(9)
     journal.forget(late)
     assert late.effects == [Write(1, {("queue", 1): None})]
-    again = Turn(FORGOTTEN_WITHIN_US + 1)
-    again.forget(("queue", 2))
-    assert journal.close(again) == [SetTimer(FORGET, 2 * FORGOTTEN_WITHIN_US + 1)]

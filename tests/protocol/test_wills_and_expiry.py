@@ -214,7 +214,7 @@ def test_a_message_expires_in_the_queue_of_a_client() -> None:
     dropped = [one for one in network.reports if isinstance(one, Refused)]
     assert [one.reason for one in dropped] == ["it has expired"]
     network.answer_all("late")
-    network.advance(1)
+    network.advance(2)
     assert not [key for key in network.disks["b1"] if key[0] == "queue"]
 
 

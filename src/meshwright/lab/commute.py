@@ -107,7 +107,9 @@ def commute(parameters: CommuteParameters) -> Commute:
         NetworkSettings(),
         chances,
     )
-    subscribers = _add_subscribers(world, trips, names, chances.topics, tally)
+    subscribers = _add_subscribers(
+        world, trips, names, chances.topics, tally, stays=settings.mobility.has("home")
+    )
     end_us = WARM_UP_US + parameters.duration_s * SECOND_US
     publishers = _add_publishers(world, parameters, names, chances.arrivals, end_us)
     world.start()
@@ -165,12 +167,16 @@ def _add_subscribers(
     names: tuple[BrokerName, ...],
     rng: np.random.Generator,
     tally: Tally,
+    *,
+    stays: bool,
 ) -> list[Commuter]:
     wanted = rng.integers(len(CATALOGUE), size=len(trips)).tolist()
     found = []
     for number, trip in enumerate(trips):
-        client = Commuter(f"s{number:03d}", tuple(CATALOGUE)[wanted[number]], world, tally)
         start, end = names[LEAVES[trip.start]], names[LEAVES[trip.end]]
+        filter_text = tuple(CATALOGUE)[wanted[number]]
+        home = start if stays else None
+        client = Commuter(f"s{number:03d}", filter_text, world, tally, home=home)
         leaves_us = WARM_UP_US + trip.leaves_us
         world.at(SECOND_US + number * 100_000, partial(client.connect, start))
         world.at(leaves_us, client.leave)

@@ -32,10 +32,18 @@ CATALOGUE: dict[str, range] = {
 
 
 class Commuter:
-    """A subscriber with one filter and a session that lasts."""
+    """A subscriber with one filter and a session that lasts.
 
-    def __init__(self, name: str, wanted: str, world: World, tally: Tally) -> None:
+    home: the broker where its session stays, if it does; what reaches it elsewhere was sent on from
+    there, and so is no multicast.
+    """
+
+    def __init__(
+        self, name: str, wanted: str, world: World, tally: Tally, *, home: str | None = None
+    ) -> None:
         self.name = name
+        self._home = home
+        self._is_at_home = True
         self.wanted = wanted
         self.received_count = 0
         self._world = world
@@ -44,6 +52,7 @@ class Commuter:
 
     def connect(self, broker: str) -> None:
         """Connect, and find the session again."""
+        self._is_at_home = self._home in (None, broker)
         carried = (Subscription(self.wanted, 1),)
         packet = Connect(session_expiry_s=EXPIRY_S, carried=carried)
         self._line = self._world.lines.open(self, broker, packet)
@@ -61,7 +70,7 @@ class Commuter:
         if isinstance(packet, Publish):
             now_us = self._world.agenda.now_us
             self.received_count += 1
-            if now_us - int(packet.payload) < LIVE_WITHIN_US:
+            if self._is_at_home and now_us - int(packet.payload) < LIVE_WITHIN_US:
                 self._tally.count(now_us, "live")
             self._world.lines.send(self._line, Puback(packet.packet_id))
         elif isinstance(packet, Connack) and not packet.session_present:

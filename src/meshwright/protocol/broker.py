@@ -62,7 +62,7 @@ from meshwright.protocol.sessions import Outside, Sessions
 from meshwright.protocol.shared_keeper import SharedKeeper
 from meshwright.protocol.shared_member import SharedMember
 from meshwright.protocol.stream import StreamFrame
-from meshwright.protocol.turn import FORGET, Action, Journal, Turn
+from meshwright.protocol.turn import Action, Journal, Turn
 
 
 class Broker:
@@ -315,7 +315,6 @@ class Broker:
             **dict.fromkeys(MESSAGES, self._roads.handle),
         }
         self._timers: dict[str, Callable[[Turn], None]] = {
-            FORGET[0]: self._journal.forget,
             links.TICK[0]: self._links.tick,
             removals.LOOK[0]: self._removals.look,
             outgoing.TICK[0]: self._outgoing.tick,
@@ -390,12 +389,13 @@ class Broker:
         self._incoming.remember(turn, topic)
 
     def _timer_fired(self, turn: Turn, happening: TimerFired) -> None:
-        if happening.key[0] == wills.TIMER:
+        kind = happening.key[0]
+        if kind == links.TICK[0]:
+            self._journal.forget(turn)
+        if kind == wills.TIMER:
             self._sessions.due(turn, happening.key[1])
-            return
-        timer = self._timers.get(happening.key[0])
-        if timer is not None:
-            timer(turn)
+        elif kind in self._timers:
+            self._timers[kind](turn)
         else:
             self._roads.timer_fired(turn, happening.key)
 

@@ -62,6 +62,8 @@ class Incoming:
         self._is_removed = is_removed
         self._streams: dict[tuple[str, str], IncomingStream] = {}
         self._overtaking = Overtaking()
+        # Streams that held something when last looked at.
+        self._holding: dict[tuple[str, str], IncomingStream] = {}
         self._unsent: dict[str, dict[str, int]] = {}
         self._waiting: dict[tuple[str, str], list[tuple[int, StreamFrame]]] = {}
 
@@ -88,8 +90,11 @@ class Incoming:
         return {key: stream.last for key, stream in self._streams.items()}
 
     def held_length(self) -> int:
-        """The most that one stream holds out of order."""
-        return max((len(stream.held) for stream in self._streams.values()), default=0)
+        """The most that is held of one stream."""
+        holding = self._holding.values()
+        length = max((len(stream.held) for stream in holding), default=0)
+        self._holding = {key: one for key, one in self._holding.items() if one.held}
+        return length
 
     def remember(self, turn: Turn, topic: str) -> None:
         """A session that outlives crashes now wants the topic: write where its streams stand."""
@@ -110,6 +115,7 @@ class Incoming:
             self._pass_on(turn, key, stream, frame)
         elif len(stream.held) < self._settings.held_max:
             stream.held[frame.number] = frame
+            self._holding[key] = stream
 
     def owed_nothing(self, turn: Turn, peer: str, message: OwedNothing) -> None:
         """Nothing up to a number is on its way: let go what waited for it."""
@@ -169,6 +175,7 @@ class Incoming:
             self._skip(turn, (after.origin, key[1]), after.number)
         elif after is not None and self.last_of(after.origin, key[1]) < after.number:
             stream.held[frame.number] = frame
+            self._holding[key] = stream
             waiting = self._waiting.setdefault((after.origin, key[1]), [])
             if all(held.number != frame.number for _, held in waiting):
                 waiting.append((after.number, frame))

@@ -119,6 +119,9 @@ class Outgoing:
         self._known = KnownInterest(is_removed)
         self._postponed: list[tuple[str, StandingQuestion]] = []
         self._has_tick = False
+        self._log_length = 0
+        # Topics on which something waited without a promise when last looked at.
+        self._unopened: dict[str, None] = {}
 
     def handlers(self) -> dict[type, Callable[[Turn, str, Any], None]]:
         """Which message is for which method."""
@@ -137,6 +140,7 @@ class Outgoing:
         for key in sorted(key for key in disk if key[0] == "log"):
             stream = self._streams[str(key[1])]
             stream.log[int(key[2])] = disk[key]
+            self._log_length += 1
             stream.owed_counts[int(key[2])] = 0
         for topic, stream in self._streams.items():
             if stream.log:
@@ -151,11 +155,15 @@ class Outgoing:
 
     def log_length(self) -> int:
         """Publications kept because somebody may still need them."""
-        return sum(len(stream.log) for stream in self._streams.values())
+        return self._log_length
 
     def unpromised_length(self) -> int:
-        """The most QoS 0 publications that wait on one topic."""
-        return max((len(stream.unpromised) for stream in self._streams.values()), default=0)
+        """The most that waits without a promise for one topic to open."""
+        waiting = [self._streams[topic] for topic in self._unopened]
+        self._unopened = {
+            topic: None for topic in self._unopened if self._streams[topic].unpromised
+        }
+        return max((len(stream.unpromised) for stream in waiting), default=0)
 
     def publish(self, turn: Turn, publication: Publication, accepted: Action) -> int:
         """Take a publication; accepted is called when it is on disk. Returns its number."""
@@ -166,6 +174,7 @@ class Outgoing:
         stream.number += 1
         number = stream.number
         stream.log[number] = publication
+        self._log_length += 1
         stream.owed_counts[number] = 0
         turn.write(("stream", topic), number)
         turn.write(("log", topic, number), publication)
@@ -189,6 +198,7 @@ class Outgoing:
             self._emit(turn, StreamFrame(self._me, 0, publication))
         elif len(stream.unpromised) < self._settings.unpromised_max:
             stream.unpromised.append(publication)
+            self._unopened[topic] = None
             self._check(turn, topic, stream)
             self._wake(turn)
 
@@ -450,6 +460,7 @@ class Outgoing:
         if is_settled and stream.owed_counts.get(number) == 0:
             del stream.owed_counts[number]
             del stream.log[number]
+            self._log_length -= 1
             turn.forget(("log", topic, number))
 
 

@@ -13,9 +13,6 @@ from meshwright.protocol.happenings import Synced
 
 Action = Callable[["Turn"], None]
 
-FORGET = ("journal",)
-FORGOTTEN_WITHIN_US = 100_000
-
 
 class Turn(msgspec.Struct, eq=False):
     """Collects the effects of one step, and the disk changes that belong together."""
@@ -45,7 +42,7 @@ class Turn(msgspec.Struct, eq=False):
         self.changes[key] = None
 
     def forget(self, key: DiskKey) -> None:
-        """Take a key from the disk soon, for which nobody waits: a crash may bring it back."""
+        """Take a key that this step does not write off the disk soon; a crash may restore it."""
         self.forgotten.append(key)
 
     def once_synced(self, action: Action) -> None:
@@ -56,16 +53,15 @@ class Turn(msgspec.Struct, eq=False):
 class Journal:
     """Batches under way to the disk, and what waits for them; all of it is lost in a crash.
 
-    What is to be forgotten goes along with the next batch, or makes one of its own after a while.
+    What is to be forgotten goes along with the next batch, or with the next heartbeat.
     """
 
-    __slots__ = ("_batch", "_forgotten", "_has_timer", "_waiting")
+    __slots__ = ("_batch", "_forgotten", "_waiting")
 
     def __init__(self) -> None:
         self._batch = 0
         self._waiting: deque[tuple[int, list[Action]]] = deque()
         self._forgotten: dict[DiskKey, Any] = {}
-        self._has_timer = False
 
     def close(self, turn: Turn) -> list[Effect]:
         """End a step: its changes become one batch, and what needs no disk is done at once."""
@@ -82,14 +78,10 @@ class Journal:
                 action(turn)
         if turn.forgotten:
             self._forgotten.update(dict.fromkeys(turn.forgotten))
-            if not self._has_timer:
-                self._has_timer = True
-                turn.timer(FORGET, turn.now_us + FORGOTTEN_WITHIN_US)
         return turn.effects
 
     def forget(self, turn: Turn) -> None:
-        """Nothing else went to the disk for a while: forget what is to be forgotten."""
-        self._has_timer = False
+        """Forget what is to be forgotten, if nothing else goes to the disk."""
         if self._forgotten:
             self._write(turn)
 
