@@ -114,8 +114,8 @@ def test_frames_are_dropped_past_the_limit_of_hops() -> None:
         for number, kind in enumerate((Push, HandIn, AlongTree), start=1):
             frame = StreamFrame("b0", number, Publication("client", number, "topic"))
             messages: dict[type, Any] = {
-                Push: Push(EPOCH, frame, "b0", everybody, 5),
-                HandIn: HandIn(EPOCH, frame, last, 5),
+                Push: Push(EPOCH, frame, "b0", everybody, 10),
+                HandIn: HandIn(EPOCH, frame, last, 10),
                 AlongTree: AlongTree(EPOCH, frame, 5),
             }
             if (kind is AlongTree) == (machine is Acyclic):
