@@ -20,7 +20,7 @@ from meshwright.planning.recommendation import CANDIDATES
 COMMANDS = [
     "workload generate", "overlay build", "overlay check", "overlay arrange", "overlay adapt",
     "overlay evaluate", "overlay compare", "overlay draw", "demo", "sweep",
-    "plan create",
+    "plan create", "pipeline watch",
 ]  # fmt: skip
 HEAVY = ("numba", "scipy", "matplotlib", "pyspark", "numpy")
 

@@ -73,6 +73,20 @@ def test_who_left_wants_nothing(spark: SparkSession, tmp_path: Path) -> None:
     assert snapshot.publications.tolist() == [10.0]
 
 
+def test_a_client_is_where_it_came_last_even_if_its_former_broker_notices_late(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    for number, broker in enumerate(BROKERS[:2]):
+        recorder = TraceRecorder(tmp_path / "telemetry", broker, 0)
+        recorder.connection(BEGIN_US + number * HOUR_US, "mover", is_on=True)
+        if broker == "b0":
+            recorder.subscription(BEGIN_US, "mover", "news", is_on=True)
+            recorder.connection(BEGIN_US + 2 * HOUR_US, "mover", is_on=False)
+        recorder.flush()
+    snapshot = TraceMoment(spark, tmp_path / "telemetry", Moment()).snapshot()
+    assert snapshot.interests.counts().tolist() == [0, 1]
+
+
 def test_people_who_only_check_in_want_the_cells_of_themselves_and_their_friends(
     spark: SparkSession, tmp_path: Path
 ) -> None:

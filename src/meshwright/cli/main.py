@@ -16,6 +16,7 @@ from meshwright.cli import (
     demo,
     overlay,
     passwd,
+    pipeline,
     plan,
     simulate,
     swarm,
@@ -54,6 +55,7 @@ app.add_typer(workload.app, name="workload")
 app.add_typer(overlay.app, name="overlay")
 app.add_typer(trace.app, name="trace")
 app.add_typer(plan.app, name="plan")
+app.add_typer(pipeline.app, name="pipeline")
 app.command("up")(up.up)
 app.command("broker")(broker.broker)
 app.command("passwd")(passwd.passwd)

@@ -149,10 +149,12 @@ class TraceMoment:
     def _hosts(self, changes: DataFrame) -> DataFrame:
         """client, broker: where everybody is now."""
         if CONNECTIONS.name in self._tables:
-            # Of one moment, the connection holds: who changes brokers leaves one and enters one.
-            last = sf.max(sf.struct("time", "is_on", "broker")).alias("last")
-            latest = self._read(CONNECTIONS).groupBy("client").agg(last)
-            return latest.where("last.is_on").select("client", "last.broker")
+            # A broker may notice late that a client has left it for another one.
+            last = sf.max(sf.struct("time", "is_on")).alias("last")
+            standing = self._read(CONNECTIONS).groupBy("client", "broker").agg(last)
+            newest = sf.max(sf.struct("last.time", "broker")).alias("newest")
+            hosts = standing.where("last.is_on").groupBy("client").agg(newest)
+            return hosts.select("client", "newest.broker")
         if POSITIONS.name in self._tables and self._brokers.coordinates is not None:
             homes = located_homes(self._visits(), self._brokers, self._moment.cell_degrees)
         else:

@@ -1,0 +1,134 @@
+"""meshwright pipeline watch: plans from telemetry as it comes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from meshwright.cli.options import (
+    DelayWeight,
+    DesignName,
+    Json,
+    Master,
+    Objective,
+    OwnK,
+    PlanMethod,
+    Seed,
+    Slot,
+    SourceOverlay,
+    TFree,
+)
+from meshwright.cli.screen import answer
+from meshwright.cli.times import duration_s
+
+if TYPE_CHECKING:
+    from meshwright.pipeline.watching.bucket import Clockwork
+    from meshwright.pipeline.watching.periods import PeriodRecord
+
+
+def watch(
+    telemetry: Annotated[
+        Path, typer.Argument(metavar="TELEMETRY_DIR", help="A trace that grows, file by file.")
+    ],
+    *,
+    design: DesignName,
+    out: Annotated[
+        Path, typer.Option("--out", metavar="PLANS_DIR", help="Folder for plans and checkpoint.")
+    ],
+    source: SourceOverlay = None,
+    t_free: TFree = "10h",
+    slot: Slot = "1h",
+    late: Annotated[
+        str | None,
+        typer.Option(
+            "--late",
+            metavar="TIME",
+            show_default="one slot",
+            help="How far an event may come behind the newest.",
+        ),
+    ] = None,
+    once: Annotated[
+        bool,
+        typer.Option("--once", "--available-now", help="End when all that is there is judged."),
+    ] = False,
+    files_per_batch: Annotated[
+        int, typer.Option("--files-per-batch", min=1, help="Files that are taken at once.")
+    ] = 1000,
+    objective: Objective = "net",
+    method: PlanMethod = "best",
+    delay_weight: DelayWeight = 1.0,
+    k: OwnK = None,
+    seed: Seed = 0,
+    master: Master = None,
+    as_json: Json = False,
+) -> None:
+    """Watch telemetry; whenever a period is over, test whether a change can pay, and plan it.
+
+    Killed and started again, it goes on where it was: nothing is lost or counted twice.
+    Example: meshwright pipeline watch telemetry --design dynatops --t-free 1h --slot 5min
+    --out plans
+    """
+    from meshwright.cli.spark import spark_work
+    from meshwright.files.plans import read_overlay_or_target
+    from meshwright.files.writing import make_folder
+    from meshwright.planning.arrangement.reconfiguration import RECONFIGURABILITY_BETA
+    from meshwright.planning.changes.network import PlanWish
+
+    clockwork = _clockwork(t_free, slot)
+    wish = PlanWish(
+        design,
+        objective,
+        method,
+        delay_weight,
+        k,
+        reconfigurability_beta=RECONFIGURABILITY_BETA,
+    )
+    today = None if source is None else read_overlay_or_target(source)
+    judged: list[PeriodRecord] = []
+
+    def report(record: PeriodRecord) -> None:
+        judged.append(record)
+        typer.echo(_told(record), err=True)
+
+    with spark_work("Watching", master=master, remote=None) as work:
+        from meshwright.pipeline.watching.periods import Judge
+        from meshwright.pipeline.watching.watch import watch as watched
+
+        late_count = watched(
+            work.session,
+            telemetry,
+            Judge(make_folder(out), clockwork, wish, today, seed, report),
+            lateness_s=duration_s(late or slot),
+            is_once=once,
+            files_per_batch=files_per_batch,
+        )
+    answer(
+        as_json,
+        {
+            "command": "pipeline watch",
+            "seed": seed,
+            "plans": str(out),
+            "periods": judged,
+            "late": late_count,
+        },
+        f"{out}: {len(judged)} periods judged, {sum(r.plan is not None for r in judged)} plans; "
+        f"{late_count:,} rows came too late",
+    )
+
+
+def _clockwork(t_free: str, slot: str) -> Clockwork:
+    from meshwright.errors import OperatorError
+    from meshwright.pipeline.watching.bucket import Clockwork
+
+    slot_us, period_us = (round(duration_s(text) * 1_000_000) for text in (slot, t_free))
+    if period_us % slot_us:
+        raise OperatorError(f"--t-free {t_free} is not some slots of {slot}; choose a multiple.")
+    return Clockwork(slot_us, period_us // slot_us)
+
+
+def _told(record: PeriodRecord) -> str:
+    seen = f"{record.publications:,} publications, {record.interests:,} interests"
+    named = "" if record.plan is None else f" -> {record.plan}"
+    return f"{record.begin} to {record.end}: {seen}; {record.decision}{named}"

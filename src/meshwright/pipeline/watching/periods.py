@@ -1,0 +1,155 @@
+"""What is made of a period: the test whether planning is worth while, and a plan if it passes.
+
+Files are named by the end of the period, so whoever judges it again writes the same files: a batch
+that Spark repeats after a crash changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+
+from meshwright.errors import OperatorError
+from meshwright.files.documents import document_bytes
+from meshwright.files.plans import read_plan
+from meshwright.files.writing import write_whole
+from meshwright.model.identifiers import BrokerName, TopicName
+from meshwright.model.interests import interests_from_pairs
+from meshwright.model.overlay import Overlay
+from meshwright.model.plan import Plan
+from meshwright.model.snapshot import Snapshot
+from meshwright.pipeline.watching.bucket import Clockwork
+from meshwright.planning.changes.network import PlanWish, plan_network
+
+Decision = Literal["planned", "nothing better", "too few brokers"]
+
+
+class PeriodRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """What was seen in a period and what came of it; batch is the one that judged it."""
+
+    begin: str
+    end: str
+    batch: int
+    brokers: int
+    topics: int
+    interests: int
+    publications: int
+    decision: Decision
+    summary: str
+    plan: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """Judges periods; a plan that was written is taken to be carried out.
+
+    source: the overlay before the first plan, or None for where the design begins.
+    """
+
+    plans: Path
+    clockwork: Clockwork
+    wish: PlanWish
+    source: Overlay | None
+    seed: int
+    report: Callable[[PeriodRecord], None]
+
+    def judge(self, found: pa.Table, batch: int) -> None:
+        """Judge all periods of a batch, the earliest first."""
+        for period in sorted(set(found["period"].to_pylist())):
+            rows = found.filter(pa.compute.equal(found["period"], period))
+            self._judge_period(int(period), rows, batch)
+
+    def _judge_period(self, period: int, rows: pa.Table, batch: int) -> None:
+        end = _time(period + 1, self.clockwork)
+        name = f"{end:%Y%m%dT%H%M%S%fZ}"
+        record_path = self.plans / f"period-{name}.json"
+        self._refuse_second(record_path, batch)
+        source = self._source(name)
+        snapshot = snapshot_of_findings(rows, self.clockwork, source)
+        plan = self._plan(snapshot, source)
+        record = PeriodRecord(
+            begin=f"{_time(period, self.clockwork).isoformat()}Z",
+            end=f"{end.isoformat()}Z",
+            batch=batch,
+            brokers=len(snapshot.brokers),
+            topics=len(snapshot.topics),
+            interests=snapshot.interests.pair_count,
+            publications=int(sum(rows["publications"].to_pylist())),
+            decision=_decision(plan),
+            summary="" if plan is None else plan.summary,
+            plan=f"plan-{name}.json" if plan is not None and plan.steps else None,
+        )
+        contents = {record_path: document_bytes(record)}
+        if plan is not None and record.plan is not None:
+            contents = {self.plans / record.plan: document_bytes(plan)} | contents
+        write_whole(contents)
+        self.report(record)
+
+    def _plan(self, snapshot: Snapshot, source: Overlay | None) -> Plan | None:
+        if len(snapshot.brokers) < 2:
+            return None
+        is_known = source is not None and set(source.brokers) == set(snapshot.brokers)
+        return plan_network(
+            snapshot, self.wish, source=source if is_known else None, seed=self.seed
+        )
+
+    def _source(self, name: str) -> Overlay | None:
+        """The target of the last plan before a period, whatever came after it."""
+        earlier = sorted(
+            path for path in self.plans.glob("plan-*.json") if path.name < f"plan-{name}.json"
+        )
+        return read_plan(earlier[-1]).target if earlier else self.source
+
+    def _refuse_second(self, record: Path, batch: int) -> None:
+        """A period comes once; again only if Spark repeats the batch that judged it."""
+        if not record.exists():
+            return
+        known = msgspec.json.decode(record.read_bytes(), type=PeriodRecord)
+        if known.batch != batch:
+            raise OperatorError(
+                f"{record}: this period was judged already, in another run; choose an empty folder."
+            )
+
+
+def snapshot_of_findings(rows: pa.Table, clockwork: Clockwork, source: Overlay | None) -> Snapshot:
+    """Who wants what at the end of a period, and what the next one is expected to publish."""
+    wanted = rows.filter(pa.compute.is_valid(rows["broker"]))
+    pairs = sorted(set(zip(wanted["broker"].to_pylist(), wanted["topic"].to_pylist(), strict=True)))
+    known = () if source is None else source.brokers
+    brokers = (*known, *sorted({broker for broker, _ in pairs} - set(known)))
+    topics = sorted({topic for _, topic in pairs})
+    broker_numbers = {name: number for number, name in enumerate(brokers)}
+    topic_numbers = {name: number for number, name in enumerate(topics)}
+    published = rows.filter(pa.compute.is_null(rows["broker"]))
+    rates = dict(zip(published["topic"].to_pylist(), published["rate"].to_pylist(), strict=True))
+    return Snapshot(
+        tuple(BrokerName(name) for name in brokers),
+        tuple(TopicName(name) for name in topics),
+        interests_from_pairs(
+            np.array([broker_numbers[broker] for broker, _ in pairs], dtype=np.int64),
+            np.array([topic_numbers[topic] for _, topic in pairs], dtype=np.int64),
+            len(brokers),
+            len(topics),
+        ),
+        np.array(
+            [rates.get(topic, 0.0) * clockwork.period_slots for topic in topics], dtype=np.float64
+        ),
+    )
+
+
+def _decision(plan: Plan | None) -> Decision:
+    if plan is None:
+        return "too few brokers"
+    return "planned" if plan.steps else "nothing better"
+
+
+def _time(period: int, clockwork: Clockwork) -> datetime:
+    begin = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=period * clockwork.period_us)
+    return begin.replace(tzinfo=None)
