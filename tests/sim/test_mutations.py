@@ -130,6 +130,12 @@ RARE_MUTATIONS = [
         id="order-not-carried",
     ),
     pytest.param(
+        (Outgoing, "_answer", "in _owed_to(peer, stream)", "in stream.members[peer].pending"),
+        "lost",
+        {**RESTLESS, "faults": ("crash", "stuck")},
+        id="unsent-not-owed",
+    ),
+    pytest.param(
         (Reconfigure, "ask", "turn.timer(ASK, turn.now_us + self._settings.ask_every_us)", "pass"),
         "epochs",
         {"faults": ("never_returns",), "mobility": None, "reconfigure": True},
@@ -154,7 +160,7 @@ RARE_MUTATIONS = [
         id="conversation-without-bound",
     ),
     pytest.param(
-        (Incoming, "arrive", "elif len(stream.held) < self._settings.held_max:", "else:"),
+        (Incoming, "_hold", "len(stream.held) >= self._settings.held_max", "False"),
         "queues",
         {"faults": ("slow", "disconnect"), "tight": True, "publications_per_s": 100.0},
         id="held-without-bound",

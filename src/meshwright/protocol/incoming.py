@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from meshwright.model.publication import StreamPoint
 from meshwright.protocol.effects import DiskKey
 from meshwright.protocol.overtaking import Overtaking
 from meshwright.protocol.stream import Acknowledged, OwedNothing, OwedQuestion, Repair, StreamFrame
@@ -113,9 +114,8 @@ class Incoming:
             turn.once_synced(lambda later: self._acknowledge(later, key, number))
         elif self._is_next(stream, frame):
             self._pass_on(turn, key, stream, frame)
-        elif len(stream.held) < self._settings.held_max:
-            stream.held[frame.number] = frame
-            self._holding[key] = stream
+        else:
+            self._hold(key, stream, frame)
 
     def owed_nothing(self, turn: Turn, peer: str, message: OwedNothing) -> None:
         """Nothing up to a number is on its way: let go what waited for it."""
@@ -174,12 +174,8 @@ class Incoming:
         if after is not None and self._is_removed(after.origin):
             self._skip(turn, (after.origin, key[1]), after.number)
         elif after is not None and self.last_of(after.origin, key[1]) < after.number:
-            stream.held[frame.number] = frame
-            self._holding[key] = stream
-            waiting = self._waiting.setdefault((after.origin, key[1]), [])
-            if all(held.number != frame.number for _, held in waiting):
-                waiting.append((after.number, frame))
-                self._send(turn, after.origin, OwedQuestion(key[1], after.number))
+            if self._hold(key, stream, frame):
+                self._wait_for(turn, after, frame)
             return
         number = stream.last = frame.number
         stream.held.pop(number, None)
@@ -188,6 +184,22 @@ class Incoming:
         turn.once_synced(lambda later: self._acknowledge(later, key, number))
         if stream.held or self._waiting:
             self._advance(turn, key, stream)
+
+    def _hold(self, key: tuple[str, str], stream: IncomingStream, frame: StreamFrame) -> bool:
+        """Keep a frame that comes too early; False if too much is held, so it must come again."""
+        if frame.number not in stream.held and len(stream.held) >= self._settings.held_max:
+            return False
+        stream.held[frame.number] = frame
+        self._holding[key] = stream
+        return True
+
+    def _wait_for(self, turn: Turn, after: StreamPoint, frame: StreamFrame) -> None:
+        """Have a frame wait for a point of another stream, and ask once whether it comes."""
+        topic = frame.publication.topic
+        waiting = self._waiting.setdefault((after.origin, topic), [])
+        if all((one.origin, one.number) != (frame.origin, frame.number) for _, one in waiting):
+            waiting.append((after.number, frame))
+            self._send(turn, after.origin, OwedQuestion(topic, after.number))
 
     def _advance(self, turn: Turn, key: tuple[str, str], stream: IncomingStream) -> None:
         """Pass on what was held only because of what has just come."""

@@ -448,10 +448,9 @@ class Outgoing:
         """Answer what was asked, as far as members are known well enough."""
         waiting = []
         for peer, number in stream.questions:
-            member = stream.members.get(peer)
             if stream.checked < number or not stream.is_open:
                 waiting.append((peer, number))
-            elif member is None or not member.pending or member.pending[0] > number:
+            elif all(owed > number for owed in _owed_to(peer, stream)):
                 self._send(turn, peer, OwedNothing(topic, number))
         stream.questions = waiting
 
