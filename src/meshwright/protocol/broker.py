@@ -6,26 +6,17 @@ from collections.abc import Callable
 from typing import Any
 
 from meshwright.model.overlay import Overlay
-from meshwright.model.plan import ClientMove
 from meshwright.model.publication import Publication
 from meshwright.protocol import (
-    bundles,
     incoming,
     links,
     outgoing,
-    reconfigure,
-    reconfigure_blocking,
-    reconfigure_coordinator,
     removals,
-    self_adaptation,
     wills,
 )
 from meshwright.protocol.broker_settings import BrokerSettings
-from meshwright.protocol.bundles import Bundles
 from meshwright.protocol.directory import Directory
 from meshwright.protocol.effects import Effect
-from meshwright.protocol.forwarding.forwarding import Forwarding, Surroundings
-from meshwright.protocol.forwarding.machines import MACHINES, MESSAGES
 from meshwright.protocol.happenings import (
     ClientDown,
     ClientPacket,
@@ -47,22 +38,16 @@ from meshwright.protocol.membership import Membership
 from meshwright.protocol.moving import Moving, Site
 from meshwright.protocol.observation import Observation, observed
 from meshwright.protocol.outgoing import Outgoing
-from meshwright.protocol.reconfigure import Around, Reconfigure
-from meshwright.protocol.reconfigure_blocking import HELD_UP, Blocking, BlockingAround
-from meshwright.protocol.reconfigure_messages import Bundle
 from meshwright.protocol.removals import Removals
 from meshwright.protocol.retained import Retained
 from meshwright.protocol.retaining import Retaining
 from meshwright.protocol.roads import Roads
-from meshwright.protocol.self_adaptation import (
-    AdaptationAround,
-    SelfAdaptation,
-)
 from meshwright.protocol.sessions import Outside, Sessions
 from meshwright.protocol.shared_keeper import SharedKeeper
 from meshwright.protocol.shared_member import SharedMember
 from meshwright.protocol.stream import StreamFrame
-from meshwright.protocol.turn import Action, Journal, Turn
+from meshwright.protocol.turn import Journal, Turn
+from meshwright.protocol.ways import Ground, Ways
 
 
 class Broker:
@@ -104,7 +89,7 @@ class Broker:
         self._directory.restore(disk)
         self._incoming.restore(disk)
         wanted = [*self._sessions.restore(disk), *self._shared_keeper.restore(disk)]
-        self._change.restore(turn, disk)
+        self._ways.restore(turn, disk)
         self._relink(turn)
         self._links.tick(turn)
         self._membership.started(turn)
@@ -117,7 +102,7 @@ class Broker:
         self._sessions.publish_wills(turn)
         self._removals.started(turn)
         self._directory.hand_over(turn)
-        self._adaptation.started(turn)
+        self._ways.started(turn)
 
     def _build(self, incarnation: int) -> None:
         settings = self._settings
@@ -167,7 +152,21 @@ class Broker:
         )
         self._seen_unpromised: dict[tuple[str, str], int] = {}
         self._build_moving(incarnation)
-        self._build_change()
+        ground = Ground(
+            me=self._me,
+            links=self._links,
+            send=self._send,
+            alive=self._membership.alive,
+            arrived=self._arrived,
+            members_of=self._outgoing.members_of,
+            wants=self._interest.wants,
+            filters=self._interest.filters,
+            found_topics=self._interest.found_topics,
+            do=self._sessions.packet,
+            moves=self._moving.plan_in_force,
+            relink=self._relink,
+        )
+        self._ways = Ways(self._overlay, settings, self._roads, ground)
 
     def _build_network(self, incarnation: int) -> None:
         """What all other machines stand on: who is there, and who says what."""
@@ -189,7 +188,7 @@ class Broker:
             send=self._send,
             incarnation=incarnation,
         )
-        self._roads = Roads(unknown=self._unknown_epoch)
+        self._roads = Roads(unknown=self._unknown_epoch, late=self._passed_on)
         self._membership = Membership(
             self._me,
             brokers,
@@ -197,7 +196,7 @@ class Broker:
             send=self._send,
             neighbours=self._roads.neighbours,
             changed=self._alive_changed,
-            in_force=lambda: self._change.epoch,
+            in_force=lambda: self._ways.change.epoch,
             heard_epoch=self._heard_epoch,
         )
 
@@ -262,40 +261,6 @@ class Broker:
         self._guests = self._moving.guests
         self._seen_log = self._moving.seen_log
 
-    def _build_change(self) -> None:
-        settings = self._settings.reconfigure
-        self._bundles = Bundles(self._me, settings.gather_us, send=self._send)
-        adaptation_around = AdaptationAround(
-            in_force=self._in_force,
-            alive=self._membership.alive,
-            is_free=lambda: self._change.is_free,
-            wants=self._interest.wants,
-            propose=self._propose,
-        )
-        self._adaptation = SelfAdaptation(self._me, self._settings.adaptation, adaptation_around)
-        around = Around(
-            send=self._send,
-            make=self._make,
-            fill=self._fill,
-            release=self._bundles.release,
-            unmake=self._bundles.drop,
-            alive=self._membership.alive,
-            relink=self._relink,
-            switched=self._switched,
-            block=self._block,
-        )
-        self._change = Reconfigure(self._me, self._overlay, settings, self._roads, around)
-        blocking_around = BlockingAround(
-            send=self._send,
-            make=self._make,
-            fill=self._fill,
-            in_force=self._in_force,
-            adopt=self._change.adopt,
-            do=self._sessions.packet,
-            send_singly=self._bundles.send_singly,
-        )
-        self._blocking = Blocking(self._me, settings.patience_us, self._roads, blocking_around)
-
     def _join_messages(self) -> None:
         self._handlers: dict[type, Callable[[Turn, str, Any], None]] = {
             **self._removals.handlers(),
@@ -308,24 +273,16 @@ class Broker:
             **self._incoming.handlers(),
             **self._interest.handlers(),
             **self._membership.handlers(),
-            **self._change.handlers(),
-            **self._blocking.handlers(),
-            Bundle: self._unbundle,
+            **self._ways.handlers(),
             **self._moving.handlers(),
-            **dict.fromkeys(MESSAGES, self._roads.handle),
         }
         self._timers: dict[str, Callable[[Turn], None]] = {
             links.TICK[0]: self._links.tick,
             removals.LOOK[0]: self._removals.look,
             outgoing.TICK[0]: self._outgoing.tick,
             incoming.ACKNOWLEDGE[0]: self._incoming.send_acknowledgements,
-            bundles.BUNDLE[0]: self._bundles.flush,
-            reconfigure.ASK[0]: self._change.ask,
-            reconfigure.RETIRE[0]: self._change.retire,
-            reconfigure_blocking.LET_GO[0]: self._blocking.let_go,
-            reconfigure_coordinator.DEADLINE[0]: self._change.coordinator.deadline,
+            **self._ways.timers(),
             **self._moving.timers(),
-            self_adaptation.LOOK[0]: self._adaptation.look,
         }
 
     def _open_doors(self) -> None:
@@ -340,7 +297,7 @@ class Broker:
             TimerFired: self._timer_fired,
             Synced: self._journal.synced,
             DiskSpace: self._disk_space,
-            PlanGiven: self._change.requests.given,
+            PlanGiven: self._ways.change.requests.given,
         }
 
     def _send(self, turn: Turn, peer: str, body: object) -> None:
@@ -400,11 +357,10 @@ class Broker:
             self._roads.timer_fired(turn, happening.key)
 
     def _client_packet(self, turn: Turn, client: str, packet: object) -> None:
-        if not (type(packet) in HELD_UP and self._blocking.holds(client, packet)):
-            self._sessions.packet(turn, client, packet)
+        self._ways.packet(turn, client, packet)
 
     def _client_down(self, turn: Turn, happening: ClientDown) -> None:
-        self._blocking.forget(happening.client)
+        self._ways.client_down(happening.client)
         self._moving.client_down(turn, happening.client, is_clean=happening.clean)
 
     def _disk_space(self, _turn: Turn, happening: DiskSpace) -> None:
@@ -418,6 +374,7 @@ class Broker:
         self._moving.peer_lost(turn, peer)
 
     def _peer_renewed(self, turn: Turn, peer: str) -> None:
+        self._ways.before_peer_renewed(peer)
         self._membership.peer_renewed(turn, peer)
         self._removals.peer_renewed(turn, peer)
         self._directory.peer_renewed(turn, peer)
@@ -428,14 +385,11 @@ class Broker:
         self._shared_keeper.peer_renewed(turn, peer)
         self._incoming.peer_renewed(turn, peer)
         self._moving.peer_renewed(turn, peer)
-        self._change.peer_renewed(turn, peer)
-        self._roads.for_each(lambda machine: machine.peer_renewed(turn, peer))
+        self._ways.peer_renewed(turn, peer)
 
     def _alive_changed(self, turn: Turn) -> None:
         alive = self._membership.alive()
-        self._roads.for_each(lambda machine: machine.alive_changed(turn, alive))
-        self._relink(turn)
-        self._change.coordinator.alive_changed(turn)
+        self._ways.alive_changed(turn, alive)
         self._removals.alive_changed(turn, alive)
 
     def _roll_changed(self, turn: Turn) -> None:
@@ -450,51 +404,16 @@ class Broker:
         """This broker was removed, and is here after all."""
         self._moving.begin_anew(turn)
 
-    def _make(self, turn: Turn, epoch: int, overlay: Overlay) -> Forwarding:
-        """A machine for an overlay, which sees who is alive."""
-        surroundings = Surroundings(
-            me=self._me,
-            epoch=epoch,
-            overlay=overlay,
-            send=self._bundles.send,
-            arrived=self._arrived,
-            members_of=self._outgoing.members_of,
-            carried=self._adaptation.counter(epoch),
-        )
-        machine = MACHINES[overlay.design](surroundings)
-        machine.alive_changed(turn, self._membership.alive())
-        return machine
-
-    def _fill(self, turn: Turn, epoch: int, ready: Action) -> None:
-        """Have the overlay of an epoch carry all that is wanted here."""
-        topics = self._interest.found_topics()
-        self._roads.fill(turn, epoch, self._interest.filters(), topics=topics, ready=ready)
-
-    def _unbundle(self, turn: Turn, peer: str, bundle: Bundle[Any]) -> None:
-        for message in bundle.messages:
-            self._roads.handle(turn, peer, message)
-
-    def _in_force(self) -> tuple[int, Overlay]:
-        return self._change.epoch, self._change.in_force.overlay
-
-    def _propose(self, turn: Turn, target: Overlay) -> None:
-        self._change.requests.given(turn, PlanGiven("apply", target))
-
-    def _switched(self, turn: Turn, epoch: int, moves: tuple[ClientMove, ...]) -> None:
-        self._adaptation.switched(turn)
-        self._moving.plan_in_force(turn, epoch, moves)
-
-    def _block(self, turn: Turn, epoch: int, plan: str, target: Overlay) -> None:
-        self._blocking.begin(turn, epoch, plan, target)
-
     def _unknown_epoch(self, turn: Turn, peer: str, message: Any) -> None:
-        if not self._blocking.takes(turn, peer, message):
-            self._change.laggards.unknown(turn, peer, message.epoch)
+        self._ways.unknown_epoch(turn, peer, message)
+
+    def _passed_on(self, turn: Turn) -> None:
+        self._ways.change.draining.passed_on(turn)
 
     def _heard_epoch(self, turn: Turn, peer: str, epoch: int) -> None:
-        self._change.laggards.heard_epoch(turn, peer, epoch)
+        self._ways.change.laggards.heard_epoch(turn, peer, epoch)
 
     def _relink(self, turn: Turn) -> None:
         """Stay connected with neighbours, with all while a plan is led here, and for proxies."""
-        asked = {*self._change.watched(), *self._moving.peers()}
-        self._links.keep(turn, sorted({*self._roads.neighbours(), *asked} - {self._me}))
+        kept = {*self._ways.neighbours(), *self._moving.peers()}
+        self._links.keep(turn, sorted(kept - {self._me}))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from meshwright.protocol.forwarding.machines import FORWARDING_CLASSES
+from meshwright.protocol.crossings import Crossings
 from meshwright.protocol.reconfigure_messages import Bundle
 from meshwright.protocol.turn import Turn
 
@@ -15,32 +15,36 @@ BUNDLE = ("bundles",)
 class Bundles:
     """Gathers what overlays that are not in force tell each peer, for a moment.
 
-    in_force is the newest epoch whose messages are not held up. Frames never are.
+    in_force is the newest epoch whose messages are not held up. crossings notes those of them.
     """
 
-    def __init__(self, me: str, gather_us: int, *, send: Callable[[Turn, str, Any], None]) -> None:
+    def __init__(
+        self,
+        me: str,
+        gather_us: int,
+        crossings: Crossings,
+        *,
+        send: Callable[[Turn, str, Any], None],
+    ) -> None:
         self._me = me
+        self._crossings = crossings
         self._gather_us = gather_us
         self._send = send
         self._in_force = 0
         self._singly = 0
         self._gathered: dict[tuple[str, int], list[Any]] = {}
 
-    def send(self, turn: Turn, peer: str, message: Any) -> None:
-        """Send a message of a forwarding machine, now or in a bundle."""
-        if (
-            message.epoch <= self._in_force
-            or peer == self._me
-            or FORWARDING_CLASSES[type(message)] == "publication"
-        ):
-            self._send(turn, peer, message)
-            return
-        if message.epoch == self._singly:
-            self._send(turn, peer, Bundle(message.epoch, (message,)))
-            return
-        if not self._gathered:
-            turn.timer(BUNDLE, turn.now_us + self._gather_us)
-        self._gathered.setdefault((peer, message.epoch), []).append(message)
+    def tell(self, turn: Turn, peer: str, message: Any) -> None:
+        """Send what a forwarding machine tells, now or in a bundle."""
+        epoch = message.epoch
+        if epoch <= self._in_force or peer == self._me:
+            self._send_noted(turn, peer, epoch, message)
+        elif epoch == self._singly:
+            self._send_noted(turn, peer, epoch, Bundle(epoch, (message,)))
+        else:
+            if not self._gathered:
+                turn.timer(BUNDLE, turn.now_us + self._gather_us)
+            self._gathered.setdefault((peer, epoch), []).append(message)
 
     def send_singly(self, epoch: int) -> None:
         """Gather nothing for this epoch: each message is sent, and counted, by itself."""
@@ -55,9 +59,13 @@ class Bundles:
         """Send all that was gathered."""
         gathered, self._gathered = self._gathered, {}
         for (peer, epoch), messages in gathered.items():
-            self._send(turn, peer, Bundle(epoch, tuple(messages)))
+            self._send_noted(turn, peer, epoch, Bundle(epoch, tuple(messages)))
 
     def drop(self, epoch: int) -> None:
         """Forget what was gathered for an overlay that is not to be."""
         for key in [key for key in self._gathered if key[1] == epoch]:
             del self._gathered[key]
+
+    def _send_noted(self, turn: Turn, peer: str, epoch: int, message: Any) -> None:
+        self._send(turn, peer, message)
+        self._crossings.told(epoch, peer)

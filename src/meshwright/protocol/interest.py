@@ -138,6 +138,9 @@ class Interest:
         del self._counts[wanted]
         self._wanted_topics.clear()
         self._publish(turn, self._change(key_of(wanted), nothing))
+        if not has_wildcard(wanted.levels):
+            # A wildcard may take the topic too; nobody announced it while it was wanted by name.
+            self._discover(turn, wanted.topic_filter, nothing)
         self._roads.remove_interest(turn, wanted)
         for topic in [topic for topic in self._discovered if not self.wants(topic)]:
             del self._discovered[topic]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
 
@@ -86,6 +86,15 @@ class Conversation:
             count -= 1
 
 
+class Position(NamedTuple):
+    """How far a conversation is: its two halves, and the last numbers sent and received."""
+
+    own: int
+    sent: int
+    theirs: int
+    received: int
+
+
 class PeerLinks:
     """All conversations of one broker.
 
@@ -129,6 +138,17 @@ class PeerLinks:
     def is_lost(self, peer: str) -> bool:
         conversation = self._conversations.get(peer)
         return conversation is not None and conversation.is_lost
+
+    def peers(self) -> tuple[str, ...]:
+        """Everybody with whom there was a conversation, sorted."""
+        return tuple(sorted(self._conversations))
+
+    def position(self, peer: str) -> Position:
+        """How far the conversation with a peer is."""
+        one = self._conversations.get(peer)
+        if one is None:
+            return Position(0, 0, 0, 0)
+        return Position(one.epoch, one.number, one.their_epoch, one.received)
 
     def send(self, turn: Turn, peer: str, body: object) -> None:
         """Send a message; one to a lost peer, or past what may wait, is void from the start."""

@@ -17,30 +17,29 @@ import msgspec
 
 from meshwright.model.overlay import Overlay
 from meshwright.model.plan import ClientMove
+from meshwright.protocol.crossings import Crossings, Marks
 from meshwright.protocol.effects import DiskKey
 from meshwright.protocol.forwarding.forwarding import Forwarding
-from meshwright.protocol.reconfigure_coordinator import Coordinator
+from meshwright.protocol.links import PeerLinks
+from meshwright.protocol.reconfigure_building import Building, BuildingAround
+from meshwright.protocol.reconfigure_coordinator import Coordinator, Patience
+from meshwright.protocol.reconfigure_draining import QUIET, Draining
 from meshwright.protocol.reconfigure_in_force import InForce, plan_name
 from meshwright.protocol.reconfigure_laggards import Laggards
 from meshwright.protocol.reconfigure_messages import (
     Abort,
-    BuiltLate,
     Deny,
-    Done,
     Fetch,
     Finish,
-    Grant,
     Lock,
     PlanRecord,
-    Prepare,
     Question,
     Ready,
     Switch,
-    Switched,
 )
 from meshwright.protocol.reconfigure_requests import Promise, Requests, RequestsAround
 from meshwright.protocol.roads import Roads
-from meshwright.protocol.turn import Action, Turn, nothing
+from meshwright.protocol.turn import Action, Turn
 
 ASK = ("reconfigure ask",)
 RETIRE = ("reconfigure retire",)
@@ -52,15 +51,17 @@ QUESTIONS_MAX = 4
 class ReconfigureSettings(msgspec.Struct, frozen=True, kw_only=True):
     """How long a plan may take until it is decided, and how long an old overlay runs on.
 
-    drain_us: after all have switched. forget_us: after this broker has, if nobody says that all
-    have. gather_us: how long messages that build an overlay are gathered.
+    gather_us: how long messages that build an overlay are gathered. mend_us: how long what was torn
+    may take to mend. quiet_us: without anything on an old overlay, after which a broker says so.
+    forget_us: after which old overlays are forgotten, if nobody says so before.
     """
 
     patience_us: int = 20_000_000
     ask_every_us: int = 5_000_000
-    drain_us: int = 2_000_000
-    forget_us: int = 30_000_000
     gather_us: int = 20_000
+    mend_us: int = 200_000
+    quiet_us: int = 200_000
+    forget_us: int = 30_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,14 +69,17 @@ class Around:
     """What a change of overlay asks of the rest of the broker.
 
     make builds a forwarding machine that sees who is alive; fill has the overlay of an epoch carry
-    all that is wanted here; release holds up no messages of an epoch any more, unmake forgets
-    them; relink is called when the brokers to stay connected with may differ, switched when another
-    overlay is in force; block begins the paper's change that holds up clients.
+    all that is wanted here; crossings notes what changes overlays; release holds up no messages of
+    an epoch any more, unmake forgets them; relink is called when the brokers to stay connected with
+    may differ, switched when another overlay is in force; block begins the paper's change that
+    holds up clients.
     """
 
     send: Callable[[Turn, str, Any], None]
     make: Callable[[Turn, int, Overlay], Forwarding]
     fill: Callable[[Turn, int, Action], None]
+    links: PeerLinks
+    crossings: Crossings
     release: Callable[[Turn, int], None]
     unmake: Callable[[int], None]
     alive: Callable[[], tuple[str, ...]]
@@ -102,17 +106,32 @@ class Reconfigure:
         self.in_force = InForce(overlay)
         self._promise: Promise | None = None
         self._next: tuple[str, Lock] | None = None
-        self._is_awaited = False
         self.laggards = Laggards(send=around.send, in_force=self.in_force.told)
         self.coordinator = Coordinator(
             me,
             len(overlay.brokers),
-            settings.patience_us,
+            Patience(
+                decide_us=settings.patience_us,
+                mend_us=settings.mend_us,
+                check_us=settings.quiet_us,
+                drain_us=settings.forget_us,
+            ),
             send=around.send,
             alive=around.alive,
             watch=around.relink,
             finished=lambda turn: turn.write(UNFINISHED, None),
         )
+        self.draining = Draining(settings.quiet_us, around.links, send=around.send)
+        building_around = BuildingAround(
+            send=around.send,
+            make=around.make,
+            fill=around.fill,
+            alive=around.alive,
+            marks=around.crossings.marks,
+            heard=around.crossings.heard,
+            built=self._built,
+        )
+        self.building = Building(me, self.in_force, roads, building_around)
         requests_around = RequestsAround(
             send=around.send,
             alive=around.alive,
@@ -131,16 +150,23 @@ class Reconfigure:
         """Which message is for which method."""
         return {
             **self.coordinator.handlers(),
+            **self.building.handlers(),
+            **self.draining.handlers(),
             Lock: self._lock_asked,
-            Prepare: self._prepare_asked,
             Switch: self._switch_heard,
             Finish: self._finish_heard,
             Abort: self._abort_heard,
             Question: self._questioned,
             Fetch: self.laggards.fetched,
-            BuiltLate: lambda turn, peer, message: self._roads.peer_renewed(
-                turn, peer, message.epoch
-            ),
+        }
+
+    def timers(self) -> dict[str, Action]:
+        """Which timer is for which method."""
+        return {
+            **self.coordinator.timers(),
+            ASK[0]: self._ask,
+            RETIRE[0]: self._retire,
+            QUIET[0]: self.draining.quiet,
         }
 
     def restore(self, turn: Turn, disk: dict[DiskKey, Any]) -> None:
@@ -151,6 +177,7 @@ class Reconfigure:
         self._roads.add(self.epoch, self._around.make(turn, self.epoch, overlay))
         self._around.release(turn, self.epoch)
         self._roads.switch(turn, self.epoch)
+        self.draining.switched(turn, self.epoch)
         if disk.get(UNFINISHED) == self.epoch:
             moves = self.in_force.moves
             name = plan_name(overlay, moves)
@@ -170,17 +197,17 @@ class Reconfigure:
         """Switch to an overlay that carries all already; the one before runs dry."""
         if message.epoch > self.epoch:
             self._adopt(turn, message)
-            turn.timer(RETIRE, turn.now_us + self._settings.drain_us)
 
     def peer_renewed(self, turn: Turn, peer: str) -> None:
         """A peer may have forgotten what it was told."""
         self.laggards.peer_renewed(peer)
+        self.draining.peer_renewed(turn, peer)
         promise = self._promise
         if promise is not None and promise.coordinator == peer != self._me:
             self._around.send(turn, peer, Question(promise.lock.epoch))
         self.coordinator.peer_renewed(turn, peer)
 
-    def ask(self, turn: Turn) -> None:
+    def _ask(self, turn: Turn) -> None:
         """While a plan drags on: ask its coordinator what became of it, and once everybody."""
         promise = self._promise
         if promise is None or promise.lock.epoch <= self.epoch:
@@ -196,17 +223,16 @@ class Reconfigure:
                 self._around.send(turn, name, Question(promise.lock.epoch))
         turn.timer(ASK, turn.now_us + self._settings.ask_every_us)
 
-    def retire(self, turn: Turn) -> None:
+    def _retire(self, turn: Turn) -> None:
         """The old overlay has run dry: forget it, and be free for the next plan."""
         self._roads.drop_older()
+        self._around.crossings.drop_older(self.epoch)
+        self.draining.finished()
         self._around.relink(turn)
         promise = self._promise
         if promise is not None and promise.lock.epoch <= self.epoch:
             self._report(turn, promise.lock, "drained")
             self._promise = None
-        if self._is_awaited:
-            self._is_awaited = False
-            self._around.send(turn, self.requests.owner(self.epoch), Done(self.epoch))
         self._grant_next(turn)
 
     def _lock_asked(self, turn: Turn, peer: str, lock: Lock) -> None:
@@ -218,7 +244,8 @@ class Reconfigure:
         elif promise is None:
             self._grant(turn, peer, lock)
         elif promise.lock.epoch == lock.epoch:
-            self._around.send(turn, peer, Grant(lock.epoch))
+            if promise.ready is not None:
+                self._around.send(turn, peer, promise.ready)
         elif promise.lock.epoch == lock.supersedes:
             if self.coordinator.leads(lock.supersedes):
                 self.coordinator.abort(turn, f"ended by {peer}")
@@ -229,13 +256,17 @@ class Reconfigure:
             self._compete(turn, peer, lock, promise)
 
     def _compete(self, turn: Turn, peer: str, lock: Lock, promise: Promise) -> None:
-        """Of two plans at once that of the lower name goes on, unless the other is prepared."""
-        if promise.is_filling or promise.lock.epoch <= self.epoch or peer > promise.coordinator:
+        """Of two plans at once that of the lower name goes on, unless the other is decided."""
+        is_decided = promise.lock.epoch <= self.epoch
+        if promise.coordinator == self._me and peer < self._me and not is_decided:
+            before, self._next = self._next, (peer, lock)
+            is_decided = not self.coordinator.abort(turn, f"gives way to the plan of {peer}")
+            if not is_decided:
+                return
+            self._next = before
+        if is_decided or peer > promise.coordinator or promise.coordinator == self._me:
             held = f"takes part in plan {promise.lock.plan} of {promise.coordinator}"
             self._deny(turn, peer, lock, held)
-        elif promise.coordinator == self._me:
-            self._next = (peer, lock)
-            self.coordinator.abort(turn, f"gives way to the plan of {peer}")
         else:
             if self._next is not None and self._next[1].epoch != lock.epoch:
                 self._deny(turn, *self._next, "another plan waits already")
@@ -246,39 +277,27 @@ class Reconfigure:
         self._around.send(turn, peer, Deny(lock.epoch, why))
 
     def _grant(self, turn: Turn, peer: str, lock: Lock) -> None:
-        self._promise = Promise(peer, lock)
+        """Take part, and build the overlay of the plan."""
+        promise = self._promise = Promise(peer, lock)
         self._report(turn, lock, "granted")
-        self._know(turn, lock.epoch, lock.target)
         turn.timer(ASK, turn.now_us + self._settings.ask_every_us)
-        self._around.send(turn, peer, Grant(lock.epoch))
+
+        def ready(later: Turn, marks: Marks | None) -> None:
+            promise.ready = Ready(lock.epoch, marks)
+            if self._promise is promise:
+                self._around.send(later, peer, promise.ready)
+
+        self.building.begin(turn, lock, ready)
 
     def _grant_next(self, turn: Turn) -> None:
         if self._next is not None and self._promise is None:
             (peer, lock), self._next = self._next, None
             self._lock_asked(turn, peer, lock)
 
-    def _know(self, turn: Turn, epoch: int, overlay: Overlay) -> None:
-        """Have a machine for an overlay, and ask again for what came before it was there."""
-        self._roads.add(epoch, self._around.make(turn, epoch, overlay))
+    def _built(self, turn: Turn, epoch: int) -> None:
+        """There is a machine for an overlay: ask again for what came before it was there."""
         self._around.relink(turn)
         self.laggards.built(turn, epoch)
-
-    def _prepare_asked(self, turn: Turn, peer: str, message: Prepare) -> None:
-        promise = self._promise
-        if promise is None or promise.lock.epoch != message.epoch:
-            return
-        if promise.is_filling:
-            if promise.is_ready:
-                self._around.send(turn, peer, Ready(message.epoch))
-            return
-        promise.is_filling = True
-
-        def filled(later: Turn) -> None:
-            promise.is_ready = True
-            if self._promise is promise:
-                self._around.send(later, peer, Ready(message.epoch))
-
-        self._around.fill(turn, message.epoch, filled)
 
     def _switch_heard(self, turn: Turn, peer: str, message: Switch) -> None:
         if message.epoch < self.epoch:
@@ -286,25 +305,28 @@ class Reconfigure:
             return
         if message.epoch > self.epoch:
             self._adopt(turn, message)
-        answer = Switched(message.epoch)
-        turn.once_synced(lambda later: self._around.send(later, peer, answer))
+
+        def on_disk(later: Turn) -> None:
+            self.coordinator.on_disk(later, message.epoch)
+            if peer == self.requests.owner(message.epoch):
+                self.draining.report_to(later, peer, message.epoch)
+
+        turn.once_synced(on_disk)
 
     def _adopt(self, turn: Turn, message: Switch) -> None:
         """Switch to an overlay, prepared for it or not."""
         promise = self._promise
         if promise is not None and promise.lock.epoch < message.epoch:
             self._release(turn, promise, "superseded")
-        is_empty = promise is not None and promise is self._promise and not promise.is_filling
         if message.epoch not in self._roads:
-            self._know(turn, message.epoch, message.overlay)
-            is_empty = True
-        if is_empty:
-            self._around.fill(turn, message.epoch, nothing)
+            self.building.begin_late(turn, message.epoch, message.overlay)
         self.in_force.adopt(turn, message)
         if self.coordinator.leads(self.epoch):
             turn.write(UNFINISHED, self.epoch)
         self._around.release(turn, self.epoch)
         self._roads.switch(turn, self.epoch)
+        self.draining.switched(turn, self.epoch)
+        self.building.finish(self.epoch)
         self.coordinator.overtaken(turn, self.epoch)
         name = plan_name(message.overlay, message.moves)
         turn.report(PlanRecord(plan=name, epoch=self.epoch, step="switched"))
@@ -314,8 +336,7 @@ class Reconfigure:
 
     def _finish_heard(self, turn: Turn, peer: str, message: Finish) -> None:
         if message.epoch == self.epoch:
-            self._is_awaited = True
-            turn.timer(RETIRE, turn.now_us + self._settings.drain_us)
+            self._retire(turn)
         elif message.epoch > self.epoch:
             self._around.send(turn, peer, Fetch(self.epoch))
 
@@ -332,6 +353,7 @@ class Reconfigure:
         """Take part no more, and forget what was built."""
         self._promise = None
         self.laggards.void = promise.lock.epoch
+        self.building.drop(promise.lock.epoch)
         self._roads.drop(promise.lock.epoch)
         self._around.unmake(promise.lock.epoch)
         self._around.relink(turn)

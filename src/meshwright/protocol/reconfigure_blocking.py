@@ -16,7 +16,6 @@ from typing import Any
 import msgspec
 
 from meshwright.model.overlay import Overlay
-from meshwright.protocol.forwarding.claims import Place
 from meshwright.protocol.forwarding.forwarding import Forwarding
 from meshwright.protocol.forwarding.key_routes import key_routes
 from meshwright.protocol.forwarding.member_trees import MemberTrees, TreeTable
@@ -24,6 +23,7 @@ from meshwright.protocol.forwarding.rendezvous import Rendezvous
 from meshwright.protocol.message import Message
 from meshwright.protocol.packets import Publish, Subscribe, Unsubscribe
 from meshwright.protocol.reconfigure_messages import PlanRecord, Switch
+from meshwright.protocol.reconfigure_seats import has_same_seats, heirs
 from meshwright.protocol.roads import Roads
 from meshwright.protocol.turn import Action, Turn
 
@@ -187,6 +187,10 @@ class Blocking:
             packets = self._change.packets
             self._change.packets = [packet for packet in packets if packet[0] != client]
 
+    def changes_to(self, epoch: int) -> bool:
+        """Whether the overlay of an epoch is what this change leads to."""
+        return self._change is not None and self._change.hold.epoch == epoch
+
     def takes(self, turn: Turn, peer: str, message: Any) -> bool:
         """Whether a message of an unknown epoch is of this change; it is seen to then."""
         change = self._change
@@ -252,7 +256,7 @@ class Blocking:
         if change is None or change.hold.epoch != message.epoch:
             return
         change.is_asked = True
-        heir = str(self._seats()[self._me])
+        heir = self._seats()[self._me]
         self._table_shipped(turn, peer, TableShipped(message.epoch, heir, self._table()))
         self._tell_if_ready(turn)
 
@@ -333,7 +337,7 @@ class Blocking:
     def _table(self) -> TreeTable:
         return _trees(self._roads.machine(self._around.in_force()[0])).table()
 
-    def _seats(self) -> dict[Place, str]:
+    def _seats(self) -> dict[str, str]:
         """For each broker the one that sits in its place in the new overlay."""
         assert self._change is not None
         return heirs(self._around.in_force()[1], self._change.hold.target)
@@ -346,20 +350,9 @@ class Blocking:
         return routes.next_hop(self._me, target) or target
 
 
-def heirs(source: Overlay, target: Overlay) -> dict[Place, str]:
-    """For each broker of an overlay the one that sits in its place in another."""
-    before, after = source.positions or {}, target.positions or {}
-    sitting = {position: name for name, position in after.items()}
-    return {name: sitting[position] for name, position in before.items()}
-
-
 def can_block(source: Overlay, target: Overlay) -> bool:
     """Whether the paper's protocol leads from one overlay to another: same seats on a ring."""
-    return (
-        source.design == target.design
-        and source.design in {"chord", "tapestry"}
-        and sorted((source.positions or {}).values()) == sorted((target.positions or {}).values())
-    )
+    return source.design in {"chord", "tapestry"} and has_same_seats(source, target)
 
 
 def _trees(machine: Forwarding) -> MemberTrees:

@@ -1,4 +1,4 @@
-"""The broker that was given a plan leads all others through it: lock, prepare, switch, drain.
+"""The broker that was given a plan leads all others through it: prepare, switch, and run dry.
 
 All brokers seen alive must follow, and they must be more than half of all, so that two plans never
 pass each other unseen. The plan is decided when the coordinator has the new overlay on its own
@@ -8,42 +8,77 @@ disk; before that a crash, a refusal or too much time ends it, and nothing has c
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Literal
 
+import msgspec
+
+from meshwright.protocol.crossings import Marks, late_hearers, torn_pairs
 from meshwright.protocol.reconfigure_messages import (
     Abort,
     AbortAsked,
     Deny,
-    Done,
+    DrainAsked,
+    Drained,
     Finish,
-    Grant,
     Lock,
     PlanRecord,
-    Prepare,
     Ready,
+    Renew,
+    Seat,
     Switch,
-    Switched,
 )
 from meshwright.protocol.turn import Action, Turn
 
 DEADLINE = ("reconfigure deadline",)
+MENDED = ("reconfigure mended",)
+CHECK = ("reconfigure check",)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patience:
+    """How long a plan may take until it is decided, what is torn may mend, older overlays drain."""
+
+    decide_us: int
+    mend_us: int
+    check_us: int
+    drain_us: int
 
 
 class Undertaking:
-    """One plan under way. told and answered are the brokers of the present step."""
+    """One plan under way, and who sits in whose place after it.
 
-    __slots__ = ("answered", "granted", "lock", "step", "told")
+    asked: the brokers that were told of the plan, told: of its present step. answers: what they
+    said, with marks if there were any. late: those that have to begin with nothing while the others
+    carry over. vouched: the dead for whom their heirs were told that they leave nothing.
+    """
 
-    def __init__(self, lock: Lock) -> None:
+    __slots__ = (
+        "answers",
+        "asked",
+        "is_on_disk",
+        "late",
+        "lock",
+        "seats",
+        "step",
+        "told",
+        "vouched",
+    )
+
+    def __init__(self, lock: Lock, seats: dict[str, str]) -> None:
         self.lock = lock
-        self.granted: set[str] = set()
-        self.begin("lock")
+        self.seats = seats
+        self.asked: dict[str, None] = {}
+        self.late: set[str] = set()
+        self.vouched: set[str] = set()
+        self.is_on_disk = False
+        self.begin("prepare")
 
-    def begin(self, step: Literal["lock", "prepare", "switch", "drain"]) -> None:
+    def begin(self, step: Literal["prepare", "mend", "switch"]) -> None:
         """Go on to a step, in which nobody was told or has answered yet."""
         self.step = step
         self.told: dict[str, None] = {}
-        self.answered: set[str] = set()
+        self.answers: dict[str, Marks | None] = {}
 
     @property
     def epoch(self) -> int:
@@ -51,7 +86,7 @@ class Undertaking:
 
     @property
     def is_decided(self) -> bool:
-        return self.step in {"switch", "drain"}
+        return self.step == "switch"
 
 
 class Coordinator:
@@ -65,7 +100,7 @@ class Coordinator:
         self,
         me: str,
         broker_count: int,
-        patience_us: int,
+        patience: Patience,
         *,
         send: Callable[[Turn, str, Any], None],
         alive: Callable[[], tuple[str, ...]],
@@ -74,7 +109,7 @@ class Coordinator:
     ) -> None:
         self._me = me
         self._broker_count = broker_count
-        self._patience_us = patience_us
+        self._patience = patience
         self._send = send
         self._alive = alive
         self._watch = watch
@@ -84,33 +119,43 @@ class Coordinator:
     def handlers(self) -> dict[type, Callable[[Turn, str, Any], None]]:
         """Which message is for which method."""
         return {
-            Grant: self._granted,
             Deny: self._denied,
-            Ready: self._ready,
-            Switched: self._switched,
-            Done: self._done,
+            Ready: lambda turn, peer, it: self._answered(turn, peer, it, "prepare"),
+            Drained: lambda turn, peer, it: self._answered(turn, peer, it, "switch"),
             AbortAsked: self._abort_asked,
         }
 
-    def begin(self, turn: Turn, lock: Lock) -> None:
-        """Lead all brokers to the overlay of a lock."""
-        self.undertaking = Undertaking(lock)
+    def timers(self) -> dict[str, Action]:
+        """Which timer is for which method."""
+        return {DEADLINE[0]: self._deadline, MENDED[0]: self._mended, CHECK[0]: self._check}
+
+    def begin(self, turn: Turn, lock: Lock, seats: dict[str, str]) -> None:
+        """Lead all brokers to the overlay of a lock; seats: who takes whose place."""
+        self.undertaking = Undertaking(lock, seats)
         self._report(turn, "asked")
         self._watch(turn)
-        turn.timer(DEADLINE, turn.now_us + self._patience_us)
+        turn.timer(DEADLINE, turn.now_us + self._patience.decide_us)
         self._advance(turn)
 
     def resume(self, turn: Turn, lock: Lock) -> None:
         """After a crash: bring a plan to its end that was decided before."""
         if self.undertaking is None:
-            self.undertaking = Undertaking(lock)
-            self.undertaking.begin("switch")
+            self.undertaking = Undertaking(lock, {})
+            self.undertaking.is_on_disk = True
             self._watch(turn)
-            self._advance(turn)
+            self._begin_switch(turn, self.undertaking)
 
     def leads(self, epoch: int) -> bool:
         """Whether the plan of an epoch is under way here."""
         return self.undertaking is not None and self.undertaking.epoch == epoch
+
+    def on_disk(self, turn: Turn, epoch: int) -> None:
+        """The overlay of an epoch is on this broker's disk: if it is led here, it is decided."""
+        undertaking = self._led(epoch)
+        if undertaking is not None and not undertaking.is_on_disk:
+            undertaking.is_on_disk = True
+            self._report(turn, "decided")
+            self._advance(turn)
 
     def abort(self, turn: Turn, why: str) -> bool:
         """End the plan unless it is decided; says whether it was ended."""
@@ -118,9 +163,8 @@ class Coordinator:
         if undertaking is None or undertaking.is_decided:
             return False
         self._report(turn, "aborted", why)
-        asked = {*undertaking.granted, *undertaking.told}
         self._end(turn)
-        for name in sorted(asked):
+        for name in sorted(undertaking.asked):
             self._send(turn, name, Abort(undertaking.epoch))
         return True
 
@@ -130,13 +174,6 @@ class Coordinator:
             self._report(turn, "superseded", f"epoch {epoch} is in force")
             self._end(turn)
 
-    def deadline(self, turn: Turn) -> None:
-        """Patience is at its end, unless the plan is decided."""
-        undertaking = self.undertaking
-        if undertaking is not None:
-            missing = [name for name in self._alive() if name not in undertaking.answered]
-            self.abort(turn, f"in step {undertaking.step} no answer from {', '.join(missing)}")
-
     def alive_changed(self, turn: Turn) -> None:
         """Nobody waits for the dead, and whoever lives must follow."""
         self._advance(turn)
@@ -144,100 +181,153 @@ class Coordinator:
     def peer_renewed(self, turn: Turn, peer: str) -> None:
         """A broker may have forgotten all: begin anew with it."""
         undertaking = self.undertaking
-        if undertaking is not None:
-            undertaking.granted.discard(peer)
-            undertaking.told.pop(peer, None)
-            undertaking.answered.discard(peer)
-            self._advance(turn)
+        if undertaking is None:
+            return
+        if undertaking.step == "mend":
+            # Its part is lost, and that of others with it: go back to where all is asked.
+            answers = undertaking.answers
+            undertaking.begin("prepare")
+            undertaking.told.update(dict.fromkeys(answers))
+            undertaking.answers.update(answers)
+        undertaking.late.add(peer)
+        undertaking.told.pop(peer, None)
+        undertaking.answers.pop(peer, None)
+        self._advance(turn)
 
     def _advance(self, turn: Turn) -> None:
         """Tell those who were not told, and go on to the next step when all have answered."""
         undertaking = self.undertaking
-        if undertaking is None:
+        if undertaking is None or undertaking.step == "mend":
             return
         # Itself last: it answers at once, and by then everybody else must have been told.
         others = [name for name in self._alive() if name != self._me]
         for name in [*others, self._me]:
             if self.undertaking is undertaking and name not in undertaking.told:
                 self._tell(turn, undertaking, name)
+        if self.undertaking is undertaking and undertaking.step == "prepare":
+            self._vouch(turn, undertaking)
         if self.undertaking is undertaking and self._is_complete(undertaking):
             self._next(turn, undertaking)
 
     def _tell(self, turn: Turn, undertaking: Undertaking, name: str) -> None:
-        epoch = undertaking.epoch
-        message: Any
+        lock = undertaking.lock
+        message: Any = lock
         if undertaking.step == "switch":
             # First on its own disk: from then on the plan is decided.
-            if name != self._me and self._me not in undertaking.answered:
+            if name != self._me and not undertaking.is_on_disk:
                 return
-            message = Switch(epoch, undertaking.lock.target, undertaking.lock.moves)
-        elif undertaking.step == "drain":
-            message = Finish(epoch)
-        elif name not in undertaking.granted:
-            message = undertaking.lock
-        elif undertaking.step == "prepare":
-            message = Prepare(epoch)
-        else:
-            return
-        undertaking.told[name] = None
+            message = Switch(lock.epoch, lock.target, lock.moves)
+        elif lock.mode == "carry" and name in undertaking.late:
+            message = msgspec.structs.replace(lock, mode="join")
+        undertaking.told[name] = undertaking.asked[name] = None
         self._send(turn, name, message)
 
+    def _vouch(self, turn: Turn, undertaking: Undertaking) -> None:
+        """Let nobody wait for what a dead broker knew at its place."""
+        if undertaking.lock.mode != "carry":
+            return
+        gone = set(undertaking.seats).difference(self._alive(), undertaking.vouched)
+        for name in sorted(gone):
+            undertaking.vouched.add(name)
+            heir = undertaking.seats[name]
+            if heir != name:
+                self._send(turn, heir, Seat(undertaking.epoch, None))
+
     def _is_complete(self, undertaking: Undertaking) -> bool:
-        answered = undertaking.answered
-        has_majority = 2 * len(answered) > self._broker_count or undertaking.is_decided
-        return has_majority and all(name in answered for name in self._alive())
+        answers = undertaking.answers
+        has_majority = 2 * len(answers) > self._broker_count or undertaking.is_decided
+        return has_majority and all(name in answers for name in self._alive())
 
     def _next(self, turn: Turn, undertaking: Undertaking) -> None:
-        if undertaking.step == "lock":
-            self._report(turn, "locked")
-            undertaking.begin("prepare")
-        elif undertaking.step == "prepare":
-            self._report(turn, "prepared")
-            undertaking.begin("switch")
-        elif undertaking.step == "switch":
-            undertaking.begin("drain")
-        else:
-            self._report(turn, "done")
-            self._end(turn)
+        if undertaking.step == "prepare":
+            torn = self._torn(undertaking)
+            if torn:
+                self._mend(turn, undertaking, torn)
+            else:
+                self._report(turn, "prepared")
+                self._begin_switch(turn, undertaking)
             return
+        if self._late_hearers(undertaking):
+            turn.timer(CHECK, turn.now_us + self._patience.check_us)
+        else:
+            self._finish(turn, undertaking)
+
+    def _torn(self, undertaking: Undertaking) -> dict[str, tuple[str, ...] | None]:
+        """Who has to begin anew with whom; None stands for everybody around."""
+        if undertaking.lock.mode != "carry":
+            return {}
+        answers, seats = undertaking.answers, undertaking.seats
+        torn: dict[str, tuple[str, ...] | None] = {}
+        whole = {name: marks for name, marks in answers.items() if marks is not None}
+        for one, other in torn_pairs(whole):
+            torn[seats[one]] = (*(torn.get(seats[one]) or ()), seats[other])
+        # What was known at the place of a broker without marks may have gone to its heir.
+        for name in sorted(set(seats).difference(whole)):
+            if seats[name] != name and seats[name] in answers:
+                torn[seats[name]] = None
+        return torn
+
+    def _mend(
+        self, turn: Turn, undertaking: Undertaking, torn: dict[str, tuple[str, ...] | None]
+    ) -> None:
+        answers = undertaking.answers
+        undertaking.begin("mend")
+        undertaking.answers.update(answers)
+        self._report(turn, "mended", f"{len(torn)} brokers begin anew with others")
+        for name, peers in torn.items():
+            self._send(turn, name, Renew(undertaking.epoch, peers))
+        turn.timer(MENDED, turn.now_us + self._patience.mend_us)
+
+    def _mended(self, turn: Turn) -> None:
+        undertaking = self.undertaking
+        if undertaking is not None and undertaking.step == "mend":
+            self._report(turn, "prepared")
+            self._begin_switch(turn, undertaking)
+
+    def _begin_switch(self, turn: Turn, undertaking: Undertaking) -> None:
+        undertaking.begin("switch")
+        turn.timer(DEADLINE, turn.now_us + self._patience.drain_us)
         self._advance(turn)
 
-    def _granted(self, turn: Turn, peer: str, message: Grant) -> None:
-        undertaking = self._led(message.epoch)
-        if undertaking is None or undertaking.is_decided:
+    def _check(self, turn: Turn) -> None:
+        """Ask those again who may have received meanwhile what they had not."""
+        undertaking = self.undertaking
+        if undertaking is None or not undertaking.is_decided:
             return
-        undertaking.granted.add(peer)
-        if undertaking.step == "lock":
-            undertaking.answered.add(peer)
+        for name in self._late_hearers(undertaking):
+            undertaking.answers.pop(name, None)
+            self._send(turn, name, DrainAsked(undertaking.epoch))
+
+    def _late_hearers(self, undertaking: Undertaking) -> list[str]:
+        """Those alive that had not received all of older overlays when they answered."""
+        answers = undertaking.answers
+        return late_hearers({name: answers.get(name) or {} for name in self._alive()})
+
+    def _deadline(self, turn: Turn) -> None:
+        """Patience is at its end: with a plan that is not decided, or with what does not drain."""
+        undertaking = self.undertaking
+        if undertaking is None:
+            return
+        missing = [name for name in self._alive() if name not in undertaking.answers]
+        if undertaking.is_decided:
+            self._finish(turn, undertaking, f"not waiting for {', '.join(missing) or 'the rest'}")
         else:
-            undertaking.told.pop(peer, None)
-        self._advance(turn)
+            self.abort(turn, f"in step {undertaking.step} no answer from {', '.join(missing)}")
+
+    def _finish(self, turn: Turn, undertaking: Undertaking, detail: str = "") -> None:
+        self._report(turn, "done", detail)
+        self._end(turn)
+        for name in self._alive():
+            self._send(turn, name, Finish(undertaking.epoch))
 
     def _denied(self, turn: Turn, peer: str, message: Deny) -> None:
         if self.leads(message.epoch):
             self.abort(turn, f"{peer} denies: {message.why}")
 
-    def _ready(self, turn: Turn, peer: str, message: Ready) -> None:
-        self._answered(turn, peer, message.epoch, "prepare")
-
-    def _switched(self, turn: Turn, peer: str, message: Switched) -> None:
+    def _answered(self, turn: Turn, peer: str, message: Ready | Drained, step: str) -> None:
         undertaking = self._led(message.epoch)
-        if undertaking is None:
-            return
-        if undertaking.step == "drain":
-            # It was told late, when the others had switched long since.
-            self._send(turn, peer, Finish(undertaking.epoch))
-        elif peer == self._me and peer not in undertaking.answered:
-            self._report(turn, "decided")
-        self._answered(turn, peer, message.epoch, "switch")
-
-    def _done(self, turn: Turn, peer: str, message: Done) -> None:
-        self._answered(turn, peer, message.epoch, "drain")
-
-    def _answered(self, turn: Turn, peer: str, epoch: int, step: str) -> None:
-        undertaking = self._led(epoch)
-        if undertaking is not None and undertaking.step == step:
-            undertaking.answered.add(peer)
+        if undertaking is not None and undertaking.step == step and peer in undertaking.told:
+            undertaking.answers[peer] = message.marks
             self._advance(turn)
 
     def _abort_asked(self, turn: Turn, peer: str, message: AbortAsked) -> None:

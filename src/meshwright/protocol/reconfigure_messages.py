@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Generic, TypeVar
+from typing import Generic, Literal, TypeVar
 
 import msgspec
 
 from meshwright.model.overlay import Overlay
 from meshwright.model.plan import ClientMove
+from meshwright.protocol.crossings import PeerMark
+from meshwright.protocol.forwarding.climbing_trees import BranchTable
+from meshwright.protocol.forwarding.member_trees import TreeTable
 from meshwright.protocol.message import Message
 
 Bundled = TypeVar("Bundled")
+BuildingMode = Literal["anew", "carry", "join"]
 
 
 class Lock(Message, frozen=True, gc=False):
-    """Take part in a plan, in no other meanwhile, and make room for its overlay.
+    """Take part in a plan, in no other meanwhile, and have its overlay carry what you want.
 
     source_epoch: that of the overlay in force at the coordinator. supersedes: the epoch of a plan
-    that this one ends, or -1. moves: of clients, once the overlay is in force.
+    that this one ends, or -1. moves: of clients, once the overlay is in force. mode: whether all
+    build the overlay anew, carry over what is known, or only the others do, whom you join.
     """
 
     epoch: int
@@ -26,12 +31,7 @@ class Lock(Message, frozen=True, gc=False):
     source_epoch: int
     supersedes: int = -1
     moves: tuple[ClientMove, ...] = ()
-
-
-class Grant(Message, frozen=True, gc=False):
-    """I take part."""
-
-    epoch: int
+    mode: BuildingMode = "anew"
 
 
 class Deny(Message, frozen=True, gc=False):
@@ -41,16 +41,28 @@ class Deny(Message, frozen=True, gc=False):
     why: str
 
 
-class Prepare(Message, frozen=True, gc=False):
-    """All take part: have the new overlay carry what you want."""
+class Seat(Message, frozen=True, gc=False):
+    """What is known at my place, which is yours in this epoch; None if nothing is."""
 
     epoch: int
+    table: TreeTable | BranchTable | None
 
 
 class Ready(Message, frozen=True, gc=False):
-    """The new overlay carries all that I want."""
+    """The new overlay carries all that I want.
+
+    marks: how far conversations were when I took over what was known, None if I took over nothing.
+    """
 
     epoch: int
+    marks: dict[str, PeerMark] | None
+
+
+class Renew(Message, frozen=True, gc=False):
+    """Begin anew with these brokers, or with all neighbours: what you took over may be torn."""
+
+    epoch: int
+    peers: tuple[str, ...] | None
 
 
 class Switch(Message, frozen=True, gc=False):
@@ -61,20 +73,24 @@ class Switch(Message, frozen=True, gc=False):
     moves: tuple[ClientMove, ...] = ()
 
 
-class Switched(Message, frozen=True, gc=False):
-    """It is on my disk, and I send on it."""
+class Drained(Message, frozen=True, gc=False):
+    """It is on my disk, I send on it, and have seen nothing of older overlays for a while.
+
+    marks: how far I had sent when I last saw something of them, and how far I have received.
+    """
+
+    epoch: int
+    marks: dict[str, PeerMark]
+
+
+class DrainAsked(Message, frozen=True, gc=False):
+    """Tell me again how far you are with older overlays."""
 
     epoch: int
 
 
 class Finish(Message, frozen=True, gc=False):
-    """All have switched: let older overlays run dry, then forget them."""
-
-    epoch: int
-
-
-class Done(Message, frozen=True, gc=False):
-    """I know no older overlay any more."""
+    """Nothing of older overlays is under way: forget them."""
 
     epoch: int
 
@@ -104,7 +120,7 @@ class Fetch(Message, frozen=True, gc=False):
 
 
 class BuiltLate(Message, frozen=True, gc=False):
-    """I have got the overlay of this epoch only now: tell me again what I missed."""
+    """I begin with this epoch only now: tell me all again, and forget what I told."""
 
     epoch: int
 
@@ -117,7 +133,7 @@ class Bundle(Message, Generic[Bundled], frozen=True, gc=False):
 
 
 RECONFIGURATION_MESSAGES: tuple[type, ...] = (
-    Lock, Grant, Deny, Prepare, Ready, Switch, Switched, Finish, Done, Abort, AbortAsked,
+    Lock, Deny, Seat, Ready, Renew, Switch, Drained, DrainAsked, Finish, Abort, AbortAsked,
     Question, Fetch, BuiltLate, Bundle,
 )  # fmt: skip
 
@@ -125,7 +141,7 @@ RECONFIGURATION_MESSAGES: tuple[type, ...] = (
 class PlanRecord(msgspec.Struct, frozen=True, kw_only=True):
     """How far a plan is at a broker.
 
-    step: asked, refused, granted, denied, locked, prepared, decided, switched, drained, done,
+    step: asked, refused, granted, denied, mended, prepared, decided, switched, drained, done,
     aborted or superseded.
     """
 

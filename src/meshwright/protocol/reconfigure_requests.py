@@ -14,7 +14,14 @@ from meshwright.protocol.happenings import PlanGiven
 from meshwright.protocol.reconfigure_blocking import can_block
 from meshwright.protocol.reconfigure_coordinator import Coordinator
 from meshwright.protocol.reconfigure_in_force import InForce, plan_name
-from meshwright.protocol.reconfigure_messages import AbortAsked, Lock, PlanRecord
+from meshwright.protocol.reconfigure_messages import (
+    AbortAsked,
+    BuildingMode,
+    Lock,
+    PlanRecord,
+    Ready,
+)
+from meshwright.protocol.reconfigure_seats import heirs, is_worth_carrying
 from meshwright.protocol.turn import Turn
 
 LAST_USED: DiskKey = ("epoch used",)
@@ -24,15 +31,14 @@ Moves = tuple[ClientMove, ...]
 
 
 class Promise:
-    """The one plan that a broker takes part in."""
+    """The one plan that a broker takes part in; ready is what it says when its part is built."""
 
-    __slots__ = ("asked_count", "coordinator", "is_filling", "is_ready", "lock")
+    __slots__ = ("asked_count", "coordinator", "lock", "ready")
 
     def __init__(self, coordinator: str, lock: Lock) -> None:
         self.coordinator = coordinator
         self.lock = lock
-        self.is_filling = False
-        self.is_ready = False
+        self.ready: Ready | None = None
         self.asked_count = 0
 
 
@@ -170,10 +176,18 @@ class Requests:
 
         def written(later: Turn) -> None:
             if self._coordinator.undertaking is None:
-                lock = Lock(epoch, name, target, source_epoch, supersedes, moves)
-                self._coordinator.begin(later, lock)
+                source, mode = self._in_force.overlay, self._mode(target)
+                lock = Lock(epoch, name, target, source_epoch, supersedes, moves, mode)
+                seats = heirs(source, target) if mode == "carry" else {}
+                self._coordinator.begin(later, lock, seats)
 
         turn.once_synced(written)
+
+    def _mode(self, target: Overlay) -> BuildingMode:
+        """What is known is carried over only while everybody is there to say what it knows."""
+        source = self._in_force.overlay
+        are_all_here = set(self._around.alive()).issuperset(source.brokers)
+        return "carry" if are_all_here and is_worth_carrying(source, target) else "anew"
 
     def _use_epoch(self, turn: Turn, supersedes: int = -1) -> int:
         """One that is higher than all known; its remainder tells whose it is."""

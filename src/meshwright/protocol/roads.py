@@ -28,11 +28,13 @@ class _Wait:
 class Roads:
     """Forwarding machines by epoch. Interest goes to all of them, frames to the one in force.
 
-    unknown gets messages of an epoch that has no machine here, with their sender.
+    unknown gets messages of an epoch that has no machine here, with their sender. late is called
+    when an overlay older than the one in force has done something.
     """
 
-    def __init__(self, unknown: Callable[[Turn, str, Any], None]) -> None:
+    def __init__(self, unknown: Callable[[Turn, str, Any], None], late: Action) -> None:
         self._unknown = unknown
+        self._late = late
         self._machines: dict[int, Forwarding] = {}
         self._waits: dict[_Wait, None] = {}
         self.epoch = 0
@@ -127,14 +129,19 @@ class Roads:
         machine = self._machines.get(message.epoch)
         if machine is not None:
             machine.handle(turn, peer, message)
+            if message.epoch < self.epoch:
+                self._late(turn)
         else:
             self._unknown(turn, peer, message)
 
     def timer_fired(self, turn: Turn, key: TimerKey) -> None:
         """Give a timer to the machine of its epoch, which stands second in its key."""
-        machine = self._machines.get(int(key[1]))
+        epoch = int(key[1])
+        machine = self._machines.get(epoch)
         if machine is not None:
             machine.timer_fired(turn, key)
+            if epoch < self.epoch:
+                self._late(turn)
 
     def peer_renewed(self, turn: Turn, peer: str, epoch: int) -> None:
         """A peer missed what the machine of one epoch told it."""

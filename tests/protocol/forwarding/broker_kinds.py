@@ -82,7 +82,7 @@ def alone(name: str, overlay: Overlay) -> Surroundings:
     def nothing(*_: object) -> None:
         return None
 
-    return Surroundings(name, 0, overlay, nothing, nothing, lambda _: ())
+    return Surroundings(name, 0, overlay, nothing, nothing, nothing, lambda _: ())
 
 
 def as_fields(overlay: Overlay) -> dict[str, object]:

@@ -53,6 +53,7 @@ class Pump:
                 epoch=EPOCH,
                 overlay=self.overlay,
                 send=partial(self._send, name),
+                tell=partial(self._send, name),
                 arrived=partial(self._arrived, name),
                 members_of=self._members_known,
             )

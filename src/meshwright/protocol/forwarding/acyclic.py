@@ -10,15 +10,15 @@ anew, and each new link is told what it lacks. [mobility, 4.1; OCBR, 5.1]
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Literal
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, NamedTuple
 
 from meshwright.filters.covering import intersects
 from meshwright.filters.filter import Filter
 from meshwright.protocol.effects import TimerKey
 from meshwright.protocol.forwarding.answers import Answers, Wait
 from meshwright.protocol.forwarding.forwarding import Surroundings, drop_circling
-from meshwright.protocol.forwarding.link_filters import Change, LinkFilters
+from meshwright.protocol.forwarding.link_filters import Change, LinkFilters, LinkKnowledge
 from meshwright.protocol.forwarding.living_tree import living_tree, next_hop
 from meshwright.protocol.forwarding.own_topics import WantedCounts
 from meshwright.protocol.forwarding.recent_frames import RecentFrames
@@ -61,6 +61,14 @@ class ChangeInstalled(Message, frozen=True, gc=False):
 
     epoch: int
     number: int
+
+
+class AcyclicKnowledge(NamedTuple):
+    """What a broker knows of its links, and the topics that it has advertised."""
+
+    filters: LinkKnowledge
+    advertisements: LinkKnowledge
+    advertised: frozenset[str]
 
 
 class Acyclic:
@@ -145,6 +153,27 @@ class Acyclic:
         self._filters.forget(peer)
         self._relink(turn, self._answers.renew(peer))
 
+    def knowledge(self) -> AcyclicKnowledge:
+        me = self._around.me
+        peers = sorted({*self._planned, *self._links})
+        return AcyclicKnowledge(
+            self._filters.known(peers),
+            self._advertisements.known((me, *peers)),
+            frozenset(self._advertised.difference(self._held)),
+        )
+
+    def inherit(self, knowledge: Any, seats: Mapping[str, str]) -> tuple[Filter, ...]:
+        """Filters of this broker itself are added anew, which tells nothing that was told."""
+        del seats
+        self._filters.inherit(knowledge.filters)
+        self._advertisements.inherit(knowledge.advertisements)
+        self._advertised = set(knowledge.advertised)
+        return ()
+
+    def settle(self, turn: Turn, done: Action) -> None:
+        self._relink(turn, [])
+        self._answers.wait(turn, self._links, done)
+
     def path(self, topic: str, source: str) -> tuple[tuple[str, str], ...]:
         """Over links that want the topic without asking for content, but for that to the source."""
         me = self._around.me
@@ -193,7 +222,7 @@ class Acyclic:
         answer = ChangeInstalled(self._around.epoch, number)
         links = self._links if peer in self._links else ()
         self._answers.wait(
-            turn, links, lambda later: self._around.send(later, peer, answer), source=peer
+            turn, links, lambda later: self._around.tell(later, peer, answer), source=peer
         )
 
     def _advertise(self, turn: Turn, topic: str) -> None:
@@ -221,7 +250,7 @@ class Acyclic:
         for link, change in changes.items():
             number = self._answers.number(link)
             message = kind(self._around.epoch, number, change.added, change.removed)
-            self._around.send(turn, link, message)
+            self._around.tell(turn, link, message)
 
     def _is_due(self, link: str, one: Filter) -> bool:
         """Whether somebody behind a link sends what a filter may match."""

@@ -50,6 +50,9 @@ class Claim:
 # Topic, place, sources with their marks, to whom it was told, and with which mark.
 Row = tuple[str, Place, tuple[tuple[End, Mark], ...], End | None, Mark]
 
+# Which broker stands now where each stood.
+Seats = Mapping[str, str]
+
 Held = TypeVar("Held", bound=Claim)
 
 
@@ -138,18 +141,14 @@ class Claims(Generic[Held]):
             for topic, place, claim in self._all()
         )
 
-    def load(self, rows: Iterable[Row], seats: Mapping[Place, str]) -> None:
-        """Hold these claims; seats says which broker stands in whose place now."""
-
-        def now(end: End) -> End:
-            return End(seats[end.place], seats[end.host])
-
+    def load(self, rows: Iterable[Row], seats: Seats) -> None:
+        """Hold these claims; places that are brokers are those that stand there now."""
         for topic, place, sources, told, mark in rows:
             claim = self._new()
-            claim.sources = {now(End(*end)): Mark(*mark) for end, mark in sources}
-            claim.told = None if told is None else now(End(*told))
+            claim.sources = {seated(end, seats): Mark(*mark) for end, mark in sources}
+            claim.told = None if told is None else seated(told, seats)
             claim.mark = Mark(*mark)
-            self._claims.setdefault(topic, {})[seats[place]] = claim
+            self._claims.setdefault(topic, {})[seated_place(place, seats)] = claim
             self._changed(topic)
 
     def settle(self, turn: Turn) -> None:
@@ -190,6 +189,17 @@ class Claims(Generic[Held]):
         del places[place]
         if not places:
             del self._claims[topic]
+
+
+def seated(end: End, seats: Seats) -> End:
+    """An end as it is for those who stand there now."""
+    place, host = end
+    return End(seated_place(place, seats), seats[host])
+
+
+def seated_place(place: Place, seats: Seats) -> Place:
+    """A place, which is a position that stays or the broker that stands there now."""
+    return seats[place] if isinstance(place, str) else place
 
 
 def _is_straighter(mark: Mark, told: Mark) -> bool:

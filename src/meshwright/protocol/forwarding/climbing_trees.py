@@ -10,7 +10,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from meshwright.protocol.forwarding.claims import Claim, Claims, End, Mark, Place
+from meshwright.filters.filter import Filter
+from meshwright.protocol.forwarding.claims import (
+    Claim,
+    Claims,
+    End,
+    Mark,
+    Place,
+    Row,
+    Seats,
+    seated,
+    seated_place,
+)
 from meshwright.protocol.forwarding.forwarding import Surroundings
 from meshwright.protocol.forwarding.trees import Trees
 from meshwright.protocol.message import Message
@@ -44,6 +55,19 @@ class TreeInstalled(Message, frozen=True, gc=False):
     topic: str
     place: Place
     number: int
+
+
+class BranchTable(Message, frozen=True, gc=False):
+    """All that a broker knows of the trees of topics.
+
+    standings: for each branch the number of its last join, whether that was answered, and the
+    children still to be answered with their numbers. topics: those that the broker wants itself.
+    """
+
+    rows: tuple[Row, ...]
+    standings: tuple[tuple[int, bool, tuple[tuple[End, int], ...]], ...]
+    topics: tuple[str, ...]
+    join_count: int
 
 
 class Branch(Claim):
@@ -101,6 +125,28 @@ class ClimbingTrees(Trees):
             return ()
         return tuple(source for source in branch.sources if source.place != place)
 
+    def table(self) -> BranchTable:
+        """What a broker needs to know to take the place of this one."""
+        rows = self._branches.rows()
+        branches = (self._branches.get(topic, place) for topic, place, _, _, _ in rows)
+        standings = tuple(
+            (branch.number, branch.is_installed, tuple(branch.unanswered.items()))
+            for branch in branches
+            if branch is not None
+        )
+        return BranchTable(rows, standings, tuple(self._wanted), self._join_count)
+
+    def take_over(self, table: BranchTable, seats: Seats) -> tuple[Filter, ...]:
+        """Stand where another stood, and want what it wanted until that is removed again."""
+        self._branches.load(table.rows, seats)
+        for (topic, place, _, _, _), standing in zip(table.rows, table.standings, strict=True):
+            branch = self._branches.get(topic, seated_place(place, seats))
+            assert branch is not None
+            branch.number, branch.is_installed, unanswered = standing
+            branch.unanswered = {seated(end, seats): number for end, number in unanswered}
+        self._join_count = table.join_count
+        return self.inherit(table.topics)
+
     def join(self, turn: Turn, topic: str) -> None:
         self._hear(turn, topic, self._own.place, self._own, number=0, hops=0)
 
@@ -147,7 +193,7 @@ class ClimbingTrees(Trees):
             join = TreeJoin(
                 self._around.epoch, topic, end.place, place, number=number, hops=mark.hops + 1
             )
-            self._around.send(turn, end.host, join)
+            self._around.tell(turn, end.host, join)
 
     def _retract(self, turn: Turn, topic: str, place: Place, end: End) -> None:
         if end.place == place:
@@ -156,7 +202,7 @@ class ClimbingTrees(Trees):
             self._branches.unhear(turn, topic, end.place, End(place, end.host))
         else:
             leave = TreeLeave(self._around.epoch, topic, end.place, place)
-            self._around.send(turn, end.host, leave)
+            self._around.tell(turn, end.host, leave)
 
     def _stand(self, turn: Turn, topic: str, place: Place, number: int) -> None:
         """The last join of a place is answered: answer all that wait below it."""
@@ -172,7 +218,7 @@ class ClimbingTrees(Trees):
                 continue
             if source.host != self._around.me:
                 answer = TreeInstalled(self._around.epoch, topic, source.place, number)
-                self._around.send(turn, source.host, answer)
+                self._around.tell(turn, source.host, answer)
             elif source.place == place:
                 self.installed(turn, topic)
             else:

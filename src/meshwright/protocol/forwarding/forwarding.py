@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
@@ -28,7 +28,9 @@ class Dropped(msgspec.Struct, frozen=True, kw_only=True):
 class Surroundings:
     """What a forwarding machine is given.
 
-    send: a message to any broker, once and in order while both live.
+    send: a frame, or what goes with frames, to any broker, once and in order while both live.
+    tell: the same for what changes who wants what, which may wait a moment while the overlay is
+    not in force.
     arrived: a frame is at this broker; called at every broker that a frame visits, once for each
     visit, and the broker itself finds out whether anybody here wants it.
     members_of: the brokers known to want a topic, as far as this broker has read; only an origin
@@ -41,6 +43,7 @@ class Surroundings:
     epoch: int
     overlay: Overlay
     send: Callable[[Turn, str, Any], None]
+    tell: Callable[[Turn, str, Any], None]
     arrived: Callable[[Turn, StreamFrame], None]
     members_of: Callable[[str], tuple[str, ...]]
     carried: Callable[[str, str, tuple[str, ...]], None] | None = None
@@ -79,6 +82,22 @@ class Forwarding(Protocol):
 
     def peer_renewed(self, turn: Turn, peer: str) -> None:
         """A peer forgot what it was told, or may not have heard it: tell it again."""
+
+    def knowledge(self) -> Any:
+        """What this broker was told and has told, for whoever stands in its place in another epoch.
+
+        It holds for an overlay of the same design, and what it holds no longer changes.
+        """
+
+    def inherit(self, knowledge: Any, seats: Mapping[str, str]) -> tuple[Filter, ...]:
+        """Begin with what was known at this place before; returns what was wanted there.
+
+        seats: who stands in the place of each broker now. What was wanted there is to be removed
+        when all interest of this broker was added, so that only differences are told.
+        """
+
+    def settle(self, turn: Turn, done: Action) -> None:
+        """Bring what was inherited in line with this overlay; done when it is known to others."""
 
     def path(self, topic: str, source: str) -> tuple[tuple[str, str], ...]:
         """Hops (from, to) that this broker knows a frame on the topic would take next from it."""

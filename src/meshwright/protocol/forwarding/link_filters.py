@@ -28,6 +28,13 @@ class Change(NamedTuple):
     removed: tuple[Filter, ...]
 
 
+class LinkKnowledge(NamedTuple):
+    """What peers, and the broker itself, want, and what peers were told."""
+
+    heard: dict[str, tuple[Filter, ...]]
+    told: dict[str, tuple[Filter, ...]]
+
+
 class LinkFilters:
     """The filters of this broker and of its links; sources are the links and the broker itself.
 
@@ -90,6 +97,25 @@ class LinkFilters:
         self._oppose(source, gone)
         others = (link for link in self._links if link != source)
         return _said((link, self._settle(link, come, gone)) for link in others)
+
+    def known(self, peers: Iterable[str]) -> LinkKnowledge:
+        """What these peers told and were told."""
+        peers = tuple(peers)
+        return LinkKnowledge(
+            {peer: tuple(self.heard(peer)) for peer in peers},
+            {peer: tuple(self.told(peer)) for peer in peers},
+        )
+
+    def inherit(self, known: LinkKnowledge) -> None:
+        """Begin with what the links, and this broker itself, told and were told before."""
+        for source in (self._me, *self._links):
+            self._heard[source] = dict.fromkeys(known.heard.get(source, ()))
+            self._support(source, self._heard[source])
+        for link in self._links:
+            told = self._told[link] = dict.fromkeys(known.told.get(link, ()))
+            index = self._told_indexes[link] = FilterIndex()
+            for one in told:
+                index.add(link, one)
 
     def relink(self, links: Iterable[str]) -> dict[str, Change]:
         """Other links join this broker now; returns what to tell over each."""

@@ -75,3 +75,9 @@ FORWARDING_CLASSES: dict[type, str] = {
 }
 
 MESSAGES: tuple[type, ...] = tuple(FORWARDING_CLASSES)
+
+# Frames and what goes with them, and what changes who wants what.
+FRAMES = frozenset(
+    one for one, kind in FORWARDING_CLASSES.items() if kind in {"publication", "offer"}
+)
+TELLINGS = tuple(one for one in FORWARDING_CLASSES if one not in FRAMES)

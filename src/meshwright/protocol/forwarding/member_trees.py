@@ -6,14 +6,12 @@ route from the root, and each broker on it keeps the members behind each child. 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-import msgspec
-
 from meshwright.filters.filter import Filter
-from meshwright.protocol.forwarding.claims import Claim, Claims, End, Mark, Place, Row
+from meshwright.protocol.forwarding.claims import Claim, Claims, End, Mark, Place, Row, Seats
 from meshwright.protocol.forwarding.forwarding import Surroundings
 from meshwright.protocol.forwarding.trees import Trees
 from meshwright.protocol.message import Message
@@ -56,12 +54,13 @@ class MemberPrune(Message, frozen=True, gc=False):
     member: str
 
 
-class TreeTable(msgspec.Struct, frozen=True, gc=False):
+class TreeTable(Message, frozen=True, gc=False):
     """All that a broker knows of the trees of topics, and the topics that it wants itself."""
 
     rising: tuple[Row, ...]
     falling: tuple[Row, ...]
     serials: dict[str, int]
+    join_count: int
 
 
 class MemberTrees(Trees):
@@ -119,18 +118,16 @@ class MemberTrees(Trees):
 
     def table(self) -> TreeTable:
         """What a broker needs to know to take the place of this one."""
-        return TreeTable(self._rising.rows(), self._falling.rows(), dict(self._serials))
+        rising, falling = self._rising.rows(), self._falling.rows()
+        return TreeTable(rising, falling, dict(self._serials), self._join_count)
 
-    def take_over(self, table: TreeTable, seats: Mapping[Place, str]) -> tuple[Filter, ...]:
+    def take_over(self, table: TreeTable, seats: Seats) -> tuple[Filter, ...]:
         """Stand where another stood, and want what it wanted until that is removed again."""
         self._rising.load(table.rising, seats)
         self._falling.load(table.falling, seats)
         self._serials = dict(table.serials)
-        self._join_count = max(table.serials.values(), default=0)
-        inherited = tuple(map(Filter, table.serials))
-        for wanted in inherited:
-            self._wanted.add(wanted.topic_filter, wanted)
-        return inherited
+        self._join_count = table.join_count
+        return self.inherit(table.serials)
 
     def join(self, turn: Turn, topic: str) -> None:
         self._join_count += 1
@@ -160,26 +157,26 @@ class MemberTrees(Trees):
             join = MemberJoin(
                 self._around.epoch, topic, str(member), serial=mark.serial, hops=mark.hops + 1
             )
-            self._around.send(turn, end.host, join)
+            self._around.tell(turn, end.host, join)
 
     def _retract_up(self, turn: Turn, topic: str, member: Place, end: End) -> None:
         if end == self._own:
             self._falling.unhear(turn, topic, member, self._own)
         else:
-            self._around.send(turn, end.host, MemberLeave(self._around.epoch, topic, str(member)))
+            self._around.tell(turn, end.host, MemberLeave(self._around.epoch, topic, str(member)))
 
     def _tell_down(self, turn: Turn, topic: str, member: Place, end: End, mark: Mark) -> None:
         if end != self._own:
             install = MemberInstall(
                 self._around.epoch, topic, str(member), serial=mark.serial, hops=mark.hops + 1
             )
-            self._around.send(turn, end.host, install)
+            self._around.tell(turn, end.host, install)
         elif mark.serial == self._serials.get(topic):
             self.installed(turn, topic)
 
     def _retract_down(self, turn: Turn, topic: str, member: Place, end: End) -> None:
         if end != self._own:
-            self._around.send(turn, end.host, MemberPrune(self._around.epoch, topic, str(member)))
+            self._around.tell(turn, end.host, MemberPrune(self._around.epoch, topic, str(member)))
 
 
 def _end(hop: str | None) -> End | None:

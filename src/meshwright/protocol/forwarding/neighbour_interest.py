@@ -8,6 +8,7 @@ their origin knows it, neighbours need its interest to flood and to offer what i
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from meshwright.protocol.forwarding.forwarding import Surroundings
 from meshwright.protocol.forwarding.own_topics import OwnTopics
@@ -23,6 +24,13 @@ class InterestChange(Message, frozen=True, gc=False):
     removed: tuple[str, ...]
 
 
+class NeighbourKnowledge(NamedTuple):
+    """What each neighbour wants, and what this broker wants, which each of them was told."""
+
+    near: dict[str, tuple[str, ...]]
+    own: tuple[str, ...]
+
+
 class NeighbourInterest(OwnTopics):
     """What this broker wants, and what its neighbours in the overlay want."""
 
@@ -31,6 +39,8 @@ class NeighbourInterest(OwnTopics):
         self._around = around
         self._neighbours = neighbours
         self._near: dict[str, dict[str, None]] = {}
+        # What neighbours were told in an overlay before, until all interest is here.
+        self._informed: dict[str, frozenset[str]] = {}
 
     def wants(self, topic: str) -> bool:
         """Whether this broker wants a topic itself."""
@@ -40,8 +50,38 @@ class NeighbourInterest(OwnTopics):
         """The neighbours that want a topic, in the order in which they said so."""
         return self._near.get(topic, ())
 
+    def knowledge(self) -> NeighbourKnowledge:
+        """What neighbours told and were told."""
+        near: dict[str, list[str]] = {peer: [] for peer in self._neighbours}
+        for topic, peers in self._near.items():
+            for peer in peers:
+                near.setdefault(peer, []).append(topic)
+        return NeighbourKnowledge(
+            {peer: tuple(topics) for peer, topics in near.items()}, tuple(self._wanted)
+        )
+
+    def take_over(self, knowledge: NeighbourKnowledge) -> None:
+        """Begin with what those told and were told who are still neighbours."""
+        own = frozenset(knowledge.own)
+        for peer in self._neighbours:
+            if peer in knowledge.near:
+                self._informed[peer] = own
+                for topic in knowledge.near[peer]:
+                    self._near.setdefault(topic, {})[peer] = None
+
+    def settle(self, turn: Turn) -> None:
+        """All interest is here: take back what neighbours were told and is no longer wanted."""
+        informed, self._informed = self._informed, {}
+        for peer, topics in informed.items():
+            gone = tuple(sorted(topics.difference(self._wanted)))
+            if gone:
+                self._tell(turn, (peer,), InterestChange(self._around.epoch, (), gone))
+
     def join(self, turn: Turn, topic: str) -> None:
-        self._tell(turn, self._neighbours, InterestChange(self._around.epoch, (topic,), ()))
+        uninformed = (
+            peer for peer in self._neighbours if topic not in self._informed.get(peer, ())
+        )
+        self._tell(turn, uninformed, InterestChange(self._around.epoch, (topic,), ()))
         self.installed(turn, topic)
 
     def leave(self, turn: Turn, topic: str) -> None:
@@ -68,7 +108,7 @@ class NeighbourInterest(OwnTopics):
 
     def _tell(self, turn: Turn, peers: Iterable[str], change: InterestChange) -> None:
         for peer in peers:
-            self._around.send(turn, peer, change)
+            self._around.tell(turn, peer, change)
 
     def _unhear(self, peer: str, topic: str) -> None:
         peers = self._near.get(topic)

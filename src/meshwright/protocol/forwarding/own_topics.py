@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from typing import Generic, TypeVar
 
 from meshwright.errors import CallerError
@@ -76,6 +76,13 @@ class OwnTopics(ABC):
         self._waiting.setdefault(topic, []).append(done)
         if is_first:
             self.join(turn, topic)
+
+    def inherit(self, topics: Iterable[str]) -> tuple[Filter, ...]:
+        """Want topics of which all is known already; returns filters to remove them again."""
+        inherited = tuple(map(Filter, topics))
+        for wanted in inherited:
+            self._wanted.add(wanted.topic_filter, wanted)
+        return inherited
 
     def remove_interest(self, turn: Turn, wanted: Filter) -> None:
         """Want a topic no more, once every filter added on it is removed as often."""

@@ -10,13 +10,13 @@ a strict order, whoever stands for them, so no frame goes in a circle. [SHG, 2.2
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Literal, NamedTuple
 
 from meshwright.filters.filter import Filter
 from meshwright.protocol.effects import TimerKey
 from meshwright.protocol.forwarding.claims import End, Place
-from meshwright.protocol.forwarding.climbing_trees import ClimbingTrees
+from meshwright.protocol.forwarding.climbing_trees import BranchTable, ClimbingTrees
 from meshwright.protocol.forwarding.cube_hosts import cube_hosts
 from meshwright.protocol.forwarding.forwarding import Surroundings, linked_with
 from meshwright.protocol.forwarding.recent_frames import RecentFrames
@@ -119,6 +119,16 @@ class Partition:
 
     def peer_renewed(self, turn: Turn, peer: str) -> None:
         self._trees.renew(turn, peer)
+
+    def knowledge(self) -> BranchTable:
+        return self._trees.table()
+
+    def inherit(self, knowledge: Any, seats: Mapping[str, str]) -> tuple[Filter, ...]:
+        return self._trees.take_over(knowledge, seats)
+
+    def settle(self, turn: Turn, done: Action) -> None:
+        self._trees.settle(turn)
+        done(turn)
 
     def path(self, topic: str, source: str) -> tuple[tuple[str, str], ...]:
         """Up, across and down from the positions that this broker stands for."""

@@ -8,16 +8,16 @@ comes to a broker twice on its way up, or twice on its way down, ends there. [DY
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Literal, NamedTuple
 
 from meshwright.filters.filter import Filter
 from meshwright.protocol.effects import TimerKey
 from meshwright.protocol.forwarding.claims import HOPS_MAX, End, Place
-from meshwright.protocol.forwarding.climbing_trees import ClimbingTrees
+from meshwright.protocol.forwarding.climbing_trees import BranchTable, ClimbingTrees
 from meshwright.protocol.forwarding.forwarding import Surroundings, drop_circling, linked_with
 from meshwright.protocol.forwarding.key_routes import key_routes
-from meshwright.protocol.forwarding.member_trees import MemberTrees
+from meshwright.protocol.forwarding.member_trees import MemberTrees, TreeTable
 from meshwright.protocol.forwarding.recent_frames import RecentFrames
 from meshwright.protocol.message import Message
 from meshwright.protocol.stream import StreamFrame
@@ -104,6 +104,16 @@ class Rendezvous:
 
     def peer_renewed(self, turn: Turn, peer: str) -> None:
         self._trees.renew(turn, peer)
+
+    def knowledge(self) -> TreeTable | BranchTable:
+        return self._trees.table()
+
+    def inherit(self, knowledge: Any, seats: Mapping[str, str]) -> tuple[Filter, ...]:
+        return self._trees.take_over(knowledge, seats)
+
+    def settle(self, turn: Turn, done: Action) -> None:
+        self._trees.settle(turn)
+        done(turn)
 
     def path(self, topic: str, source: str) -> tuple[tuple[str, str], ...]:
         """Up if this broker is on the way from the source to the root, and down the tree."""

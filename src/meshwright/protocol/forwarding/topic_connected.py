@@ -10,13 +10,17 @@ dissemination = "flood" sends to all neighbours that want the topic instead. [DY
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal
 
 from meshwright.filters.filter import Filter
 from meshwright.protocol.effects import TimerKey
 from meshwright.protocol.forwarding.forwarding import Surroundings, drop_circling
-from meshwright.protocol.forwarding.neighbour_interest import InterestChange, NeighbourInterest
+from meshwright.protocol.forwarding.neighbour_interest import (
+    InterestChange,
+    NeighbourInterest,
+    NeighbourKnowledge,
+)
 from meshwright.protocol.forwarding.offers import Graft, Offer, Offers, Push
 from meshwright.protocol.forwarding.push_trees import Crowd, joined_brokers, push_tree, ways_in
 from meshwright.protocol.forwarding.recent_frames import RecentFrames
@@ -108,6 +112,19 @@ class TopicConnected:
 
     def peer_renewed(self, turn: Turn, peer: str) -> None:
         self._interest.renew(turn, peer)
+
+    def knowledge(self) -> NeighbourKnowledge:
+        return self._interest.knowledge()
+
+    def inherit(self, knowledge: Any, seats: Mapping[str, str]) -> tuple[Filter, ...]:
+        """Interest of this broker itself is added anew; those who know it are not told again."""
+        del seats
+        self._interest.take_over(knowledge)
+        return ()
+
+    def settle(self, turn: Turn, done: Action) -> None:
+        self._interest.settle(turn)
+        done(turn)
 
     def path(self, topic: str, source: str) -> tuple[tuple[str, str], ...]:
         """The way in, and on to the members as far as this broker knows them."""

@@ -50,8 +50,12 @@ class Trees(OwnTopics):
         for claims in self.claims:
             self._estranged |= claims.void(vanished)
         for peer in sorted(returned & self._estranged):
-            self._around.send(turn, peer, TellAgain(self._around.epoch))
+            self._around.tell(turn, peer, TellAgain(self._around.epoch))
         self._estranged -= returned
+        self.settle(turn)
+
+    def settle(self, turn: Turn) -> None:
+        """Bring all trees in line with the ways as they are now."""
         for claims in self.claims:
             claims.settle(turn)
 

@@ -1,0 +1,205 @@
+"""How a broker makes the overlay of a plan ready: from what it knows already, where that holds.
+
+In the mode "carry" a broker takes what it heard and told on the overlay in force to its place in
+the new one, and tells only differences. Who has another seat hands what is known to its heir.
+Others may begin earlier or later: what comes for an overlay that is not here yet is held.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from meshwright.model.overlay import Overlay
+from meshwright.protocol.crossings import Marks
+from meshwright.protocol.forwarding.forwarding import Forwarding
+from meshwright.protocol.reconfigure_in_force import InForce
+from meshwright.protocol.reconfigure_messages import BuiltLate, Bundle, Lock, Renew, Seat
+from meshwright.protocol.reconfigure_seats import heirs
+from meshwright.protocol.roads import Roads
+from meshwright.protocol.turn import Action, Turn, nothing
+
+# Messages held for overlays that are not here yet.
+EARLY_MAX = 65_536
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuildingAround:
+    """What building asks of the rest of the broker.
+
+    make: a forwarding machine that sees who is alive. fill: have the overlay of an epoch carry all
+    that is wanted here. marks: how far conversations are that matter for an overlay. heard: a
+    message of an overlay came from a peer. built: an overlay is known from now on.
+    """
+
+    send: Callable[[Turn, str, Any], None]
+    make: Callable[[Turn, int, Overlay], Forwarding]
+    fill: Callable[[Turn, int, Action], None]
+    alive: Callable[[], tuple[str, ...]]
+    marks: Callable[[int], Marks]
+    heard: Callable[[int, str], None]
+    built: Callable[[Turn, int], None]
+
+
+class Work:
+    """One overlay that is being built; ready is told the marks of what was taken over."""
+
+    __slots__ = ("is_begun", "lock", "marks", "ready", "seats")
+
+    def __init__(self, lock: Lock, ready: Callable[[Turn, Marks | None], None]) -> None:
+        self.lock = lock
+        self.ready = ready
+        self.seats: dict[str, str] = {}
+        self.marks: Marks | None = None
+        self.is_begun = False
+
+
+class Building:
+    """Builds at most one overlay at a time."""
+
+    def __init__(self, me: str, in_force: InForce, roads: Roads, around: BuildingAround) -> None:
+        self._me = me
+        self._in_force = in_force
+        self._roads = roads
+        self._around = around
+        self._work: Work | None = None
+        self._early: dict[int, list[tuple[str, Any]]] = {}
+        self._early_count = 0
+
+    def handlers(self) -> dict[type, Callable[[Turn, str, Any], None]]:
+        """Which message is for which method."""
+        return {Bundle: self.heard, BuiltLate: self.heard, Seat: self.heard, Renew: self.heard}
+
+    def heard(self, turn: Turn, peer: str, message: Bundle[Any] | BuiltLate | Seat | Renew) -> None:
+        """A message for an overlay that is being built: take it, or hold it for a while."""
+        epoch = message.epoch
+        if epoch in self._roads:
+            self._take(turn, peer, message)
+        elif epoch > self._in_force.epoch and self._early_count < EARLY_MAX:
+            self._early.setdefault(epoch, []).append((peer, message))
+            self._early_count += 1
+            self._replay(turn, epoch, only_seat=True)
+        elif isinstance(message, Bundle):
+            # An overlay that is over, or one of which too much came: its sender finds out.
+            for one in message.messages:
+                self._roads.handle(turn, peer, one)
+
+    def begin(self, turn: Turn, lock: Lock, ready: Callable[[Turn, Marks | None], None]) -> None:
+        """Make the overlay of a lock ready, and say when it is."""
+        work = self._work = Work(lock, ready)
+        if lock.mode == "anew":
+            self._begin_empty(turn, work, is_late=False)
+            return
+        work.seats = heirs(self._in_force.overlay, lock.target)
+        heir = work.seats[self._me]
+        is_whole = lock.mode == "carry" and set(self._around.alive()).issuperset(work.seats)
+        known = None
+        if is_whole:
+            # Both in the same step: nothing is told or heard between the two.
+            known = self._roads.machine(self._in_force.epoch).knowledge()
+            work.marks = self._around.marks(self._in_force.epoch)
+        if heir != self._me:
+            self._around.send(turn, heir, Seat(lock.epoch, known))
+        if not is_whole:
+            self._begin_empty(turn, work, is_late=True)
+        elif heir == self._me:
+            self._begin_with(turn, work, known)
+        else:
+            self._replay(turn, lock.epoch, only_seat=True)
+
+    def begin_late(self, turn: Turn, epoch: int, overlay: Overlay) -> None:
+        """An overlay is in force that was not built here: build it now, asking all neighbours."""
+        self._work = None
+        self._add_machine(turn, epoch, overlay)
+        self._ask_again(turn, epoch, self._roads.machine(epoch).neighbours())
+        self._around.fill(turn, epoch, nothing)
+        self._replay(turn, epoch)
+
+    def drop(self, epoch: int) -> None:
+        """An overlay is not to be."""
+        if self._work is not None and self._work.lock.epoch == epoch:
+            self._work = None
+        self._forget_early(epoch)
+
+    def finish(self, epoch: int) -> None:
+        """An overlay is in force: what came for others that were to be before it is void."""
+        for older in [one for one in self._early if one <= epoch]:
+            self._forget_early(older)
+
+    def _take(self, turn: Turn, peer: str, message: Bundle[Any] | BuiltLate | Seat | Renew) -> None:
+        if isinstance(message, Bundle):
+            self._around.heard(message.epoch, peer)
+            for one in message.messages:
+                self._roads.handle(turn, peer, one)
+        elif isinstance(message, BuiltLate):
+            self._roads.peer_renewed(turn, peer, message.epoch)
+        elif isinstance(message, Renew):
+            peers = message.peers
+            if peers is None:
+                peers = self._roads.machine(message.epoch).neighbours()
+            self._ask_again(turn, message.epoch, peers)
+            for name in peers:
+                self._roads.peer_renewed(turn, name, message.epoch)
+
+    def _replay(self, turn: Turn, epoch: int, *, only_seat: bool = False) -> None:
+        """Take what came before its time: all of it, or first what was known at the new seat."""
+        work = self._work
+        early = self._early.get(epoch, [])
+        if only_seat:
+            seats = [message for _, message in early if isinstance(message, Seat)]
+            if seats and work is not None and work.lock.epoch == epoch and not work.is_begun:
+                if seats[0].table is None:
+                    self._begin_empty(turn, work, is_late=True)
+                else:
+                    self._begin_with(turn, work, seats[0].table)
+            return
+        self._forget_early(epoch)
+        for peer, message in early:
+            self._take(turn, peer, message)
+
+    def _begin_empty(self, turn: Turn, work: Work, *, is_late: bool) -> None:
+        """Build an overlay from nothing; who is late asks for what others take for known."""
+        work.is_begun = True
+        epoch = work.lock.epoch
+        self._add_machine(turn, epoch, work.lock.target)
+        if is_late:
+            self._ask_again(turn, epoch, self._roads.machine(epoch).neighbours())
+        self._around.fill(turn, epoch, partial(self._ready, work=work))
+        self._replay(turn, epoch)
+
+    def _begin_with(self, turn: Turn, work: Work, known: Any) -> None:
+        """Build an overlay from what was known at this place."""
+        work.is_begun = True
+        epoch, remaining = work.lock.epoch, 2
+
+        def one_done(later: Turn) -> None:
+            nonlocal remaining
+            remaining -= 1
+            if not remaining:
+                self._ready(later, work=work)
+
+        self._add_machine(turn, epoch, work.lock.target)
+        machine = self._roads.machine(epoch)
+        inherited = machine.inherit(known, work.seats)
+        self._around.fill(turn, epoch, one_done)
+        for wanted in inherited:
+            machine.remove_interest(turn, wanted)
+        machine.settle(turn, one_done)
+        self._replay(turn, epoch)
+
+    def _ready(self, turn: Turn, *, work: Work) -> None:
+        if self._work is work:
+            work.ready(turn, work.marks)
+
+    def _add_machine(self, turn: Turn, epoch: int, overlay: Overlay) -> None:
+        self._roads.add(epoch, self._around.make(turn, epoch, overlay))
+        self._around.built(turn, epoch)
+
+    def _ask_again(self, turn: Turn, epoch: int, peers: Iterable[str]) -> None:
+        for name in peers:
+            self._around.send(turn, name, BuiltLate(epoch))
+
+    def _forget_early(self, epoch: int) -> None:
+        self._early_count -= len(self._early.pop(epoch, ()))

@@ -1,0 +1,207 @@
+"""All machines of a broker that carry frames on overlays and change those, joined."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from meshwright.filters.filter import Filter
+from meshwright.model.overlay import Overlay
+from meshwright.model.plan import ClientMove
+from meshwright.protocol import bundles, reconfigure_blocking, self_adaptation
+from meshwright.protocol.broker_settings import BrokerSettings
+from meshwright.protocol.bundles import Bundles
+from meshwright.protocol.crossings import Crossings
+from meshwright.protocol.effects import DiskKey
+from meshwright.protocol.forwarding.forwarding import Forwarding, Surroundings
+from meshwright.protocol.forwarding.machines import FRAMES, MACHINES, TELLINGS
+from meshwright.protocol.happenings import PlanGiven
+from meshwright.protocol.links import PeerLinks
+from meshwright.protocol.reconfigure import Around, Reconfigure
+from meshwright.protocol.reconfigure_blocking import HELD_UP, Blocking, BlockingAround
+from meshwright.protocol.reconfigure_draining import note_lost
+from meshwright.protocol.reconfigure_messages import Bundle
+from meshwright.protocol.roads import Roads
+from meshwright.protocol.self_adaptation import AdaptationAround, SelfAdaptation
+from meshwright.protocol.stream import StreamFrame
+from meshwright.protocol.turn import Action, Turn
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ground:
+    """The broker around: what carrying frames and changing overlays asks of it.
+
+    filters and found_topics: what is wanted here, by itself and through wildcards. members_of: who
+    is known to want a topic. do: takes a client's packet. moves: a plan has clients go elsewhere.
+    """
+
+    me: str
+    links: PeerLinks
+    send: Callable[[Turn, str, Any], None]
+    alive: Callable[[], tuple[str, ...]]
+    arrived: Callable[[Turn, StreamFrame], None]
+    members_of: Callable[[str], tuple[str, ...]]
+    wants: Callable[[str], bool]
+    filters: Callable[[], tuple[Filter, ...]]
+    found_topics: Callable[[], tuple[str, ...]]
+    do: Callable[[Turn, str, Any], None]
+    moves: Callable[[Turn, int, tuple[ClientMove, ...]], None]
+    relink: Action
+
+
+class Ways:
+    """The overlays in use, and how they follow each other."""
+
+    def __init__(
+        self, overlay: Overlay, settings: BrokerSettings, roads: Roads, ground: Ground
+    ) -> None:
+        me, links = ground.me, ground.links
+        self._roads = roads
+        self._ground = ground
+        self._crossings = Crossings(links.position)
+        self._bundles = Bundles(
+            me, settings.reconfigure.gather_us, self._crossings, send=ground.send
+        )
+        around = Around(
+            send=ground.send,
+            make=self._make,
+            fill=self._fill,
+            links=links,
+            crossings=self._crossings,
+            release=self._bundles.release,
+            unmake=self._bundles.drop,
+            alive=ground.alive,
+            relink=ground.relink,
+            switched=self._switched,
+            block=self._block,
+        )
+        self.change = Reconfigure(me, overlay, settings.reconfigure, self._roads, around)
+        adaptation_around = AdaptationAround(
+            in_force=self._in_force,
+            alive=ground.alive,
+            is_free=lambda: self.change.is_free,
+            wants=ground.wants,
+            propose=self._propose,
+        )
+        self._adaptation = SelfAdaptation(me, settings.adaptation, adaptation_around)
+        blocking_around = BlockingAround(
+            send=ground.send,
+            make=self._make,
+            fill=self._fill,
+            in_force=self._in_force,
+            adopt=self.change.adopt,
+            do=ground.do,
+            send_singly=self._bundles.send_singly,
+        )
+        patience_us = settings.reconfigure.patience_us
+        self._blocking = Blocking(me, patience_us, self._roads, blocking_around)
+
+    def handlers(self) -> dict[type, Callable[[Turn, str, Any], None]]:
+        """Which message is for which method."""
+        return {
+            **self.change.handlers(),
+            **self._blocking.handlers(),
+            Bundle: self._unbundle,
+            **dict.fromkeys(FRAMES, self._roads.handle),
+            **dict.fromkeys(TELLINGS, self._told),
+        }
+
+    def timers(self) -> dict[str, Callable[[Turn], None]]:
+        """Which timer is for which method."""
+        return {
+            bundles.BUNDLE[0]: self._bundles.flush,
+            **self.change.timers(),
+            reconfigure_blocking.LET_GO[0]: self._blocking.let_go,
+            self_adaptation.LOOK[0]: self._adaptation.look,
+        }
+
+    def restore(self, turn: Turn, disk: dict[DiskKey, Any]) -> None:
+        """After a start: begin with the overlay that was in force."""
+        self.change.restore(turn, disk)
+
+    def started(self, turn: Turn) -> None:
+        """All machines stand."""
+        self._adaptation.started(turn)
+
+    def neighbours(self) -> set[str]:
+        """Brokers to stay connected with."""
+        return {*self._roads.neighbours(), *self.change.watched()}
+
+    def packet(self, turn: Turn, client: str, packet: Any) -> None:
+        """A client's packet, which waits while a change holds clients up."""
+        if not (type(packet) in HELD_UP and self._blocking.holds(client, packet)):
+            self._ground.do(turn, client, packet)
+
+    def client_down(self, client: str) -> None:
+        """A client is gone, and says again what it still wants to say."""
+        self._blocking.forget(client)
+
+    def before_peer_renewed(self, peer: str) -> None:
+        """A conversation begins anew, and nobody has said anything in it."""
+        self._crossings.forget(peer)
+
+    def peer_renewed(self, turn: Turn, peer: str) -> None:
+        """A peer may have forgotten what it was told."""
+        self.change.peer_renewed(turn, peer)
+        self._roads.for_each(lambda machine: machine.peer_renewed(turn, peer))
+
+    def alive_changed(self, turn: Turn, alive: tuple[str, ...]) -> None:
+        """Other brokers are seen alive."""
+        self._roads.for_each(lambda machine: machine.alive_changed(turn, alive))
+        self._ground.relink(turn)
+        self.change.coordinator.alive_changed(turn)
+
+    def unknown_epoch(self, turn: Turn, peer: str, message: Any) -> None:
+        """A message of an overlay that is not known here."""
+        if message.epoch < self.change.epoch and type(message) in FRAMES:
+            note_lost(turn, message)
+        if not self._blocking.takes(turn, peer, message):
+            self.change.laggards.unknown(turn, peer, message.epoch)
+
+    def _make(self, turn: Turn, epoch: int, overlay: Overlay) -> Forwarding:
+        """A machine for an overlay, which sees who is alive."""
+        ground = self._ground
+        surroundings = Surroundings(
+            me=ground.me,
+            epoch=epoch,
+            overlay=overlay,
+            send=ground.send,
+            tell=self._bundles.tell,
+            arrived=ground.arrived,
+            members_of=ground.members_of,
+            carried=self._adaptation.counter(epoch),
+        )
+        machine = MACHINES[overlay.design](surroundings)
+        machine.alive_changed(turn, ground.alive())
+        return machine
+
+    def _fill(self, turn: Turn, epoch: int, ready: Action) -> None:
+        """Have the overlay of an epoch carry all that is wanted here."""
+        ground = self._ground
+        topics = ground.found_topics()
+        self._roads.fill(turn, epoch, ground.filters(), topics=topics, ready=ready)
+
+    def _told(self, turn: Turn, peer: str, message: Any) -> None:
+        self._crossings.heard(message.epoch, peer)
+        self._roads.handle(turn, peer, message)
+
+    def _unbundle(self, turn: Turn, peer: str, bundle: Bundle[Any]) -> None:
+        if self._blocking.changes_to(bundle.epoch):
+            for message in bundle.messages:
+                self._told(turn, peer, message)
+        else:
+            self.change.building.heard(turn, peer, bundle)
+
+    def _in_force(self) -> tuple[int, Overlay]:
+        return self.change.epoch, self.change.in_force.overlay
+
+    def _propose(self, turn: Turn, target: Overlay) -> None:
+        self.change.requests.given(turn, PlanGiven("apply", target))
+
+    def _switched(self, turn: Turn, epoch: int, moves: tuple[ClientMove, ...]) -> None:
+        self._adaptation.switched(turn)
+        self._ground.moves(turn, epoch, moves)
+
+    def _block(self, turn: Turn, epoch: int, plan: str, target: Overlay) -> None:
+        self._blocking.begin(turn, epoch, plan, target)
