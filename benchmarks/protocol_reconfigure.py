@@ -35,6 +35,8 @@ SECOND_US = 1_000_000
 BROKERS, TOPICS, TOPICS_PER_BROKER = 100, 200, 10
 PUBLICATIONS_PER_S = 200
 TRAFFIC_US = 5 * SECOND_US
+# By chance as many pairs swap their seats; the best arrangement moves nearly all brokers.
+SWAP_COUNTS = (2, 5, 25)
 # Each change, and the quiet before it, has this long.
 SPAN_US = 6 * SECOND_US
 
@@ -51,11 +53,11 @@ def rows() -> list[Row]:
     snapshot = generate_snapshot(BROKERS, TOPICS, TOPICS_PER_BROKER, "unif", seed=1)
     overlay = build_overlay("chord", snapshot, rng=np.random.default_rng(1))
     plans = [
-        drawn_plan(overlay, snapshot, np.random.default_rng(1), k=None),
         *(
-            arrange(snapshot, "chord", method, source=overlay, net=False, seed=1)
-            for method in ("dynatops-greedy", "best")
+            drawn_plan(overlay, snapshot, np.random.default_rng(1), k=None, swap_count=count)
+            for count in SWAP_COUNTS
         ),
+        arrange(snapshot, "chord", "best", source=overlay, net=False, seed=1),
     ]
     return [row for plan in plans for row in _rows_of(snapshot, plan)]
 
@@ -72,8 +74,9 @@ def _rows_of(snapshot: Snapshot, plan: Plan) -> Iterator[Row]:
     yield Row(
         f"{name}: messages of the switch by epochs",
         f"{by_epochs.messages:,}",
-        "-",
+        "fewer than the paper's",
         f"{blocking.messages:,}",
+        met=by_epochs.messages < blocking.messages,
         note=f"and back {back.messages:,}; paper: its protocol in the same run, actual hops; "
         f"its bound is {reconfiguration_cost(moved, BROKERS, TOPICS):,.0f}",
     )

@@ -21,6 +21,7 @@ from meshwright.sim.checkers.reordered import reordered
 from meshwright.sim.checkers.unexpected import unexpected
 from meshwright.sim.client import ClientSettings
 from meshwright.sim.network import NetworkSettings
+from meshwright.sim.plans import swapped
 from meshwright.sim.world import World
 
 SECOND_US = 1_000_000
@@ -40,10 +41,12 @@ class ChangingNetwork:
         seed: int = 0,
         settings: BrokerSettings | None = None,
         wildcard: str | None = None,
+        overlay: Overlay | None = None,
     ) -> None:
         settings = settings or BrokerSettings()
         self.snapshot = generate_snapshot(brokers, 6, 2, "unif", seed=seed)
-        self.overlay = build_overlay(design, self.snapshot, rng=np.random.default_rng(seed))
+        rng = np.random.default_rng(seed)
+        self.overlay = overlay or build_overlay(design, self.snapshot, rng=rng)
         self.world = World(
             self.overlay,
             lambda name: Broker(name, settings, self.overlay),
@@ -61,6 +64,10 @@ class ChangingNetwork:
     def other(self, design: str, seed: int = 7) -> Overlay:
         """Another overlay for the same brokers."""
         return build_overlay(design, self.snapshot, rng=np.random.default_rng(seed))
+
+    def swapped(self, pairs: int = 1, seed: int = 1) -> Overlay:
+        """The same overlay with a few brokers in each other's places."""
+        return swapped(self.overlay, np.random.default_rng(seed), pairs)
 
     def turned(self, shift: int = 1) -> Overlay:
         """The same overlay with everybody at the seat of a neighbour."""

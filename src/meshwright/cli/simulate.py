@@ -110,12 +110,19 @@ def simulate(
         results = list(tracked(_simulated(parameters, chosen), len(chosen), "Simulating seeds"))
     totals, messages = summed(results)
     failures = [failure for result in results for failure in result.failures]
+    dropped = sum(result.dropped_in_changes for result in results)
     answer(
         as_json,
-        {"totals": totals, "messages": messages, "failures": failures},
+        {
+            "totals": totals,
+            "messages": messages,
+            "qos0_dropped_in_changes": dropped,
+            "failures": failures,
+        },
         f"{design}, {brokers} brokers, {clients} clients, seeds {chosen[0]} to {chosen[-1]}",
         plain_table(dict.fromkeys(totals, True), [[f"{count:,}" for count in totals.values()]]),
         plain_table(dict.fromkeys(messages, True), [[f"{count:,}" for count in messages.values()]]),
+        *([f"QoS 0 dropped in changes of overlay: {dropped:,}"] if reconfigure else []),
         *told(failures),
     )
     if failures:

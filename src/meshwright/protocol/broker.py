@@ -78,7 +78,9 @@ class Broker:
             "unpromised": self._outgoing.unpromised_length(),
             "group": self._shared_keeper.queue_length(),
         }
-        return observed(self._settings, *self._in_force(), self._change.is_free, lengths)
+        change = self._ways.change
+        overlay = change.in_force.overlay
+        return observed(self._settings, change.epoch, overlay, change.is_free, lengths)
 
     def _started(self, turn: Turn, happening: Started) -> None:
         self._build(happening.incarnation)
@@ -152,21 +154,7 @@ class Broker:
         )
         self._seen_unpromised: dict[tuple[str, str], int] = {}
         self._build_moving(incarnation)
-        ground = Ground(
-            me=self._me,
-            links=self._links,
-            send=self._send,
-            alive=self._membership.alive,
-            arrived=self._arrived,
-            members_of=self._outgoing.members_of,
-            wants=self._interest.wants,
-            filters=self._interest.filters,
-            found_topics=self._interest.found_topics,
-            do=self._sessions.packet,
-            moves=self._moving.plan_in_force,
-            relink=self._relink,
-        )
-        self._ways = Ways(self._overlay, settings, self._roads, ground)
+        self._build_ways()
 
     def _build_network(self, incarnation: int) -> None:
         """What all other machines stand on: who is there, and who says what."""
@@ -260,6 +248,23 @@ class Broker:
         self._moving = Moving(site, self._settings.moving, self._settings.mobility)
         self._guests = self._moving.guests
         self._seen_log = self._moving.seen_log
+
+    def _build_ways(self) -> None:
+        ground = Ground(
+            me=self._me,
+            links=self._links,
+            send=self._send,
+            alive=self._membership.alive,
+            arrived=self._arrived,
+            members_of=self._outgoing.members_of,
+            wants=self._interest.wants,
+            filters=self._interest.filters,
+            found_topics=self._interest.found_topics,
+            do=self._sessions.packet,
+            moves=self._moving.plan_in_force,
+            relink=self._relink,
+        )
+        self._ways: Ways = Ways(self._overlay, self._settings, self._roads, ground)
 
     def _join_messages(self) -> None:
         self._handlers: dict[type, Callable[[Turn, str, Any], None]] = {

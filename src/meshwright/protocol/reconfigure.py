@@ -17,11 +17,11 @@ import msgspec
 
 from meshwright.model.overlay import Overlay
 from meshwright.model.plan import ClientMove
-from meshwright.protocol.crossings import Crossings, Marks
+from meshwright.protocol.crossings import Crossings
 from meshwright.protocol.effects import DiskKey
 from meshwright.protocol.forwarding.forwarding import Forwarding
 from meshwright.protocol.links import PeerLinks
-from meshwright.protocol.reconfigure_building import Building, BuildingAround
+from meshwright.protocol.reconfigure_building import STUCK, Building, BuildingAround
 from meshwright.protocol.reconfigure_coordinator import Coordinator, Patience
 from meshwright.protocol.reconfigure_draining import QUIET, Draining
 from meshwright.protocol.reconfigure_in_force import InForce, plan_name
@@ -51,14 +51,16 @@ QUESTIONS_MAX = 4
 class ReconfigureSettings(msgspec.Struct, frozen=True, kw_only=True):
     """How long a plan may take until it is decided, and how long an old overlay runs on.
 
-    gather_us: how long messages that build an overlay are gathered. mend_us: how long what was torn
-    may take to mend. quiet_us: without anything on an old overlay, after which a broker says so.
-    forget_us: after which old overlays are forgotten, if nobody says so before.
+    gather_us: how long messages that build an overlay are gathered. stuck_us: how long building may
+    take before a broker says so. mend_us: how long what was torn may take to mend. quiet_us: how
+    long nothing comes on an old overlay until a broker says so. forget_us: after which old overlays
+    are forgotten, if nobody says so before.
     """
 
     patience_us: int = 20_000_000
     ask_every_us: int = 5_000_000
     gather_us: int = 20_000
+    stuck_us: int = 500_000
     mend_us: int = 200_000
     quiet_us: int = 200_000
     forget_us: int = 30_000_000
@@ -131,7 +133,7 @@ class Reconfigure:
             heard=around.crossings.heard,
             built=self._built,
         )
-        self.building = Building(me, self.in_force, roads, building_around)
+        self.building = Building(me, settings.stuck_us, self.in_force, roads, building_around)
         requests_around = RequestsAround(
             send=around.send,
             alive=around.alive,
@@ -167,6 +169,7 @@ class Reconfigure:
             ASK[0]: self._ask,
             RETIRE[0]: self._retire,
             QUIET[0]: self.draining.quiet,
+            STUCK[0]: self.building.stuck,
         }
 
     def restore(self, turn: Turn, disk: dict[DiskKey, Any]) -> None:
@@ -244,8 +247,7 @@ class Reconfigure:
         elif promise is None:
             self._grant(turn, peer, lock)
         elif promise.lock.epoch == lock.epoch:
-            if promise.ready is not None:
-                self._around.send(turn, peer, promise.ready)
+            self.building.again(turn)
         elif promise.lock.epoch == lock.supersedes:
             if self.coordinator.leads(lock.supersedes):
                 self.coordinator.abort(turn, f"ended by {peer}")
@@ -282,12 +284,11 @@ class Reconfigure:
         self._report(turn, lock, "granted")
         turn.timer(ASK, turn.now_us + self._settings.ask_every_us)
 
-        def ready(later: Turn, marks: Marks | None) -> None:
-            promise.ready = Ready(lock.epoch, marks)
+        def answer(later: Turn, ready: Ready) -> None:
             if self._promise is promise:
-                self._around.send(later, peer, promise.ready)
+                self._around.send(later, peer, ready)
 
-        self.building.begin(turn, lock, ready)
+        self.building.begin(turn, lock, answer)
 
     def _grant_next(self, turn: Turn) -> None:
         if self._next is not None and self._promise is None:

@@ -16,11 +16,12 @@ from meshwright.model.overlay import Overlay
 from meshwright.protocol.crossings import Marks
 from meshwright.protocol.forwarding.forwarding import Forwarding
 from meshwright.protocol.reconfigure_in_force import InForce
-from meshwright.protocol.reconfigure_messages import BuiltLate, Bundle, Lock, Renew, Seat
+from meshwright.protocol.reconfigure_messages import BuiltLate, Bundle, Lock, Ready, Renew, Seat
 from meshwright.protocol.reconfigure_seats import heirs
 from meshwright.protocol.roads import Roads
 from meshwright.protocol.turn import Action, Turn, nothing
 
+STUCK = ("reconfigure stuck",)
 # Messages held for overlays that are not here yet.
 EARLY_MAX = 65_536
 
@@ -44,13 +45,14 @@ class BuildingAround:
 
 
 class Work:
-    """One overlay that is being built; ready is told the marks of what was taken over."""
+    """One overlay that is being built; answer is told how far it is."""
 
-    __slots__ = ("is_begun", "lock", "marks", "ready", "seats")
+    __slots__ = ("answer", "is_begun", "lock", "marks", "ready", "seats")
 
-    def __init__(self, lock: Lock, ready: Callable[[Turn, Marks | None], None]) -> None:
+    def __init__(self, lock: Lock, answer: Callable[[Turn, Ready], None]) -> None:
         self.lock = lock
-        self.ready = ready
+        self.answer = answer
+        self.ready: Ready | None = None
         self.seats: dict[str, str] = {}
         self.marks: Marks | None = None
         self.is_begun = False
@@ -59,8 +61,16 @@ class Work:
 class Building:
     """Builds at most one overlay at a time."""
 
-    def __init__(self, me: str, in_force: InForce, roads: Roads, around: BuildingAround) -> None:
+    def __init__(
+        self,
+        me: str,
+        stuck_us: int,
+        in_force: InForce,
+        roads: Roads,
+        around: BuildingAround,
+    ) -> None:
         self._me = me
+        self._stuck_us = stuck_us
         self._in_force = in_force
         self._roads = roads
         self._around = around
@@ -86,9 +96,10 @@ class Building:
             for one in message.messages:
                 self._roads.handle(turn, peer, one)
 
-    def begin(self, turn: Turn, lock: Lock, ready: Callable[[Turn, Marks | None], None]) -> None:
-        """Make the overlay of a lock ready, and say when it is."""
-        work = self._work = Work(lock, ready)
+    def begin(self, turn: Turn, lock: Lock, answer: Callable[[Turn, Ready], None]) -> None:
+        """Make the overlay of a lock ready, and say when it is, or that it takes long."""
+        work = self._work = Work(lock, answer)
+        turn.timer(STUCK, turn.now_us + self._stuck_us)
         if lock.mode == "anew":
             self._begin_empty(turn, work, is_late=False)
             return
@@ -116,6 +127,17 @@ class Building:
         self._ask_again(turn, epoch, self._roads.machine(epoch).neighbours())
         self._around.fill(turn, epoch, nothing)
         self._replay(turn, epoch)
+
+    def again(self, turn: Turn) -> None:
+        """Say again that the overlay is ready, if it is."""
+        if self._work is not None and self._work.ready is not None:
+            self._work.answer(turn, self._work.ready)
+
+    def stuck(self, turn: Turn) -> None:
+        """If the overlay is not ready by now, something may be torn, which marks show."""
+        work = self._work
+        if work is not None and work.is_begun and work.ready is None:
+            work.answer(turn, Ready(work.lock.epoch, work.marks, is_ready=False))
 
     def drop(self, epoch: int) -> None:
         """An overlay is not to be."""
@@ -190,8 +212,9 @@ class Building:
         self._replay(turn, epoch)
 
     def _ready(self, turn: Turn, *, work: Work) -> None:
+        work.ready = Ready(work.lock.epoch, work.marks)
         if self._work is work:
-            work.ready(turn, work.marks)
+            work.answer(turn, work.ready)
 
     def _add_machine(self, turn: Turn, epoch: int, overlay: Overlay) -> None:
         self._roads.add(epoch, self._around.make(turn, epoch, overlay))

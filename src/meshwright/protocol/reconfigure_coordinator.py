@@ -34,6 +34,9 @@ DEADLINE = ("reconfigure deadline",)
 MENDED = ("reconfigure mended",)
 CHECK = ("reconfigure check",)
 
+# Who has to begin anew with whom; None stands for everybody around.
+Torn = dict[str, tuple[str, ...] | None]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Patience:
@@ -49,21 +52,15 @@ class Undertaking:
     """One plan under way, and who sits in whose place after it.
 
     asked: the brokers that were told of the plan, told: of its present step. answers: what they
-    said, with marks if there were any. late: those that have to begin with nothing while the others
-    carry over. vouched: the dead for whom their heirs were told that they leave nothing.
+    said, with marks if there were any. unready: those that answered, but wait for something. late:
+    those that have to begin with nothing while the others carry over. vouched: the dead for whom
+    their heirs were told that they leave nothing. mended: who was told to begin anew with whom.
     """
 
     __slots__ = (
-        "answers",
-        "asked",
-        "is_on_disk",
-        "late",
-        "lock",
-        "seats",
-        "step",
-        "told",
-        "vouched",
-    )
+        "answers", "asked", "is_mending", "is_on_disk", "late", "lock", "mended", "seats", "step",
+        "told", "unready", "vouched",
+    )  # fmt: skip
 
     def __init__(self, lock: Lock, seats: dict[str, str]) -> None:
         self.lock = lock
@@ -71,10 +68,13 @@ class Undertaking:
         self.asked: dict[str, None] = {}
         self.late: set[str] = set()
         self.vouched: set[str] = set()
+        self.unready: set[str] = set()
+        self.mended: Torn = {}
+        self.is_mending = False
         self.is_on_disk = False
         self.begin("prepare")
 
-    def begin(self, step: Literal["prepare", "mend", "switch"]) -> None:
+    def begin(self, step: Literal["prepare", "switch"]) -> None:
         """Go on to a step, in which nobody was told or has answered yet."""
         self.step = step
         self.told: dict[str, None] = {}
@@ -183,12 +183,6 @@ class Coordinator:
         undertaking = self.undertaking
         if undertaking is None:
             return
-        if undertaking.step == "mend":
-            # Its part is lost, and that of others with it: go back to where all is asked.
-            answers = undertaking.answers
-            undertaking.begin("prepare")
-            undertaking.told.update(dict.fromkeys(answers))
-            undertaking.answers.update(answers)
         undertaking.late.add(peer)
         undertaking.told.pop(peer, None)
         undertaking.answers.pop(peer, None)
@@ -197,7 +191,7 @@ class Coordinator:
     def _advance(self, turn: Turn) -> None:
         """Tell those who were not told, and go on to the next step when all have answered."""
         undertaking = self.undertaking
-        if undertaking is None or undertaking.step == "mend":
+        if undertaking is None:
             return
         # Itself last: it answers at once, and by then everybody else must have been told.
         others = [name for name in self._alive() if name != self._me]
@@ -239,25 +233,24 @@ class Coordinator:
         return has_majority and all(name in answers for name in self._alive())
 
     def _next(self, turn: Turn, undertaking: Undertaking) -> None:
+        """All have answered: go on, unless something is torn, unready or under way."""
         if undertaking.step == "prepare":
-            torn = self._torn(undertaking)
-            if torn:
-                self._mend(turn, undertaking, torn)
-            else:
+            self._mend(turn, undertaking)
+            is_unready = not undertaking.unready.isdisjoint(self._alive())
+            if not is_unready and not undertaking.is_mending:
                 self._report(turn, "prepared")
                 self._begin_switch(turn, undertaking)
-            return
-        if self._late_hearers(undertaking):
+        elif self._late_hearers(undertaking):
             turn.timer(CHECK, turn.now_us + self._patience.check_us)
         else:
             self._finish(turn, undertaking)
 
-    def _torn(self, undertaking: Undertaking) -> dict[str, tuple[str, ...] | None]:
-        """Who has to begin anew with whom; None stands for everybody around."""
+    def _torn(self, undertaking: Undertaking) -> Torn:
+        """Who may not know what others take for known, by the marks of all."""
         if undertaking.lock.mode != "carry":
             return {}
         answers, seats = undertaking.answers, undertaking.seats
-        torn: dict[str, tuple[str, ...] | None] = {}
+        torn: Torn = {}
         whole = {name: marks for name, marks in answers.items() if marks is not None}
         for one, other in torn_pairs(whole):
             torn[seats[one]] = (*(torn.get(seats[one]) or ()), seats[other])
@@ -267,12 +260,17 @@ class Coordinator:
                 torn[seats[name]] = None
         return torn
 
-    def _mend(
-        self, turn: Turn, undertaking: Undertaking, torn: dict[str, tuple[str, ...] | None]
-    ) -> None:
-        answers = undertaking.answers
-        undertaking.begin("mend")
-        undertaking.answers.update(answers)
+    def _mend(self, turn: Turn, undertaking: Undertaking) -> None:
+        """Have those begin anew with each other of whom one may have missed something."""
+        torn = {
+            name: peers
+            for name, peers in self._torn(undertaking).items()
+            if undertaking.mended.get(name, ()) != peers
+        }
+        if not torn:
+            return
+        undertaking.mended.update(torn)
+        undertaking.is_mending = True
         self._report(turn, "mended", f"{len(torn)} brokers begin anew with others")
         for name, peers in torn.items():
             self._send(turn, name, Renew(undertaking.epoch, peers))
@@ -280,9 +278,9 @@ class Coordinator:
 
     def _mended(self, turn: Turn) -> None:
         undertaking = self.undertaking
-        if undertaking is not None and undertaking.step == "mend":
-            self._report(turn, "prepared")
-            self._begin_switch(turn, undertaking)
+        if undertaking is not None and undertaking.is_mending:
+            undertaking.is_mending = False
+            self._advance(turn)
 
     def _begin_switch(self, turn: Turn, undertaking: Undertaking) -> None:
         undertaking.begin("switch")
@@ -308,7 +306,8 @@ class Coordinator:
         undertaking = self.undertaking
         if undertaking is None:
             return
-        missing = [name for name in self._alive() if name not in undertaking.answers]
+        answers = set(undertaking.answers).difference(undertaking.unready)
+        missing = [name for name in self._alive() if name not in answers]
         if undertaking.is_decided:
             self._finish(turn, undertaking, f"not waiting for {', '.join(missing) or 'the rest'}")
         else:
@@ -328,6 +327,9 @@ class Coordinator:
         undertaking = self._led(message.epoch)
         if undertaking is not None and undertaking.step == step and peer in undertaking.told:
             undertaking.answers[peer] = message.marks
+            undertaking.unready.discard(peer)
+            if isinstance(message, Ready) and not message.is_ready:
+                undertaking.unready.add(peer)
             self._advance(turn)
 
     def _abort_asked(self, turn: Turn, peer: str, message: AbortAsked) -> None:

@@ -49,13 +49,14 @@ class Seat(Message, frozen=True, gc=False):
 
 
 class Ready(Message, frozen=True, gc=False):
-    """The new overlay carries all that I want.
+    """The new overlay carries all that I want, or I have been waiting for that too long.
 
     marks: how far conversations were when I took over what was known, None if I took over nothing.
     """
 
     epoch: int
     marks: dict[str, PeerMark] | None
+    is_ready: bool = True
 
 
 class Renew(Message, frozen=True, gc=False):

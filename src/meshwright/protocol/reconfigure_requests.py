@@ -19,7 +19,6 @@ from meshwright.protocol.reconfigure_messages import (
     BuildingMode,
     Lock,
     PlanRecord,
-    Ready,
 )
 from meshwright.protocol.reconfigure_seats import heirs, is_worth_carrying
 from meshwright.protocol.turn import Turn
@@ -31,14 +30,13 @@ Moves = tuple[ClientMove, ...]
 
 
 class Promise:
-    """The one plan that a broker takes part in; ready is what it says when its part is built."""
+    """The one plan that a broker takes part in."""
 
-    __slots__ = ("asked_count", "coordinator", "lock", "ready")
+    __slots__ = ("asked_count", "coordinator", "lock")
 
     def __init__(self, coordinator: str, lock: Lock) -> None:
         self.coordinator = coordinator
         self.lock = lock
-        self.ready: Ready | None = None
         self.asked_count = 0
 
 

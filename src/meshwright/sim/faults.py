@@ -14,7 +14,7 @@ SECOND_US = 1_000_000
 STALL_MAX_US = 2_000_000
 # What a broker has promised when it says so, and the steps of a plan in their order.
 ANSWERS = ("Connack", "Suback", "Unsuback", "Puback", "Pubrec", "Pubcomp", "Publish", "Pubrel")
-PLAN_STEPS = ("asked", "granted", "locked", "prepared", "decided", "switched", "drained", "done")
+PLAN_STEPS = ("asked", "granted", "prepared", "decided", "switched", "drained", "done")
 # Silence counts as death after four seconds, and then much is different.
 PARTITION_MEANS_S = (2.0, 10.0)
 

@@ -60,10 +60,15 @@ def schedule_plans(
 
 
 def drawn_plan(
-    overlay: Overlay, snapshot: Snapshot, rng: np.random.Generator, *, k: int | None
+    overlay: Overlay,
+    snapshot: Snapshot,
+    rng: np.random.Generator,
+    *,
+    k: int | None,
+    swap_count: int = SWAP_COUNT,
 ) -> Plan:
     """A plan to an overlay that is right for its design, and no better than the one before."""
-    target = drawn_target(overlay, snapshot, rng, k=k)
+    target = drawn_target(overlay, snapshot, rng, k=k, swap_count=swap_count)
     return Plan(
         source=overlay,
         target=target,
@@ -94,18 +99,23 @@ def with_moves(plan: Plan, homes: dict[str, str], rng: np.random.Generator) -> P
 
 
 def drawn_target(
-    overlay: Overlay, snapshot: Snapshot, rng: np.random.Generator, *, k: int | None
+    overlay: Overlay,
+    snapshot: Snapshot,
+    rng: np.random.Generator,
+    *,
+    k: int | None,
+    swap_count: int = SWAP_COUNT,
 ) -> Overlay:
     """Another overlay of the same design that holds what the design promises."""
     if design(overlay.design).forwarding == "topic_connected":
         other = build_overlay(OTHER_LINKS, snapshot, k=k, rng=rng, order="random")
         return msgspec.structs.replace(overlay, links=other.links)
-    return swapped(overlay, rng)
+    return swapped(overlay, rng, swap_count)
 
 
-def swapped(overlay: Overlay, rng: np.random.Generator) -> Overlay:
+def swapped(overlay: Overlay, rng: np.random.Generator, swap_count: int) -> Overlay:
     """The same shape with some brokers in each other's places."""
-    count = min(2 * SWAP_COUNT, len(overlay.brokers) // 2 * 2)
+    count = min(2 * swap_count, len(overlay.brokers) // 2 * 2)
     chosen = [overlay.brokers[index] for index in rng.permutation(len(overlay.brokers))[:count]]
     pairs = list(zip(chosen[::2], chosen[1::2], strict=True))
     seats = {name: name for name in overlay.brokers}

@@ -14,6 +14,7 @@ from meshwright.protocol.broker import Broker
 from meshwright.protocol.broker_settings import BrokerSettings
 from meshwright.protocol.classes import MESSAGE_CLASSES
 from meshwright.protocol.mobility import MobilitySettings, parse_policies
+from meshwright.protocol.reconfigure_draining import LostInChange
 from meshwright.protocol.removals import RemovalSettings
 from meshwright.sim.adapting import adapting_settings
 from meshwright.sim.checkers.broken import broken
@@ -55,13 +56,15 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
 class SimulationResult(msgspec.Struct, frozen=True, kw_only=True):
     """Totals of clients, messages between brokers by class, and what must not be.
 
-    digest is the same whenever the same seed was run by the same code.
+    dropped_in_changes: frames of QoS 0 that came on an overlay which was forgotten. digest is the
+    same whenever the same seed was run by the same code.
     """
 
     totals: dict[str, int]
     messages: dict[str, int]
     failures: tuple[Failure, ...]
     digest: str
+    dropped_in_changes: int = 0
 
 
 def simulate(
@@ -81,6 +84,9 @@ def simulate(
     return SimulationResult(
         totals=totals,
         messages=done.world.counts_by_class(MESSAGE_CLASSES),
+        dropped_in_changes=sum(
+            isinstance(record, LostInChange) for _, _, record in done.world.records.all
+        ),
         failures=tuple(_failure(parameters, seed, build, found) for found in violations.values()),
         digest=f"{done.world.records.digest()}{history.digest()}",
     )
