@@ -2,13 +2,14 @@ from __future__ import annotations
 
 from collections import Counter
 
-from meshwright.lab.swarm import DESIGNS, POLICIES, TROUBLE, cases, mixed, run_swarm
+from meshwright.lab.swarm import DESIGNS, POLICIES, cases, mixed, run_swarm
+from meshwright.sim.faults import FAULTS
 
 
 def test_a_hundred_seeds_mix_every_fault_policy_and_kind_of_change() -> None:
     drawn = [mixed(case) for case in cases(("chord", "harary", "tree"), range(1, 101))]
     faults = Counter(name for one in drawn for name in one.faults)
-    assert set(faults) == set(TROUBLE)
+    assert set(faults) == set(FAULTS)
     assert {one.mobility for one in drawn} == {None, *POLICIES}
     for name in ("reconfigure", "tight", "is_still", "shared_share", "retained_share"):
         assert {bool(getattr(one, name)) for one in drawn} == {False, True}

@@ -9,7 +9,7 @@ from meshwright.sim.client import ClientSettings
 from meshwright.sim.history import Delivered, History, Published
 from meshwright.sim.parameters import SimulationParameters
 from meshwright.sim.run import Run, run
-from meshwright.sim.simulation import build_broker, judge
+from meshwright.sim.simulation import builder_of, judge
 
 FAULTS = ("crash", "partition", "disconnect")
 SECOND_US = 1_000_000
@@ -17,7 +17,7 @@ SECOND_US = 1_000_000
 
 def finished(parameters: SimulationParameters, seed: int) -> Run:
     """A run in which no checker found anything."""
-    done = run(parameters, seed, build_broker)
+    done = run(parameters, seed, builder_of(parameters))
     assert judge(done) == {}
     return done
 
@@ -118,3 +118,17 @@ def test_a_message_of_qos_2_goes_to_one_member_whatever_fails(
         history = finished(parameters, seed).world.history
         for text in {one.filter_text for one in history.subscriptions}:
             assert all(len(clients) == 1 for clients in takers(history, text).values())
+
+
+@pytest.mark.parametrize("design", ["chord", "tree"])
+@pytest.mark.parametrize("qos_weights", [(0.0, 1.0, 0.0), (0.0, 0.0, 1.0)])
+def test_a_group_loses_nothing_but_what_only_a_broker_had_that_never_returned(
+    design: str, qos_weights: tuple[float, float, float]
+) -> None:
+    faults = (*FAULTS, "never_returns")
+    parameters = sharing(design, qos_weights=qos_weights, faults=faults, mobility="standard")
+    for seed in range(2):
+        history = finished(parameters, seed).world.history
+        if qos_weights[2]:
+            for text in {one.filter_text for one in history.subscriptions}:
+                assert all(len(clients) <= 1 for clients in takers(history, text).values())

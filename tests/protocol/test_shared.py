@@ -5,6 +5,8 @@ from collections import Counter
 import pytest
 from small_network import SmallNetwork
 
+from meshwright.protocol.broker_settings import BrokerSettings
+from meshwright.protocol.removals import RemovalSettings
 from meshwright.protocol.shared import HandDone, keeper_of
 
 TOPIC = "work/item"
@@ -12,9 +14,15 @@ GROUP = f"$share/crew/{TOPIC}"
 CREW = ("ann", "bob", "cid")
 
 
-def crewed(*, text: str = GROUP, qos: int = 1, **options: object) -> SmallNetwork:
+def crewed(
+    *,
+    text: str = GROUP,
+    qos: int = 1,
+    settings: BrokerSettings | None = None,
+    **options: object,
+) -> SmallNetwork:
     """Three members of one group at three brokers, and a publisher at a fourth."""
-    network = SmallNetwork(5)
+    network = SmallNetwork(5, settings)
     network.advance(1)
     for client, broker in zip(CREW, others(network, text), strict=False):
         network.connect(client, broker, **options)
@@ -193,28 +201,40 @@ def test_a_keeper_that_crashes_before_its_disk_has_it_gets_it_again() -> None:
         assert taken(network) == Counter(["first", "second"])
 
 
-def test_a_broker_that_is_lost_keeps_qos_2_and_others_get_qos_1() -> None:
+def cut_off(network: SmallNetwork, broker: str) -> None:
+    for name in network.names:
+        if name != broker:
+            network.separate(one=broker, other=name)
+
+
+def test_what_only_a_lost_broker_was_to_get_goes_to_others() -> None:
     for qos in (1, 2):
         network = crewed(qos=qos, session_expiry_s=600)
-        away = network.connected["ann"]
         network.connect("sender", keeper(network))
         network.publish("sender", TOPIC, "opens the topic", 0)
-        for name in network.names:
-            if name != away:
-                network.separate(one=away, other=name)
-        # Until the silence is noticed, a third of all is handed to the broker out of reach.
+        cut_off(network, network.connected["ann"])
+        # Until the silence is noticed, a third of all is meant for the broker out of reach.
         for number in range(6):
             network.publish("sender", TOPIC, str(number), qos)
         network.advance(30)
         elsewhere = [*network.payloads("bob"), *network.payloads("cid")]
-        elsewhere = [payload for payload in elsewhere if payload.isdigit()]
-        assert len(elsewhere) == (6 if qos == 1 else 4)
+        assert set(map(str, range(6))) <= set(elsewhere)
         network.cut.clear()
         network.advance(30)
         expected = Counter(["opens the topic", *map(str, range(6))])
         assert set(taken(network)) == set(expected)
         if qos == 2:
             assert taken(network) == expected
+
+
+def test_a_lost_broker_keeps_what_of_qos_2_its_client_may_have() -> None:
+    network = crewed(qos=2, session_expiry_s=600)
+    network.connect("sender", keeper(network))
+    for number in range(3):
+        network.publish("sender", TOPIC, str(number), 2)
+    cut_off(network, network.connected["ann"])
+    network.advance(30)
+    assert [len(network.messages(client)) for client in CREW] == [1, 1, 1]
 
 
 def test_a_member_takes_its_messages_along() -> None:
@@ -271,3 +291,65 @@ def test_a_client_is_told_the_identifier_and_the_flag_of_its_subscription() -> N
     network.advance(1)
     [message] = network.messages("ann")
     assert (message.subscription_ids, message.retain) == ((9,), True)
+
+
+GONE = BrokerSettings(removal=RemovalSettings(remove_after_us=10_000_000))
+
+
+@pytest.mark.parametrize("qos", [1, 2])
+@pytest.mark.parametrize("expiry_s", [0, 600])
+def test_the_next_in_line_keeps_a_group_whose_keeper_never_returns(qos: int, expiry_s: int) -> None:
+    network = crewed(qos=qos, session_expiry_s=expiry_s, settings=GONE)
+    first = keeper(network)
+    if network.connected["publisher"] == first:
+        network.connect("publisher", others(network)[3])
+    network.publish("publisher", TOPIC, "held by a member", qos)
+    network.advance(1)
+    network.crash(first)
+    for number in range(3):
+        assert network.publish("publisher", TOPIC, f"while it is gone {number}", qos)
+    network.advance(60)
+    network.publish("publisher", TOPIC, "after it was removed", qos)
+    network.advance(2)
+    gone = [f"while it is gone {number}" for number in range(3)]
+    assert taken(network) == Counter(["held by a member", *gone, "after it was removed"])
+    for client in CREW:
+        network.answer_all(client)
+    network.advance(2)
+    network.disks.pop(first)
+    network.names = tuple(name for name in network.names if name != first)
+    assert left_behind(network) == []
+
+
+def test_what_a_member_gives_back_after_the_keeper_is_gone_goes_to_another() -> None:
+    network = crewed(qos=1, settings=GONE)
+    first = keeper(network)
+    if network.connected["publisher"] == first:
+        network.connect("publisher", others(network)[3])
+    network.publish("publisher", TOPIC, "x", 1)
+    network.advance(1)
+    [holder] = [client for client in CREW if network.messages(client)]
+    network.crash(first)
+    network.advance(60)
+    network.drop(holder)
+    network.advance(2)
+    assert sum("x" in network.payloads(client) for client in CREW if client != holder) == 1
+
+
+def test_a_keeper_that_was_removed_and_returns_leaves_its_groups_to_others() -> None:
+    network = crewed(qos=2, session_expiry_s=600, settings=GONE)
+    first = keeper(network)
+    if network.connected["publisher"] == first:
+        network.connect("publisher", others(network)[3])
+    network.crash(first)
+    network.advance(60)
+    network.publish("publisher", TOPIC, "while it is gone", 2)
+    network.start(first)
+    network.advance(20)
+    network.publish("publisher", TOPIC, "when it is back", 2)
+    network.advance(20)
+    assert taken(network) == Counter(["while it is gone", "when it is back"])
+    for client in CREW:
+        network.answer_all(client)
+    network.advance(2)
+    assert left_behind(network) == []

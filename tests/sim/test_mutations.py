@@ -124,7 +124,7 @@ RARE_MUTATIONS = [
         id="nothing-unchecked-owed",
     ),
     pytest.param(
-        (Incoming, "_pass_on", "elif after is not None and", "elif False and"),
+        (Incoming, "_pass_on", "if after is not None and", "if False and"),
         "lost",
         {**RESTLESS, "faults": ("slow", "stuck")},
         id="order-not-carried",

@@ -27,7 +27,6 @@ POLICIES = (
     "standard", "prefetching", "logging", "home", "device", "prefetching+logging",
     "prefetching+logging+device",
 )  # fmt: skip
-TROUBLE = tuple(name for name in FAULTS if name != "never_returns")
 SEEDS_AT_ONCE = 4
 # One seed in so many has a network where nothing changes, whose messages have a closed form.
 STILL_EVERY = 16
@@ -79,7 +78,7 @@ def mixed(case: Case) -> SimulationParameters:
         return SimulationParameters(
             design=case.design, changes_per_s=0.0, wildcard_share=0.0, content_share=0.0, **sizes
         )
-    faults = tuple(name for name in TROUBLE if rng.random() < 0.4)
+    faults = tuple(name for name in FAULTS if rng.random() < 0.4)
     mobility = str(rng.choice(POLICIES)) if rng.random() < 0.6 else None
     has_plans, adapts, has_k, tight, shares, retains = (rng.random(6) < 0.4).tolist()
     k_most = design_named(case.design).k_most

@@ -152,7 +152,6 @@ class Broker:
             is_informed=self._interest.is_informed,
             is_removed=self._removals.is_removed,
         )
-        self._seen_unpromised: dict[tuple[str, str], int] = {}
         self._build_moving(incarnation)
         self._build_ways()
 
@@ -189,12 +188,11 @@ class Broker:
         )
 
     def _build_retaining(self, incarnation: int) -> None:
-        brokers = self._overlay.brokers
         self._retaining = Retaining(
             self._settings.retaining,
             self._directory,
             self._outgoing,
-            writer=brokers.index(self._me),
+            writer=self._overlay.brokers.index(self._me),
         )
         self._retained = Retained(
             self._removals,
@@ -215,13 +213,15 @@ class Broker:
 
     def _build_shared(self, incarnation: int) -> None:
         self._shared_member = SharedMember(
-            self._overlay.brokers,
+            self._removals,
             send=self._send,
             take=self._take_shared,
             incarnation=incarnation,
         )
         self._shared_keeper = SharedKeeper(
+            self._me,
             self._settings.shared,
+            self._removals,
             send=self._send,
             want=self._interest.add,
             unwant=self._interest.remove,
@@ -285,6 +285,7 @@ class Broker:
             links.TICK[0]: self._links.tick,
             removals.LOOK[0]: self._removals.look,
             outgoing.TICK[0]: self._outgoing.tick,
+            outgoing.FORGET_GONE[0]: self._outgoing.forget_gone,
             incoming.ACKNOWLEDGE[0]: self._incoming.send_acknowledgements,
             **self._ways.timers(),
             **self._moving.timers(),
@@ -324,15 +325,8 @@ class Broker:
         publication = frame.publication
         if self._seen_log is not None and frame.number:
             self._seen_log.note(publication)
-        if not self._interest.wants(publication.topic):
-            return
-        if frame.number:
+        if self._interest.wants(publication.topic):
             self._incoming.arrive(turn, frame)
-            return
-        key = (publication.publisher, publication.topic)
-        if self._seen_unpromised.get(key, 0) < publication.sequence:
-            self._seen_unpromised[key] = publication.sequence
-            self._deliver(turn, frame)
 
     def _deliver(self, turn: Turn, frame: StreamFrame) -> bool:
         """Give a publication to everybody here; True if that wrote to disk."""
@@ -403,10 +397,13 @@ class Broker:
         self._outgoing.roll_changed(turn)
         self._incoming.roll_changed(turn)
         self._retained.roll_changed(turn)
+        self._shared_keeper.roll_changed(turn)
+        self._shared_member.roll_changed(turn)
         self._moving.roll_changed(turn)
 
     def _returned(self, turn: Turn) -> None:
         """This broker was removed, and is here after all."""
+        self._shared_keeper.forget_all(turn)
         self._moving.begin_anew(turn)
 
     def _unknown_epoch(self, turn: Turn, peer: str, message: Any) -> None:

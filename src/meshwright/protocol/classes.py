@@ -26,14 +26,17 @@ from meshwright.protocol.reconfigure_messages import RECONFIGURATION_MESSAGES
 from meshwright.protocol.removals import CallAnswered, LastCall, RollTold
 from meshwright.protocol.retained import RetainedAnswer, RetainedQuestion
 from meshwright.protocol.shared import (
+    HandAccepted,
     HandDone,
     Handed,
     HandForgotten,
+    HandOffered,
     HandUndone,
     Members,
     MembersKept,
     MembersQuestion,
 )
+from meshwright.protocol.shared_takeover import Holdings, HoldingsQuestion, Legacy, LegacyQuestion
 from meshwright.protocol.stream import (
     Acknowledged,
     Announce,
@@ -60,6 +63,12 @@ MESSAGE_CLASSES: dict[type, str] = {
     HandDone: "shared",
     HandUndone: "shared",
     HandForgotten: "shared",
+    HandOffered: "shared",
+    HandAccepted: "shared",
+    Holdings: "shared",
+    HoldingsQuestion: "shared",
+    Legacy: "shared",
+    LegacyQuestion: "shared",
     PutDone: "directory",
     Get: "directory",
     Got: "directory",

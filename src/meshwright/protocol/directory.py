@@ -276,14 +276,9 @@ class Directory:
     def put_asked(self, turn: Turn, peer: str, message: Put) -> None:
         if not self._is_same_roll(turn, peer, message):
             return
-        entries = self._kept.get(message.key, {})
-        owner = message.owner or peer
-        held = entries.get(owner)
-        is_newer = held is None or held.version < message.entry.version
-        if is_newer and self._me in self.keepers_of(message.key):
-            # A new dict: answers under way hold the former one.
-            self._kept[message.key] = {**entries, owner: message.entry}
-            turn.write(("directory", message.key, owner), tuple(message.entry))
+        # Others are asked only to have the roll on disk.
+        if self._me in self.keepers_of(message.key):
+            self._keep(turn, message.key, message.owner or peer, message.entry)
         readers = tuple(self._readers_now(turn.now_us, message.key))
         answer = PutDone(message.request, readers)
         turn.once_synced(lambda later: self._send(later, peer, answer))
@@ -327,6 +322,14 @@ class Directory:
             if self._has_majority(request):
                 del self._requests[message.request]
                 request.done(turn, request.merged)
+
+    def _keep(self, turn: Turn, key: str, owner: str, entry: Entry) -> None:
+        entries = self._kept.get(key, {})
+        held = entries.get(owner)
+        if held is None or held.version < entry.version:
+            # A new dict: answers under way hold the former one.
+            self._kept[key] = {**entries, owner: entry}
+            turn.write(("directory", key, owner), tuple(entry))
 
     def _ask(
         self,

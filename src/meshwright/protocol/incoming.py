@@ -67,6 +67,7 @@ class Incoming:
         self._holding: dict[tuple[str, str], IncomingStream] = {}
         self._unsent: dict[str, dict[str, int]] = {}
         self._waiting: dict[tuple[str, str], list[tuple[int, StreamFrame]]] = {}
+        self._seen_unpromised: dict[tuple[str, str], int] = {}
 
     def handlers(self) -> dict[type, Callable[[Turn, str, Any], None]]:
         """Which message is for which method."""
@@ -105,6 +106,9 @@ class Incoming:
 
     def arrive(self, turn: Turn, frame: StreamFrame) -> None:
         """A frame came, by the overlay or straight from its origin."""
+        if not frame.number:
+            self._arrive_unpromised(turn, frame)
+            return
         key = (frame.origin, frame.publication.topic)
         stream = self._streams.get(key)
         if stream is None:
@@ -147,6 +151,14 @@ class Incoming:
         for origin, points in unsent.items():
             self._send(turn, origin, Acknowledged(tuple(points.items())))
 
+    def _arrive_unpromised(self, turn: Turn, frame: StreamFrame) -> None:
+        """Pass on one without a promise, unless it or a later one of its publisher was before."""
+        publication = frame.publication
+        key = (publication.publisher, publication.topic)
+        if self._seen_unpromised.get(key, 0) < publication.sequence:
+            self._seen_unpromised[key] = publication.sequence
+            self._deliver(turn, frame)
+
     def _skip(self, turn: Turn, key: tuple[str, str], number: int) -> None:
         """Do not wait for anything up to a number: should it come after all, it is too late."""
         stream = self._streams.get(key)
@@ -171,9 +183,7 @@ class Incoming:
         self, turn: Turn, key: tuple[str, str], stream: IncomingStream, frame: StreamFrame
     ) -> None:
         after = frame.publication.after
-        if after is not None and self._is_removed(after.origin):
-            self._skip(turn, (after.origin, key[1]), after.number)
-        elif after is not None and self.last_of(after.origin, key[1]) < after.number:
+        if after is not None and self._must_wait(turn, after, key[1]):
             if self._hold(key, stream, frame):
                 self._wait_for(turn, after, frame)
             return
@@ -200,6 +210,12 @@ class Incoming:
         if all((one.origin, one.number) != (frame.origin, frame.number) for _, one in waiting):
             waiting.append((after.number, frame))
             self._send(turn, after.origin, OwedQuestion(topic, after.number))
+
+    def _must_wait(self, turn: Turn, after: StreamPoint, topic: str) -> bool:
+        """True if what a publisher published before, elsewhere, has not come but may."""
+        if self._is_removed(after.origin):
+            self._skip(turn, (after.origin, topic), after.number)
+        return self.last_of(after.origin, topic) < after.number
 
     def _advance(self, turn: Turn, key: tuple[str, str], stream: IncomingStream) -> None:
         """Pass on what was held only because of what has just come."""

@@ -36,6 +36,10 @@ class KnownInterest:
         """Brokers were removed, or returned: who wants something is to be found anew."""
         self._wanted.clear()
 
+    def brokers(self) -> list[str]:
+        """Everybody who said anything."""
+        return sorted({name for entries in self._entries.values() for name in entries})
+
     def names(self, broker: str, topic: str) -> bool:
         """True if a broker wants a topic by its name, not only through a wildcard."""
         entry = self._entries.get(topic, {}).get(broker)

@@ -13,11 +13,19 @@ from typing import Any
 
 import msgspec
 
-from meshwright.filters.filter import Filter, matches
+from meshwright.filters.filter import Filter, matches, parse_filter
 from meshwright.model.publication import Publication
 from meshwright.protocol.directory import Directory, Entries
 from meshwright.protocol.effects import DiskKey
-from meshwright.protocol.known_interest import KnownInterest, Wanted
+from meshwright.protocol.known_interest import KnownInterest
+from meshwright.protocol.outgoing_stream import (
+    Member,
+    OutgoingStream,
+    is_for,
+    owed_to,
+    owed_to_any,
+)
+from meshwright.protocol.shared_takeover import Legacy, LegacyQuestion
 from meshwright.protocol.stream import (
     NOTHING_OWED,
     WILDCARDS,
@@ -36,6 +44,7 @@ from meshwright.protocol.stream import (
 from meshwright.protocol.turn import Action, Turn
 
 TICK = ("outgoing",)
+FORGET_GONE = ("gone",)
 Send = Callable[[Turn, str, Any], None]
 
 
@@ -43,7 +52,8 @@ class OutgoingSettings(msgspec.Struct, frozen=True, kw_only=True):
     """When a frame is sent again, how many at a time, and how often members are read anew.
 
     trust_us: how long after a reading this broker is told of changes; it must be well below the
-    time for which the directory remembers readers.
+    time for which the directory remembers readers. keep_for_gone_us: how long what is owed to a
+    broker that was removed for good is kept for who takes over its shared subscriptions.
     """
 
     repair_after_us: int = 2_000_000
@@ -51,49 +61,7 @@ class OutgoingSettings(msgspec.Struct, frozen=True, kw_only=True):
     check_every_us: int = 1_000_000
     unpromised_max: int = 1_000
     trust_us: int = 25_000_000
-
-
-class Member:
-    """What one interested broker is owed of one stream."""
-
-    __slots__ = ("filters", "is_fresh", "last_owed", "pending", "progress_us")
-
-    def __init__(self, now_us: int) -> None:
-        self.filters: tuple[Filter, ...] = ()
-        self.pending: deque[int] = deque()
-        self.last_owed = NOTHING_OWED
-        self.is_fresh = True
-        self.progress_us = now_us
-
-
-class OutgoingStream:
-    """One topic's stream: its log, and who still waits for what.
-
-    sent: up to here, publications were handed to the overlay.
-    checked: up to here, members were read from the directory after the publication was taken.
-    wanted: what the members were last brought in line with.
-    """
-
-    __slots__ = (
-        "announced_us", "announcing", "checked", "is_checking", "is_open", "log", "members",
-        "number", "owed_counts", "questions", "read_us", "sent", "unpromised", "wanted",
-    )  # fmt: skip
-
-    def __init__(self, number: int = 0) -> None:
-        self.number = number
-        self.checked = number
-        self.sent = number
-        self.is_open = False
-        self.is_checking = False
-        self.announced_us = 0
-        self.read_us = 0
-        self.announcing: dict[str, None] = {}
-        self.unpromised: list[Publication] = []
-        self.questions: list[tuple[str, int]] = []
-        self.log: dict[int, Publication] = {}
-        self.owed_counts: dict[int, int] = {}
-        self.members: dict[str, Member] = {}
-        self.wanted: Wanted | None = None
+    keep_for_gone_us: int = 60_000_000
 
 
 class Outgoing:
@@ -116,7 +84,8 @@ class Outgoing:
         self._emit = emit
         self._streams: dict[str, OutgoingStream] = {}
         self._is_removed = is_removed
-        self._known = KnownInterest(is_removed)
+        self._forgotten: frozenset[str] = frozenset()
+        self._known = KnownInterest(lambda name: name in self._forgotten)
         self._postponed: list[tuple[str, StandingQuestion]] = []
         self._has_tick = False
         self._log_length = 0
@@ -131,6 +100,7 @@ class Outgoing:
             Joining: self.joining,
             OwedQuestion: self.owed_asked,
             StandingQuestion: self.standing_asked,
+            LegacyQuestion: self.legacy_asked,
         }
 
     def restore(self, turn: Turn, disk: dict[DiskKey, Any]) -> None:
@@ -146,6 +116,7 @@ class Outgoing:
             if stream.log:
                 stream.checked = stream.sent = min(stream.log) - 1
                 self._check(turn, topic, stream)
+        turn.timer(FORGET_GONE, turn.now_us + self._settings.keep_for_gone_us)
         self._wake(turn)
 
     def number_of(self, topic: str) -> int:
@@ -257,7 +228,7 @@ class Outgoing:
         if any(stream.log and not stream.is_open for stream in streams.values()):
             self._postponed.append((peer, message))
             return
-        owed = {topic: _owed_to(peer, stream) for topic, stream in streams.items()}
+        owed = {topic: owed_to(peer, stream) for topic, stream in streams.items()}
         points = tuple((topic, max(numbers)) for topic, numbers in owed.items() if numbers)
         self._send(turn, peer, Standing(message.serial, points))
 
@@ -280,14 +251,28 @@ class Outgoing:
                     self._repair(turn, peer, stream, member)
 
     def roll_changed(self, turn: Turn) -> None:
-        """Owe nothing to who is gone for good."""
-        self._known.forget_answers()
-        for topic, stream in list(self._streams.items()):
+        """Do not wait for who is gone for good; what it is owed may be asked for by others."""
+        turn.timer(FORGET_GONE, turn.now_us + self._settings.keep_for_gone_us)
+        self._forget_gone(turn, frozenset(filter(self._is_removed, self._forgotten)))
+        for stream in self._streams.values():
             for name in [name for name in stream.announcing if self._is_removed(name)]:
                 del stream.announcing[name]
                 self._open_if_ready(turn, stream)
-            if stream.members:
-                self._refresh(turn, topic, stream, newcomer=None)
+
+    def forget_gone(self, turn: Turn) -> None:
+        """Nobody asks any more for what was owed to brokers that are gone for good."""
+        self._forget_gone(turn, frozenset(filter(self._is_removed, self._known.brokers())))
+
+    def legacy_asked(self, turn: Turn, peer: str, message: LegacyQuestion) -> None:
+        """The new keeper of a shared subscription asks what was owed to former ones."""
+        wanted = parse_filter(message.key).ungrouped()
+        frames = tuple(
+            StreamFrame(self._me, number, stream.log[number])
+            for topic, stream in self._streams.items()
+            for number in owed_to_any(message.formers, stream)
+            if matches(wanted, topic, stream.log[number].properties)
+        )
+        turn.once_synced(lambda later: self._send(later, peer, Legacy(message.key, frames)))
 
     def tick(self, turn: Turn) -> None:
         """Send again what is late, and read members for what was taken since the last time."""
@@ -311,6 +296,14 @@ class Outgoing:
         if not self._has_tick:
             self._has_tick = True
             turn.timer(TICK, turn.now_us + self._settings.check_every_us)
+
+    def _forget_gone(self, turn: Turn, names: frozenset[str]) -> None:
+        if names != self._forgotten:
+            self._forgotten = names
+            self._known.forget_answers()
+            for topic, stream in self._streams.items():
+                if stream.members:
+                    self._refresh(turn, topic, stream, newcomer=None)
 
     def _check(self, turn: Turn, topic: str, stream: OutgoingStream) -> None:
         """Read who is interested; all taken before the read began is then owed to all of them."""
@@ -399,9 +392,9 @@ class Outgoing:
         """A member turns out to want more: owe it what was skipped and is not checked."""
         member = stream.members[name]
         unchecked = [n for n in stream.log if stream.checked < n <= stream.sent]
-        skipped = [n for n in unchecked if not _is_for(member, stream.log[n])]
+        skipped = [n for n in unchecked if not is_for(member, stream.log[n])]
         member.filters = filters
-        found = [n for n in skipped if _is_for(member, stream.log[n])]
+        found = [n for n in skipped if is_for(member, stream.log[n])]
         if found:
             member.pending = deque(sorted({*member.pending, *found}))
             for number in found:
@@ -415,7 +408,7 @@ class Outgoing:
         stream.sent = number
         previous = []
         for name, member in stream.members.items():
-            if not _is_for(member, publication):
+            if not is_for(member, publication):
                 continue
             before = self._owe(turn, stream, member, number)
             if member.is_fresh or before != number - 1:
@@ -450,7 +443,7 @@ class Outgoing:
         for peer, number in stream.questions:
             if stream.checked < number or not stream.is_open:
                 waiting.append((peer, number))
-            elif all(owed > number for owed in _owed_to(peer, stream)):
+            elif all(owed > number for owed in owed_to(peer, stream)):
                 self._send(turn, peer, OwedNothing(topic, number))
         stream.questions = waiting
 
@@ -461,18 +454,3 @@ class Outgoing:
             del stream.log[number]
             self._log_length -= 1
             turn.forget(("log", topic, number))
-
-
-def _is_for(member: Member, publication: Publication) -> bool:
-    """True unless all filters of a member ask for other content."""
-    topic, properties = publication.topic, publication.properties
-    return not member.filters or any(matches(one, topic, properties) for one in member.filters)
-
-
-def _owed_to(broker: str, stream: OutgoingStream) -> list[int]:
-    """The numbers that a broker is owed, those not yet sent included."""
-    member = stream.members.get(broker)
-    if member is None:
-        return []
-    unsent = (number for number in stream.log if number > stream.sent)
-    return [*member.pending, *(n for n in unsent if _is_for(member, stream.log[n]))]

@@ -73,7 +73,7 @@ class Removals:
         returned: Action,
     ) -> None:
         self._me = me
-        self._brokers = brokers
+        self.brokers = brokers
         self._settings = settings
         self._send = send
         self._changed = changed
@@ -105,7 +105,7 @@ class Removals:
         self._set_roll()
         self._have.add(self._me)
         settled: Roll = disk.get(("settled",), ())
-        self.settled_present = _present(self._brokers, dict(settled))
+        self.settled_present = _present(self.brokers, dict(settled))
         if settled == self.roll:
             self._settled.add(self._me)
 
@@ -120,7 +120,7 @@ class Removals:
 
     def never_removed(self) -> tuple[str, ...]:
         """Brokers that were never found to be gone; all that are present if there are none."""
-        found = tuple(name for name in self._brokers if not self._counts.get(name))
+        found = tuple(name for name in self.brokers if not self._counts.get(name))
         return found or self.present
 
     def without_roll(self) -> tuple[str, ...]:
@@ -179,7 +179,7 @@ class Removals:
 
     def alive_changed(self, turn: Turn, alive: tuple[str, ...]) -> None:
         """Note since when brokers are silent."""
-        for name in self._brokers:
+        for name in self.brokers:
             if name in alive:
                 self._silent_since_us.pop(name, None)
                 self._calls.pop(name, None)
@@ -239,7 +239,7 @@ class Removals:
 
     def _set_roll(self) -> None:
         self.roll: Roll = tuple(sorted(self._counts.items()))
-        self.present = _present(self._brokers, self._counts)
+        self.present = _present(self.brokers, self._counts)
         self._have.clear()
         self._settled.clear()
         self._settled_us = None

@@ -1,13 +1,12 @@
 """Shared subscriptions: `$share/group/filter` gives each message to one member in all the network.
 
-Every such subscription has a keeper, a broker drawn by hashing its text. The keeper subscribes for
-all its members, keeps each message on its disk, and hands it to one of them in turn: connected ones
-first. It forgets the message when the member's client has answered it. Until then a message of
-QoS 1 goes to another member if the session ends or its broker is lost, so two may get it then. One
-of QoS 2 goes to another only if its member is sure not to have sent it to its client; if not, it
-stays with that session, and is lost with it, as MQTT 5 demands. While a keeper is down its
-publications wait at their origins, and new members for its return; one that never returns takes
-its groups with it.
+Every such subscription has a keeper, drawn by hashing its text; the next keeps it when that is gone
+for good (shared_takeover). It subscribes for all members, keeps each message on disk and hands it
+to one in turn, connected ones first, until the client has answered. A message of QoS 1 goes to
+another member if the session ends or its broker is lost, so two may get it. One of QoS 2 is offered
+first; once the accepted offer is on disk it goes to another only if its member is sure not to have
+sent it to its client. If not, it is lost with that session, as MQTT 5 demands. While a keeper is
+down, its publications wait at their origins and new members for its return.
 """
 
 from __future__ import annotations
@@ -51,6 +50,21 @@ class MembersQuestion(Message, frozen=True, gc=False):
     key: str
 
 
+class HandOffered(Message, frozen=True, gc=False):
+    """A message of QoS 2 is to go to a client, if it is there."""
+
+    key: str
+    hand: int
+    client: str
+
+
+class HandAccepted(Message, frozen=True, gc=False):
+    """The client is here: hand it the message."""
+
+    key: str
+    hand: int
+
+
 class Handed(Message, frozen=True, gc=False):
     """A message for a client; hand is a number that comes once, or UNPROMISED."""
 
@@ -58,6 +72,8 @@ class Handed(Message, frozen=True, gc=False):
     hand: int
     client: str
     publication: Publication
+    origin: str = ""
+    number: int = 0
 
 
 class HandDone(Message, frozen=True, gc=False):
@@ -68,10 +84,14 @@ class HandDone(Message, frozen=True, gc=False):
 
 
 class HandUndone(Message, frozen=True, gc=False):
-    """The client is not here, and was not sent the message: give it to another one."""
+    """The client is not here, and was not sent the message: give it to another one.
+
+    publication: what it is, if its keeper was removed, so that the next may not know of it.
+    """
 
     key: str
     hand: int
+    publication: Publication | None = None
 
 
 class HandForgotten(Message, frozen=True, gc=False):

@@ -2,27 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
-from meshwright.filters.filter import Filter, parse_filter
+from meshwright.filters.filter import Filter
 from meshwright.filters.index import FilterIndex
 from meshwright.model.publication import Publication
 from meshwright.protocol.deliveries import Refused, is_too_late
 from meshwright.protocol.effects import DiskKey
+from meshwright.protocol.removals import Removals
 from meshwright.protocol.shared import (
     UNPROMISED,
+    HandAccepted,
     HandDone,
     Handed,
     HandForgotten,
+    HandOffered,
     HandUndone,
     Member,
     Members,
     MembersKept,
     MembersQuestion,
+)
+from meshwright.protocol.shared_group import Group, GroupEntry, Place
+from meshwright.protocol.shared_takeover import (
+    Holding,
+    Holdings,
+    HoldingsQuestion,
+    Legacy,
+    LegacyQuestion,
+    TakeOver,
+    formers_of,
 )
 from meshwright.protocol.stream import StreamFrame
 from meshwright.protocol.turn import Action, Turn
@@ -34,59 +47,14 @@ class SharedSettings(msgspec.Struct, frozen=True, kw_only=True):
     queue_max: int = 100_000
 
 
-class _Place(NamedTuple):
-    """Where a member is."""
-
-    broker: str
-    member: Member
-
-
-class _Entry:
-    """A message of a group; hand 0 was handed to nobody yet. tried: who was handed it before."""
-
-    __slots__ = ("broker", "client", "hand", "place", "publication", "qos", "tried")
-
-    def __init__(self, place: int, publication: Publication) -> None:
-        self.place = place
-        self.publication = publication
-        self.hand = 0
-        self.client = ""
-        self.broker = ""
-        self.qos = publication.qos
-        self.tried: dict[str, None] = {}
-
-
-class _Group:
-    """One shared subscription. last: who was handed something last. moving: who is nowhere yet."""
-
-    __slots__ = (
-        "entries", "hands", "is_in_force", "key", "last", "members", "moving", "unconfirmed",
-        "wanted",
-    )  # fmt: skip
-
-    def __init__(self, key: str) -> None:
-        self.key = key
-        self.wanted = parse_filter(key).ungrouped()
-        self.members: dict[str, tuple[Member, ...]] = {}
-        self.moving: dict[str, None] = {}
-        self.entries: dict[int, _Entry] = {}
-        self.hands: dict[int, _Entry] = {}
-        self.last = ("", "")
-        self.is_in_force = False
-        self.unconfirmed: list[tuple[str, int]] = []
-
-    def places(self) -> Iterator[_Place]:
-        for broker in sorted(self.members):
-            for member in self.members[broker]:
-                yield _Place(broker, member)
-
-
 class SharedKeeper:
     """All groups that this broker keeps. want and unwant subscribe for them in the network."""
 
     def __init__(
         self,
+        me: str,
         settings: SharedSettings,
+        removals: Removals,
         *,
         send: Callable[[Turn, str, Any], None],
         want: Callable[[Turn, Filter, Action], None],
@@ -101,8 +69,12 @@ class SharedKeeper:
         self._unwant = unwant
         self._remember = remember
         self._is_lost = is_lost
-        self._serial = incarnation << 32
-        self._groups: dict[str, _Group] = {}
+        self._me = me
+        self._removals = removals
+        # A hand's number tells who handed it: the remainder is the place of its keeper.
+        self._stride = len(removals.brokers)
+        self._serial = (incarnation << 32) * self._stride + removals.brokers.index(me)
+        self._groups: dict[str, Group] = {}
         self._index: FilterIndex[str] = FilterIndex()
 
     def handlers(self) -> dict[type, Callable[[Turn, str, Any], None]]:
@@ -111,6 +83,9 @@ class SharedKeeper:
             Members: self.members_told,
             HandDone: self.done,
             HandUndone: self.undone,
+            HandAccepted: self.accepted,
+            Holdings: self.holdings_told,
+            Legacy: self.legacy_told,
         }
 
     def restore(self, disk: dict[DiskKey, Any]) -> list[Filter]:
@@ -127,11 +102,19 @@ class SharedKeeper:
         for key in sorted(key for key in disk if key[0] == "shared"):
             group = self._groups[str(key[1])]
             publication, *rest = disk[key]
-            entry = group.entries[int(key[2])] = _Entry(int(key[2]), publication)
-            entry.hand, entry.client, entry.broker, entry.qos = rest
+            entry = group.entries[int(key[2])] = GroupEntry(int(key[2]), publication)
+            entry.hand, entry.client, entry.broker, entry.qos = rest[:4]
+            entry.origin, entry.number, entry.is_granted = rest[4:]
             if entry.hand:
                 group.hands[entry.hand] = entry
                 entry.tried[entry.client] = None
+        for key in sorted(key for key in disk if key[0] == "take over"):
+            if key[1] in self._groups:
+                self._groups[str(key[1])].take_over = TakeOver(self._removals.present)
+        for group in self._groups.values():
+            if formers_of(group.key, self._me, self._removals.brokers):
+                entries = group.entries.values()
+                group.inherited = {entry.publication.event_id for entry in entries}
         return [group.wanted for group in self._groups.values()]
 
     def started(self, turn: Turn) -> None:
@@ -142,6 +125,7 @@ class SharedKeeper:
                 if broker and group.key in self._groups:
                     self._hand_again(turn, group, broker)
             if group.key in self._groups:
+                self._ask_holders(turn, group)
                 self._assign_rest(turn, group)
 
     def deliver(self, turn: Turn, frame: StreamFrame) -> bool:
@@ -156,12 +140,12 @@ class SharedKeeper:
                 self._hand_unpromised(turn, group, publication)
                 continue
             wrote = True
+            if publication.event_id in group.inherited:
+                continue
             if len(group.entries) >= self._settings.queue_max:
                 turn.report(_refusal(group, publication, "the queue of the group is full"))
                 continue
-            self._serial += 1
-            entry = group.entries[self._serial] = _Entry(self._serial, publication)
-            self._assign(turn, group, entry)
+            self._add_entry(turn, group, frame)
         return wrote
 
     def queue_length(self) -> int:
@@ -177,7 +161,11 @@ class SharedKeeper:
                 return
             group = self._add_group(message.key)
             self._remember(turn, group.wanted.topic_filter)
+            if formers_of(group.key, self._me, self._removals.brokers):
+                group.take_over = TakeOver(self._removals.present)
+                turn.write(("take over", group.key), True)
             self._want(turn, group.wanted, partial(self._in_force, group=group))
+            self._ask_holders(turn, group)
         self._note_members(turn, group, peer, message)
         group.unconfirmed.append((peer, message.version))
         if not group.members and not group.moving:
@@ -200,12 +188,78 @@ class SharedKeeper:
         for broker in sorted(told):
             self._send_once_synced(turn, broker, forgotten)
 
+    def accepted(self, turn: Turn, _peer: str, message: HandAccepted) -> None:
+        """A message of QoS 2 has found its member: from now on nobody else gets it."""
+        group = self._groups.get(message.key)
+        entry = group.hands.get(message.hand) if group is not None else None
+        if group is not None and entry is not None and not entry.is_granted:
+            entry.is_granted = True
+            self._write_entry(turn, group, entry)
+            send = partial(self._send_entry, group=group, entry=entry, hand=message.hand)
+            turn.once_synced(send)
+
     def undone(self, turn: Turn, _peer: str, message: HandUndone) -> None:
         """A message must go to another member."""
         group = self._groups.get(message.key)
         entry = group.hands.get(message.hand) if group is not None else None
         if group is not None and entry is not None:
             self._assign(turn, group, entry)
+        elif group is not None and message.publication is not None:
+            self._add_entry(turn, group, StreamFrame("", 0, message.publication))
+
+    def holdings_told(self, turn: Turn, peer: str, message: Holdings) -> None:
+        """A broker tells what its members were handed by a former keeper."""
+        group = self._groups.get(message.key)
+        if group is None or group.take_over is None or peer not in group.take_over.holders:
+            return
+        del group.take_over.holders[peer]
+        group.take_over.learn(message)
+        for one in map(Holding._make, message.holdings):
+            if one.hand not in group.hands:
+                entry = GroupEntry(self._next_serial(), one.publication)
+                entry.hand, entry.client, entry.broker = one.hand, one.client, peer
+                entry.qos, entry.is_granted = one.qos, True
+                entry.tried[one.client] = None
+                group.entries[entry.place] = group.hands[one.hand] = entry
+                group.take_over.events.add(one.publication.event_id)
+                self._write_entry(turn, group, entry)
+        self._ask_origins(turn, group)
+
+    def legacy_told(self, turn: Turn, peer: str, message: Legacy) -> None:
+        """An origin tells what it owed to former keepers."""
+        group = self._groups.get(message.key)
+        if group is None or group.take_over is None or peer not in group.take_over.origins:
+            return
+        del group.take_over.origins[peer]
+        for frame in message.frames:
+            if group.take_over.is_new(frame):
+                group.inherited.add(frame.publication.event_id)
+                self._add_entry(turn, group, frame)
+        self._end_take_over(turn, group)
+
+    def roll_changed(self, turn: Turn) -> None:
+        """Members at brokers gone for good are no more, and nobody waits for an answer of them."""
+        is_removed = self._removals.is_removed
+        for group in list(self._groups.values()):
+            if group.take_over is not None:
+                for waiting in (group.take_over.holders, group.take_over.origins):
+                    for name in [name for name in waiting if is_removed(name)]:
+                        del waiting[name]
+                self._ask_origins(turn, group)
+                self._end_take_over(turn, group)
+            for name in [name for name in group.members if is_removed(name)]:
+                self.members_told(turn, name, Members(group.key, 0, ()))
+            for entry in list(group.entries.values()):
+                if entry.hand and is_removed(entry.broker) and group.key in self._groups:
+                    self._bereave(turn, group, entry)
+
+    def forget_all(self, turn: Turn) -> None:
+        """Another broker keeps all groups of this one."""
+        for group in list(self._groups.values()):
+            for broker in group.members:
+                turn.delete(("group", group.key, broker))
+            turn.delete(("moving", group.key))
+            self._drop_group(turn, group)
 
     def peer_lost(self, turn: Turn, peer: str) -> None:
         """Hand what may be handed twice to members elsewhere."""
@@ -218,21 +272,27 @@ class SharedKeeper:
         for group in list(self._groups.values()):
             if peer in group.members or any(e.broker == peer for e in group.entries.values()):
                 self._hand_again(turn, group, peer)
+            if group.take_over is not None and peer in group.take_over.holders:
+                self._send(turn, peer, HoldingsQuestion(group.key))
+            elif group.take_over is not None and peer in group.take_over.origins:
+                self._ask_origin(turn, group, peer)
 
-    def _add_group(self, key: str) -> _Group:
-        group = self._groups[key] = _Group(key)
+    def _add_group(self, key: str) -> Group:
+        group = self._groups[key] = Group(key)
         self._index.add(key, group.wanted)
         return group
 
-    def _drop_group(self, turn: Turn, group: _Group) -> None:
+    def _drop_group(self, turn: Turn, group: Group) -> None:
         """The last member left: the subscription is over, and all that waited for it is void."""
         del self._groups[group.key]
+        if group.take_over is not None:
+            turn.delete(("take over", group.key))
         self._index.discard(group.key, group.wanted)
         for entry in list(group.entries.values()):
             self._forget(turn, group, entry)
         self._unwant(turn, group.wanted)
 
-    def _note_members(self, turn: Turn, group: _Group, peer: str, message: Members) -> None:
+    def _note_members(self, turn: Turn, group: Group, peer: str, message: Members) -> None:
         """Keep who is where; who is on its way keeps the group alive until it arrives."""
         if message.members:
             group.members[peer] = message.members
@@ -246,80 +306,136 @@ class SharedKeeper:
         if list(group.moving) != had_moving:
             turn.write(("moving", group.key), tuple(group.moving) or None)
 
-    def _in_force(self, turn: Turn, group: _Group) -> None:
+    def _in_force(self, turn: Turn, group: Group) -> None:
         group.is_in_force = True
         self._confirm(turn, group)
+        self._ask_origins(turn, group)
 
-    def _confirm(self, turn: Turn, group: _Group) -> None:
+    def _ask_holders(self, turn: Turn, group: Group) -> None:
+        if group.take_over is not None:
+            for broker in list(group.take_over.holders):
+                self._send(turn, broker, HoldingsQuestion(group.key))
+
+    def _ask_origins(self, turn: Turn, group: Group) -> None:
+        """Once nothing new can go elsewhere, and it is known what was handed out: ask for more."""
+        take_over = group.take_over
+        if take_over is None or take_over.is_asking_origins:
+            return
+        if group.is_in_force and not take_over.holders:
+            take_over.is_asking_origins = True
+            for origin in list(take_over.origins):
+                self._ask_origin(turn, group, origin)
+
+    def _ask_origin(self, turn: Turn, group: Group, origin: str) -> None:
+        if group.take_over is not None and group.take_over.is_asking_origins:
+            formers = formers_of(group.key, self._me, self._removals.brokers)
+            self._send(turn, origin, LegacyQuestion(group.key, formers))
+
+    def _end_take_over(self, turn: Turn, group: Group) -> None:
+        take_over = group.take_over
+        if take_over is not None and not take_over.holders and not take_over.origins:
+            group.take_over = None
+            turn.delete(("take over", group.key))
+            self._assign_rest(turn, group)
+
+    def _bereave(self, turn: Turn, group: Group, entry: GroupEntry) -> None:
+        """A message was with a member that is gone for good: another gets it, if it may."""
+        if entry.may_move:
+            self._assign(turn, group, entry)
+        else:
+            turn.report(_refusal(group, entry.publication, "its member is gone for good"))
+            self._forget(turn, group, entry)
+
+    def _next_serial(self) -> int:
+        self._serial += self._stride
+        return self._serial
+
+    def _add_entry(self, turn: Turn, group: Group, frame: StreamFrame) -> None:
+        publication = frame.publication
+        entry = GroupEntry(self._next_serial(), publication, frame.origin, frame.number)
+        group.entries[entry.place] = entry
+        if group.take_over is not None:
+            group.take_over.events.add(publication.event_id)
+        self._assign(turn, group, entry)
+
+    def _confirm(self, turn: Turn, group: Group) -> None:
         if group.is_in_force:
             unconfirmed, group.unconfirmed = group.unconfirmed, []
             for peer, version in unconfirmed:
                 self._send_once_synced(turn, peer, MembersKept(group.key, version))
 
-    def _hand_again(self, turn: Turn, group: _Group, broker: str) -> None:
+    def _hand_again(self, turn: Turn, group: Group, broker: str) -> None:
         """First ask who is there: the answer comes before any word on what is handed."""
         self._send(turn, broker, MembersQuestion(group.key))
         mine = [entry for entry in group.entries.values() if entry.broker == broker]
         for entry in sorted(mine, key=lambda one: one.hand):
             self._send_entry(turn, group, entry, entry.hand)
 
-    def _assign_rest(self, turn: Turn, group: _Group) -> None:
+    def _assign_rest(self, turn: Turn, group: Group) -> None:
         for entry in [one for one in group.entries.values() if not one.hand]:
             self._assign(turn, group, entry)
 
-    def _rescue(self, turn: Turn, group: _Group) -> None:
+    def _rescue(self, turn: Turn, group: Group) -> None:
         """Give what lost brokers hold to members that can be reached, if two may get it."""
         for entry in list(group.entries.values()):
-            if entry.hand and entry.qos < 2 and self._is_lost(entry.broker):
+            if entry.hand and entry.may_move and self._is_lost(entry.broker):
                 place = self._next_place(group, entry)
                 is_better = place is not None and not self._is_lost(place.broker)
                 if is_better and place is not None and place.member.client not in entry.tried:
                     self._assign(turn, group, entry)
 
-    def _assign(self, turn: Turn, group: _Group, entry: _Entry) -> None:
-        """Hand a message to the next member; if there is none now, to the first that comes."""
+    def _assign(self, turn: Turn, group: Group, entry: GroupEntry) -> None:
+        """Hand a message to the next member; if none can be reached, to the first that comes."""
         if is_too_late(entry.publication, turn.now_us):
             turn.report(_refusal(group, entry.publication, "it has expired"))
             self._forget(turn, group, entry)
             return
         group.hands.pop(entry.hand, None)
-        place = self._next_place(group, entry)
-        if place is None:
+        entry.is_granted = False
+        place = self._next_place(group, entry) if group.take_over is None else None
+        if place is None or self._is_lost(place.broker):
             entry.hand, entry.client, entry.broker = 0, "", ""
         else:
-            self._serial += 1
-            entry.hand = self._serial
+            entry.hand = self._next_serial()
             group.hands[entry.hand] = entry
             entry.client, entry.broker = place.member.client, place.broker
             entry.qos = min(entry.publication.qos, place.member.qos)
             entry.tried[entry.client] = None
             group.last = (entry.client, entry.broker)
-        state = (entry.publication, entry.hand, entry.client, entry.broker, entry.qos)
-        turn.write(("shared", group.key, entry.place), state)
+        self._write_entry(turn, group, entry)
         if entry.hand:
             hand = entry.hand
             turn.once_synced(lambda later: self._send_entry(later, group, entry, hand))
 
+    def _write_entry(self, turn: Turn, group: Group, entry: GroupEntry) -> None:
+        handed = (entry.hand, entry.client, entry.broker, entry.qos)
+        state = (entry.publication, *handed, entry.origin, entry.number, entry.is_granted)
+        turn.write(("shared", group.key, entry.place), state)
+
     def _send_once_synced(self, turn: Turn, peer: str, message: object) -> None:
         turn.once_synced(lambda later: self._send(later, peer, message))
 
-    def _send_entry(self, turn: Turn, group: _Group, entry: _Entry, hand: int) -> None:
+    def _send_entry(self, turn: Turn, group: Group, entry: GroupEntry, hand: int) -> None:
         if entry.hand == hand and entry.place in group.entries:
-            handed = Handed(group.key, hand, entry.client, entry.publication)
+            if entry.qos == 2 and not entry.is_granted:
+                self._send(turn, entry.broker, HandOffered(group.key, hand, entry.client))
+                return
+            at = (entry.origin, entry.number)
+            handed = Handed(group.key, hand, entry.client, entry.publication, *at)
             self._send(turn, entry.broker, handed)
 
-    def _hand_unpromised(self, turn: Turn, group: _Group, publication: Publication) -> None:
-        entry = _Entry(0, publication)
+    def _hand_unpromised(self, turn: Turn, group: Group, publication: Publication) -> None:
+        entry = GroupEntry(0, publication)
         place = self._next_place(group, entry)
         if place is not None and place.member.is_connected:
             group.last = (place.member.client, place.broker)
             handed = Handed(group.key, UNPROMISED, place.member.client, publication)
             self._send(turn, place.broker, handed)
 
-    def _next_place(self, group: _Group, entry: _Entry) -> _Place | None:
+    def _next_place(self, group: Group, entry: GroupEntry) -> Place | None:
         """Whose turn it is: among the best there are, the one after who was last."""
 
-        def rank(place: _Place) -> tuple[bool, bool, bool, bool, tuple[str, str]]:
+        def rank(place: Place) -> tuple[bool, bool, bool, bool, tuple[str, str]]:
             turn_order = (place.member.client, place.broker)
             return (
                 self._is_lost(place.broker),
@@ -331,13 +447,13 @@ class SharedKeeper:
 
         return min(group.places(), key=rank, default=None)
 
-    def _forget(self, turn: Turn, group: _Group, entry: _Entry) -> None:
+    def _forget(self, turn: Turn, group: Group, entry: GroupEntry) -> None:
         del group.entries[entry.place]
         group.hands.pop(entry.hand, None)
         turn.write(("shared", group.key, entry.place), None)
 
 
-def _refusal(group: _Group, publication: Publication, reason: str) -> Refused:
+def _refusal(group: Group, publication: Publication, reason: str) -> Refused:
     return Refused(
         client=group.key,
         publisher=publication.publisher,

@@ -8,18 +8,22 @@ is known and not held is done. One that a crash made unknown was not taken for g
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from meshwright.filters.filter import SHARE_PREFIX
 from meshwright.model.publication import Publication
 from meshwright.protocol.effects import DiskKey
+from meshwright.protocol.removals import Removals
 from meshwright.protocol.session import Session, Waiting
 from meshwright.protocol.shared import (
     UNPROMISED,
+    HandAccepted,
     HandDone,
     Handed,
     HandForgotten,
+    HandOffered,
     HandUndone,
     Member,
     Members,
@@ -27,9 +31,15 @@ from meshwright.protocol.shared import (
     MembersQuestion,
     keeper_of,
 )
+from meshwright.protocol.shared_takeover import Holding, Holdings, HoldingsQuestion
 from meshwright.protocol.turn import Action, Turn, nothing
 
+# Of each stream of a group, so many numbers are remembered.
+RECENT_MAX = 64
+
 Hand = tuple[str, int]
+# A shared subscription, and the origin and topic of a stream.
+Stream = tuple[str, str, str]
 # A shared subscription, and the publisher and sequence of a message.
 Event = tuple[str, str, int]
 Take = Callable[[Turn, str, Hand, Publication], bool]
@@ -40,13 +50,14 @@ class SharedMember:
 
     def __init__(
         self,
-        brokers: tuple[str, ...],
+        removals: Removals,
         *,
         send: Callable[[Turn, str, Any], None],
         take: Take,
         incarnation: int,
     ) -> None:
-        self._brokers = brokers
+        self._removals = removals
+        self._keepers = removals.never_removed()
         self._send = send
         self._take = take
         self._version = incarnation << 32
@@ -55,7 +66,9 @@ class SharedMember:
         self._unconfirmed: dict[str, list[tuple[int, Action]]] = {}
         self._known: dict[Hand, Event] = {}
         self._events: dict[Event, Hand] = {}
-        self._held: dict[Hand, None] = {}
+        self._held: dict[Hand, Holding] = {}
+        self._highest: dict[Stream, int] = {}
+        self._recent: dict[Stream, deque[int]] = {}
         self._marks: dict[Hand, None] = {}
 
     def handlers(self) -> dict[type, Callable[[Turn, str, Any], None]]:
@@ -63,8 +76,10 @@ class SharedMember:
         return {
             MembersKept: self.kept,
             MembersQuestion: self.asked,
+            HandOffered: self.offered,
             Handed: self.handed,
             HandForgotten: self.forgotten,
+            HoldingsQuestion: self.holdings_asked,
         }
 
     def restore(self, turn: Turn, disk: dict[DiskKey, Any], sessions: Iterable[Session]) -> None:
@@ -73,6 +88,8 @@ class SharedMember:
             hand = (str(key[1]), int(key[2]))
             self._marks[hand] = None
             self._know(hand, (hand[0], *disk[key]))
+        for key in sorted(key for key in disk if key[0] == "handed"):
+            self._highest[str(key[1]), str(key[2]), str(key[3])] = disk[key]
         for session in sessions:
             for text in shared_texts(session):
                 member = Member(session.client, session.subscriptions[text].qos, False)
@@ -142,6 +159,12 @@ class SharedMember:
         """A keeper asks who is here."""
         self._tell(turn, message.key)
 
+    def offered(self, turn: Turn, peer: str, message: HandOffered) -> None:
+        """A message of QoS 2 is to come: say whether its client is here."""
+        is_here = message.client in self._members.get(message.key, {})
+        answer = HandAccepted if is_here else HandUndone
+        self._send(turn, peer, answer(message.key, message.hand))
+
     def handed(self, turn: Turn, peer: str, message: Handed) -> None:
         """A message for a client: once it waits for it, nobody else gets it."""
         hand = (message.key, message.hand)
@@ -156,11 +179,15 @@ class SharedMember:
             self._send(turn, peer, HandDone(*hand))
             return
         self._know(hand, event)
-        self._held[hand] = None
+        member = self._members.get(message.key, {}).get(message.client)
+        qos = min(message.publication.qos, member.qos) if member is not None else 0
+        self._held[hand] = Holding(message.hand, message.client, message.publication, qos)
         if not self._take(turn, message.client, hand, message.publication):
             del self._held[hand]
             self._unknow(turn, hand)
             self._send(turn, peer, HandUndone(*hand))
+        else:
+            self._remember(turn, message, is_once=qos == 2)
 
     def forgotten(self, turn: Turn, _peer: str, message: HandForgotten) -> None:
         """A hand will not come again."""
@@ -175,9 +202,9 @@ class SharedMember:
     def settled(self, turn: Turn, waiting: Waiting) -> None:
         """A client has answered a message, or it was dropped aloud."""
         hand = waiting.hand
-        if hand is not None and self._held.pop(hand, self) is None:
+        if hand is not None and self._held.pop(hand, None) is not None:
             done = HandDone(*hand)
-            turn.once_synced(lambda later: self._send(later, self._keeper(hand[0]), done))
+            turn.once_synced(lambda later: self._send(later, self._hander(hand), done))
 
     def abandoned(self, turn: Turn, session: Session) -> None:
         """A session is over: what nobody else may get is done, the rest goes back."""
@@ -195,22 +222,62 @@ class SharedMember:
             if self._keeper(key) == peer:
                 self._tell(turn, key)
         for hand in self._known:
-            if hand not in self._held and self._keeper(hand[0]) == peer:
+            if hand not in self._held and self._hander(hand) == peer:
                 self._send(turn, peer, HandDone(*hand))
+
+    def roll_changed(self, turn: Turn) -> None:
+        """Turn to new keepers, where the former ones are gone for good."""
+        former, self._keepers = self._keepers, self._removals.never_removed()
+        for key in {**self._members, **self._moving, **self._unconfirmed}:
+            if keeper_of(key, former) != self._keeper(key):
+                self._tell(turn, key)
+        for hand in self._known:
+            if hand not in self._held and self._hander(hand) == self._keeper(hand[0]):
+                self._send(turn, self._keeper(hand[0]), HandDone(*hand))
+
+    def holdings_asked(self, turn: Turn, peer: str, message: HoldingsQuestion) -> None:
+        """A new keeper asks what members here hold."""
+        held = tuple(one for (key, _), one in self._held.items() if key == message.key)
+        highest = tuple(
+            (origin, topic, number)
+            for (key, origin, topic), number in self._highest.items()
+            if key == message.key
+        )
+        recent = tuple(
+            (origin, topic, tuple(numbers))
+            for (key, origin, topic), numbers in self._recent.items()
+            if key == message.key
+        )
+        answer = Holdings(message.key, held, highest, recent)
+        turn.once_synced(lambda later: self._send(later, peer, answer))
+
+    def _remember(self, turn: Turn, message: Handed, *, is_once: bool) -> None:
+        """Note what was handed here, for a keeper that has to take over."""
+        stream = (message.key, message.origin, message.publication.topic)
+        self._recent.setdefault(stream, deque(maxlen=RECENT_MAX)).append(message.number)
+        if is_once:
+            self._highest[stream] = max(message.number, self._highest.get(stream, 0))
+            turn.write(("handed", *stream), self._highest[stream])
 
     def _hold(self, session: Session) -> None:
         for waiting in (*session.under_way.values(), *session.queue):
             if waiting.hand is not None:
-                self._held[waiting.hand] = None
+                held = Holding(waiting.hand[1], session.client, waiting.publication, waiting.qos)
+                self._held[waiting.hand] = held
                 self._know(waiting.hand, (waiting.hand[0], *waiting.publication.event_id))
 
     def _give_back(self, turn: Turn, waiting: Waiting) -> None:
         hand = waiting.hand
-        if hand is None or self._held.pop(hand, self) is not None:
+        if hand is None or self._held.pop(hand, None) is None:
             return
         self._unknow(turn, hand)
-        undone = HandUndone(*hand)
-        turn.once_synced(lambda later: self._send(later, self._keeper(hand[0]), undone))
+
+        def give_back(later: Turn) -> None:
+            is_inherited = self._hander(hand) != self._removals.brokers[self._place_of(hand)]
+            publication = waiting.publication if is_inherited else None
+            self._send(later, self._hander(hand), HandUndone(*hand, publication))
+
+        turn.once_synced(give_back)
 
     def _know(self, hand: Hand, event: Event) -> None:
         self._known[hand] = event
@@ -230,7 +297,15 @@ class SharedMember:
         self._send(turn, self._keeper(key), Members(key, self._version, members, moving))
 
     def _keeper(self, key: str) -> str:
-        return keeper_of(key, self._brokers)
+        return keeper_of(key, self._keepers)
+
+    def _place_of(self, hand: Hand) -> int:
+        return hand[1] % len(self._removals.brokers)
+
+    def _hander(self, hand: Hand) -> str:
+        """Who handed a message, or who keeps its group since that one was removed."""
+        broker = self._removals.brokers[self._place_of(hand)]
+        return broker if broker in self._keepers else self._keeper(hand[0])
 
 
 def shared_texts(session: Session) -> list[str]:

@@ -34,6 +34,7 @@ DISK_VALUES: dict[str, Any] = {
     "given": str,
     "group": tuple[Member, ...],
     "hand": tuple[str, int],
+    "handed": int,
     "interest": tuple[str, ...],
     "log": Publication,
     "moved": tuple[
@@ -55,9 +56,10 @@ DISK_VALUES: dict[str, Any] = {
     "sequence": int,
     "session": tuple[str, int, Will | None, int | None],
     "settled": Roll,
-    "shared": tuple[Publication, int, str, str, int],
+    "shared": tuple[Publication, int, str, str, int, str, int, bool],
     "stream": int,
     "subscription": Subscription,
+    "take over": bool,
     "under_way": tuple[int, bool],
     "will": tuple[str, Will],
 }

@@ -108,6 +108,7 @@ class History:
     """Everything that clients saw.
 
     gone_us: brokers that never return, since when. gone_sessions: clients whose sessions they had.
+    gone_shared: shared subscriptions, each with a publication that they kept for it.
     """
 
     publications: dict[EventKey, Published] = field(default_factory=dict)
@@ -118,6 +119,7 @@ class History:
     oddities: list[Oddity] = field(default_factory=list)
     gone_us: dict[str, int] = field(default_factory=dict)
     gone_sessions: set[str] = field(default_factory=set)
+    gone_shared: set[tuple[str, EventKey]] = field(default_factory=set)
 
     def attempted(self, publication: Published) -> None:
         """A publication was handed to a connection for the first time."""

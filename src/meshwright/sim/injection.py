@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
+from meshwright.protocol.effects import DiskKey
 from meshwright.sim.clocks import SkewedClock
 from meshwright.sim.faults import (
     Ambush,
@@ -20,6 +21,7 @@ from meshwright.sim.faults import (
     Slow,
     Stuck,
 )
+from meshwright.sim.history import read_payload
 from meshwright.sim.world import World
 
 
@@ -47,10 +49,19 @@ def _lose(world: World, broker: str) -> None:
     world.crash(broker)
     world.note(f"{broker} is gone for good")
     world.history.gone_us[broker] = world.agenda.now_us
-    kept = world.hosts[broker].disk.kept
-    # One that was given to another broker is on the disk of that, too.
-    own = {str(key[1]) for key in kept if key[0] == "session" and ("given", key[1]) not in kept}
-    world.history.gone_sessions |= own
+    _note_gone(world, world.hosts[broker].disk.kept)
+
+
+def _note_gone(world: World, kept: dict[DiskKey, Any]) -> None:
+    """Write down of what a disk that is gone for good had the only copy."""
+    for key, value in kept.items():
+        # A session that was given to another broker is on the disk of that, too.
+        if key[0] == "session" and ("given", key[1]) not in kept:
+            world.history.gone_sessions.add(str(key[1]))
+        elif key[0] == "shared":
+            event = read_payload(value[0].payload)
+            if event is not None:
+                world.history.gone_shared.add((str(key[1]), event))
 
 
 def _ambush(world: World, fault: Ambush) -> None:

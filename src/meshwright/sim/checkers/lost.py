@@ -43,7 +43,8 @@ def _publications_lost(history: History) -> Iterator[Violation]:
             if any(_may_take_along(one, published) for one in members):
                 continue
             came = any((one.client, *event) in delivered for one in members)
-            if not came and not _is_excused(history, published, owner):
+            is_gone = (subscription.filter_text, event) in history.gone_shared
+            if not came and not is_gone and not _is_excused(history, published, owner):
                 blamed.add(owner)
                 yield _violation(published, subscription)
 

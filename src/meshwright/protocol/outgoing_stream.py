@@ -1,0 +1,73 @@
+"""One stream at its origin: what is kept of it, and who is owed what."""
+
+from __future__ import annotations
+
+from collections import deque
+
+from meshwright.filters.filter import Filter, matches
+from meshwright.model.publication import Publication
+from meshwright.protocol.known_interest import Wanted
+from meshwright.protocol.stream import NOTHING_OWED
+
+
+class Member:
+    """What one interested broker is owed of one stream."""
+
+    __slots__ = ("filters", "is_fresh", "last_owed", "pending", "progress_us")
+
+    def __init__(self, now_us: int) -> None:
+        self.filters: tuple[Filter, ...] = ()
+        self.pending: deque[int] = deque()
+        self.last_owed = NOTHING_OWED
+        self.is_fresh = True
+        self.progress_us = now_us
+
+
+class OutgoingStream:
+    """One topic's stream: its log, and who still waits for what.
+
+    sent: up to here, publications were handed to the overlay.
+    checked: up to here, members were read from the directory after the publication was taken.
+    wanted: what the members were last brought in line with.
+    """
+
+    __slots__ = (
+        "announced_us", "announcing", "checked", "is_checking", "is_open", "log", "members",
+        "number", "owed_counts", "questions", "read_us", "sent", "unpromised", "wanted",
+    )  # fmt: skip
+
+    def __init__(self, number: int = 0) -> None:
+        self.number = number
+        self.checked = number
+        self.sent = number
+        self.is_open = False
+        self.is_checking = False
+        self.announced_us = 0
+        self.read_us = 0
+        self.announcing: dict[str, None] = {}
+        self.unpromised: list[Publication] = []
+        self.questions: list[tuple[str, int]] = []
+        self.log: dict[int, Publication] = {}
+        self.owed_counts: dict[int, int] = {}
+        self.members: dict[str, Member] = {}
+        self.wanted: Wanted | None = None
+
+
+def is_for(member: Member, publication: Publication) -> bool:
+    """True unless all filters of a member ask for other content."""
+    topic, properties = publication.topic, publication.properties
+    return not member.filters or any(matches(one, topic, properties) for one in member.filters)
+
+
+def owed_to_any(brokers: tuple[str, ...], stream: OutgoingStream) -> list[int]:
+    """The numbers that any of some brokers is owed."""
+    return sorted({number for broker in brokers for number in owed_to(broker, stream)})
+
+
+def owed_to(broker: str, stream: OutgoingStream) -> list[int]:
+    """The numbers that a broker is owed, those not yet sent included."""
+    member = stream.members.get(broker)
+    if member is None:
+        return []
+    unsent = (number for number in stream.log if number > stream.sent)
+    return [*member.pending, *(n for n in unsent if is_for(member, stream.log[n]))]

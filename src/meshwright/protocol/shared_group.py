@@ -1,0 +1,81 @@
+"""A shared subscription as its keeper knows it: who is in it, and who was handed what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from meshwright.filters.filter import parse_filter
+from meshwright.model.publication import EventId, Publication
+from meshwright.protocol.shared import Member
+from meshwright.protocol.shared_takeover import TakeOver
+
+
+class Place(NamedTuple):
+    """Where a member is."""
+
+    broker: str
+    member: Member
+
+
+class GroupEntry:
+    """A message of a group; hand 0 was handed to nobody yet. tried: who was handed it before.
+
+    origin and number: where it stands in its stream. is_granted: if of QoS 2, its member may have
+    sent it to its client.
+    """
+
+    __slots__ = (
+        "broker", "client", "hand", "is_granted", "number", "origin", "place", "publication",
+        "qos", "tried",
+    )  # fmt: skip
+
+    def __init__(
+        self, place: int, publication: Publication, origin: str = "", number: int = 0
+    ) -> None:
+        self.place = place
+        self.origin = origin
+        self.number = number
+        self.publication = publication
+        self.hand = 0
+        self.client = ""
+        self.broker = ""
+        self.qos = publication.qos
+        self.is_granted = False
+        self.tried: dict[str, None] = {}
+
+    @property
+    def may_move(self) -> bool:
+        """True if another member may get it, even if this one cannot be asked."""
+        return self.qos < 2 or not self.is_granted
+
+
+class Group:
+    """One shared subscription. last: who was handed something last. moving: who is nowhere yet.
+
+    inherited: what came from a former keeper's origins, and may come once more in its stream.
+    """
+
+    __slots__ = (
+        "entries", "hands", "inherited", "is_in_force", "key", "last", "members", "moving",
+        "take_over", "unconfirmed", "wanted",
+    )  # fmt: skip
+
+    def __init__(self, key: str) -> None:
+        self.key = key
+        self.wanted = parse_filter(key).ungrouped()
+        self.members: dict[str, tuple[Member, ...]] = {}
+        self.moving: dict[str, None] = {}
+        self.entries: dict[int, GroupEntry] = {}
+        self.hands: dict[int, GroupEntry] = {}
+        self.last = ("", "")
+        self.is_in_force = False
+        self.unconfirmed: list[tuple[str, int]] = []
+        self.take_over: TakeOver | None = None
+        self.inherited: set[EventId] = set()
+
+    def places(self) -> Iterator[Place]:
+        """All members, in a fixed order."""
+        for broker in sorted(self.members):
+            for member in self.members[broker]:
+                yield Place(broker, member)

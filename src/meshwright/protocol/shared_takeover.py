@@ -1,0 +1,96 @@
+"""What a new keeper of a shared subscription asks, when the former one was removed for good.
+
+It is the next in the order in which keepers are drawn, of the brokers that were never removed. It
+asks every broker what its members hold, and then every origin what it owed to the former keepers;
+until all have answered it hands out nothing. What only the former keeper had on its disk is lost
+with it. Brokers remember what was handed out lately, so that it is not handed out again; if one of
+them has crashed meanwhile, a message of QoS 1 may reach a second member. One of QoS 2 does not: the
+highest number handed out is on disk, and nothing before it goes out again.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from meshwright.model.publication import EventId, Publication
+from meshwright.protocol.directory import replicas_of
+from meshwright.protocol.message import Message
+from meshwright.protocol.stream import StreamFrame
+
+
+class Holding(NamedTuple):
+    """A message that a client was handed, and has not answered."""
+
+    hand: int
+    client: str
+    publication: Publication
+    qos: int
+
+
+class HoldingsQuestion(Message, frozen=True, gc=False):
+    """I keep this subscription now: say what you know of it."""
+
+    key: str
+
+
+class Holdings(Message, frozen=True, gc=False):
+    """What members here hold, and what came here of streams (origin, topic).
+
+    highest: the highest number of QoS 2. recent: the last numbers, as far as is remembered.
+    """
+
+    key: str
+    holdings: tuple[Holding, ...]
+    highest: tuple[tuple[str, str, int], ...]
+    recent: tuple[tuple[str, str, tuple[int, ...]], ...]
+
+
+class LegacyQuestion(Message, frozen=True, gc=False):
+    """Say what you owe to these brokers, which kept the subscription before me."""
+
+    key: str
+    formers: tuple[str, ...]
+
+
+class Legacy(Message, frozen=True, gc=False):
+    """What is owed to former keepers of a subscription."""
+
+    key: str
+    frames: tuple[StreamFrame, ...]
+
+
+class TakeOver:
+    """Who has not answered yet, and what is known so far. events: what the group has had since."""
+
+    __slots__ = ("events", "highest", "holders", "is_asking_origins", "origins", "recent")
+
+    def __init__(self, brokers: tuple[str, ...]) -> None:
+        self.holders = dict.fromkeys(brokers)
+        self.origins = dict.fromkeys(brokers)
+        self.is_asking_origins = False
+        self.highest: dict[tuple[str, str], int] = {}
+        self.recent: set[tuple[str, str, int]] = set()
+        self.events: set[EventId] = set()
+
+    def learn(self, told: Holdings) -> None:
+        """Take in what the former keeper has handed out of streams."""
+        for origin, topic, number in told.highest:
+            key = (origin, topic)
+            self.highest[key] = max(number, self.highest.get(key, 0))
+        for origin, topic, numbers in told.recent:
+            self.recent.update((origin, topic, number) for number in numbers)
+
+    def is_new(self, frame: StreamFrame) -> bool:
+        """True if a message that was owed to a former keeper is for the group."""
+        publication = frame.publication
+        topic = publication.topic
+        if publication.qos == 2 and frame.number <= self.highest.get((frame.origin, topic), 0):
+            return False
+        was_handed = (frame.origin, topic, frame.number) in self.recent
+        return not was_handed and publication.event_id not in self.events
+
+
+def formers_of(key: str, keeper: str, brokers: tuple[str, ...]) -> tuple[str, ...]:
+    """The brokers that would keep a subscription rather than this one."""
+    order = replicas_of(key, brokers, len(brokers))
+    return order[: order.index(keeper)]
