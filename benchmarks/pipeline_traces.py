@@ -22,7 +22,7 @@ from meshwright.pipeline.session import open_session
 from meshwright.pipeline.stages.visits import cells, user_cells, visits
 from meshwright.pipeline.traces import read_table
 
-CHECKIN_COUNT = 2_000_000
+CHECKIN_COUNT = 1_000_000
 USER_COUNT = 40_000
 POISSON_USERS = 50_000
 GROWTH_MAX = 11.0

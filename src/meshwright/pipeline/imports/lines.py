@@ -27,7 +27,7 @@ def numbered_lines(session: SparkSession, path: Path, file_number: int) -> DataF
     rows = session.read.option("lineSep", "\n").text(spark_path(path))
     split = sf.col("_metadata.file_block_start").alias("split")
     place = sf.monotonically_increasing_id().alias("place")
-    lines = rows.select(split, place, sf.regexp_replace("value", "\r$", "").alias("text"))
+    lines = rows.select(split, place, sf.rtrim("value", sf.lit("\r")).alias("text"))
     in_file = Window.orderBy("split").rowsBetween(Window.unboundedPreceding, -1)
     splits = (
         rows.select(split, place)
