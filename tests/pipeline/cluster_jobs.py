@@ -13,14 +13,21 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from pyspark.sql import SparkSession
 
 from meshwright.cli.simulate import simulated_seed
+from meshwright.model.plan import Plan
 from meshwright.model.schema import POSITIONS
 from meshwright.pipeline.frames import literal_frame
+from meshwright.pipeline.generators.parameters import PoissonParameters
+from meshwright.pipeline.generators.trace_generation import generate_trace
 from meshwright.pipeline.session import open_session
+from meshwright.pipeline.snapshots import Moment, TraceMoment
 from meshwright.pipeline.stages.visits import cells, user_cells, visits
 from meshwright.pipeline.sweep import TaskGrid, sweep
+from meshwright.planning.changes.clients import plan_with_clients
+from meshwright.planning.changes.network import PlanWish
 from meshwright.sim.parameters import SimulationParameters
 
 SETTINGS = {
@@ -30,6 +37,9 @@ SETTINGS = {
     "spark.sql.shuffle.partitions": "4",
 }
 TINY = SimulationParameters(design="tree", brokers=2, clients=3, duration_s=1.0)
+GENERATED = PoissonParameters(
+    users=60, brokers=8, topics=20, topics_per_user=3, hours=10.0, publications_per_hour=40.0
+)
 TASK_S = 0.1
 GRID = TaskGrid({"weight": [1, 2]}, range(20))
 
@@ -47,6 +57,8 @@ def main(folder: Path, addresses: list[str]) -> None:
                 for _, value in sweep(session, partial(simulated_seed, TINY), TaskGrid({}, [1, 2]))
             ],
             "visited": _visited(session),
+            "generated": generate_trace(session, GENERATED, folder / f"{number}.trace"),
+            "plan": msgspec.to_builtins(_planned(session, folder / f"{number}.trace")),
         }
         (folder / f"{number}.json").write_text(json.dumps(outcome, sort_keys=True))
         session.stop()
@@ -63,6 +75,13 @@ def _session(address: str) -> SparkSession:
     if address.startswith("sc://"):
         return open_session("cluster jobs", remote=address)
     return open_session("cluster jobs", master=address, settings=SETTINGS)
+
+
+def _planned(session: SparkSession, trace: Path) -> Plan:
+    state = TraceMoment(session, trace, Moment(horizon_s=18_000.0))
+    snapshot = state.snapshot()
+    population = state.population(snapshot, cluster_size=4)
+    return plan_with_clients(snapshot, PlanWish("dynatops"), population, "similarity-bounded")
 
 
 def _visited(session: SparkSession) -> list[Any]:

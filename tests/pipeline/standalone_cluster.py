@@ -18,7 +18,7 @@ import pyspark
 from meshwright.pipeline.environment import prepare_environment
 
 SPARK_CLASS = Path(pyspark.__file__).parent / "bin" / "spark-class"
-PATIENCE_S = 120.0
+PATIENCE_S = 400.0
 POLL_S = 0.1
 JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 

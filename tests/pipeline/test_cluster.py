@@ -2,11 +2,12 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -19,21 +20,26 @@ pytestmark = pytest.mark.xdist_group("cluster")
 
 
 @contextmanager
-def driver(folder: Path, *masters: str) -> Iterator[subprocess.Popen[str]]:
+def driver(folder: Path, *masters: str) -> Iterator[subprocess.Popen[bytes]]:
     """The jobs in a process of their own; it has succeeded when the block ends."""
-    process = subprocess.Popen(
-        [sys.executable, str(JOBS), str(folder), *masters],
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    try:
-        yield process
-        output, _ = process.communicate(timeout=PATIENCE_S)
-        assert process.returncode == 0, output
-    finally:
-        process.kill()
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    with (folder / "driver.log").open("w+") as log:
+        process = subprocess.Popen(
+            [sys.executable, str(JOBS), str(folder), *masters],
+            env=environment,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+        try:
+            yield process
+            code = process.wait(timeout=PATIENCE_S)
+            log.seek(0)
+            assert code == 0, log.read()
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
 
 
 @pytest.fixture(scope="module")
@@ -48,6 +54,8 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> str:
     assert [value["product"] for value in outcome["slow"][-3:]] == [34, 36, 38]
     assert all(result["totals"]["delivered"] > 0 for result in outcome["simulated"])
     assert len(outcome["visited"]) > 20
+    assert outcome["generated"]["subscriptions"] > 100
+    assert {step["action"] for step in outcome["plan"]["steps"]} >= {"move_client"}
     return one
 
 
