@@ -22,6 +22,7 @@ from meshwright.protocol.happenings import (
     ClientPacket,
     ClientUp,
     DiskSpace,
+    EmptyingGiven,
     Happening,
     LinkDown,
     LinkUp,
@@ -241,6 +242,8 @@ class Broker:
             points_of=self._retaining.points_of,
             is_lost=self._links.is_lost,
             is_alive=lambda name: name in self._membership.alive(),
+            others=lambda: tuple(one for one in self._membership.alive() if one != self._me),
+            publication_count=self._retaining.log_length,
             is_removed=self._removals.is_removed,
             do=self._client_packet,
             relink=self._relink,
@@ -304,6 +307,7 @@ class Broker:
             Synced: self._journal.synced,
             DiskSpace: self._disk_space,
             PlanGiven: self._ways.change.requests.given,
+            EmptyingGiven: self._moving.emptying.given,
         }
 
     def _send(self, turn: Turn, peer: str, body: object) -> None:

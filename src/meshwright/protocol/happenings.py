@@ -83,3 +83,13 @@ class PlanGiven(Happening, frozen=True, gc=False):
 
     action: str
     plan: Any
+
+
+class EmptyingGiven(Happening, frozen=True, gc=False):
+    """The operator wants the broker to send all clients elsewhere, or to take clients again.
+
+    targets: where to; any brokers that live if there are none.
+    """
+
+    is_on: bool
+    targets: tuple[str, ...] = ()

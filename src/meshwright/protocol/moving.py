@@ -7,14 +7,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from meshwright.model.plan import ClientMove
-from meshwright.protocol import arriving, departing, packets, redirects
+from meshwright.protocol import arriving, departing, emptying, packets, redirects
 from meshwright.protocol.arriving import Arriving
 from meshwright.protocol.departing import Departing
 from meshwright.protocol.directory import Directory
 from meshwright.protocol.effects import DiskKey, Effect
+from meshwright.protocol.emptying import Emptying, EmptyingAround
 from meshwright.protocol.homes import Homes
 from meshwright.protocol.mobility import MobilitySettings
-from meshwright.protocol.moves import MoveAsk, MoveDone, MovingSettings
+from meshwright.protocol.moves import MoveAsk, MoveDone, MoveOffer, MovingSettings
 from meshwright.protocol.prefetching import Prefetching
 from meshwright.protocol.proxies import Inside, Proxies
 from meshwright.protocol.redirects import Redirects
@@ -28,7 +29,8 @@ class Site:
     """The broker around: its machines, and what moving asks of it.
 
     places: how far every stream has come. points_of: a publisher's last numbers here, by topic. do:
-    takes a packet of a client whose session is here.
+    takes a packet of a client whose session is here. others: brokers that live, but for this one.
+    publication_count: those kept here because somebody may still need them.
     """
 
     me: str
@@ -40,6 +42,8 @@ class Site:
     points_of: Callable[[str], dict[str, int]]
     is_lost: Callable[[str], bool]
     is_alive: Callable[[str], bool]
+    others: Callable[[], tuple[str, ...]]
+    publication_count: Callable[[], int]
     is_removed: Callable[[str], bool]
     do: Callable[[Turn, str, Any], None]
     relink: Action
@@ -56,6 +60,14 @@ class Moving:
             Prefetching(site.me, mobility, site.sessions, send=site.send, is_alive=site.is_alive)
             if mobility.has("prefetching")
             else None
+        )
+        self.emptying = Emptying(
+            site.sessions,
+            EmptyingAround(
+                send=site.send,
+                others=site.others,
+                publication_count=site.publication_count,
+            ),
         )
         self._redirects = Redirects(site.me, site.sessions, send=site.send, is_alive=site.is_alive)
         self._proxies = Proxies(
@@ -110,6 +122,7 @@ class Moving:
             **self._proxies.handlers(),
             MoveAsk: self._asked,
             MoveDone: self._done,
+            MoveOffer: self._offered,
         }
 
     def timers(self) -> dict[str, Callable[[Turn], None]]:
@@ -118,6 +131,7 @@ class Moving:
             arriving.TICK[0]: self._arriving.tick,
             departing.TICK[0]: self._departing.tick,
             redirects.TICK[0]: self._redirects.tick,
+            emptying.TICK[0]: self.emptying.tick,
         }
 
     def restore(self, turn: Turn, disk: dict[DiskKey, Any]) -> None:
@@ -125,6 +139,7 @@ class Moving:
         self._homes.restore(self._sessions.all())
         self._departing.restore(turn, disk)
         self._redirects.restore(turn, disk)
+        self.emptying.restore(turn, disk)
 
     def plan_in_force(self, turn: Turn, epoch: int, moves: tuple[ClientMove, ...]) -> None:
         """A plan has clients of this broker go elsewhere."""
@@ -181,7 +196,8 @@ class Moving:
         return self._proxies.redirected(turn)
 
     def _admit(self, turn: Turn, client: str, packet: packets.Connect) -> None:
-        if not self._redirects.turns_away(turn, client, packet):
+        is_away = self.emptying.turns_away(turn, client, packet)
+        if not is_away and not self._redirects.turns_away(turn, client, packet):
             self._arriving.admit(turn, client, packet)
 
     def _down(self, turn: Turn, client: str, is_clean: bool) -> None:
@@ -190,6 +206,10 @@ class Moving:
     def _asked(self, turn: Turn, peer: str, message: MoveAsk) -> None:
         if not self._arriving.put_off(peer, message):
             self._departing.asked(turn, peer, message)
+
+    def _offered(self, turn: Turn, peer: str, message: MoveOffer) -> None:
+        if not self.emptying.is_on:
+            self._arriving.offered(turn, peer, message)
 
     def _done(self, turn: Turn, peer: str, message: MoveDone) -> None:
         self._departing.done(turn, peer, message)

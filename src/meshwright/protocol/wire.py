@@ -30,6 +30,7 @@ from meshwright.protocol.shared import Member
 
 DISK_VALUES: dict[str, Any] = {
     "directory": tuple[int, EntryValue],
+    "emptying": tuple[str, ...],
     "epoch used": int,
     "given": str,
     "group": tuple[Member, ...],
