@@ -9,6 +9,7 @@ import numpy as np
 
 from meshwright.lab.workloads import generate_snapshot
 from meshwright.model.overlay import Overlay
+from meshwright.model.plan import Plan, PlanCost, Step
 from meshwright.planning.designs import build_overlay
 from meshwright.protocol.broker import Broker
 from meshwright.protocol.broker_settings import BrokerSettings
@@ -162,3 +163,37 @@ class ChangingNetwork:
                 self.world.at(2 * SECOND_US, subscribe)
         if wildcard is not None:
             self.world.at(2 * SECOND_US, partial(client.subscribe, wildcard, 2))
+
+
+def plan_of(source: Overlay, target: Overlay, *moves: tuple[str, str, str]) -> Plan:
+    """A plan that moves clients, as (client, from, to)."""
+    steps = tuple(
+        Step(
+            action="move_client",
+            brokers=move,
+            why="to see it move",
+            algorithm="none",
+            metric="none",
+            before=0.0,
+            after=0.0,
+        )
+        for move in moves
+    )
+    cost = PlanCost(
+        before=0.0,
+        after=0.0,
+        overhead_external_before=0.0,
+        overhead_external_after=0.0,
+        delay_before=0.0,
+        delay_after=0.0,
+    )
+    return Plan(
+        source=source,
+        target=target,
+        steps=steps,
+        cost=cost,
+        reconfiguration_cost=0.0,
+        net_benefit=0.0,
+        moved=0,
+        summary="",
+    )

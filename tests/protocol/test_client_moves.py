@@ -3,50 +3,16 @@ from __future__ import annotations
 from functools import partial
 
 import pytest
-from changing_networks import MILLISECOND_US, SECOND_US, TRAFFIC_US, ChangingNetwork
+from changing_networks import MILLISECOND_US, SECOND_US, TRAFFIC_US, ChangingNetwork, plan_of
 from small_network import SmallNetwork
 
-from meshwright.model.overlay import Overlay
-from meshwright.model.plan import ClientMove, Plan, PlanCost, Step
+from meshwright.model.plan import ClientMove, Plan
 from meshwright.protocol import packets
 from meshwright.protocol.happenings import PlanGiven
 from meshwright.protocol.redirects import TURNED_AWAY_MAX, ClientMoveRecord
 
 GIVEN_US = TRAFFIC_US + SECOND_US
 COORDINATOR = "b2"
-
-
-def plan_of(source: Overlay, target: Overlay, *moves: tuple[str, str, str]) -> Plan:
-    steps = tuple(
-        Step(
-            action="move_client",
-            brokers=move,
-            why="to see it move",
-            algorithm="none",
-            metric="none",
-            before=0.0,
-            after=0.0,
-        )
-        for move in moves
-    )
-    cost = PlanCost(
-        before=0.0,
-        after=0.0,
-        overhead_external_before=0.0,
-        overhead_external_after=0.0,
-        delay_before=0.0,
-        delay_after=0.0,
-    )
-    return Plan(
-        source=source,
-        target=target,
-        steps=steps,
-        cost=cost,
-        reconfiguration_cost=0.0,
-        net_benefit=0.0,
-        moved=0,
-        summary="",
-    )
 
 
 def moving_plan(network: ChangingNetwork) -> Plan:

@@ -1,9 +1,13 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+
+import msgspec
 import numpy as np
 import pytest
-from changing_networks import MILLISECOND_US, SECOND_US, TRAFFIC_US, ChangingNetwork
+from changing_networks import MILLISECOND_US, SECOND_US, TRAFFIC_US, ChangingNetwork, plan_of
 
+from meshwright.model.plan import Plan
 from meshwright.protocol.broker_settings import BrokerSettings
 from meshwright.protocol.reconfigure import ReconfigureSettings
 from meshwright.protocol.stream import Repair
@@ -107,3 +111,69 @@ def test_a_plan_that_most_brokers_cannot_hear_of_is_given_up() -> None:
     network.run(40)
     assert len(network.steps("aborted")) == 1 + len(few)
     assert network.agreed() == network.overlay
+
+
+def few_seats() -> tuple[ChangingNetwork, object]:
+    network = ChangingNetwork()
+    return network, network.swapped()
+
+
+def all_seats() -> tuple[ChangingNetwork, object]:
+    network = ChangingNetwork("hypercube")
+    return network, network.turned()
+
+
+def links_of_a_graph() -> tuple[ChangingNetwork, object]:
+    network = ChangingNetwork("gm")
+    other = network.other("harary")
+    return network, msgspec.structs.replace(network.overlay, links=other.links)
+
+
+def links_of_a_tree() -> tuple[ChangingNetwork, object]:
+    network = ChangingNetwork("tree")
+    return network, network.swapped()
+
+
+def another_design() -> tuple[ChangingNetwork, object]:
+    network = ChangingNetwork("pastry")
+    return network, network.other("tree")
+
+
+def clients() -> tuple[ChangingNetwork, object]:
+    network = ChangingNetwork()
+    moves = (("c0", "b0", "b5"), ("c6", "b6", "b2"))
+    return network, plan_of(network.overlay, network.swapped(), *moves)
+
+
+KINDS = (few_seats, all_seats, links_of_a_graph, links_of_a_tree, another_design, clients)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("action", ["apply", "abort", "undo"])
+@pytest.mark.parametrize("seed", range(2))
+def test_every_kind_of_plan_ends_in_one_of_two_overlays_whoever_crashes(
+    kind: Callable[[], tuple[ChangingNetwork, object]], action: str, seed: int
+) -> None:
+    rng = np.random.default_rng([seed, *action.encode(), *kind.__name__.encode()])
+    network, plan = kind()
+    names = list(network.brokers)
+    network.give(GIVEN_US, COORDINATOR, "apply", plan)
+    last_us = GIVEN_US
+    if action != "apply":
+        after_ms = int(rng.integers(1, 200)) if action == "abort" else 3_000
+        last_us += after_ms * MILLISECOND_US
+        network.give(last_us, str(rng.choice(names)), action, None)
+    for _ in range(2):
+        at_us = last_us + int(rng.integers(1, 400)) * MILLISECOND_US
+        victim = COORDINATOR if rng.random() < 0.4 else str(rng.choice(names))
+        network.crash(at_us, victim, int(rng.integers(10, 6_000)) * MILLISECOND_US)
+    network.traffic(6)
+    network.run(60)
+    target = plan.target if isinstance(plan, Plan) else plan
+    assert network.agreed() in (network.overlay, target)
+    assert network.faults() == []
+    assert all(client.is_settled for client in network.world.clients.values())
+    # Nobody is bound to a plan any more.
+    network.give(61 * SECOND_US, "b7", "apply", network.other("chord", seed=9))
+    network.run(75)
+    assert network.agreed() == network.other("chord", seed=9)
