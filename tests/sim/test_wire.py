@@ -15,6 +15,7 @@ from meshwright.model.overlay import Overlay
 from meshwright.protocol.effects import Effect
 from meshwright.protocol.happenings import Happening, PeerFrame, Started
 from meshwright.protocol.links import Hello
+from meshwright.protocol.observation import Observation
 from meshwright.protocol.wire import DISK_VALUES, decode_disk, decode_frames, encode
 from meshwright.sim.host import Machine
 from meshwright.sim.parameters import SimulationParameters
@@ -37,6 +38,9 @@ class ThroughBytes:
             items = (decode_disk(encode(key), encode(it)) for key, it in happening.disk.items())
             happening = Started(happening.incarnation, dict(items))
         return self._machine.step(now_us, happening)
+
+    def observe(self) -> Observation:
+        return self._machine.observe()
 
 
 @pytest.mark.parametrize("design", DESIGNS)
