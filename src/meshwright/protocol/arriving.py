@@ -62,6 +62,7 @@ class Arrival:
     is_early: bool = False
     is_in_force: bool = False
     is_begun: bool = False
+    begun_us: int = 0
     seen: dict[EventId, Publication] = field(default_factory=dict)
     put_off: list[tuple[str, MoveAsk]] = field(default_factory=list)
 
@@ -180,11 +181,12 @@ class Arriving:
         if arrival is None:
             self._send(turn, peer, MoveCancelled(message.client))
             return
+        arrival.is_begun = True
+        arrival.begun_us = turn.now_us
         if message.subscriptions is None:
             session = self._sessions.find(message.client)
             assert session is not None
             session.identity = message.identity
-            arrival.is_begun = True
             self._ready_if_early(turn, arrival)
             return
         arrival.is_early = False
@@ -286,6 +288,8 @@ class Arriving:
                     turn.ask(SendClient(arrival.client, refusal))
                     turn.ask(CloseClient(arrival.client))
                 self._give_up(turn, arrival)
+            elif self._is_held_up(turn, arrival):
+                self._leave_there(turn, arrival)
             elif arrival.is_stalled:
                 arrival.is_stalled = False
                 self._homes.find(turn, arrival.client, partial(self._found, arrival=arrival))
@@ -348,6 +352,21 @@ class Arriving:
                 self._claim(later, arrival)
 
         self._homes.find(turn, arrival.client, found)
+
+    def _is_held_up(self, turn: Turn, arrival: Arrival) -> bool:
+        """True if a session cannot come soon: an origin that owes it something is out of reach."""
+        waited_us = turn.now_us - arrival.begun_us
+        is_under_way = arrival.is_begun and not arrival.is_unpacked
+        return is_under_way and waited_us > self._settings.lodge_after_us
+
+    def _leave_there(self, turn: Turn, arrival: Arrival) -> None:
+        """Let a client in without its session, which comes when the client comes once more."""
+        packet, source = arrival.packet, arrival.source
+        if packet is None or source is None:
+            return
+        self._drop_prepared(turn, arrival.client)
+        self._send(turn, source, MoveCancelled(arrival.client))
+        self._lodge(turn, arrival, packet, source)
 
     def _lodge(self, turn: Turn, arrival: Arrival, packet: packets.Connect, home: str) -> None:
         """Let a client in, but leave its session where it is."""

@@ -20,9 +20,13 @@ from meshwright.protocol.packets import Subscription
 
 
 class MovingSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """How often moves are looked after, and how long a client is kept waiting for its session."""
+    """How often moves are looked after, and how long a client is kept waiting for its session.
+
+    lodge_after_us: after this time a client is let in while its session stays where it is.
+    """
 
     tick_us: int = 100_000
+    lodge_after_us: int = 1_000_000
     patience_us: int = 8_000_000
 
 

@@ -108,7 +108,8 @@ class History:
     """Everything that clients saw.
 
     gone_us: brokers that never return, since when. gone_sessions: clients whose sessions they had.
-    gone_shared: shared subscriptions, each with a publication that they kept for it.
+    gone_shared: shared subscriptions, each with a publication that they kept for it. gone_events:
+    publications that they had taken and still kept, as somebody was owed them.
     """
 
     publications: dict[EventKey, Published] = field(default_factory=dict)
@@ -120,6 +121,7 @@ class History:
     gone_us: dict[str, int] = field(default_factory=dict)
     gone_sessions: set[str] = field(default_factory=set)
     gone_shared: set[tuple[str, EventKey]] = field(default_factory=set)
+    gone_events: set[EventKey] = field(default_factory=set)
 
     def attempted(self, publication: Published) -> None:
         """A publication was handed to a connection for the first time."""

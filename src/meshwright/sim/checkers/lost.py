@@ -76,6 +76,9 @@ def _is_excused(history: History, published: Published, client: str) -> bool:
         return False
     if published.acknowledged_by in history.gone_us or published.broker in history.gone_us:
         return True
+    # It may have entered elsewhere than where its publisher was connected.
+    if (published.publisher, published.sequence) in history.gone_events:
+        return True
     connections = history.connections[client]
     for number, connection in enumerate(connections):
         gone_us = history.gone_us.get(connection.broker)
