@@ -246,6 +246,7 @@ class Broker:
             publication_count=self._retaining.log_length,
             is_removed=self._removals.is_removed,
             do=self._client_packet,
+            went_away=self._went_away,
             relink=self._relink,
         )
         self._moving = Moving(site, self._settings.moving, self._settings.mobility)
@@ -362,8 +363,10 @@ class Broker:
     def _client_packet(self, turn: Turn, client: str, packet: object) -> None:
         self._ways.packet(turn, client, packet)
 
+    def _went_away(self, client: str) -> None:
+        self._ways.client_down(client)
+
     def _client_down(self, turn: Turn, happening: ClientDown) -> None:
-        self._ways.client_down(happening.client)
         self._moving.client_down(turn, happening.client, is_clean=happening.clean)
 
     def _disk_space(self, _turn: Turn, happening: DiskSpace) -> None:

@@ -29,8 +29,9 @@ class Site:
     """The broker around: its machines, and what moving asks of it.
 
     places: how far every stream has come. points_of: a publisher's last numbers here, by topic. do:
-    takes a packet of a client whose session is here. others: brokers that live, but for this one.
-    publication_count: those kept here because somebody may still need them.
+    takes a packet of a client whose session is here; went_away is told when its connection ends.
+    others: brokers that live, but for this one. publication_count: those kept here because somebody
+    may still need them.
     """
 
     me: str
@@ -46,6 +47,7 @@ class Site:
     publication_count: Callable[[], int]
     is_removed: Callable[[str], bool]
     do: Callable[[Turn, str, Any], None]
+    went_away: Callable[[str], None]
     relink: Action
 
 
@@ -174,6 +176,7 @@ class Moving:
 
     def client_down(self, turn: Turn, client: str, *, is_clean: bool) -> None:
         """A client's connection is gone."""
+        self._site.went_away(client)
         if self._proxies.down(turn, client, is_clean=is_clean):
             return
         self._arriving.gone(turn, client)

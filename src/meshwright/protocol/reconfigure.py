@@ -218,7 +218,9 @@ class Reconfigure:
         promise.asked_count += 1
         alive = self._around.alive()
         is_orphaned = promise.coordinator not in alive and self.coordinator.undertaking is None
-        if is_orphaned and promise.asked_count > QUESTIONS_MAX and alive[0] == self._me:
+        # One after the other, as the first that is alive may never have heard of the plan.
+        turns = QUESTIONS_MAX + alive.index(self._me)
+        if is_orphaned and promise.asked_count > turns:
             self.requests.overrule(turn, promise)
         asked = alive if promise.asked_count == 2 else (promise.coordinator,)
         for name in asked:
