@@ -36,6 +36,7 @@ def visits(spark: SparkSession, rows: list[tuple[int, str, int]]) -> DataFrame:
         "client",
         "cell_north",
         "0L as cell_east",
+        "1.0D as stay_s",
     )
 
 

@@ -45,6 +45,7 @@ def test_a_client_is_at_home_at_the_broker_nearest_to_its_cell(spark: SparkSessi
         "client",
         "cell_north",
         "cell_east",
+        "1.0D as stay_s",
     )
     places = np.array([[0.5, 0.5], [0.5, 9.5]])
     west_and_east = Brokers(("east", "west"), coordinates=places[::-1].copy())

@@ -35,6 +35,13 @@ class Brokers:
         names = sf.array(*(sf.lit(name) for name in self.names))
         return sf.element_at(names, number.cast("int") + 1)
 
+    def number_of(self, name: Column) -> Column:
+        """The number of a broker's name, from 0."""
+        numbered = sf.create_map(
+            *(sf.lit(item) for number, name in enumerate(self.names) for item in (name, number))
+        )
+        return sf.element_at(numbered, name)
+
     def clusters(self, cluster_size: int, seed: int) -> Int32Array:
         """Neighbours on the map, or random blocks where places are unknown: (broker,)."""
         if self.coordinates is not None:

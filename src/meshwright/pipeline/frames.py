@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as spark_functions
 from pyspark.sql.types import (
@@ -27,6 +28,13 @@ SPARK_TYPES: dict[ColumnKind, DataType] = {
     "number": DoubleType(),
     "truth": BooleanType(),
 }
+ARROW_TYPES: dict[ColumnKind, pa.DataType] = {
+    "time": pa.timestamp("us", tz="UTC"),
+    "text": pa.string(),
+    "whole": pa.int64(),
+    "number": pa.float64(),
+    "truth": pa.bool_(),
+}
 
 
 def spark_schema(table: Table) -> StructType:
@@ -37,6 +45,12 @@ def spark_schema(table: Table) -> StructType:
             for column in table.columns
         ]
     )
+
+
+def arrow_table(table: Table, rows: list[dict[str, Any]]) -> pa.Table:
+    """Rows of the table as Arrow has them, as an answer of Python that runs on executors."""
+    schema = pa.schema([(column.name, ARROW_TYPES[column.kind]) for column in table.columns])
+    return pa.Table.from_pylist(rows, schema=schema)
 
 
 def conform(frame: DataFrame, table: Table) -> DataFrame:

@@ -43,7 +43,8 @@ def located_homes(visits: DataFrame, brokers: Brokers, cell_degrees: float) -> D
     journey = Window.partitionBy("client").orderBy("time")
     former = sf.lag("broker").over(journey)
     entered = (
-        visits.join(sf.broadcast(nearest), on=["cell_north", "cell_east"], how="inner")
+        visits.where("stay_s is null or stay_s > 0")
+        .join(sf.broadcast(nearest), on=["cell_north", "cell_east"], how="inner")
         .withColumn("former", former)
         .where("former is null or former != broker")
     )

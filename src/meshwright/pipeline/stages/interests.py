@@ -26,19 +26,16 @@ def subscribed_interests(subscriptions: DataFrame) -> DataFrame:
     return conform(changed, INTERESTS)
 
 
-def located_interests(visits: DataFrame, friendships: DataFrame) -> DataFrame:
+def located_interests(visits: DataFrame, friendships: DataFrame | None = None) -> DataFrame:
     """INTERESTS of people who follow the cell they are in and those of their friends.
 
     Nobody follows anything before it was first seen itself. A topic is the name of a cell.
     """
     moves = _moves(visits)
-    followed = moves.withColumnRenamed("client", "friend").join(
-        friendships.select("client", "friend").distinct(), on="friend", how="inner"
-    )
+    followed = moves if friendships is None else _with_friends(moves, friendships)
     arrivals = visits.groupBy("client").agg(sf.min("time").alias("arrival"))
     wants = (
-        moves.unionByName(followed.select("client", "time", "topic", "change"))
-        .join(arrivals, on="client", how="inner")
+        followed.join(arrivals, on="client", how="inner")
         .withColumn("time", sf.greatest("time", "arrival"))
         .repartition("client")
         .groupBy("client", "topic", "time")
@@ -67,10 +64,19 @@ def cell_topic() -> Column:
     return sf.concat_ws("/", sf.lit("cell"), "cell_north", "cell_east").alias("topic")
 
 
+def _with_friends(moves: DataFrame, friendships: DataFrame) -> DataFrame:
+    """Everybody's own moves, and for everybody those of the friends."""
+    pairs = friendships.select("client", "friend").distinct()
+    of_friends = moves.withColumnRenamed("client", "friend").join(pairs, on="friend", how="inner")
+    return moves.unionByName(of_friends.select("client", "time", "topic", "change"))
+
+
 def _moves(visits: DataFrame) -> DataFrame:
     """client, time, topic, change: +1 for the cell that is entered, -1 for the one that is left."""
     journey = Window.partitionBy("client").orderBy("time")
-    entered = visits.select("client", "time", cell_topic()).withColumn(
+    # Of several visits that begin at one moment only the last has a stay.
+    lasting = visits.where("stay_s is null or stay_s > 0")
+    entered = lasting.select("client", "time", cell_topic()).withColumn(
         "end", sf.lead("time").over(journey)
     )
     ends = sf.array(

@@ -9,7 +9,6 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
-from scipy.signal import lfilter
 
 from meshwright.model.replay_schema import RATES
 from meshwright.pipeline.frames import conform, spark_schema
@@ -56,9 +55,10 @@ def topic_bucket(bucket_count: int) -> Column:
 
 def filtered(counts: NDArray[np.float64], alpha: float) -> NDArray[np.float64]:
     """The exponential filter along the last axis, begun with the first count."""
-    begin = (1.0 - alpha) * counts[..., :1]
-    smooth, _ = lfilter([alpha], [1.0, alpha - 1.0], counts, axis=-1, zi=begin)
-    return np.asarray(smooth, dtype=np.float64)
+    rates = counts.astype(np.float64)
+    for slot in range(1, counts.shape[-1]):
+        rates[..., slot] = (1.0 - alpha) * rates[..., slot - 1] + alpha * counts[..., slot]
+    return rates
 
 
 def _smoother(slot_count: int, alpha: float) -> Callable[[pa.Table], pa.Table]:

@@ -1,0 +1,141 @@
+"""Where the tables of stages are kept: in Spark's memory, or in folders that outlive the run.
+
+A folder is named by a digest of what made its table: our own sources, the parameters, and the
+digests of the tables that went in. So a table that stands under its name need not be made again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Protocol
+
+import msgspec
+from pyspark.sql import DataFrame, SparkSession
+
+from meshwright.files.writing import make_folder
+from meshwright.model.schema import Table
+from meshwright.pipeline.frames import conform, spark_schema
+from meshwright.pipeline.traces import spark_path
+
+PACKAGE = Path(__file__).parents[1]
+DIGEST_LENGTH = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A table that was made, and the digest of what made it."""
+
+    frame: DataFrame
+    digest: str
+
+
+class Keeper(Protocol):
+    """Whoever keeps tables: answers with the same rows, made now or before."""
+
+    def keep(
+        self,
+        table: Table,
+        make: Callable[[], DataFrame],
+        inputs: Sequence[Kept],
+        parameters: Mapping[str, Any],
+    ) -> Kept:
+        """The table of a stage."""
+
+
+class MemoryKeeper:
+    """Keeps tables in Spark as long as it is open; Spark spills what does not fit."""
+
+    def __init__(self) -> None:
+        self.frames: list[DataFrame] = []
+
+    def keep(
+        self,
+        table: Table,
+        make: Callable[[], DataFrame],
+        inputs: Sequence[Kept],
+        parameters: Mapping[str, Any],
+    ) -> Kept:
+        """The table, worked out at once: stages inside stages are planned badly."""
+        frame = make().persist()
+        frame.count()
+        self.frames.append(frame)
+        return Kept(frame, digest_of(table.name, inputs, parameters))
+
+    def release(self) -> None:
+        """Forget all tables."""
+        for frame in self.frames:
+            frame.unpersist()
+        self.frames.clear()
+
+
+class FolderKeeper:
+    """Keeps every table in a folder of its own; one that was half-written never has its name."""
+
+    def __init__(
+        self,
+        session: SparkSession,
+        folder: Path,
+        *,
+        on_stage: Callable[[str, bool, float], None] | None = None,
+    ) -> None:
+        """on_stage is told of every stage: its name, whether it was made now, and the seconds."""
+        self.session = session
+        self.folder = make_folder(folder).resolve()
+        self.on_stage = on_stage
+        self.folders: dict[str, Path] = {}
+
+    def keep(
+        self,
+        table: Table,
+        make: Callable[[], DataFrame],
+        inputs: Sequence[Kept],
+        parameters: Mapping[str, Any],
+    ) -> Kept:
+        """The table as it is read from its folder."""
+        digest = digest_of(table.name, inputs, parameters)
+        home = self.folder / f"{table.name}-{digest}"
+        began_s = time.monotonic()
+        is_new = not home.exists()
+        if is_new:
+            aside = home.with_name(f".{home.name}.aside")
+            shutil.rmtree(aside, ignore_errors=True)
+            conform(make(), table).write.option("compression", "zstd").parquet(f"file://{aside}")
+            aside.rename(home)
+        self.folders[table.name] = home
+        if self.on_stage is not None:
+            self.on_stage(table.name, is_new, time.monotonic() - began_s)
+        frame = self.session.read.schema(spark_schema(table)).parquet(spark_path(home))
+        return Kept(conform(frame, table), digest)
+
+
+def digest_of(name: str, inputs: Sequence[Kept], parameters: Mapping[str, Any]) -> str:
+    """What a stage's table depends on, in few characters."""
+    ingredients = [name, _source_digest(), [kept.digest for kept in inputs], parameters]
+    encoded = msgspec.json.encode(ingredients, order="deterministic")
+    return hashlib.sha256(encoded).hexdigest()[:DIGEST_LENGTH]
+
+
+def files_digest(folder: Path) -> str:
+    """Which files a folder has, how long and how old they are."""
+    digest = hashlib.sha256()
+    for path in sorted(folder.rglob("*")):
+        if path.is_file():
+            stamp = path.stat()
+            name = path.relative_to(folder).as_posix()
+            digest.update(f"{name} {stamp.st_size} {stamp.st_mtime_ns}\n".encode())
+    return digest.hexdigest()[:DIGEST_LENGTH]
+
+
+@cache
+def _source_digest() -> str:
+    """Our own code: what another version made is not taken for what this one would make."""
+    digest = hashlib.sha256()
+    for path in sorted(PACKAGE.rglob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:DIGEST_LENGTH]

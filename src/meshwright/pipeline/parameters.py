@@ -1,0 +1,91 @@
+"""Everything that a person may choose about a replay; docs/FILES.md explains it key by key."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import msgspec
+
+from meshwright.planning.arrangement.reconfiguration import RECONFIGURABILITY_BETA
+from meshwright.planning.placement.strategies import PlacementRules
+
+PlacementName = Literal["recorded", "static", "location", "similarity", "similarity-bounded"]
+InterestSource = Literal["subscriptions", "location"]
+Count = Annotated[int, msgspec.Meta(ge=1)]
+WholeNumber = Annotated[int, msgspec.Meta(ge=0)]
+Amount = Annotated[float, msgspec.Meta(ge=0.0)]
+Share = Annotated[float, msgspec.Meta(ge=0.0, le=1.0)]
+
+
+class _Part(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A table of the settings."""
+
+
+class TimeParameters(_Part, frozen=True, kw_only=True):
+    """Slots (T_update), epochs (T_free), and slots left out of the comparison."""
+
+    slot_s: Count = 3600
+    epoch_slots: Count = 10
+    warmup_slots: WholeNumber = 0
+
+
+class InterestParameters(_Part, frozen=True, kw_only=True):
+    """Where interests come from; None: from subscriptions if there are any, else from places."""
+
+    source: InterestSource | None = None
+    cell_degrees: Annotated[float, msgspec.Meta(gt=0.0, le=180.0)] = 1.0
+
+
+class PublicationParameters(_Part, frozen=True, kw_only=True):
+    """The filter of rates, and what to take where nobody recorded publications."""
+
+    alpha: Share = 0.3
+    per_slot: WholeNumber = 1
+
+
+class BrokerParameters(_Part, frozen=True, kw_only=True):
+    """How many brokers to take where the trace names none."""
+
+    count: Annotated[int, msgspec.Meta(ge=2)] = 50
+
+
+class PlacementParameters(_Part, frozen=True, kw_only=True):
+    """Which placements, None for all that the trace allows; and how clients choose."""
+
+    methods: tuple[PlacementName, ...] | None = None
+    cluster_size: Count = 5
+    load_weight: Amount = 1.0
+    gain_min: Amount = 0.2
+    load_slack: Amount = 0.1
+
+    def rules(self) -> PlacementRules:
+        """The same as planning has it."""
+        return PlacementRules(self.load_weight, self.gain_min, self.load_slack)
+
+
+class OverlayParameters(_Part, frozen=True, kw_only=True):
+    """Which designs, None for every candidate; and what is asked of them."""
+
+    designs: tuple[str, ...] | None = None
+    k: Count = 1
+    delay_weight: Amount = 1.0
+    beta: Amount = RECONFIGURABILITY_BETA
+
+
+class WorkParameters(_Part, frozen=True, kw_only=True):
+    """How much is done at once; it changes no result."""
+
+    topics_at_once: Count = 256
+
+
+class ReplayParameters(_Part, frozen=True, kw_only=True):
+    """All of it; the same parameters and the same trace give the same results anywhere."""
+
+    seed: WholeNumber = 0
+    time: TimeParameters = TimeParameters()
+    interests: InterestParameters = InterestParameters()
+    publications: PublicationParameters = PublicationParameters()
+    brokers: BrokerParameters = BrokerParameters()
+    placement: PlacementParameters = PlacementParameters()
+    overlay: OverlayParameters = OverlayParameters()
+    work: WorkParameters = WorkParameters()

@@ -1,0 +1,374 @@
+"""A trace replayed: all stages one after another, from its tables to the comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+
+from meshwright.errors import OperatorError
+from meshwright.model import replay_schema, schema
+from meshwright.model.schema import Table
+from meshwright.pipeline.brokers import Brokers
+from meshwright.pipeline.keeping import Keeper, Kept, MemoryKeeper, files_digest
+from meshwright.pipeline.parameters import PlacementName, ReplayParameters
+from meshwright.pipeline.recorded_brokers import made_brokers, recorded_brokers
+from meshwright.pipeline.stages.broker_interests import (
+    broker_changes,
+    broker_spans,
+    hosted_changes,
+    snapshots,
+)
+from meshwright.pipeline.stages.homes import asked_homes, located_homes
+from meshwright.pipeline.stages.interests import located_interests, subscribed_interests
+from meshwright.pipeline.stages.metrics import Replayed, comparison, metrics
+from meshwright.pipeline.stages.overlays import overlays
+from meshwright.pipeline.stages.placement import (
+    Selection,
+    placed_at_homes,
+    placed_by_similarity,
+)
+from meshwright.pipeline.stages.rates import even_rates, publication_rates
+from meshwright.pipeline.stages.replay import ReplayInputs, replayed
+from meshwright.pipeline.stages.visits import cells, visits
+from meshwright.pipeline.timeline import SECOND_US, Timeline
+from meshwright.pipeline.traces import read_table, table_names
+from meshwright.planning.placement.clusters import exchange_messages
+from meshwright.planning.recommendation import CANDIDATES
+from meshwright.planning.succession import FOLLOWING, EpochRules
+
+Settings = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class TraceReplay:
+    """What came of a trace: the tables of its stages, and what they are about."""
+
+    parameters: ReplayParameters
+    timeline: Timeline
+    brokers: Brokers
+    placements: tuple[str, ...]
+    designs: tuple[str, ...]
+    tables: dict[str, DataFrame]
+
+
+def replay_trace(
+    session: SparkSession,
+    trace: Path,
+    parameters: ReplayParameters,
+    *,
+    keeper: Keeper | None = None,
+) -> TraceReplay:
+    """Replay a trace against every placement and design; see TraceReplay.tables for what is found.
+
+    Without a keeper, tables stay in Spark's memory until the session ends.
+    """
+    return _Replay(session, trace, parameters, keeper or MemoryKeeper()).run()
+
+
+class _Replay:
+    """The stages in their order, each kept with what went into it."""
+
+    def __init__(
+        self, session: SparkSession, trace: Path, parameters: ReplayParameters, keeper: Keeper
+    ) -> None:
+        self.session = session
+        self.trace = trace
+        self.parameters = parameters
+        self.keeper = keeper
+        self.names = table_names(trace)
+        self.kept: dict[str, Kept] = {}
+
+    def run(self) -> TraceReplay:
+        """All stages."""
+        designs = self._designs()
+        is_located = self._is_located()
+        self._keep_interests(is_located)
+        timeline = self._timeline()
+        self._keep_rates(timeline)
+        brokers = self._brokers()
+        placements = self._placements(brokers)
+        self._keep_placements(brokers, timeline, placements)
+        self._keep_broker_interests(timeline)
+        found = TraceReplay(self.parameters, timeline, brokers, placements, designs, {})
+        self._keep_replay(found)
+        found.tables.update({name: kept.frame for name, kept in self.kept.items()})
+        return found
+
+    def _keep(
+        self,
+        table: Table,
+        make: Callable[..., DataFrame],
+        inputs: Sequence[str],
+        **settings: Any,
+    ) -> None:
+        """Make a table of other tables, or take the one that was made of the same."""
+        sources = [self.kept[name] for name in inputs]
+        frames = [source.frame for source in sources]
+        self.kept[table.name] = self.keeper.keep(table, lambda: make(*frames), sources, settings)
+
+    def _read(self, table: Table) -> None:
+        """A table of the trace as it is on disk."""
+        if table.name not in self.kept:
+            frame = read_table(self.session, self.trace, table)
+            self.kept[table.name] = Kept(frame, files_digest(self.trace / table.name))
+
+    def _designs(self) -> tuple[str, ...]:
+        wanted = self.parameters.overlay.designs or CANDIDATES
+        unknown = [name for name in wanted if name not in FOLLOWING]
+        if unknown:
+            raise OperatorError(
+                f"There is no design {unknown[0]!r}; choose from {', '.join(FOLLOWING)}."
+            )
+        return tuple(name for name in FOLLOWING if name in wanted)
+
+    def _is_located(self) -> bool:
+        source = self.parameters.interests.source
+        if source is not None:
+            return source == "location"
+        return schema.SUBSCRIPTIONS.name not in self.names
+
+    def _keep_interests(self, is_located: bool) -> None:
+        if schema.POSITIONS.name in self.names:
+            self._read(schema.POSITIONS)
+            degrees = self.parameters.interests.cell_degrees
+            self._keep(
+                schema.VISITS,
+                lambda positions: visits(cells(positions, degrees)),
+                [schema.POSITIONS.name],
+                cell_degrees=degrees,
+            )
+        if not is_located:
+            self._read(schema.SUBSCRIPTIONS)
+            inputs = [schema.SUBSCRIPTIONS.name]
+            self._keep(replay_schema.INTERESTS, subscribed_interests, inputs)
+            return
+        self._read(schema.POSITIONS)  # says what is missing, where nothing can be read
+        inputs = [schema.VISITS.name]
+        if schema.FRIENDSHIPS.name in self.names:
+            self._read(schema.FRIENDSHIPS)
+            self._keep(
+                replay_schema.INTERESTS, located_interests, [*inputs, schema.FRIENDSHIPS.name]
+            )
+        else:
+            self._keep(replay_schema.INTERESTS, located_interests, inputs)
+
+    def _timeline(self) -> Timeline:
+        """From the first interest or publication to the last."""
+        times = [self.kept[replay_schema.INTERESTS.name].frame.select("time")]
+        if schema.PUBLICATIONS.name in self.names:
+            self._read(schema.PUBLICATIONS)
+            times.append(self.kept[schema.PUBLICATIONS.name].frame.select("time"))
+        span = (
+            reduce(DataFrame.unionByName, times)
+            .agg(
+                sf.min(sf.unix_micros("time")).alias("begin"),
+                sf.max(sf.unix_micros("time")).alias("end"),
+            )
+            .collect()[0]
+        )
+        if span.begin is None:
+            raise OperatorError(f"{self.trace}: nobody wants anything in this trace; give another.")
+        time = self.parameters.time
+        slot_us = time.slot_s * SECOND_US
+        slot_count = (span.end - span.begin) // slot_us + 1
+        if time.warmup_slots >= slot_count:
+            raise OperatorError(
+                f"{self.trace}: the trace has {slot_count} slots and {time.warmup_slots} are left "
+                "out, so nothing is left to compare; choose shorter slots or leave out fewer."
+            )
+        return Timeline(span.begin, slot_us, slot_count, time.epoch_slots)
+
+    def _keep_rates(self, timeline: Timeline) -> None:
+        chosen = self.parameters.publications
+        if schema.PUBLICATIONS.name in self.names:
+            self._keep(
+                replay_schema.RATES,
+                lambda published: publication_rates(published, timeline, alpha=chosen.alpha),
+                [schema.PUBLICATIONS.name],
+                timeline=timeline,
+                alpha=chosen.alpha,
+            )
+        else:
+            self._keep(
+                replay_schema.RATES,
+                lambda interests: even_rates(interests, timeline, chosen.per_slot),
+                [replay_schema.INTERESTS.name],
+                timeline=timeline,
+                per_slot=chosen.per_slot,
+            )
+
+    def _brokers(self) -> Brokers:
+        """Those of the trace; where it names none, brokers where most visits are, or anywhere."""
+        if schema.BROKERS.name in self.names:
+            self._read(schema.BROKERS)
+            delays = None
+            if schema.DELAYS.name in self.names:
+                self._read(schema.DELAYS)
+                delays = self.kept[schema.DELAYS.name].frame
+            return recorded_brokers(self.trace, self.kept[schema.BROKERS.name].frame, delays)
+        seen = self.kept.get(schema.VISITS.name)
+        degrees = self.parameters.interests.cell_degrees
+        count = self.parameters.brokers.count
+        return made_brokers(count, None if seen is None else seen.frame, degrees)
+
+    def _placements(self, brokers: Brokers) -> tuple[PlacementName, ...]:
+        """Those that are wanted, or else all that the trace allows, in one order."""
+        possible: dict[PlacementName, bool] = {
+            "recorded": schema.CONNECTIONS.name in self.names,
+            "static": True,
+            "location": schema.POSITIONS.name in self.names and brokers.coordinates is not None,
+            "similarity": True,
+            "similarity-bounded": True,
+        }
+        wanted = self.parameters.placement.methods
+        if wanted is None:
+            return tuple(name for name, is_possible in possible.items() if is_possible)
+        for name in wanted:
+            if not possible[name]:
+                raise OperatorError(
+                    f"{self.trace}: placement {name!r} needs "
+                    + ("connections" if name == "recorded" else "positions and placed brokers")
+                    + ", which this trace has not; leave it out."
+                )
+        return tuple(name for name in possible if name in wanted)
+
+    def _keep_placements(
+        self, brokers: Brokers, timeline: Timeline, placements: Sequence[PlacementName]
+    ) -> None:
+        chosen, seed = self.parameters.placement, self.parameters.seed
+        inputs = [replay_schema.INTERESTS.name]
+        for table in (schema.VISITS, schema.CONNECTIONS, schema.BROKERS):
+            if table is schema.CONNECTIONS and table.name in self.names:
+                self._read(table)
+            inputs += [table.name] if table.name in self.kept else []
+        clusters = brokers.clusters(chosen.cluster_size, seed)
+        degrees = self.parameters.interests.cell_degrees
+
+        def placed(*frames: DataFrame) -> DataFrame:
+            tables = dict(zip(inputs, frames, strict=True))
+            interests = tables[replay_schema.INTERESTS.name]
+            asked = asked_homes(interests, brokers, seed)
+            seen = tables.get(schema.VISITS.name)
+            homes = asked
+            if seen is not None and brokers.coordinates is not None:
+                homes = located_homes(seen, brokers, degrees)
+            found = []
+            for name in placements:
+                if name == "recorded":
+                    on = tables[schema.CONNECTIONS.name].where("is_on")
+                    found.append(placed_at_homes(on, name))
+                elif name in {"static", "location"}:
+                    found.append(placed_at_homes(asked if name == "static" else homes, name))
+                else:
+                    how = Selection(name, brokers, clusters, chosen.rules(), seed)
+                    found.append(placed_by_similarity(interests, homes, timeline, how))
+            return reduce(DataFrame.unionByName, found)
+
+        self._keep(
+            replay_schema.PLACEMENTS,
+            placed,
+            inputs,
+            timeline=timeline,
+            placements=placements,
+            brokers=brokers.names,
+            rules=chosen,
+            seed=seed,
+        )
+
+    def _keep_broker_interests(self, timeline: Timeline) -> None:
+        names = replay_schema
+        self._keep(
+            names.HOSTED_CHANGES, hosted_changes, [names.INTERESTS.name, names.PLACEMENTS.name]
+        )
+        self._keep(names.BROKER_CHANGES, broker_changes, [names.HOSTED_CHANGES.name])
+        self._keep(
+            names.BROKER_SPANS,
+            lambda changes: broker_spans(changes, timeline),
+            [names.BROKER_CHANGES.name],
+            timeline=timeline,
+        )
+        self._keep(
+            names.SNAPSHOTS,
+            lambda spans, rates: snapshots(spans, rates, timeline),
+            [names.BROKER_SPANS.name, names.RATES.name],
+            timeline=timeline,
+        )
+
+    def _keep_replay(self, found: TraceReplay) -> None:
+        names, timeline, brokers = replay_schema, found.timeline, found.brokers
+        chosen = self.parameters.overlay
+        rules = EpochRules(k=chosen.k, delay_weight=chosen.delay_weight, beta=chosen.beta)
+        world = {"timeline": timeline, "placements": found.placements, "brokers": _told(brokers)}
+        self._keep(
+            names.OVERLAYS,
+            lambda snapshots: overlays(
+                snapshots,
+                brokers,
+                found.designs,
+                rules,
+                placements=found.placements,
+                epoch_count=timeline.epoch_count,
+                seed=self.parameters.seed,
+            ),
+            [names.SNAPSHOTS.name],
+            **world,
+            designs=found.designs,
+            rules=rules,
+            seed=self.parameters.seed,
+        )
+        inputs = [names.BROKER_SPANS, names.BROKER_CHANGES, names.RATES, names.OVERLAYS]
+        self._keep(
+            names.REPLAYED,
+            lambda *frames: replayed(
+                ReplayInputs(*frames),
+                brokers,
+                timeline,
+                placements=found.placements,
+                topics_at_once=self.parameters.work.topics_at_once,
+            ),
+            [table.name for table in inputs],
+            **world,
+        )
+        self._keep_comparison(found)
+
+    def _keep_comparison(self, found: TraceReplay) -> None:
+        names, timeline = replay_schema, found.timeline
+        chosen, seed = self.parameters.placement, self.parameters.seed
+        exchanged = exchange_messages(found.brokers.clusters(chosen.cluster_size, seed))
+        exchanges = {name: exchanged for name in found.placements if name.startswith("similarity")}
+        inputs = (
+            names.REPLAYED,
+            names.OVERLAYS,
+            names.PLACEMENTS,
+            names.HOSTED_CHANGES,
+            names.BROKER_CHANGES,
+        )
+        self._keep(
+            names.METRICS,
+            lambda *frames: metrics(Replayed(*frames), timeline, found.brokers.count, exchanges),
+            [table.name for table in inputs],
+            timeline=timeline,
+            exchanges=exchanges,
+        )
+        warmup_slots = self.parameters.time.warmup_slots
+        self._keep(
+            names.COMPARISON,
+            lambda metrics, overlays: comparison(metrics, overlays, warmup_slots=warmup_slots),
+            [names.METRICS.name, names.OVERLAYS.name],
+            warmup_slots=warmup_slots,
+        )
+
+
+def _told(brokers: Brokers) -> Settings:
+    """What results depend on, in plain values."""
+    return {
+        "names": brokers.names,
+        "coordinates": None if brokers.coordinates is None else brokers.coordinates.tolist(),
+        "delays_ms": None if brokers.delays_ms is None else brokers.delays_ms.tolist(),
+    }

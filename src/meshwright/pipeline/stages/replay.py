@@ -1,0 +1,145 @@
+"""Replay: what every topic's publications and subscriptions cost on the overlays of their epochs.
+
+A unit of work is an epoch of one placement and a bucket of topics, under all designs. The topics
+of a unit are laid side by side slot by slot, as if each slot of a topic were a topic of its own,
+and planning's closed forms count them all at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as sf
+
+from meshwright.model.overlay import Overlay
+from meshwright.model.replay_schema import REPLAYED
+from meshwright.pipeline.brokers import Brokers
+from meshwright.pipeline.frames import arrow_table, conform, spark_schema
+from meshwright.pipeline.stages.rates import topic_bucket
+from meshwright.pipeline.stages.replay_units import (
+    CHANGE,
+    PUBLISHED,
+    SPAN,
+    counted,
+    replay_unit,
+)
+from meshwright.pipeline.timeline import Timeline
+from meshwright.planning.evaluation.evaluate import carrier_of
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayInputs:
+    """What is replayed: BROKER_SPANS, BROKER_CHANGES and RATES; and on what: OVERLAYS."""
+
+    spans: DataFrame
+    changes: DataFrame
+    rates: DataFrame
+    overlays: DataFrame
+
+
+def replayed(
+    inputs: ReplayInputs,
+    brokers: Brokers,
+    timeline: Timeline,
+    *,
+    placements: Sequence[str],
+    topics_at_once: int,
+) -> DataFrame:
+    """REPLAYED by slot and bucket; publications meet the interests of their slot's start."""
+    keys = ["placement", "epoch", "bucket"]
+    topic_count = inputs.rates.select("topic").distinct().count()
+    bucket_count = max(-(-topic_count // topics_at_once), 1)
+    unit_count = len(placements) * timeline.epoch_count * bucket_count
+    every_bucket = sf.explode(sf.sequence(*(sf.lit(n).cast("long") for n in (0, bucket_count - 1))))
+    overlays = inputs.overlays.select(
+        "placement", "epoch", "design", "overlay", every_bucket.alias("bucket")
+    )
+    events = _events(inputs, brokers, timeline, placements).withColumn(
+        "bucket", topic_bucket(bucket_count)
+    )
+    # Explicit numbers keep adaptive execution from putting all units into one task.
+    sides = [
+        side.repartition(min(unit_count, 256), *keys).groupBy(*keys) for side in (events, overlays)
+    ]
+    found = (
+        sides[0]
+        .cogroup(sides[1])
+        .applyInArrow(_replayer(brokers, timeline), spark_schema(REPLAYED))
+    )
+    return conform(found, REPLAYED)
+
+
+def _events(
+    inputs: ReplayInputs, brokers: Brokers, timeline: Timeline, placements: Sequence[str]
+) -> DataFrame:
+    """placement, epoch, topic, kind, broker, first, second: three tables in one, by kind.
+
+    SPAN: broker's number, slots from first to before second. CHANGE: broker's number, slot.
+    PUBLISHED: slot, publications.
+    """
+    number = brokers.number_of(sf.col("broker")).alias("broker")
+    slot = timeline.slot_of(sf.col("time"))
+    nothing = sf.lit(0)
+    spans = inputs.spans.select(
+        "placement",
+        "epoch",
+        "topic",
+        sf.lit(SPAN).alias("kind"),
+        number,
+        sf.col("slot_first").alias("first"),
+        sf.col("slot_end").alias("second"),
+    )
+    changes = inputs.changes.select(
+        "placement",
+        timeline.epoch_of(slot).alias("epoch"),
+        "topic",
+        sf.lit(CHANGE).alias("kind"),
+        number,
+        slot.alias("first"),
+        nothing.alias("second"),
+    )
+    every_placement = sf.explode(sf.array(*(sf.lit(name) for name in placements)))
+    published = inputs.rates.where("publications > 0").select(
+        every_placement.alias("placement"),
+        timeline.epoch_of(sf.col("slot")).alias("epoch"),
+        "topic",
+        sf.lit(PUBLISHED).alias("kind"),
+        nothing.alias("broker"),
+        sf.col("slot").alias("first"),
+        sf.col("publications").alias("second"),
+    )
+    return spans.unionByName(changes).unionByName(published)
+
+
+def _replayer(brokers: Brokers, timeline: Timeline) -> Callable[..., pa.Table]:
+    def replay(key: tuple[Any, ...], events: pa.Table, overlays: pa.Table) -> pa.Table:
+        placement, epoch, bucket = (part.as_py() for part in key)
+        first = epoch * timeline.epoch_slots
+        slot_count = min(timeline.epoch_slots, timeline.slot_count - first)
+        unit = replay_unit(events, brokers, first, slot_count)
+        rows = []
+        for design, document in sorted(
+            zip(overlays["design"].to_pylist(), overlays["overlay"].to_pylist(), strict=True)
+        ):
+            overlay = msgspec.json.decode(document, type=Overlay)
+            counts = counted(unit, carrier_of(overlay, unit.snapshot))
+            for slot in range(slot_count):
+                row = {name: values[slot] for name, values in counts.items()}
+                rows.append(
+                    {
+                        "placement": placement,
+                        "design": design,
+                        "epoch": epoch,
+                        "slot": first + slot,
+                        "bucket": bucket,
+                        **row,
+                    }
+                )
+        return arrow_table(REPLAYED, rows)
+
+    return replay
