@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from meshwright.model.overlay import Overlay
 from meshwright.protocol.broker_settings import BrokerSettings
+from meshwright.protocol.machines import Machines
 
 
 class Queue(NamedTuple):
@@ -25,17 +26,16 @@ class Observation(NamedTuple):
     queues: tuple[Queue, ...]
 
 
-def observed(
-    settings: BrokerSettings, epoch: int, overlay: Overlay, is_free: bool, lengths: dict[str, int]
-) -> Observation:
+def observed(settings: BrokerSettings, machines: Machines) -> Observation:
     """How a broker stands, its queues each with its bound."""
-    bounds = {
-        "log": settings.sessions.log_max,
-        "client": settings.sessions.queue_max,
-        "peer": settings.links.unacknowledged_max,
-        "held": settings.incoming.held_max,
-        "unpromised": settings.outgoing.unpromised_max,
-        "group": settings.shared.queue_max,
+    lengths = {
+        "log": (machines.retaining.log_length(), settings.sessions.log_max),
+        "client": (machines.sessions.queue_length(), settings.sessions.queue_max),
+        "peer": (machines.links.queue_length(), settings.links.unacknowledged_max),
+        "held": (machines.incoming.held_length(), settings.incoming.held_max),
+        "unpromised": (machines.outgoing.unpromised_length(), settings.outgoing.unpromised_max),
+        "group": (machines.shared_keeper.queue_length(), settings.shared.queue_max),
     }
-    queues = tuple(Queue(name, lengths[name], bound) for name, bound in bounds.items())
-    return Observation(epoch, overlay, not is_free, queues)
+    queues = tuple(Queue(name, *length) for name, length in lengths.items())
+    change = machines.ways.change
+    return Observation(change.epoch, change.in_force.overlay, not change.is_free, queues)

@@ -1,0 +1,314 @@
+"""All machines of one broker, built and joined: what each needs of others, who hears of what."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from meshwright.model.overlay import Overlay
+from meshwright.model.publication import Publication
+from meshwright.protocol.broker_settings import BrokerSettings
+from meshwright.protocol.directory import Directory
+from meshwright.protocol.incoming import Incoming
+from meshwright.protocol.interest import Interest
+from meshwright.protocol.links import PeerLinks
+from meshwright.protocol.membership import Membership
+from meshwright.protocol.moving import Moving, Site
+from meshwright.protocol.outgoing import Outgoing
+from meshwright.protocol.removals import Removals
+from meshwright.protocol.retained import Retained
+from meshwright.protocol.retaining import Retaining
+from meshwright.protocol.roads import Roads
+from meshwright.protocol.sessions import Outside, Sessions
+from meshwright.protocol.shared_keeper import SharedKeeper
+from meshwright.protocol.shared_member import SharedMember
+from meshwright.protocol.stream import StreamFrame
+from meshwright.protocol.turn import Turn
+from meshwright.protocol.ways import Ground, Ways
+
+
+class Machines:
+    """One life of a broker: its machines, each given what it needs of the others."""
+
+    def __init__(
+        self, me: str, settings: BrokerSettings, overlay: Overlay, incarnation: int
+    ) -> None:
+        self._me = me
+        self._settings = settings
+        self._overlay = overlay
+        self._build(incarnation)
+        self._handlers: dict[type, Callable[[Turn, str, Any], None]] = {
+            **self.removals.handlers(),
+            **self.directory.handlers(),
+            **self.outgoing.handlers(),
+            **self.retaining.handlers(),
+            **self.retained.handlers(),
+            **self.shared_member.handlers(),
+            **self.shared_keeper.handlers(),
+            **self.incoming.handlers(),
+            **self.interest.handlers(),
+            **self.membership.handlers(),
+            **self.ways.handlers(),
+            **self.moving.handlers(),
+        }
+
+    def relink(self, turn: Turn) -> None:
+        """Stay connected with neighbours, with all while a plan is led here, and for proxies."""
+        kept = {*self.ways.neighbours(), *self.moving.peers()}
+        self.links.keep(turn, sorted(kept - {self._me}))
+
+    def _build(self, incarnation: int) -> None:
+        settings = self._settings
+        self._build_network(incarnation)
+        self.outgoing = Outgoing(
+            settings.outgoing,
+            self.directory,
+            send=self._send,
+            emit=self._emit,
+            is_removed=self.removals.is_removed,
+            me=self._me,
+        )
+        self._build_retaining(incarnation)
+        self.interest = Interest(
+            self.directory,
+            self.roads,
+            send=self._send,
+            incarnation=incarnation,
+            is_lost=self.links.is_lost,
+            informed=self._origins_informed,
+        )
+        self._build_shared(incarnation)
+        self.sessions = Sessions(
+            self._me,
+            incarnation,
+            settings.sessions,
+            Outside(
+                publish=self.retaining.publish,
+                publish_unpromised=self.retaining.publish_unpromised,
+                when_settled=self.retaining.when_settled,
+                find_retained=self.retained.find,
+                shared=self.shared_member,
+                want=self.interest.add,
+                when_in_force=self.interest.when_in_force,
+                unwant=self.interest.remove,
+                remember=self._remember,
+                log_length=self.retaining.log_length,
+            ),
+        )
+        self.incoming: Incoming = Incoming(
+            self._me,
+            settings.incoming,
+            send=self._send,
+            deliver=self._deliver,
+            is_informed=self.interest.is_informed,
+            is_removed=self.removals.is_removed,
+        )
+        self._build_moving(incarnation)
+        self._build_ways()
+
+    def _build_network(self, incarnation: int) -> None:
+        """What all other machines stand on: who is there, and who says what."""
+        self.links = self._new_links(incarnation)
+        brokers = self._overlay.brokers
+        self.removals = Removals(
+            self._me,
+            brokers,
+            self._settings.removal,
+            incarnation=incarnation,
+            send=self._send,
+            changed=self._roll_changed,
+            returned=self._returned,
+        )
+        self.directory = Directory(
+            self._me,
+            self.removals,
+            self._settings.directory,
+            send=self._send,
+            incarnation=incarnation,
+        )
+        self.roads = Roads(unknown=self._unknown_epoch, late=self._passed_on)
+        self.membership = Membership(
+            self._me,
+            brokers,
+            incarnation,
+            send=self._send,
+            neighbours=self.roads.neighbours,
+            changed=self._alive_changed,
+            in_force=lambda: self.ways.change.epoch,
+            heard_epoch=self._heard_epoch,
+        )
+
+    def _build_retaining(self, incarnation: int) -> None:
+        self.retaining = Retaining(
+            self._settings.retaining,
+            self.directory,
+            self.outgoing,
+            writer=self._overlay.brokers.index(self._me),
+        )
+        self.retained = Retained(
+            self.removals,
+            self.directory,
+            send=self._send,
+            is_lost=self.links.is_lost,
+            incarnation=incarnation,
+        )
+
+    def _new_links(self, incarnation: int) -> PeerLinks:
+        return PeerLinks(
+            incarnation,
+            self._settings.links,
+            deliver=self._dispatch,
+            lost=self._peer_lost,
+            renewed=self._peer_renewed,
+        )
+
+    def _build_shared(self, incarnation: int) -> None:
+        self.shared_member = SharedMember(
+            self.removals,
+            send=self._send,
+            take=self._take_shared,
+            incarnation=incarnation,
+        )
+        self.shared_keeper = SharedKeeper(
+            self._me,
+            self._settings.shared,
+            self.removals,
+            send=self._send,
+            want=self.interest.add,
+            unwant=self.interest.remove,
+            remember=self._remember,
+            is_lost=self.links.is_lost,
+            incarnation=incarnation,
+        )
+
+    def _build_moving(self, incarnation: int) -> None:
+        site = Site(
+            me=self._me,
+            incarnation=incarnation,
+            directory=self.directory,
+            sessions=self.sessions,
+            send=self._send,
+            places=self.incoming.places,
+            points_of=self.retaining.points_of,
+            is_lost=self.links.is_lost,
+            is_alive=lambda name: name in self.membership.alive(),
+            others=lambda: tuple(one for one in self.membership.alive() if one != self._me),
+            publication_count=self.retaining.log_length,
+            is_removed=self.removals.is_removed,
+            do=self._client_packet,
+            went_away=self._went_away,
+            relink=self.relink,
+        )
+        self.moving: Moving = Moving(site, self._settings.moving, self._settings.mobility)
+        self._seen_log = self.moving.seen_log
+
+    def _build_ways(self) -> None:
+        ground = Ground(
+            me=self._me,
+            links=self.links,
+            send=self._send,
+            alive=self.membership.alive,
+            arrived=self._arrived,
+            members_of=self.outgoing.members_of,
+            wants=self.interest.wants,
+            filters=self.interest.filters,
+            found_topics=self.interest.found_topics,
+            do=self.sessions.packet,
+            moves=self.moving.plan_in_force,
+            relink=self.relink,
+        )
+        self.ways: Ways = Ways(self._overlay, self._settings, self.roads, ground)
+
+    def _send(self, turn: Turn, peer: str, body: object) -> None:
+        if peer == self._me:
+            self._dispatch(turn, peer, body)
+        else:
+            self.links.send(turn, peer, body)
+
+    def _dispatch(self, turn: Turn, peer: str, body: object) -> None:
+        self._handlers[type(body)](turn, peer, body)
+
+    def _emit(self, turn: Turn, frame: StreamFrame) -> None:
+        """A frame of this origin: for those here, and out to the others."""
+        self._arrived(turn, frame)
+        self.roads.send_out(turn, frame)
+
+    def _arrived(self, turn: Turn, frame: StreamFrame) -> None:
+        """A frame is here; whoever relays only, has nobody who wants it."""
+        publication = frame.publication
+        if self._seen_log is not None and frame.number:
+            self._seen_log.note(publication)
+        if self.interest.wants(publication.topic):
+            self.incoming.arrive(turn, frame)
+
+    def _deliver(self, turn: Turn, frame: StreamFrame) -> bool:
+        """Give a publication to everybody here; True if that wrote to disk."""
+        wrote = self.sessions.deliver(turn, frame)
+        return self.shared_keeper.deliver(turn, frame) or wrote
+
+    def _origins_informed(self, turn: Turn) -> None:
+        self.incoming.origins_informed(turn)
+
+    def _take_shared(
+        self, turn: Turn, client: str, hand: tuple[str, int], publication: Publication
+    ) -> bool:
+        return self.sessions.take_shared(turn, client, hand, publication)
+
+    def _remember(self, turn: Turn, topic: str) -> None:
+        self.incoming.remember(turn, topic)
+
+    def _client_packet(self, turn: Turn, client: str, packet: object) -> None:
+        self.ways.packet(turn, client, packet)
+
+    def _went_away(self, client: str) -> None:
+        self.ways.client_down(client)
+
+    def _peer_lost(self, turn: Turn, peer: str) -> None:
+        self.membership.peer_lost(turn, peer)
+        self.interest.peer_lost(turn, peer)
+        self.retained.peer_lost(turn, peer)
+        self.shared_keeper.peer_lost(turn, peer)
+        self.moving.peer_lost(turn, peer)
+
+    def _peer_renewed(self, turn: Turn, peer: str) -> None:
+        self.ways.before_peer_renewed(peer)
+        self.membership.peer_renewed(turn, peer)
+        self.removals.peer_renewed(turn, peer)
+        self.directory.peer_renewed(turn, peer)
+        self.interest.peer_renewed(turn, peer)
+        self.outgoing.peer_renewed(turn, peer)
+        self.retained.peer_renewed(turn, peer)
+        self.shared_member.peer_renewed(turn, peer)
+        self.shared_keeper.peer_renewed(turn, peer)
+        self.incoming.peer_renewed(turn, peer)
+        self.moving.peer_renewed(turn, peer)
+        self.ways.peer_renewed(turn, peer)
+
+    def _alive_changed(self, turn: Turn) -> None:
+        alive = self.membership.alive()
+        self.ways.alive_changed(turn, alive)
+        self.removals.alive_changed(turn, alive)
+
+    def _roll_changed(self, turn: Turn) -> None:
+        """Brokers were removed for good, or returned after all."""
+        self.directory.roll_changed(turn)
+        self.outgoing.roll_changed(turn)
+        self.incoming.roll_changed(turn)
+        self.retained.roll_changed(turn)
+        self.shared_keeper.roll_changed(turn)
+        self.shared_member.roll_changed(turn)
+        self.moving.roll_changed(turn)
+
+    def _returned(self, turn: Turn) -> None:
+        """This broker was removed, and is here after all."""
+        self.shared_keeper.forget_all(turn)
+        self.moving.begin_anew(turn)
+
+    def _unknown_epoch(self, turn: Turn, peer: str, message: Any) -> None:
+        self.ways.unknown_epoch(turn, peer, message)
+
+    def _passed_on(self, turn: Turn) -> None:
+        self.ways.change.draining.passed_on(turn)
+
+    def _heard_epoch(self, turn: Turn, peer: str, epoch: int) -> None:
+        self.ways.change.laggards.heard_epoch(turn, peer, epoch)
