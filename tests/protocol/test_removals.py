@@ -171,3 +171,49 @@ def test_a_removed_broker_that_returns_begins_anew_and_still_delivers_what_it_to
     network.advance(5)
     assert network.payloads("resident")[-1] == "afterwards"
     assert network.payloads("client")[-1] == "afterwards"
+
+
+def test_a_client_is_served_though_an_origin_that_owes_its_session_is_cut_off() -> None:
+    network = network_of(5)
+    network.connect("client", "b1", **LASTING)
+    network.subscribe("client", TOPIC)
+    network.connect("publisher", "b3", **LASTING)
+    network.publish("publisher", TOPIC, "first")
+    network.advance(1)
+    cut_off = [name for name in network.names if name != "b3"]
+    for name in cut_off:
+        network.separate(one="b3", other=name)
+    network.publish("publisher", TOPIC, "second")
+    network.connect("client", "b2", **LASTING)
+    network.advance(4)
+    assert network.connected["client"] == "b2"
+    assert network.messages("client")[0].payload == b"first"
+    network.connect("other", "b4")
+    assert network.publish("other", TOPIC, "meanwhile")
+    network.advance(8)
+    assert network.payloads("client")[-1] == "meanwhile"
+    network.cut.clear()
+    network.advance(20)
+    new = [one.payload.decode() for one in network.messages("client") if not one.is_duplicate]
+    assert new == ["first", "meanwhile", "second"]
+
+
+def test_a_broker_that_starts_again_says_anew_what_it_wants() -> None:
+    """An origin that could not be told of a subscription owes what it took since."""
+    network = network_of(5)
+    network.connect("publisher", "b0")
+    network.publish("publisher", TOPIC, "opens the topic", 0)
+    for name in network.names:
+        if name != "b0":
+            network.separate(one="b0", other=name)
+    network.advance(8)
+    network.connect("client", "b2", **LASTING)
+    assert network.subscribe("client", TOPIC)
+    assert network.publish("publisher", TOPIC, "x")
+    network.crash("b2")
+    network.start("b2")
+    network.cut.clear()
+    network.advance(10)
+    network.connect("client", "b2", **LASTING)
+    network.advance(1)
+    assert network.payloads("client") == ["x"]
