@@ -24,6 +24,7 @@ from meshwright.protocol.happenings import (
     Synced,
     TimerFired,
 )
+from meshwright.protocol.inspection import BrokerView, inspect
 from meshwright.protocol.machines import Machines
 from meshwright.protocol.observation import Observation, observed
 from meshwright.protocol.turn import Journal, Turn
@@ -50,6 +51,10 @@ class Broker:
     def observe(self) -> Observation:
         """How the broker stands, for telemetry and checkers; after its start only."""
         return observed(self._settings, self._machines)
+
+    def view(self) -> BrokerView:
+        """Everything that an operator may see of the broker; after its start only."""
+        return inspect(self._me, self.observe(), self._machines)
 
     def _started(self, turn: Turn, happening: Started) -> None:
         machines = Machines(self._me, self._settings, self._overlay, happening.incarnation)

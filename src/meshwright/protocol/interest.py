@@ -90,6 +90,10 @@ class Interest:
         """All filters wanted here."""
         return tuple(self._counts)
 
+    def counts(self) -> dict[Filter, int]:
+        """How many sessions and shared subscriptions here want each filter."""
+        return self._counts
+
     def found_topics(self) -> tuple[str, ...]:
         """Topics found through wildcards."""
         return tuple(self._discovered)

@@ -91,7 +91,7 @@ class Around:
 
 
 class Reconfigure:
-    """One broker's part in every change of overlay."""
+    """One broker's part in every change of overlay; promise: the plan in which it takes part."""
 
     def __init__(
         self,
@@ -106,7 +106,7 @@ class Reconfigure:
         self._roads = roads
         self._around = around
         self.in_force = InForce(overlay)
-        self._promise: Promise | None = None
+        self.promise: Promise | None = None
         self._next: tuple[str, Lock] | None = None
         self.laggards = Laggards(send=around.send, in_force=self.in_force.told)
         self.coordinator = Coordinator(
@@ -137,7 +137,7 @@ class Reconfigure:
         requests_around = RequestsAround(
             send=around.send,
             alive=around.alive,
-            promise=lambda: self._promise,
+            promise=lambda: self.promise,
             void=lambda: self.laggards.void,
             block=around.block,
         )
@@ -194,7 +194,7 @@ class Reconfigure:
     @property
     def is_free(self) -> bool:
         """Whether this broker neither leads a plan nor takes part in one."""
-        return self._promise is None and self.coordinator.undertaking is None
+        return self.promise is None and self.coordinator.undertaking is None
 
     def adopt(self, turn: Turn, message: Switch) -> None:
         """Switch to an overlay that carries all already; the one before runs dry."""
@@ -205,14 +205,14 @@ class Reconfigure:
         """A peer may have forgotten what it was told."""
         self.laggards.peer_renewed(peer)
         self.draining.peer_renewed(turn, peer)
-        promise = self._promise
+        promise = self.promise
         if promise is not None and promise.coordinator == peer != self._me:
             self._around.send(turn, peer, Question(promise.lock.epoch))
         self.coordinator.peer_renewed(turn, peer)
 
     def _ask(self, turn: Turn) -> None:
         """While a plan drags on: ask its coordinator what became of it, and once everybody."""
-        promise = self._promise
+        promise = self.promise
         if promise is None or promise.lock.epoch <= self.epoch:
             return
         promise.asked_count += 1
@@ -234,14 +234,14 @@ class Reconfigure:
         self._around.crossings.drop_older(self.epoch)
         self.draining.finished()
         self._around.relink(turn)
-        promise = self._promise
+        promise = self.promise
         if promise is not None and promise.lock.epoch <= self.epoch:
             self._report(turn, promise.lock, "drained")
-            self._promise = None
+            self.promise = None
         self._grant_next(turn)
 
     def _lock_asked(self, turn: Turn, peer: str, lock: Lock) -> None:
-        promise = self._promise
+        promise = self.promise
         is_late = lock.epoch <= self.epoch or 0 < lock.supersedes <= self.epoch
         if is_late or lock.source_epoch < self.epoch:
             self.laggards.push(turn, peer)
@@ -282,18 +282,18 @@ class Reconfigure:
 
     def _grant(self, turn: Turn, peer: str, lock: Lock) -> None:
         """Take part, and build the overlay of the plan."""
-        promise = self._promise = Promise(peer, lock)
+        promise = self.promise = Promise(peer, lock)
         self._report(turn, lock, "granted")
         turn.timer(ASK, turn.now_us + self._settings.ask_every_us)
 
         def answer(later: Turn, ready: Ready) -> None:
-            if self._promise is promise:
+            if self.promise is promise:
                 self._around.send(later, peer, ready)
 
         self.building.begin(turn, lock, answer)
 
     def _grant_next(self, turn: Turn) -> None:
-        if self._next is not None and self._promise is None:
+        if self._next is not None and self.promise is None:
             (peer, lock), self._next = self._next, None
             self._lock_asked(turn, peer, lock)
 
@@ -318,7 +318,7 @@ class Reconfigure:
 
     def _adopt(self, turn: Turn, message: Switch) -> None:
         """Switch to an overlay, prepared for it or not."""
-        promise = self._promise
+        promise = self.promise
         if promise is not None and promise.lock.epoch < message.epoch:
             self._release(turn, promise, "superseded")
         if message.epoch not in self._roads:
@@ -347,14 +347,14 @@ class Reconfigure:
         del peer
         if self._next is not None and self._next[1].epoch == message.epoch:
             self._next = None
-        promise = self._promise
+        promise = self.promise
         if promise is not None and promise.lock.epoch == message.epoch > self.epoch:
             self._release(turn, promise, "aborted")
             self._grant_next(turn)
 
     def _release(self, turn: Turn, promise: Promise, step: str) -> None:
         """Take part no more, and forget what was built."""
-        self._promise = None
+        self.promise = None
         self.laggards.void = promise.lock.epoch
         self.building.drop(promise.lock.epoch)
         self._roads.drop(promise.lock.epoch)

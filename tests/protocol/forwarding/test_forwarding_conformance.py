@@ -19,6 +19,7 @@ from meshwright.errors import CallerError
 from meshwright.filters.filter import Filter
 from meshwright.planning.evaluation.evaluate import forwarding_of
 from meshwright.protocol.forwarding.partition import Partition
+from meshwright.protocol.forwarding.rehearsal import Rehearsal
 from meshwright.protocol.forwarding.topic_connected import TopicConnected
 from meshwright.protocol.turn import Turn
 
@@ -227,6 +228,26 @@ def test_the_paths_that_brokers_know_are_those_that_frames_take(kind: Kind, seed
         pump.links_used.clear()
         pump.publish(origin, topic)
         assert {(min(hop), max(hop)) for hop in known} == pump.links_used
+
+
+@every_kind
+@every_seed
+def test_a_rehearsal_shows_the_links_that_frames_take(kind: Kind, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    pump = new_pump(kind, rng)
+    change_interests(pump, rng, 40)
+    pump.drain()
+    brokers = pump.overlay.brokers
+    for topic in TOPICS:
+        origin = str(rng.choice(brokers))
+        rehearsal = Rehearsal(pump.overlay, brokers, topic=topic, members=pump.members(topic))
+        pump.links_used.clear()
+        pump.publish(origin, topic)
+        for _ in range(2):
+            hops = rehearsal.hops_from(origin)
+            assert {tuple(sorted(hop[:2])) for hop in hops} == pump.links_used
+            reached = {origin, *(hop.target for hop in hops)}
+            assert pump.members(topic) <= reached
 
 
 @every_kind

@@ -1,0 +1,123 @@
+"""What an operator may see of a broker: its sessions, what is wanted here, and where it stands."""
+
+from __future__ import annotations
+
+import msgspec
+
+from meshwright.model.overlay import Overlay
+from meshwright.protocol.machines import Machines
+from meshwright.protocol.observation import Observation
+from meshwright.protocol.retaining import KEY_PREFIX
+from meshwright.protocol.session import Session
+
+
+class SubscriptionView(msgspec.Struct, frozen=True):
+    """One filter of one client, with the highest QoS that it asks for."""
+
+    filter: str
+    qos: int
+
+
+class SessionView(msgspec.Struct, frozen=True, kw_only=True):
+    """One client; queued waits here for it, under_way was sent and is not answered.
+
+    expiry_s: for how long its session outlives its connection.
+    """
+
+    client: str
+    is_connected: bool
+    expiry_s: int
+    subscriptions: tuple[SubscriptionView, ...]
+    queued: int
+    under_way: int
+
+
+class InterestView(msgspec.Struct, frozen=True):
+    """A filter that is wanted here, by so many sessions and shared subscriptions."""
+
+    filter: str
+    count: int
+
+
+class QueueView(msgspec.Struct, frozen=True):
+    """The longest queue of a kind, and how long it may get."""
+
+    name: str
+    length: int
+    length_max: int
+
+
+class PlanView(msgspec.Struct, frozen=True):
+    """A plan in which the broker takes part: its name, its epoch, and who leads it."""
+
+    name: str
+    epoch: int
+    coordinator: str
+
+
+class BrokerView(msgspec.Struct, frozen=True, kw_only=True):
+    """One broker as it stands.
+
+    alive: brokers that it believes to live, itself among them. removed: those that are gone for
+    good. retained: registers of retained messages that it keeps for the network. kept: publications
+    of its clients that somebody may still need.
+    """
+
+    broker: str
+    epoch: int
+    overlay: Overlay
+    alive: tuple[str, ...]
+    removed: tuple[str, ...]
+    neighbours: tuple[str, ...]
+    sessions: tuple[SessionView, ...]
+    interests: tuple[InterestView, ...]
+    queues: tuple[QueueView, ...]
+    plan: PlanView | None
+    is_emptying: bool
+    retained: int
+    kept: int
+
+
+def inspect(me: str, observation: Observation, machines: Machines) -> BrokerView:
+    """All that is to be seen; costs a walk over all sessions."""
+    overlay = observation.overlay
+    removals, change = machines.removals, machines.ways.change
+    promise = change.promise
+    counts = machines.interest.counts()
+    return BrokerView(
+        broker=me,
+        epoch=observation.epoch,
+        overlay=overlay,
+        alive=machines.membership.alive(),
+        removed=tuple(name for name in overlay.brokers if removals.is_removed(name)),
+        neighbours=tuple(machines.roads.machine(observation.epoch).neighbours()),
+        sessions=tuple(map(_session, machines.sessions.all())),
+        interests=tuple(InterestView(str(one), count) for one, count in counts.items()),
+        queues=tuple(QueueView(*queue) for queue in observation.queues),
+        plan=None
+        if promise is None
+        else PlanView(promise.lock.plan, promise.lock.epoch, promise.coordinator),
+        is_emptying=machines.moving.emptying.is_on,
+        retained=_retained_count(machines),
+        kept=machines.retaining.log_length(),
+    )
+
+
+def _session(session: Session) -> SessionView:
+    return SessionView(
+        client=session.client,
+        is_connected=session.is_connected,
+        expiry_s=session.expiry_s,
+        subscriptions=tuple(
+            SubscriptionView(text, one.qos) for text, one in session.subscriptions.items()
+        ),
+        queued=len(session.queue),
+        under_way=len(session.under_way),
+    )
+
+
+def _retained_count(machines: Machines) -> int:
+    return sum(
+        any(entry.publication is not None for entry in entries.values())
+        for _, entries in machines.directory.kept_under(KEY_PREFIX)
+    )

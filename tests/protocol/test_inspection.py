@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+import msgspec
+from small_network import SmallNetwork
+
+from meshwright.protocol.happenings import EmptyingGiven
+from meshwright.protocol.inspection import BrokerView, InterestView, SubscriptionView
+
+
+def test_an_operator_sees_sessions_interests_and_what_waits() -> None:
+    network = SmallNetwork()
+    network.connect("reader", "b0", session_expiry_s=60)
+    network.subscribe("reader", "a/+")
+    network.connect("writer", "b1")
+    network.drop("reader")
+    for number in range(3):
+        network.publish("writer", "a/b", str(number))
+    view = network.machines["b0"].view()
+    assert view.broker == "b0"
+    assert view.alive == ("b0", "b1", "b2")
+    assert view.overlay == network.overlay
+    assert view.interests == (InterestView("a/+", 1),)
+    (session,) = view.sessions
+    assert (session.client, session.is_connected, session.expiry_s) == ("reader", False, 60)
+    assert session.subscriptions == (SubscriptionView("a/+", 1),)
+    assert (session.queued, session.under_way) == (3, 0)
+    assert view.plan is None
+    assert msgspec.json.decode(msgspec.json.encode(view), type=BrokerView) == view
+
+
+def test_an_operator_sees_that_a_broker_is_being_emptied() -> None:
+    network = SmallNetwork()
+    assert not network.machines["b0"].view().is_emptying
+    network.tell("b0", EmptyingGiven(is_on=True))
+    assert network.machines["b0"].view().is_emptying
