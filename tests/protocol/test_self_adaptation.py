@@ -92,6 +92,7 @@ def test_a_master_asks_with_what_it_counted_over_a_period() -> None:
     master.look()
     assert master.views == [
         NeighbourhoodView(
+            broker_count=5,
             round_number=2,
             master="a",
             neighbours=("b", "c", "d"),
@@ -190,7 +191,9 @@ def test_a_star_redrawn_saves_globally_what_it_saves_locally(
         wants=lambda _topic: False,
         propose=lambda _turn, target: proposals.append(target),
     )
-    machine = SelfAdaptation(me, AdaptationSettings(redraw=redraw_by(ANYTHING)), around)
+    machine = SelfAdaptation(
+        me, AdaptationSettings(redraw=redraw_by(ANYTHING, messages_per_broker=0)), around
+    )
     machine.look(Turn(0))
     carried = machine.counter(0)
     assert carried is not None

@@ -32,12 +32,13 @@ Link = tuple[str, str]
 class NeighbourhoodView(msgspec.Struct, frozen=True, kw_only=True):
     """What a master knows of its star after a period.
 
-    outer_degrees: links of each neighbour to others than the master. classes: names of the master
-    (if it had clients who sent or wanted the message) and of the neighbours between whom a message
-    travelled, and how many did.
+    broker_count: in the whole tree. outer_degrees: links of each neighbour to others than the
+    master. classes: names of the master (if it had clients who sent or wanted the message) and of
+    the neighbours between whom a message travelled, and how many did.
     """
 
     round_number: int
+    broker_count: int
     master: str
     neighbours: tuple[str, ...]
     outer_degrees: tuple[int, ...]
@@ -187,6 +188,7 @@ class SelfAdaptation:
             return None
         return NeighbourhoodView(
             round_number=self._round,
+            broker_count=len(overlay.brokers),
             master=self._me,
             neighbours=neighbours,
             outer_degrees=tuple(len(planned[name]) - 1 for name in neighbours),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from meshwright.model.overlay import Overlay
@@ -20,12 +22,22 @@ from meshwright.protocol.self_adaptation import (
 
 # Simulated networks live for seconds, so they look often and plan for a minute.
 EVERY_US = 2_000_000
+# What a switch sends: five messages for each other broker of the network, and bundles, of which
+# benchmarks/protocol_adaptation.py counts about as many for each neighbour that is rearranged.
+MESSAGES_PER_BROKER, MESSAGES_PER_NEIGHBOUR = 5, 30
 # Without a bound on a broker's links, trees would end as stars; a regular tree must have room.
-RULES = AdaptationRules(search=SearchRules(degree_max=2 * FANOUT), horizon_periods=30)
+RULES = AdaptationRules(
+    search=SearchRules(degree_max=2 * FANOUT),
+    horizon_periods=30,
+    messages_per_neighbour=MESSAGES_PER_NEIGHBOUR,
+)
 
 
-def redraw_by(rules: AdaptationRules) -> Redraw:
-    """The search that a broker is given; chance in it depends on the broker and its round only."""
+def redraw_by(rules: AdaptationRules, messages_per_broker: int = MESSAGES_PER_BROKER) -> Redraw:
+    """The search that a broker is given; chance in it depends on the broker and its round only.
+
+    messages_per_broker: what a switch sends for each other broker, whatever changes.
+    """
 
     def redraw(view: NeighbourhoodView) -> Redrawn | None:
         found = better_star(
@@ -33,7 +45,7 @@ def redraw_by(rules: AdaptationRules) -> Redraw:
             view.outer_degrees,
             [(messages, members) for members, messages in view.classes],
             np.random.default_rng([view.round_number, *view.master.encode()]),
-            rules=rules,
+            rules=replace(rules, messages_fixed=messages_per_broker * (view.broker_count - 1)),
         )
         return None if found is None else Redrawn(*found)
 

@@ -33,22 +33,28 @@ class AdaptationRules:
     """When a better neighbourhood is worth the change.
 
     gain_share_min: least gain as a share of the neighbourhood's cost. horizon_periods: how many
-    periods like the observed one the tree is planned for. messages_per_neighbour: price of a
-    live switch; the gain over the horizon must be more. move_clients: whether a master may hand its
-    clients to neighbours; it is the mobility protocol's work, so not by default.
+    periods like the observed one the tree is planned for. messages_per_neighbour, messages_fixed:
+    price of a live switch; the gain over the horizon must be more. move_clients: whether a master
+    may hand its clients to neighbours; it is the mobility protocol's work, so not by default.
     """
 
     search: SearchRules = field(default_factory=SearchRules)
     gain_share_min: float = 0.02
     horizon_periods: int = 1
     messages_per_neighbour: int = 9
+    messages_fixed: int = 0
     move_clients: bool = False
 
     def __post_init__(self) -> None:
         if self.horizon_periods < 1:
             raise ProblemError(f"A horizon of {self.horizon_periods} periods is none; choose 1 up.")
-        if not self.gain_share_min >= 0.0 or self.messages_per_neighbour < 0:
+        prices = (self.messages_per_neighbour, self.messages_fixed)
+        if not self.gain_share_min >= 0.0 or min(prices) < 0:
             raise ProblemError("The least gain and the price of a switch must be 0 or more.")
+
+    def price(self, degree: int) -> int:
+        """Messages of a live switch of a neighbourhood."""
+        return self.messages_fixed + self.messages_per_neighbour * degree
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +145,7 @@ def improvement(
     star_cost = neighbourhood.cost(neighbourhood.star(), prices)
     local_parents, algorithm = best_local_tree(neighbourhood, prices, rules.search, rng)
     gain = star_cost - neighbourhood.cost(local_parents, prices)
-    switch = rules.messages_per_neighbour * neighbourhood.degree
+    switch = rules.price(neighbourhood.degree)
     is_enough = gain > 0 and gain >= rules.gain_share_min * star_cost
     if is_enough and gain * rules.horizon_periods > switch:
         return Improvement(local_parents, gain, algorithm)
@@ -161,7 +167,7 @@ def _record(
         removed=tuple(link for link in before if link not in after),
         cost_before=cost_before,
         cost_after=cost_before - found.gain,
-        messages=rules.messages_per_neighbour * neighbourhood.degree,
+        messages=rules.price(neighbourhood.degree),
     )
 
 
