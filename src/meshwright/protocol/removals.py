@@ -82,6 +82,7 @@ class Removals:
         self._silent_since_us: dict[str, int] = {}
         self._serial = incarnation << 32
         self._calls: dict[str, tuple[int, set[str]]] = {}
+        self._unanswered: dict[str, list[tuple[str, int]]] = {}
         self._have: set[str] = set()
         self._settled: set[str] = set()
         self._settled_us: int | None = None
@@ -154,7 +155,8 @@ class Removals:
             self._change(turn, later)
 
     def told(self, turn: Turn, peer: str, message: RollTold) -> None:
-        """Another broker says where it stands."""
+        """Another broker says where it stands, and so that it lives."""
+        self._answer_calls(turn, peer, is_silent=False)
         self.learn(turn, message.roll)
         if message.roll == self.roll:
             self._have.add(peer)
@@ -185,6 +187,7 @@ class Removals:
                 self._calls.pop(name, None)
             elif name not in self._silent_since_us:
                 self._silent_since_us[name] = turn.now_us
+                self._answer_calls(turn, name, is_silent=True)
                 turn.timer(LOOK, turn.now_us + self._settings.remove_after_us)
 
     def look(self, turn: Turn) -> None:
@@ -211,9 +214,13 @@ class Removals:
             turn.timer(LOOK, max(soonest_us, turn.now_us + after_us // ASK_AGAIN_PART))
 
     def called(self, turn: Turn, peer: str, message: LastCall) -> None:
-        """Another broker asks about a silent one."""
-        is_silent = message.broker != self._me and message.broker in self._silent_since_us
-        self._send(turn, peer, CallAnswered(message.broker, message.serial, is_silent))
+        """Another broker asks about a silent one: who has not noticed anything, finds out."""
+        name = message.broker
+        self._unanswered.setdefault(name, []).append((peer, message.serial))
+        if name == self._me or name in self._silent_since_us:
+            self._answer_calls(turn, name, is_silent=name != self._me)
+        else:
+            self.tell(turn, name, is_question=True)
 
     def call_answered(self, _turn: Turn, peer: str, message: CallAnswered) -> None:
         """One word that a broker lives is enough."""
@@ -222,6 +229,10 @@ class Removals:
             agreed.add(peer)
         elif serial == message.serial:
             del self._calls[message.broker]
+
+    def _answer_calls(self, turn: Turn, name: str, *, is_silent: bool) -> None:
+        for peer, serial in self._unanswered.pop(name, ()):
+            self._send(turn, peer, CallAnswered(name, serial, is_silent))
 
     def _change(self, turn: Turn, counts: dict[str, int]) -> None:
         self._counts.update(counts)
