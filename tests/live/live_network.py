@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from meshwright.live.addresses import Address
+from meshwright.live.addresses import Address, parse_address
 from meshwright.live.host import Host
 from meshwright.live.live_broker import LiveBroker
 from meshwright.live.peers import PeerSettings
@@ -77,6 +77,15 @@ async def network(overlay: Overlay, folder: Path) -> AsyncIterator[dict[str, Hos
 @asynccontextmanager
 async def live_brokers(design: str, folder: Path, count: int = 3) -> AsyncIterator[list[int]]:
     """Brokers of a network; yields the ports where clients come in."""
+    async with running_brokers(design, folder, count) as brokers:
+        yield [port_of(broker) for broker in brokers]
+
+
+@asynccontextmanager
+async def running_brokers(
+    design: str, folder: Path, count: int = 3, **options: Any
+) -> AsyncIterator[list[LiveBroker]]:
+    """Brokers of a network, with any other settings."""
     overlay = small_overlay(design, count)
     brokers = [
         LiveBroker(
@@ -85,6 +94,7 @@ async def live_brokers(design: str, folder: Path, count: int = 3) -> AsyncIterat
                 folder=folder / name,
                 listeners=(ListenerSettings(address=ANY_PORT, anonymous=True),),
                 peers=PeerLinkSettings(listen=ANY_PORT),
+                **options,
             ),
             overlay,
             recorded=lambda _time_us, _record: None,
@@ -92,15 +102,21 @@ async def live_brokers(design: str, folder: Path, count: int = 3) -> AsyncIterat
         )
         for name in overlay.brokers
     ]
-    ports = [(await broker.start())[0].port for broker in brokers]
+    for broker in brokers:
+        await broker.start()
     known = {name: at for one in brokers for name, at in one.host.peers.brokers.items()}
     for broker in brokers:
         broker.host.peers.brokers |= known
     try:
-        yield ports
+        yield brokers
     finally:
         for broker in brokers:
             await broker.stop()
+
+
+def port_of(broker: LiveBroker) -> int:
+    """Where a broker's clients come in."""
+    return parse_address(broker.host.peers.brokers[broker.settings.name].clients).port
 
 
 def new_host(name: str, overlay: Overlay, folder: Path, settings: PeerSettings = SETTINGS) -> Host:

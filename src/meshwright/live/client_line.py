@@ -34,6 +34,8 @@ class ClientLine(asyncio.Protocol):
         self.address = ""
         self._listener = listener
         self._host = listener.host
+        self._meter = listener.host.meter
+        self._was_let_in = False
         self._machine = Connection(
             listener.terms,
             self._host.clock.now_us(),
@@ -103,6 +105,9 @@ class ClientLine(asyncio.Protocol):
         if self._admission is not None:
             self._admission.cancel()
         self._pass_on(self._machine.lost())
+        if self._was_let_in:
+            self._meter.client_left(self.client, is_over=self._ends_with_connection)
+        self._meter.slow_dropped += self.dropped_count
         self._listener.closed(self)
 
     def pause_writing(self) -> None:
@@ -116,6 +121,7 @@ class ClientLine(asyncio.Protocol):
         if self._is_slow and type(packet) is packets.Publish and not packet.qos:
             self.dropped_count += 1
             return
+        self._meter.sent(packet)
         if isinstance(packet, packets.Suback) and self._gate is not None:
             packet = self._gate.answered(packet)
         elif isinstance(packet, packets.Connack | packets.Disconnect) and packet.server_reference:
@@ -126,6 +132,7 @@ class ClientLine(asyncio.Protocol):
             # Not now: the broker is in the middle of carrying out a step.
             asyncio.get_running_loop().call_soon(self._pass_on, left)
         if isinstance(packet, packets.Connack):
+            self._answered(packet.reason)
             self._listener.deadlines.watch(self)
             asyncio.get_running_loop().call_soon(self._settle_reading)
         self._want_flush()
@@ -159,22 +166,39 @@ class ClientLine(asyncio.Protocol):
             if not refusal and not self._gate.allows_will(connect.will):
                 refusal = packets.NOT_AUTHORIZED
         if refusal:
+            self._meter.client_turned_away(refusal)
             machine.refuse(refusal)
         else:
             self._host.client_up(self, machine.admit())
         self._want_flush()
 
     def _pass_on(self, happenings: list[Happening]) -> None:
-        host, gate = self._host, self._gate
+        host, gate, received = self._host, self._gate, self._meter.received
         for happening in happenings:
             if isinstance(happening, ClientDown):
                 host.client_down(self, happening)
             elif gate is not None and isinstance(happening, ClientPacket):
                 packet = gate.passes(happening.packet)
                 if packet is not None:
+                    received(happening.client, packet)
                     host.tell(ClientPacket(happening.client, packet))
             else:
+                if type(happening) is ClientPacket:
+                    received(happening.client, happening.packet)
                 host.tell(happening)
+
+    def _answered(self, reason: int) -> None:
+        """The broker let the client in, or did not."""
+        if reason:
+            self._meter.client_turned_away(reason)
+            return
+        self._was_let_in = True
+        self._meter.client_came(self.client)
+
+    @property
+    def _ends_with_connection(self) -> bool:
+        connect = self._machine.connect
+        return connect is not None and not self._listener.terms.session_expiry_s(connect)
 
     def _settle_reading(self) -> None:
         """Leave on the wire what cannot be taken now."""

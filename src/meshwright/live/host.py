@@ -11,6 +11,7 @@ from meshwright.live.addresses import Address, Whereabouts
 from meshwright.live.clock import Clock
 from meshwright.live.peers import Peers, PeerSettings
 from meshwright.live.storage import Store
+from meshwright.live.telemetry.meter import Meter
 from meshwright.live.timers import Timers
 from meshwright.protocol.broker import Broker
 from meshwright.protocol.effects import (
@@ -33,6 +34,8 @@ from meshwright.protocol.happenings import (
     Synced,
     TimerFired,
 )
+from meshwright.protocol.inspection import BrokerView
+from meshwright.protocol.observation import Observation
 from meshwright.protocol.packets import SESSION_TAKEN_OVER, Disconnect
 
 
@@ -69,7 +72,11 @@ class Host:
         failed: Callable[[Exception], None],
     ) -> None:
         self.name = name
+        self.folder = folder
         self.clock = Clock()
+        self.started_us = self.clock.now_us()
+        self.meter = Meter(self.clock)
+        self.disk_is_full = False
         self.peers = Peers(name, peer_settings, tell=self.tell, refused=refused)
         self.clients: dict[str, ClientPort] = {}
         self._broker = broker
@@ -78,18 +85,18 @@ class Host:
         self._failed = failed
         self._is_running = False
         self._timers = Timers(self.clock, self._timer_fired)
-        self._store = Store(
+        self.store = Store(
             folder,
             synced=lambda batch: self._from_disk(Synced(batch)),
-            full=lambda is_full: self._from_disk(DiskSpace(is_full)),
+            full=self._disk_space,
             failed=self._disk_failed,
         )
         self._do: dict[type, Callable[[Any], None]] = {
-            SendPeer: lambda effect: self.peers.send(effect.peer, effect.frame),
+            SendPeer: self._send_peer,
             SendClient: self._send_client,
             SetTimer: lambda effect: self._timers.set(effect.key, effect.at_us),
-            Write: self._store.write,
-            Report: lambda effect: self._recorded(self.clock.now_us(), effect.record),
+            Write: self.store.write,
+            Report: self._report,
             OpenLink: lambda effect: self.peers.open(effect.peer),
             CloseLink: lambda effect: self.peers.close_link(effect.peer),
             CloseClient: self._close_client,
@@ -97,7 +104,7 @@ class Host:
 
     async def start(self, peer_address: Address, clients: str = "") -> Whereabouts:
         """Come to life with what the disk kept; clients is where others send clients to."""
-        opened = self._store.open()
+        opened = self.store.open()
         found = await self.peers.listen(peer_address, opened.incarnation, clients)
         self._is_running = True
         self.tell(Started(opened.incarnation, opened.contents))
@@ -111,7 +118,7 @@ class Host:
             port.close()
         self.clients.clear()
         await self.peers.close()
-        await asyncio.to_thread(self._store.close)
+        await asyncio.to_thread(self.store.close)
 
     def tell(self, happening: Happening) -> None:
         """Hand over what happened; a broker that stopped hears nothing."""
@@ -126,6 +133,14 @@ class Host:
         do = self._do
         for effect in effects:
             do[type(effect)](effect)
+
+    def view(self) -> BrokerView:
+        """All that an operator may see of the broker, which has started."""
+        return self._broker.view()
+
+    def observe(self) -> Observation:
+        """How the broker stands, which has started."""
+        return self._broker.observe()
 
     def client_up(self, port: ClientPort, happening: ClientUp) -> None:
         """A client was let in; what is left of its last connection here ends first."""
@@ -146,11 +161,23 @@ class Host:
     def _from_disk(self, happening: Happening) -> None:
         self._loop.call_soon_threadsafe(self.tell, happening)
 
+    def _disk_space(self, is_full: bool) -> None:
+        self.disk_is_full = is_full
+        self._from_disk(DiskSpace(is_full))
+
     def _disk_failed(self, error: Exception) -> None:
         self._loop.call_soon_threadsafe(self._failed, error)
 
     def _timer_fired(self, key: TimerKey) -> None:
         self.tell(TimerFired(key))
+
+    def _send_peer(self, effect: SendPeer) -> None:
+        self.meter.peer_sent(effect.frame)
+        self.peers.send(effect.peer, effect.frame)
+
+    def _report(self, effect: Report) -> None:
+        self.meter.reported(effect.record)
+        self._recorded(self.clock.now_us(), effect.record)
 
     def _send_client(self, effect: SendClient) -> None:
         port = self.clients.get(effect.client)

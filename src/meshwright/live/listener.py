@@ -47,7 +47,7 @@ class Listener:
         self.topics = TopicTexts()
         self.fan_out = FanOut()
         self.lines: set[ClientLine] = set()
-        self._crowd = crowd
+        self.crowd = crowd
         self._server: asyncio.Server | None = None
 
     async def open(self) -> Address:
@@ -72,7 +72,7 @@ class Listener:
 
     def opened(self, line: ClientLine) -> bool:
         """A connection came; False if there are too many."""
-        if not self._crowd.enter(line.address):
+        if not self.crowd.enter(line.address):
             return False
         self.lines.add(line)
         return True
@@ -81,7 +81,7 @@ class Listener:
         """A connection is gone."""
         if line in self.lines:
             self.lines.remove(line)
-            self._crowd.leave(line.address)
+            self.crowd.leave(line.address)
 
     def new_client_id(self) -> str:
         """A name for a client that has none, which no other client has."""

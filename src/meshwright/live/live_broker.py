@@ -11,6 +11,7 @@ import msgspec
 from meshwright.errors import OperatorError
 from meshwright.live.access.doorman import Doorman
 from meshwright.live.addresses import Address, parse_address
+from meshwright.live.control import Control
 from meshwright.live.crowd import Crowd
 from meshwright.live.host import Host
 from meshwright.live.listener import Listener
@@ -25,7 +26,7 @@ from meshwright.protocol.sessions import SessionSettings
 
 
 class LiveBroker:
-    """Starts and stops everything in order."""
+    """Starts and stops everything in order; http: where metrics are told, once it has started."""
 
     def __init__(
         self,
@@ -51,24 +52,31 @@ class LiveBroker:
             Listener(one, settings.limits, host=self.host, doorman=doorman, crowd=crowd)
             for one in settings.all_listeners()
         ]
+        self.control = Control(self.host, self.listeners, self._end)
+        self.http: Address | None = None
 
     async def start(self) -> list[Address]:
         """Come to life; returns where clients come in, in the order of the settings."""
         addresses = [await listener.open() for listener in self.listeners]
         await self.host.start(parse_address(self.settings.peers.listen), str(addresses[0]))
+        self.http = await self.control.open(self.settings.telemetry.http)
         return addresses
 
     async def stop(self) -> None:
         """Say goodbye to clients and peers, and sync what was written."""
+        self.control.close()
         for listener in self.listeners:
             await listener.close()
         await self.host.stop()
-        if not self._over.done():
-            self._over.set_result(None)
+        self._end()
 
     async def wait(self) -> None:
         """Until it is stopped; raises what it could not live with."""
         await self._over
+
+    def _end(self) -> None:
+        if not self._over.done():
+            self._over.set_result(None)
 
     def _failed(self, error: Exception) -> None:
         if not self._over.done():

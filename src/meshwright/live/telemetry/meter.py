@@ -1,0 +1,123 @@
+"""Counts of what passes through a broker: plain numbers, since this is asked for every packet."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any
+
+from meshwright.live.clock import Clock
+from meshwright.live.telemetry.trace import TraceRecorder
+from meshwright.protocol.deliveries import Refused
+from meshwright.protocol.forwarding.forwarding import Dropped
+from meshwright.protocol.links import Frame
+from meshwright.protocol.packets import Connack, Publish, Suback, Subscribe, Unsubscribe
+
+QOS_COUNT = 3
+REFUSED_FROM = 0x80
+
+
+class Meter:
+    """What came from clients and went to them, by QoS, and what did not, by reason.
+
+    refused: what clients asked for in vain, by reason code. dropped: messages that a client wanted
+    and did not get; slow_dropped: those of clients that have left and had read too slowly.
+    peer_messages: sent to other brokers, by their kind. trace: gets what is of use for planning, if
+    that is recorded.
+    """
+
+    __slots__ = (
+        "_clock",
+        "_wanted",
+        "connects",
+        "dropped",
+        "peer_messages",
+        "received_bytes",
+        "received_messages",
+        "refused",
+        "sent_bytes",
+        "sent_messages",
+        "slow_dropped",
+        "trace",
+    )  # fmt: skip
+
+    def __init__(self, clock: Clock) -> None:
+        self.received_messages = [0] * QOS_COUNT
+        self.received_bytes = [0] * QOS_COUNT
+        self.sent_messages = [0] * QOS_COUNT
+        self.sent_bytes = [0] * QOS_COUNT
+        self.refused: defaultdict[int, int] = defaultdict(int)
+        self.dropped: defaultdict[str, int] = defaultdict(int)
+        self.peer_messages: defaultdict[type, int] = defaultdict(int)
+        self.connects = 0
+        self.slow_dropped = 0
+        self.trace: TraceRecorder | None = None
+        self._clock = clock
+        # What clients whose sessions end with their connections are known to want.
+        self._wanted: dict[str, dict[str, None]] = {}
+
+    def received(self, client: str, packet: Any) -> None:
+        """A packet came from a client that was let in."""
+        if type(packet) is Publish:
+            self.received_messages[packet.qos] += 1
+            self.received_bytes[packet.qos] += len(packet.payload)
+            if self.trace is not None:
+                now_us = self._clock.now_us()
+                self.trace.publication(now_us, packet.topic, client, len(packet.payload))
+        elif self.trace is not None:
+            if isinstance(packet, Subscribe):
+                self._wants(client, [one.filter_text for one in packet.subscriptions], is_on=True)
+            elif isinstance(packet, Unsubscribe):
+                self._wants(client, list(packet.filter_texts), is_on=False)
+
+    def sent(self, packet: Any) -> None:
+        """A packet goes to a client."""
+        if type(packet) is Publish:
+            self.sent_messages[packet.qos] += 1
+            self.sent_bytes[packet.qos] += len(packet.payload)
+        elif isinstance(packet, Suback):
+            for reason in packet.reasons:
+                if reason >= REFUSED_FROM:
+                    self.refused[reason] += 1
+        elif type(packet) is not Connack:
+            reason = getattr(packet, "reason", 0)
+            if reason >= REFUSED_FROM:
+                self.refused[reason] += 1
+
+    def client_came(self, client: str) -> None:
+        """A client was let in."""
+        self.connects += 1
+        if self.trace is not None:
+            self.trace.connection(self._clock.now_us(), client, is_on=True)
+
+    def client_turned_away(self, reason: int) -> None:
+        """A client was not let in."""
+        self.refused[reason] += 1
+
+    def client_left(self, client: str, *, is_over: bool) -> None:
+        """A client's connection is gone; is_over: so is its session."""
+        if self.trace is None:
+            return
+        if is_over:
+            self._wants(client, list(self._wanted.get(client, ())), is_on=False)
+        self._wanted.pop(client, None)
+        self.trace.connection(self._clock.now_us(), client, is_on=False)
+
+    def peer_sent(self, frame: Any) -> None:
+        """A frame goes to another broker."""
+        self.peer_messages[type(frame.body) if type(frame) is Frame else type(frame)] += 1
+
+    def reported(self, record: Any) -> None:
+        """The broker reports something."""
+        if isinstance(record, Refused | Dropped):
+            self.dropped[record.reason] += 1
+
+    def _wants(self, client: str, topics: list[str], *, is_on: bool) -> None:
+        assert self.trace is not None
+        wanted = self._wanted.setdefault(client, {})
+        now_us = self._clock.now_us()
+        for topic in topics:
+            if is_on:
+                wanted[topic] = None
+            else:
+                wanted.pop(topic, None)
+            self.trace.subscription(now_us, client, topic, is_on=is_on)

@@ -1,0 +1,132 @@
+"""A broker's counts as Prometheus reads them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from meshwright.live.telemetry.meter import Meter
+from meshwright.protocol.classes import MESSAGE_CLASSES
+from meshwright.protocol.inspection import BrokerView
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Readings:
+    """All that metrics tell of one moment; slow_dropped: messages that slow clients did not get."""
+
+    meter: Meter
+    view: BrokerView
+    clients: int
+    peers: int
+    slow_dropped: int
+    connections_refused: int
+    sync_count: int
+    sync_s: float
+    loop_lag_s: float
+    disk_is_full: bool
+    started_s: float
+
+
+def metrics_text(readings: Readings) -> bytes:
+    """The readings in Prometheus' text format."""
+    registry = CollectorRegistry()
+    registry.register(_Readings(readings))
+    return generate_latest(registry)
+
+
+class _Readings(Collector):
+    def __init__(self, readings: Readings) -> None:
+        self._readings = readings
+
+    def collect(self) -> Iterator[Metric]:
+        yield from _traffic(self._readings)
+        yield from _losses(self._readings)
+        yield from _standing(self._readings)
+
+
+def _traffic(readings: Readings) -> Iterator[Metric]:
+    meter = readings.meter
+    by_qos = (
+        ("messages_received", "Messages that clients published", meter.received_messages),
+        ("message_bytes_received", "Payload bytes of them", meter.received_bytes),
+        ("messages_sent", "Messages delivered to clients", meter.sent_messages),
+        ("message_bytes_sent", "Payload bytes of them", meter.sent_bytes),
+    )
+    for name, meaning, counts in by_qos:
+        family = CounterMetricFamily(f"meshwright_{name}", meaning, labels=["qos"])
+        for qos, count in enumerate(counts):
+            family.add_metric([str(qos)], count)
+        yield family
+    classes: Counter[str] = Counter()
+    for kind, count in meter.peer_messages.items():
+        classes[MESSAGE_CLASSES.get(kind, "link")] += count
+    meaning = "Messages sent to other brokers"
+    family = CounterMetricFamily("meshwright_peer_messages_sent", meaning, labels=["class"])
+    for name, count in sorted(classes.items()):
+        family.add_metric([name], count)
+    yield family
+
+
+def _losses(readings: Readings) -> Iterator[Metric]:
+    meter = readings.meter
+    refused = CounterMetricFamily(
+        "meshwright_refused", "What clients asked for in vain, by reason code", labels=["reason"]
+    )
+    for reason, count in sorted(meter.refused.items()):
+        refused.add_metric([f"0x{reason:02x}"], count)
+    yield refused
+    dropped = CounterMetricFamily(
+        "meshwright_dropped", "Messages that were not handed on, by reason", labels=["reason"]
+    )
+    reasons = {**meter.dropped, "the client reads too slowly": readings.slow_dropped}
+    for text, count in sorted(reasons.items()):
+        dropped.add_metric([text], count)
+    yield dropped
+    yield CounterMetricFamily(
+        "meshwright_connections_refused",
+        "Connections that were too many",
+        value=readings.connections_refused,
+    )
+
+
+def _standing(readings: Readings) -> Iterator[Metric]:
+    view = readings.view
+    counts = (
+        ("connects", "Clients that were let in", readings.meter.connects),
+        ("disk_syncs", "Syncs of the disk", readings.sync_count),
+        ("disk_sync_seconds", "Time that they took", readings.sync_s),
+    )
+    for name, meaning, count in counts:
+        yield CounterMetricFamily(f"meshwright_{name}", meaning, value=count)
+    gauges = (
+        ("clients", "Clients that are connected", readings.clients),
+        ("sessions", "Sessions that are kept here", len(view.sessions)),
+        (
+            "subscriptions",
+            "Subscriptions of all sessions",
+            sum(len(one.subscriptions) for one in view.sessions),
+        ),
+        ("retained", "Topics whose retained message is kept here", view.retained),
+        ("kept_publications", "Publications that somebody may still need", view.kept),
+        ("peers_connected", "Brokers with which a connection stands", readings.peers),
+        ("brokers_alive", "Brokers believed to live", len(view.alive)),
+        ("epoch", "Epoch of the overlay in force", view.epoch),
+        ("loop_lag_seconds", "How late the event loop was at most lately", readings.loop_lag_s),
+        ("disk_full", "1 if the disk has no room", float(readings.disk_is_full)),
+        ("start_time_seconds", "When the broker started", readings.started_s),
+    )
+    for name, meaning, value in gauges:
+        yield GaugeMetricFamily(f"meshwright_{name}", meaning, value=value)
+    queues = GaugeMetricFamily(
+        "meshwright_queue_length", "The longest queue of each kind", labels=["queue"]
+    )
+    for queue in view.queues:
+        queues.add_metric([queue.name], queue.length)
+    yield queues
