@@ -125,18 +125,34 @@ RARE_MUTATIONS = [
     ),
     pytest.param(
         (Incoming, "_pass_on", "if after is not None and", "if False and"),
-        "lost",
+        "reordered",
         {**RESTLESS, "faults": ("slow", "stuck")},
         id="order-not-carried",
     ),
     pytest.param(
-        (Outgoing, "_answer", "in _owed_to(peer, stream)", "in stream.members[peer].pending"),
+        (
+            Publishing,
+            "publish",
+            "session.points.get(packet.topic)",
+            "session.points.pop(packet.topic, None)",
+        ),
+        "reordered",
+        {**RESTLESS, "wildcard_share": 1.0, "content_share": 0.5, "faults": ("crash", "stuck")},
+        id="order-told-once",
+    ),
+    pytest.param(
+        (
+            Outgoing,
+            "_answer",
+            "in owed_to(peer, stream)",
+            "in owed_to(peer, stream) if owed <= stream.sent",
+        ),
         "lost",
-        {**RESTLESS, "faults": ("crash", "stuck")},
+        {**RESTLESS, "faults": ("crash", "stuck", "slow", "ambush"), "duration_s": 12.0},
         id="unsent-not-owed",
     ),
     pytest.param(
-        (Reconfigure, "ask", "turn.timer(ASK, turn.now_us + self._settings.ask_every_us)", "pass"),
+        (Reconfigure, "_ask", "turn.timer(ASK, turn.now_us + self._settings.ask_every_us)", "pass"),
         "epochs",
         {"faults": ("never_returns",), "mobility": None, "reconfigure": True},
         id="plan-not-asked-about",

@@ -12,9 +12,9 @@ from typing import Any
 
 import msgspec
 
+from meshwright.filters.topics import levels_cover, levels_of
 from meshwright.model.publication import StreamPoint
 from meshwright.protocol.effects import DiskKey
-from meshwright.protocol.overtaking import Overtaking
 from meshwright.protocol.stream import Acknowledged, OwedNothing, OwedQuestion, Repair, StreamFrame
 from meshwright.protocol.turn import Turn
 
@@ -62,7 +62,6 @@ class Incoming:
         self._is_informed = is_informed
         self._is_removed = is_removed
         self._streams: dict[tuple[str, str], IncomingStream] = {}
-        self._overtaking = Overtaking()
         # Streams that held something when last looked at.
         self._holding: dict[tuple[str, str], IncomingStream] = {}
         self._unsent: dict[str, dict[str, int]] = {}
@@ -98,10 +97,11 @@ class Incoming:
         self._holding = {key: one for key, one in self._holding.items() if one.held}
         return length
 
-    def remember(self, turn: Turn, topic: str) -> None:
-        """A session that outlives crashes now wants the topic: write where its streams stand."""
-        for (origin, name), stream in self._streams.items():
-            if name == topic:
+    def remember(self, turn: Turn, topic_filter: str) -> None:
+        """A session that outlives crashes now wants topics: write where their streams stand."""
+        levels = levels_of(topic_filter)
+        for (origin, topic), stream in self._streams.items():
+            if levels_cover(levels, levels_of(topic)):
                 turn.write(("position", origin, topic), stream.last)
 
     def arrive(self, turn: Turn, frame: StreamFrame) -> None:
@@ -189,7 +189,7 @@ class Incoming:
             return
         number = stream.last = frame.number
         stream.held.pop(number, None)
-        if not self._overtaking.is_overtaken(frame) and self._deliver(turn, frame):
+        if self._deliver(turn, frame):
             turn.write(("position", *key), frame.number)
         turn.once_synced(lambda later: self._acknowledge(later, key, number))
         if stream.held or self._waiting:

@@ -7,9 +7,8 @@ from typing import Any
 
 from meshwright.errors import FilterError
 from meshwright.filters.topics import check_topic_name
-from meshwright.model.publication import Publication, StreamPoint
+from meshwright.model.publication import Publication
 from meshwright.protocol import packets
-from meshwright.protocol.belongings import write_moved
 from meshwright.protocol.deliveries import on_this_connection, send_packet
 from meshwright.protocol.session import Session
 from meshwright.protocol.turn import Action, Turn, nothing
@@ -60,7 +59,8 @@ class Publishing:
             packet.retain,
             packet.properties,
             expires_us(packet.expiry_s, turn.now_us),
-            _point_before(turn, session, packet.topic) if packet.qos else None,
+            # With every one, as some brokers do not get the first, or join later.
+            session.points.get(packet.topic) if packet.qos else None,
             packet.extras,
         )
         if packet.qos == 0:
@@ -118,11 +118,3 @@ def is_topic_name(topic: str) -> bool:
     except FilterError:
         return False
     return True
-
-
-def _point_before(turn: Turn, session: Session, topic: str) -> StreamPoint | None:
-    """What the client published last on a topic at a former broker, told only once."""
-    point = session.points.pop(topic, None)
-    if point is not None and session.is_durable:
-        write_moved(turn, session)
-    return point

@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from meshwright.model.publication import Publication, StreamPoint
+from meshwright.protocol.incoming import Incoming, IncomingSettings
+from meshwright.protocol.stream import StreamFrame
+from meshwright.protocol.turn import Turn
+
+
+def incoming(*, held_max: int = 4) -> tuple[Incoming, list[bytes]]:
+    """A machine whose broker keeps nothing on disk, and what it has passed on."""
+    passed: list[bytes] = []
+
+    def deliver(_: Turn, frame: StreamFrame) -> bool:
+        passed.append(frame.publication.payload)
+        return False
+
+    machine = Incoming(
+        "me",
+        IncomingSettings(held_max=held_max),
+        send=lambda *_: None,
+        deliver=deliver,
+        is_informed=lambda _: True,
+        is_removed=lambda _: False,
+    )
+    return machine, passed
+
+
+def frame(number: int, **options: Any) -> StreamFrame:
+    publication = Publication("p", number, "a/b", str(number).encode(), 1, **options)
+    return StreamFrame("b0", number, publication)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_remembered"), [("a/b", True), ("a/+", True), ("#", True), ("a/c", False)]
+)
+def test_where_a_stream_stands_is_kept_for_every_filter_that_takes_its_topic(
+    text: str, is_remembered: bool
+) -> None:
+    machine, _ = incoming()
+    machine.arrive(Turn(0), frame(1))
+    turn = Turn(1)
+    machine.remember(turn, text)
+    assert turn.changes == ({("position", "b0", "a/b"): 1} if is_remembered else {})
+
+
+def test_no_more_is_held_than_is_allowed_whatever_it_waits_for() -> None:
+    machine, passed = incoming(held_max=2)
+    for number in (5, 4, 3, 2):
+        machine.arrive(Turn(0), frame(number))
+    assert machine.held_length() == 2
+    after = StreamPoint("b1", 7)
+    machine.arrive(Turn(0), frame(1, after=after))
+    assert machine.held_length() == 2
+    machine.arrive(Turn(0), frame(1))
+    assert passed == [b"1"]
