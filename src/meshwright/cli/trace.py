@@ -80,6 +80,9 @@ def import_files(
     Example: meshwright trace import --format gowalla checkins.csv.gz --friends friends.csv.gz
     --out city
     """
+    from meshwright.pipeline.traces import refuse_no_trace
+
+    refuse_no_trace(out)
     parameters = ImportParameters(
         format=file_format,
         is_strict=strict,
@@ -133,6 +136,9 @@ def describe(
 
     Example: meshwright trace describe city --cell 1 --picture city.svg
     """
+    from meshwright.pipeline.traces import table_names
+
+    table_names(trace)
     if picture is not None:
         from meshwright.lab.figures.saving import refuse_undrawable
 

@@ -146,6 +146,9 @@ def generate(
     Example: meshwright trace generate --model poisson --pattern multimodal --users 50000 --out city
     """
     parameters = chosen_parameters(model, dict(locals()))
+    from meshwright.pipeline.traces import refuse_no_trace
+
+    refuse_no_trace(out)
     with spark_work("Generating", master=master, remote=remote) as work:
         from meshwright.pipeline.generators.trace_generation import generate_trace
 

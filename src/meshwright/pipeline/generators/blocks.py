@@ -19,10 +19,10 @@ from pyspark.sql import DataFrame, SparkSession
 from meshwright.model.interests import Int64Array
 from meshwright.model.schema import ColumnKind, Table
 from meshwright.pipeline.frames import spark_schema
+from meshwright.pipeline.generators.parameters import SECOND_US
 
 USERS_PER_BLOCK = 1024
 TOPICS_PER_BLOCK = 16
-SECOND_US = 1_000_000
 HOUR_US = 3600 * SECOND_US
 
 ARROW_TYPES: dict[ColumnKind, pa.DataType] = {

@@ -28,7 +28,12 @@ def numbered_lines(session: SparkSession, path: Path, file_number: int) -> DataF
     split = sf.col("_metadata.file_block_start").alias("split")
     place = sf.monotonically_increasing_id().alias("place")
     lines = rows.select(split, place, sf.rtrim("value", sf.lit("\r")).alias("text"))
-    in_file = Window.orderBy("split").rowsBetween(Window.unboundedPreceding, -1)
+    # The one file is named as a partition, or else Spark warns of a window over everything.
+    in_file = (
+        Window.partitionBy(sf.lit(file_number))
+        .orderBy("split")
+        .rowsBetween(Window.unboundedPreceding, -1)
+    )
     splits = (
         rows.select(split, place)
         .groupBy("split")
