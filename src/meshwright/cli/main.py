@@ -14,6 +14,7 @@ from meshwright import __version__
 from meshwright.cli import (
     broker,
     demo,
+    operating,
     overlay,
     passwd,
     pipeline,
@@ -58,6 +59,11 @@ app.add_typer(plan.app, name="plan")
 app.add_typer(pipeline.app, name="pipeline")
 app.command("up")(up.up)
 app.command("broker")(broker.broker)
+app.command("status")(operating.status)
+app.command("clients")(operating.clients)
+app.command("subscriptions")(operating.subscriptions)
+app.command("topics")(operating.topics)
+app.command("drain")(operating.drain)
 app.command("passwd")(passwd.passwd)
 app.command("demo")(demo.demo)
 app.command("simulate")(simulate.simulate)

@@ -25,6 +25,10 @@ def finite(value: float) -> float:
 
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
+Data = Annotated[
+    Path,
+    typer.Option("--data", metavar="FOLDER", help="Where brokers that run keep what they have."),
+]
 Seed = Annotated[
     int, typer.Option("--seed", min=0, help="Start of all chance; the same seed, the same result.")
 ]

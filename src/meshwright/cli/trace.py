@@ -12,6 +12,7 @@ from meshwright.cli.options import Json, Master, Remote, finite
 from meshwright.cli.screen import answer, plain_table
 from meshwright.cli.spark import spark_work
 from meshwright.cli.trace_generate import generate
+from meshwright.cli.trace_path import path
 from meshwright.pipeline.imports.parameters import Format, ImportParameters, TopicOf
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 app = typer.Typer(no_args_is_help=True, help="Import, generate and describe traces.")
 
 app.command()(generate)
+app.command()(path)
 
 TraceOut = Annotated[Path, typer.Option("--out", metavar="TRACE", help="Folder for the trace.")]
 

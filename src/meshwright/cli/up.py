@@ -48,11 +48,14 @@ def up(
     typer.echo(f"{count} brokers are joined as {design}; data is in {data}. Ctrl-C stops them.")
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        while (lost := network.ended()) is None:
+        while (lost := network.ended()) is None and network.brokers:
             time.sleep(0.5)
     except KeyboardInterrupt:
         typer.echo("Stopping.")
         return
     finally:
         network.stop()
+    if lost is None:
+        typer.echo("All brokers have stopped.")
+        return
     raise OperatorError(f"{lost.name} has ended; see {network.log_of(lost.name)}")

@@ -80,7 +80,8 @@ class LocalNetwork:
                 broker.process.wait()
 
     def ended(self) -> LocalBroker | None:
-        """A broker whose process is over, if there is one."""
+        """A broker whose process failed, if there is one; those that were stopped are let go."""
+        self.brokers = [one for one in self.brokers if one.process.poll() != 0]
         return next((one for one in self.brokers if one.process.poll() is not None), None)
 
     def log_of(self, name: str) -> Path:
