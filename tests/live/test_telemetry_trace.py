@@ -1,9 +1,13 @@
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
+import aiomqtt
 import pyarrow.parquet as parquet
+from live_network import port_of, running_brokers
 
+from meshwright.live.settings import TelemetrySettings
 from meshwright.live.telemetry.trace import TraceRecorder
 from meshwright.model.schema import TRACE_TABLES
 
@@ -26,3 +30,36 @@ def test_telemetry_has_the_columns_of_a_trace(tmp_path: Path) -> None:
     published = parquet.read_table(tmp_path / "publications").to_pylist()
     assert [(row["topic"], row["bytes"]) for row in published] == [("t/1", 10), ("t/2", 20)]
     assert published[0]["time"].microsecond == 3
+
+
+def test_a_live_broker_records_what_its_clients_do(tmp_path: Path) -> None:
+    telemetry = TelemetrySettings(trace=tmp_path / "trace", trace_every_s=0.1, sys_every_s=0)
+
+    async def story() -> None:
+        async with running_brokers("chord", tmp_path, 2, telemetry=telemetry) as brokers:
+            reader = aiomqtt.Client("127.0.0.1", port_of(brokers[0]), identifier="reader")
+            writer = aiomqtt.Client("127.0.0.1", port_of(brokers[1]), identifier="writer")
+            async with reader, writer:
+                await reader.subscribe("a/+")
+                await reader.subscribe("b")
+                await reader.unsubscribe("b")
+                await writer.publish("a/b", b"12345", qos=1)
+
+    asyncio.run(story())
+
+    def rows(table: str) -> list[tuple[object, ...]]:
+        found = parquet.read_table(tmp_path / "trace" / table).to_pylist()
+        found.sort(key=lambda row: row.get("time", 0))
+        return [tuple(value for name, value in row.items() if name != "time") for row in found]
+
+    assert rows("subscriptions") == [
+        ("reader", "a/+", True),
+        ("reader", "b", True),
+        ("reader", "b", False),
+        ("reader", "a/+", False),
+    ]
+    assert rows("publications") == [("a/b", "writer", 5)]
+    connections = rows("connections")
+    assert sorted(connections[:2]) == [("reader", "b0", True), ("writer", "b1", True)]
+    assert sorted(connections[2:]) == [("reader", "b0", False), ("writer", "b1", False)]
+    assert sorted(rows("brokers")) == [("b0", None, None, None), ("b1", None, None, None)]

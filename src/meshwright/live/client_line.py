@@ -9,6 +9,7 @@ import msgspec
 
 from meshwright.live.access.gate import Gate
 from meshwright.live.pace import new_pace
+from meshwright.live.telemetry.system_topics import asks_for_system
 from meshwright.live.tls import certificate_name
 from meshwright.live.websocket import WebSocket
 from meshwright.protocol import packets
@@ -36,6 +37,7 @@ class ClientLine(asyncio.Protocol):
         self._host = listener.host
         self._meter = listener.host.meter
         self._was_let_in = False
+        self._asked: dict[int, packets.Subscribe] = {}
         self._machine = Connection(
             listener.terms,
             self._host.clock.now_us(),
@@ -122,8 +124,13 @@ class ClientLine(asyncio.Protocol):
             self.dropped_count += 1
             return
         self._meter.sent(packet)
-        if isinstance(packet, packets.Suback) and self._gate is not None:
-            packet = self._gate.answered(packet)
+        looks: list[packets.Publish] = []
+        if isinstance(packet, packets.Suback):
+            asked = self._asked.pop(packet.packet_id, None)
+            if asked is not None:
+                looks = self._listener.system_topics.first_look(asked, packet)
+            if self._gate is not None:
+                packet = self._gate.answered(packet)
         elif isinstance(packet, packets.Connack | packets.Disconnect) and packet.server_reference:
             reference = self._listener.client_address_of(packet.server_reference)
             packet = msgspec.structs.replace(packet, server_reference=reference)
@@ -135,6 +142,8 @@ class ClientLine(asyncio.Protocol):
             self._answered(packet.reason)
             self._listener.deadlines.watch(self)
             asyncio.get_running_loop().call_soon(self._settle_reading)
+        for look in looks:
+            self.send(look)
         self._want_flush()
 
     def close(self) -> None:
@@ -181,11 +190,19 @@ class ClientLine(asyncio.Protocol):
                 packet = gate.passes(happening.packet)
                 if packet is not None:
                     received(happening.client, packet)
+                    if type(packet) is packets.Subscribe:
+                        self._note_asked(packet)
                     host.tell(ClientPacket(happening.client, packet))
             else:
                 if type(happening) is ClientPacket:
                     received(happening.client, happening.packet)
+                    if type(happening.packet) is packets.Subscribe:
+                        self._note_asked(happening.packet)
                 host.tell(happening)
+
+    def _note_asked(self, packet: packets.Subscribe) -> None:
+        if asks_for_system(packet):
+            self._asked[packet.packet_id] = packet
 
     def _answered(self, reason: int) -> None:
         """The broker let the client in, or did not."""

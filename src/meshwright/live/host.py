@@ -77,6 +77,7 @@ class Host:
         self.started_us = self.clock.now_us()
         self.meter = Meter(self.clock)
         self.disk_is_full = False
+        self.incarnation = 0
         self.peers = Peers(name, peer_settings, tell=self.tell, refused=refused)
         self.clients: dict[str, ClientPort] = {}
         self._broker = broker
@@ -107,6 +108,7 @@ class Host:
         opened = self.store.open()
         found = await self.peers.listen(peer_address, opened.incarnation, clients)
         self._is_running = True
+        self.incarnation = opened.incarnation
         self.tell(Started(opened.incarnation, opened.contents))
         return found
 

@@ -13,6 +13,7 @@ from meshwright.live.crowd import Crowd
 from meshwright.live.deadlines import Deadlines
 from meshwright.live.host import Host
 from meshwright.live.settings import LimitSettings, ListenerSettings
+from meshwright.live.telemetry.system_topics import SystemTopics
 from meshwright.live.tls import listening_context
 from meshwright.protocol.mqtt.fan_out import FanOut
 from meshwright.protocol.mqtt.terms import Terms
@@ -32,6 +33,7 @@ class Listener:
         host: Host,
         doorman: Doorman,
         crowd: Crowd,
+        system_topics: SystemTopics,
     ) -> None:
         self.settings = settings
         self.limits = limits
@@ -48,6 +50,7 @@ class Listener:
         self.fan_out = FanOut()
         self.lines: set[ClientLine] = set()
         self.crowd = crowd
+        self.system_topics = system_topics
         self._server: asyncio.Server | None = None
 
     async def open(self) -> Address:

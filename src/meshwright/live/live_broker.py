@@ -17,6 +17,8 @@ from meshwright.live.host import Host
 from meshwright.live.listener import Listener
 from meshwright.live.peers import PeerSettings
 from meshwright.live.settings import LiveSettings, PeerLinkSettings
+from meshwright.live.telemetry.reporting import Reporting
+from meshwright.live.telemetry.system_topics import SystemTopics
 from meshwright.live.tls import dialling_context, listening_context
 from meshwright.model.overlay import Overlay
 from meshwright.protocol.broker import Broker
@@ -47,18 +49,34 @@ class LiveBroker:
             refused=refused,
             failed=self._failed,
         )
+        system_topics = SystemTopics(settings.name)
         doorman, crowd = Doorman(settings.access), Crowd(settings.limits)
         self.listeners = [
-            Listener(one, settings.limits, host=self.host, doorman=doorman, crowd=crowd)
+            Listener(
+                one,
+                settings.limits,
+                host=self.host,
+                doorman=doorman,
+                crowd=crowd,
+                system_topics=system_topics,
+            )
             for one in settings.all_listeners()
         ]
         self.control = Control(self.host, self.listeners, self._end)
+        self._reporting = Reporting(
+            self.host,
+            settings.telemetry,
+            system_topics,
+            readings=self.control.readings,
+            recorded=recorded,
+        )
         self.http: Address | None = None
 
     async def start(self) -> list[Address]:
         """Come to life; returns where clients come in, in the order of the settings."""
         addresses = [await listener.open() for listener in self.listeners]
         await self.host.start(parse_address(self.settings.peers.listen), str(addresses[0]))
+        self._reporting.start(self.host.incarnation)
         self.http = await self.control.open(self.settings.telemetry.http)
         return addresses
 
@@ -68,6 +86,7 @@ class LiveBroker:
         for listener in self.listeners:
             await listener.close()
         await self.host.stop()
+        await self._reporting.stop()
         self._end()
 
     async def wait(self) -> None:

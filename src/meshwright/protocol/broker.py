@@ -22,11 +22,13 @@ from meshwright.protocol.happenings import (
     PlanGiven,
     Started,
     Synced,
+    SystemPublished,
     TimerFired,
 )
 from meshwright.protocol.inspection import BrokerView, inspect
 from meshwright.protocol.machines import Machines
 from meshwright.protocol.observation import Observation, observed
+from meshwright.protocol.stream import StreamFrame
 from meshwright.protocol.turn import Journal, Turn
 
 
@@ -108,6 +110,7 @@ class Broker:
             DiskSpace: self._disk_space,
             PlanGiven: machines.ways.change.requests.given,
             EmptyingGiven: moving.emptying.given,
+            SystemPublished: self._system_published,
         }
 
     def _timer_fired(self, turn: Turn, happening: TimerFired) -> None:
@@ -120,6 +123,13 @@ class Broker:
             self._timers[kind](turn)
         else:
             self._machines.roads.timer_fired(turn, happening.key)
+
+    def _system_published(self, turn: Turn, happening: SystemPublished) -> None:
+        sessions = self._machines.sessions
+        if happening.is_local:
+            sessions.deliver(turn, StreamFrame(self._me, 0, happening.publication))
+        else:
+            sessions.publishing.publish_for(turn, happening.publication)
 
     def _disk_space(self, _turn: Turn, happening: DiskSpace) -> None:
         self._machines.sessions.publishing.disk_is_full = happening.is_full

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from meshwright.model.publication import Publication
 from meshwright.protocol.effects import DiskKey, TimerKey
 
 
@@ -83,6 +84,13 @@ class PlanGiven(Happening, frozen=True, gc=False):
 
     action: str
     plan: Any
+
+
+class SystemPublished(Happening, frozen=True, gc=False):
+    """The broker tells of itself: only its own clients, or like any publication in the network."""
+
+    publication: Publication
+    is_local: bool
 
 
 class EmptyingGiven(Happening, frozen=True, gc=False):

@@ -14,6 +14,8 @@ from meshwright.protocol.session import Session
 from meshwright.protocol.turn import Action, Turn, nothing
 from meshwright.protocol.wills import expires_us, will_publication
 
+SYSTEM_PREFIX = "$SYS/"
+
 
 class Publishing:
     """Takes publications, or says why not.
@@ -104,15 +106,15 @@ class Publishing:
 
     def _why_not(self, packet: packets.Publish) -> int | None:
         """The reason to refuse a publication, if there is one."""
-        if not is_topic_name(packet.topic):
+        if not may_be_published(packet.topic):
             return packets.TOPIC_NAME_INVALID
         if packet.qos and (self.disk_is_full or self._log_length() >= self._log_max):
             return packets.QUOTA_EXCEEDED
         return None
 
 
-def is_topic_name(topic: str) -> bool:
-    """True if something can be published on a topic."""
+def may_be_published(topic: str) -> bool:
+    """True if a client can publish on a topic; what brokers tell of themselves is theirs."""
     try:
         check_topic_name(topic)
     except FilterError:

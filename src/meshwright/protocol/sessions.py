@@ -22,7 +22,7 @@ from meshwright.protocol.belongings import ARRIVAL_PLACE, Belongings, unpack
 from meshwright.protocol.deliveries import Deliveries, on_this_connection, send_packet
 from meshwright.protocol.effects import CloseClient, DiskKey, SendClient
 from meshwright.protocol.first_looks import FirstLooks
-from meshwright.protocol.publishing import Publishing, is_topic_name
+from meshwright.protocol.publishing import Publishing, may_be_published
 from meshwright.protocol.recipients import Recipients
 from meshwright.protocol.retained import Find
 from meshwright.protocol.session import Session, recipient_of
@@ -131,7 +131,7 @@ class Sessions:
 
     def connect(self, turn: Turn, client: str, packet: packets.Connect) -> None:
         """A client is here: open its session, or resume it and hand over what waits."""
-        if packet.will is not None and not is_topic_name(packet.will.topic):
+        if packet.will is not None and not may_be_published(packet.will.topic):
             refusal = packets.Connack(False, packets.TOPIC_NAME_INVALID)
             turn.ask(SendClient(client, refusal))
             turn.ask(CloseClient(client))

@@ -13,7 +13,14 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from meshwright.errors import OperatorError
-from meshwright.model.schema import CONNECTIONS, PUBLICATIONS, SUBSCRIPTIONS, ColumnKind, Table
+from meshwright.model.schema import (
+    BROKERS,
+    CONNECTIONS,
+    PUBLICATIONS,
+    SUBSCRIPTIONS,
+    ColumnKind,
+    Table,
+)
 
 ARROW_TYPES: dict[ColumnKind, pa.DataType] = {
     "time": pa.timestamp("us", tz="UTC"),
@@ -25,6 +32,9 @@ ARROW_TYPES: dict[ColumnKind, pa.DataType] = {
 RECORDED = (SUBSCRIPTIONS, PUBLICATIONS, CONNECTIONS)
 ROWS_MAX = 200_000
 
+# Rows by the names of their tables.
+Rows = dict[str, list[tuple[Any, ...]]]
+
 
 class TraceRecorder:
     """Gathers rows, and writes them when told to or when there are many."""
@@ -34,7 +44,7 @@ class TraceRecorder:
         self._broker = broker
         self._prefix = f"{broker}-{incarnation}"
         self._file_count = 0
-        self._rows: dict[str, list[tuple[Any, ...]]] = {table.name: [] for table in RECORDED}
+        self._rows: Rows = {table.name: [] for table in RECORDED}
 
     def subscription(self, time_us: int, client: str, topic: str, *, is_on: bool) -> None:
         """A client began or ceased to want a topic."""
@@ -53,13 +63,29 @@ class TraceRecorder:
 
     def flush(self) -> None:
         """Write what has gathered, one file a table."""
+        self.write(self.gathered())
+
+    def gathered(self) -> Rows:
+        """What has gathered since this was asked before."""
+        rows, self._rows = self._rows, {table.name: [] for table in RECORDED}
+        return rows
+
+    def write(self, gathered: Rows) -> None:
+        """Write rows, one file a table; may run in another thread than what gathers."""
+        if not self._file_count and not self._brokers_path.exists():
+            self._write(BROKERS, [(self._broker, None, None, None)], self._brokers_path.name)
         self._file_count += 1
         for table in RECORDED:
-            rows, self._rows[table.name] = self._rows[table.name], []
+            rows = gathered[table.name]
             if rows:
-                self._write(table, rows)
+                name = f"{self._prefix}-{self._file_count:06d}.parquet"
+                self._write(table, rows, name)
 
-    def _write(self, table: Table, rows: list[tuple[Any, ...]]) -> None:
+    @property
+    def _brokers_path(self) -> Path:
+        return self._folder / BROKERS.name / f"{self._broker}.parquet"
+
+    def _write(self, table: Table, rows: list[tuple[Any, ...]], name: str) -> None:
         schema = pa.schema(
             [
                 pa.field(column.name, ARROW_TYPES[column.kind], nullable=not column.is_required)
@@ -71,7 +97,6 @@ class TraceRecorder:
             for values, field in zip(zip(*rows, strict=True), schema, strict=True)
         ]
         folder = self._folder / table.name
-        name = f"{self._prefix}-{self._file_count:06d}.parquet"
         try:
             folder.mkdir(parents=True, exist_ok=True)
             # Spark takes no file whose name begins with a dot.
