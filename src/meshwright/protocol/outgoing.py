@@ -200,7 +200,8 @@ class Outgoing:
         topics = list(self._streams) if wild else [message.key]
         for topic in topics:
             stream = self._streams.get(topic)
-            if stream is not None and stream.is_open:
+            # A stream that waits to be opened has its members already, and is not read again.
+            if stream is not None and (stream.is_open or stream.announcing):
                 self._refresh(turn, topic, stream, newcomer=newcomer)
         found = tuple(t for t in topics if peer in self._streams[t].members) if wild else ()
         self._send(turn, peer, Joined(message.key, message.entry.version, found))
