@@ -127,8 +127,11 @@ def _settle(world: World, parameters: SimulationParameters) -> dict[str, int]:
     deadline_us = world.agenda.now_us + int(parameters.settle_max_s * SECOND_US)
     seen = -1
     while world.agenda.now_us < deadline_us:
+        quiet_us = min(world.agenda.now_us + QUIET_US, deadline_us)
+        # What was sent just before has yet to make its last hops.
+        world.run_until(min(world.agenda.now_us + SECOND_US, quiet_us))
         before = Counter(world.counts_by_class(MESSAGE_CLASSES))
-        world.run_until(min(world.agenda.now_us + QUIET_US, deadline_us))
+        world.run_until(quiet_us)
         deliveries = len(world.history.deliveries)
         is_quiet = seen == deliveries and all(one.is_settled for one in world.clients.values())
         is_quiet = is_quiet and not any(one.is_changing for one in world.observe().values())
