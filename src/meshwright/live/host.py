@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from meshwright.live.addresses import Address, Whereabouts
 from meshwright.live.clock import Clock
+from meshwright.live.memory_storage import MemoryStore
 from meshwright.live.peers import Peers, PeerSettings
 from meshwright.live.storage import Store
 from meshwright.live.telemetry.meter import Meter
@@ -57,7 +58,8 @@ class Host:
     """One broker's process: its machine, disk, clock, timers, peers and clients.
 
     recorded gets the records that the broker reports, with their times. failed is told what the
-    process cannot live with.
+    process cannot live with. is_durable: acknowledged means on disk, of which disk_bytes_max is the
+    most that may be used.
     """
 
     def __init__(
@@ -70,6 +72,8 @@ class Host:
         recorded: Callable[[int, Any], None],
         refused: Callable[[str], None],
         failed: Callable[[Exception], None],
+        is_durable: bool = True,
+        disk_bytes_max: int = 0,
     ) -> None:
         self.name = name
         self.folder = folder
@@ -86,12 +90,17 @@ class Host:
         self._failed = failed
         self._is_running = False
         self._timers = Timers(self.clock, self._timer_fired)
-        self.store = Store(
-            folder,
-            synced=lambda batch: self._from_disk(Synced(batch)),
-            full=self._disk_space,
-            failed=self._disk_failed,
-        )
+        self.store: Store | MemoryStore
+        if is_durable:
+            self.store = Store(
+                folder,
+                bytes_max=disk_bytes_max,
+                synced=lambda batch: self._from_disk(Synced(batch)),
+                full=self._disk_space,
+                failed=self._disk_failed,
+            )
+        else:
+            self.store = MemoryStore(folder, synced=lambda batch: self.tell(Synced(batch)))
         self._do: dict[type, Callable[[Any], None]] = {
             SendPeer: self._send_peer,
             SendClient: self._send_client,

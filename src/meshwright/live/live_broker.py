@@ -48,6 +48,8 @@ class LiveBroker:
             recorded=recorded,
             refused=refused,
             failed=self._failed,
+            is_durable=settings.durability == "synced",
+            disk_bytes_max=settings.disk_bytes_max,
         )
         system_topics = SystemTopics(settings.name)
         doorman, crowd = Doorman(settings.access), Crowd(settings.limits)

@@ -87,6 +87,7 @@ class LiveSettings(msgspec.Struct, frozen=True, kw_only=True):
     folder: Path = Path(".meshwright")
     design: str = "chord"
     durability: Literal["synced", "memory"] = "synced"
+    disk_bytes_max: int = 0
     mobility: str = "standard"
     listeners: tuple[ListenerSettings, ...] = ()
     peers: PeerLinkSettings = PeerLinkSettings()

@@ -9,17 +9,24 @@ from __future__ import annotations
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from meshwright.errors import OperatorError
+from meshwright.live.disk_room import DiskRoom
 from meshwright.protocol.effects import DiskKey, Write
+from meshwright.protocol.outgoing import FLOOR
 from meshwright.protocol.wire import decode_disk, encode
 
 FORMAT = 1
 FILE_NAME = "broker.sqlite"
 RETRY_S = 0.2
+FLOOR_BITS = 32
+# This fact is 1 while what counts is in memory only.
+IN_MEMORY = "in memory"
+NOTE = "INSERT OR REPLACE INTO facts VALUES (?, ?)"
+KEEP = "INSERT OR REPLACE INTO kept VALUES (?, ?)"
 
 
 class Opened(NamedTuple):
@@ -34,19 +41,22 @@ class Store:
 
     synced is told the last batch of every sync, full whether the disk has no room, and failed of
     anything else that goes wrong, after which nothing is written; all are called in the writing
-    thread. A batch that finds no room is tried until there is some. sync_count and sync_s: how
-    often the disk was synced, and how long that took in all.
+    thread. A batch that finds no room is tried until there is some. bytes_max: how much the disk
+    may hold, 0 for all that there is. sync_count and sync_s: how often the disk was synced, and how
+    long that took in all.
     """
 
     def __init__(
         self,
         folder: Path,
         *,
+        bytes_max: int,
         synced: Callable[[int], None],
         full: Callable[[bool], None],
         failed: Callable[[Exception], None],
     ) -> None:
-        self._path = folder / FILE_NAME
+        self._folder = folder
+        self._bytes_max = bytes_max
         self._synced = synced
         self._full = full
         self._failed = failed
@@ -55,20 +65,13 @@ class Store:
         self._gathered: list[Write] = []
         self._wakes = threading.Condition()
         self._is_closing = False
+        self._was_full = False
         self._thread = threading.Thread(target=self._run, name="disk", daemon=True)
 
     def open(self) -> Opened:
         """Read everything, and begin to take batches."""
-        try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            database = _connect(self._path)
-            opened = _read(database)
-            database.close()
-        except (OSError, sqlite3.Error, ValueError) as error:
-            raise OperatorError(
-                f"{self._path}: the broker's disk cannot be opened ({error}); "
-                "let no other broker use this folder, or restore it from a copy."
-            ) from error
+        self._database, opened = open_database(self._folder, is_memory=False)
+        self._room = DiskRoom(self._database, self._folder, self._bytes_max)
         self._thread.start()
         return opened
 
@@ -86,42 +89,85 @@ class Store:
         self._thread.join()
 
     def _run(self) -> None:
-        database = _connect(self._path)
         try:
             while batches := self._next_batches():
                 begun_s = time.perf_counter()
-                self._sync(database, batches)
+                last = self._sync(batches)
+                if last is None:
+                    break
                 self.sync_s += time.perf_counter() - begun_s
                 self.sync_count += 1
-                self._synced(batches[-1].batch)
+                self._synced(last)
         except sqlite3.Error as error:
             self._failed(error)
         finally:
-            database.close()
+            self._database.close()
 
     def _next_batches(self) -> list[Write]:
         """All that has gathered; nothing only when the disk is being closed."""
         with self._wakes:
             while not self._gathered and not self._is_closing:
-                self._wakes.wait()
-            batches, self._gathered = self._gathered, []
+                self._wakes.wait(RETRY_S if self._was_full else None)
+                if self._was_full and not self._gathered:
+                    self._tell_full(self._room.look())
+            return self._taken()
+
+    def _sync(self, batches: list[Write]) -> int | None:
+        """Write batches, and whatever came meanwhile if there is no room; returns the last one.
+
+        None if the broker is stopped before there is room: nobody was promised anything of these.
+        """
+        changes: dict[DiskKey, Any] = {}
+        last = batches[-1].batch
+        while True:
+            for batch in batches:
+                changes |= batch.changes
+                last = batch.batch
+            if _commit(self._database, changes):
+                self._tell_full(self._room.look())
+                return last
+            self._tell_full(True)
+            batches = []
+            if not self._room.give_up_reserve():
+                with self._wakes:
+                    self._wakes.wait(RETRY_S)
+                    # Messages that are done with may be among what came meanwhile.
+                    batches = self._taken()
+                    if self._is_closing:
+                        return None
+
+    def _taken(self) -> list[Write]:
+        batches, self._gathered = self._gathered, []
         return batches
 
-    def _sync(self, database: sqlite3.Connection, batches: list[Write]) -> None:
-        changes: dict[DiskKey, Any] = {}
-        for batch in batches:
-            changes |= batch.changes
-        kept = [(encode(key), encode(value)) for key, value in changes.items() if value is not None]
-        gone = [(encode(key),) for key, value in changes.items() if value is None]
-        was_full = False
-        while not _commit(database, kept, gone):
-            if not was_full:
-                was_full = True
-                self._full(True)
-            with self._wakes:
-                self._wakes.wait(RETRY_S)
-        if was_full:
-            self._full(False)
+    def _tell_full(self, is_full: bool) -> None:
+        if is_full != self._was_full:
+            self._was_full = is_full
+            self._full(is_full)
+
+
+def open_database(folder: Path, *, is_memory: bool) -> tuple[sqlite3.Connection, Opened]:
+    """A broker's database, for it alone, and what is in it."""
+    path = folder / FILE_NAME
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        database = _connect(path)
+        return database, _read(database, is_memory)
+    except (OSError, sqlite3.Error, ValueError) as error:
+        raise OperatorError(
+            f"{path}: the broker's disk cannot be opened ({error}); "
+            "let no other broker use this folder, or restore it from a copy."
+        ) from error
+
+
+def save_all(database: sqlite3.Connection, contents: dict[DiskKey, Any]) -> None:
+    """Put everything that a broker had in memory on disk, in place of what was there."""
+    kept = [(encode(key), encode(value)) for key, value in contents.items()]
+    database.execute("BEGIN IMMEDIATE")
+    database.execute("DELETE FROM kept")
+    database.executemany(KEEP, kept)
+    database.execute(NOTE, (IN_MEMORY, 0))
+    database.execute("COMMIT")
 
 
 def _connect(path: Path) -> sqlite3.Connection:
@@ -132,8 +178,8 @@ def _connect(path: Path) -> sqlite3.Connection:
     return database
 
 
-def _read(database: sqlite3.Connection) -> Opened:
-    """Count this opening, and read what was kept."""
+def _read(database: sqlite3.Connection, is_memory: bool) -> Opened:
+    """Count this opening, and read what was kept; what is of before a crash in memory is not."""
     database.execute("CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value INTEGER)")
     database.execute(
         "CREATE TABLE IF NOT EXISTS kept (key BLOB PRIMARY KEY, value BLOB) WITHOUT ROWID"
@@ -142,20 +188,26 @@ def _read(database: sqlite3.Connection) -> Opened:
     if facts.get("format", FORMAT) != FORMAT:
         raise ValueError(f"it has format {facts['format']}, this version reads {FORMAT}")
     incarnation = facts.get("incarnation", 0) + 1
-    rows = [("format", FORMAT), ("incarnation", incarnation)]
-    database.executemany("INSERT OR REPLACE INTO facts VALUES (?, ?)", rows)
+    database.execute("BEGIN IMMEDIATE")
+    if facts.get(IN_MEMORY):
+        database.execute("DELETE FROM kept")
+        database.execute(KEEP, (encode(FLOOR), encode(incarnation << FLOOR_BITS)))
+    rows = [("format", FORMAT), ("incarnation", incarnation), (IN_MEMORY, int(is_memory))]
+    database.executemany(NOTE, rows)
+    database.execute("COMMIT")
     contents = dict(decode_disk(*row) for row in database.execute("SELECT key, value FROM kept"))
     return Opened(incarnation, contents)
 
 
-def _commit(
-    database: sqlite3.Connection, kept: Iterable[tuple[bytes, bytes]], gone: Iterable[tuple[bytes]]
-) -> bool:
+def _commit(database: sqlite3.Connection, changes: dict[DiskKey, Any]) -> bool:
     """Change everything and sync; False if there is no room."""
+    kept = [(encode(key), encode(value)) for key, value in changes.items() if value is not None]
+    gone = [(encode(key),) for key, value in changes.items() if value is None]
     try:
         database.execute("BEGIN IMMEDIATE")
-        database.executemany("INSERT OR REPLACE INTO kept VALUES (?, ?)", kept)
+        # First what makes room.
         database.executemany("DELETE FROM kept WHERE key = ?", gone)
+        database.executemany(KEEP, kept)
         database.execute("COMMIT")
     except sqlite3.OperationalError as error:
         if database.in_transaction:

@@ -47,6 +47,9 @@ TICK = ("outgoing",)
 FORGET_GONE = ("gone",)
 Send = Callable[[Turn, str, Any], None]
 
+# A disk that forgets what it had in a crash says here which numbers were never used before.
+FLOOR: DiskKey = ("stream floor",)
+
 
 class OutgoingSettings(msgspec.Struct, frozen=True, kw_only=True):
     """When a frame is sent again, how many at a time, and how often members are read anew.
@@ -88,6 +91,7 @@ class Outgoing:
         self._known = KnownInterest(lambda name: name in self._forgotten)
         self._postponed: list[tuple[str, StandingQuestion]] = []
         self._has_tick = False
+        self._floor = 0
         self._log_length = 0
         # Topics on which something waited without a promise when last looked at.
         self._unopened: dict[str, None] = {}
@@ -105,6 +109,7 @@ class Outgoing:
 
     def restore(self, turn: Turn, disk: dict[DiskKey, Any]) -> None:
         """Take back the logs; whoever may be owed something is found by reading the directory."""
+        self._floor = disk.get(FLOOR, 0)
         for key in sorted(key for key in disk if key[0] == "stream"):
             self._streams[str(key[1])] = OutgoingStream(disk[key])
         for key in sorted(key for key in disk if key[0] == "log"):
@@ -122,7 +127,7 @@ class Outgoing:
     def number_of(self, topic: str) -> int:
         """The last number given on a topic."""
         stream = self._streams.get(topic)
-        return stream.number if stream is not None else 0
+        return stream.number if stream is not None else self._floor
 
     def log_length(self) -> int:
         """Publications kept because somebody may still need them."""
@@ -141,7 +146,7 @@ class Outgoing:
         topic = publication.topic
         stream = self._streams.get(topic)
         if stream is None:
-            stream = self._streams[topic] = OutgoingStream()
+            stream = self._streams[topic] = OutgoingStream(self._floor)
         stream.number += 1
         number = stream.number
         stream.log[number] = publication
@@ -164,7 +169,7 @@ class Outgoing:
         topic = publication.topic
         stream = self._streams.get(topic)
         if stream is None:
-            stream = self._streams[topic] = OutgoingStream()
+            stream = self._streams[topic] = OutgoingStream(self._floor)
         if stream.is_open:
             self._emit(turn, StreamFrame(self._me, 0, publication))
         elif len(stream.unpromised) < self._settings.unpromised_max:

@@ -59,6 +59,7 @@ DISK_VALUES: dict[str, Any] = {
     "settled": Roll,
     "shared": tuple[Publication, int, str, str, int, str, int, bool],
     "stream": int,
+    "stream floor": int,
     "subscription": Subscription,
     "take over": bool,
     "under_way": tuple[int, bool],
