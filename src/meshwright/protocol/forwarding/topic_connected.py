@@ -231,11 +231,16 @@ class TopicConnected:
         return children
 
     def _lazy(self, push: Push, source: str) -> Iterable[str]:
-        """Neighbours that want a frame and neither gave it nor got it."""
+        """Neighbours that are to have a frame and neither gave it nor got it.
+
+        Who is not in its crowd joined later, and may have had newer ones already.
+        """
         near = self._interest.near(push.frame.publication.topic)
-        children = self._children(push.entry, push.crowd)
+        served = {source, *self._children(push.entry, push.crowd)}
         return (
-            peer for peer in near if peer != source and peer in self._seen and peer not in children
+            peer
+            for peer in near
+            if peer not in served and peer in self._seen and self._joined.is_in(peer, push.crowd)
         )
 
     def _crowd(self, topic: str) -> Crowd:
