@@ -148,7 +148,7 @@ RARE_MUTATIONS = [
             "in owed_to(peer, stream) if owed <= stream.sent",
         ),
         "lost",
-        {**RESTLESS, "faults": ("crash", "stuck", "slow", "ambush"), "duration_s": 12.0},
+        {**RESTLESS, "faults": ("crash", "stuck", "slow", "ambush"), "duration_s": 14.0},
         id="unsent-not-owed",
     ),
     pytest.param(
