@@ -23,6 +23,12 @@ def broker(
         str | None,
         typer.Option("--peer-listen", metavar="HOST:PORT", help="Where other brokers come in."),
     ] = None,
+    join: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--join", metavar="HOST:PORT", help="Where a broker of its network is; any will do."
+        ),
+    ] = None,
     data: Annotated[
         Path | None, typer.Option("--data", metavar="FOLDER", help="What must not be lost.")
     ] = None,
@@ -40,23 +46,28 @@ def broker(
 ) -> None:
     """Run one broker until Ctrl-C.
 
-    Example: meshwright broker --listen 127.0.0.1:1883 --data ./north
+    Examples: meshwright broker --listen 127.0.0.1:1883 --data ./north
+    meshwright broker --name broker3 --join 127.0.0.1:7883
     """
     from meshwright.cli.live_options import combined_settings, known_brokers
     from meshwright.files.overlays import read_overlay
+    from meshwright.live.joining import find_network
+    from meshwright.live.live_broker import peer_settings
     from meshwright.live.process import run_broker
     from meshwright.planning.founding import founding_overlay
 
     settings = combined_settings(
-        config, name=name, listen=listen, peer_listen=peer_listen, folder=data
-    )
-    begins_as = (
-        founding_overlay(settings.design, (settings.name,))
-        if overlay is None
-        else read_overlay(overlay)
+        config, name=name, listen=listen, peer_listen=peer_listen, folder=data, join=join
     )
     others = {} if brokers is None else known_brokers(brokers)
+    begins_as = None if overlay is None else read_overlay(overlay)
     if test_config:
         typer.echo(f"{config or 'The settings'}: nothing is wrong.")
         return
+    if begins_as is None and settings.peers.join:
+        members = peer_settings(settings.peers)
+        network = find_network(settings.name, settings.folder, settings.peers.join, members)
+        begins_as, others = network.overlay, {**network.brokers, **others}
+    if begins_as is None:
+        begins_as = founding_overlay(settings.design, (settings.name,))
     run_broker(settings, begins_as, others, typer.echo)

@@ -24,6 +24,7 @@ def combined_settings(
     listen: str | None,
     peer_listen: str | None,
     folder: Path | None,
+    join: list[str] | None = None,
 ) -> LiveSettings:
     """The file's settings, with what was given as an option in their place."""
     settings = LiveSettings() if config is None else read_live_settings(config)
@@ -34,8 +35,12 @@ def combined_settings(
         changes["folder"] = folder
     if listen is not None:
         changes["listeners"] = (ListenerSettings(address=listen, anonymous=True),)
+    peers = settings.peers
     if peer_listen is not None:
-        changes["peers"] = msgspec.structs.replace(settings.peers, listen=peer_listen)
+        peers = msgspec.structs.replace(peers, listen=peer_listen)
+    if join:
+        peers = msgspec.structs.replace(peers, join=tuple(join))
+    changes["peers"] = peers
     return check_settings(msgspec.structs.replace(settings, **changes))
 
 

@@ -14,6 +14,7 @@ from meshwright.live.peers import Peers, PeerSettings
 from meshwright.live.storage import Store
 from meshwright.live.telemetry.meter import Meter
 from meshwright.live.timers import Timers
+from meshwright.model.overlay import Overlay
 from meshwright.protocol.broker import Broker
 from meshwright.protocol.effects import (
     CloseClient,
@@ -82,7 +83,9 @@ class Host:
         self.meter = Meter(self.clock)
         self.disk_is_full = False
         self.incarnation = 0
-        self.peers = Peers(name, peer_settings, tell=self.tell, refused=refused)
+        self.peers = Peers(
+            name, peer_settings, tell=self.tell, refused=refused, in_force=self._in_force
+        )
         self.clients: dict[str, ClientPort] = {}
         self._broker = broker
         self._loop = asyncio.get_running_loop()
@@ -168,6 +171,9 @@ class Host:
         if self.clients.get(happening.client) is port:
             del self.clients[happening.client]
             self.tell(happening)
+
+    def _in_force(self) -> Overlay | None:
+        return self._broker.overlay if self._is_running else None
 
     def _from_disk(self, happening: Happening) -> None:
         self._loop.call_soon_threadsafe(self.tell, happening)

@@ -44,7 +44,7 @@ class LiveBroker:
             Broker(settings.name, _core_settings(settings), overlay),
             settings.name,
             settings.folder,
-            _peer_settings(settings.peers),
+            peer_settings(settings.peers),
             recorded=recorded,
             refused=refused,
             failed=self._failed,
@@ -77,7 +77,8 @@ class LiveBroker:
     async def start(self) -> list[Address]:
         """Come to life; returns where clients come in, in the order of the settings."""
         addresses = [await listener.open() for listener in self.listeners]
-        await self.host.start(parse_address(self.settings.peers.listen), str(addresses[0]))
+        clients = self.settings.all_listeners()[0].advertise or str(addresses[0])
+        await self.host.start(parse_address(self.settings.peers.listen), clients)
         self._reporting.start(self.host.incarnation)
         self.http = await self.control.open(self.settings.telemetry.http)
         return addresses
@@ -111,7 +112,8 @@ def _core_settings(settings: LiveSettings) -> BrokerSettings:
     return BrokerSettings(mobility=mobility, sessions=sessions)
 
 
-def _peer_settings(settings: PeerLinkSettings) -> PeerSettings:
+def peer_settings(settings: PeerLinkSettings) -> PeerSettings:
+    """What the links with other brokers need, files read."""
     secret = b""
     if settings.secret_file is not None:
         secret = settings.secret_file.read_bytes().strip()
@@ -123,4 +125,5 @@ def _peer_settings(settings: PeerLinkSettings) -> PeerSettings:
         secret=secret,
         listening=None if tls is None else listening_context(tls),
         dialling=None if tls is None else dialling_context(tls),
+        advertise=settings.advertise,
     )

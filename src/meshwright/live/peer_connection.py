@@ -19,6 +19,7 @@ from meshwright.live.peer_handshake import (
     decode_handshake,
     proof_code,
 )
+from meshwright.model.overlay import Overlay
 from meshwright.protocol.wire import decode_frames, encode
 
 LENGTH_BYTES = 4
@@ -29,11 +30,15 @@ UNSENT_BYTES_MAX = 1 << 26
 HANDSHAKE_S = 5.0
 
 
+# Where brokers are, and the overlay in force.
+Known = tuple[dict[str, Whereabouts], Overlay | None]
+
+
 class PeerConnection(asyncio.Protocol):
     """Turns bytes into frames and back, once the other side is known.
 
     established, received and lost are told this connection; received gets frames in order. lost is
-    called once, with the reason if the other side broke a rule.
+    called once, with the reason if the other side broke a rule. known: what it is told.
     """
 
     def __init__(
@@ -42,7 +47,7 @@ class PeerConnection(asyncio.Protocol):
         secret: bytes,
         *,
         is_dialler: bool,
-        brokers: dict[str, Whereabouts],
+        known: Callable[[], Known],
         established: Callable[[PeerConnection], None],
         received: Callable[[PeerConnection, list[Any]], None],
         lost: Callable[[PeerConnection, str | None], None],
@@ -52,7 +57,7 @@ class PeerConnection(asyncio.Protocol):
         self.proof: Proof | None = None
         self._greeting = greeting
         self._secret = secret
-        self._brokers = brokers
+        self._known = known
         self._established = established
         self._received = received
         self._lost = lost
@@ -146,13 +151,19 @@ class PeerConnection(asyncio.Protocol):
     def _meet(self, theirs: Greeting) -> None:
         check_greeting(self._greeting, theirs)
         self.peer = theirs
-        code = proof_code(self._secret, self._greeting, theirs, is_dialler=self.is_dialler)
-        self._write(encode(Proof(code, self._brokers)))
+        if self.is_dialler:
+            self._prove(theirs)
 
     def _trust(self, theirs: Greeting, proof: Proof) -> None:
         code = proof_code(self._secret, theirs, self._greeting, is_dialler=not self.is_dialler)
         check_proof(proof, code, theirs.name)
+        if not self.is_dialler:
+            self._prove(theirs)
         self.proof = proof
         if self._deadline is not None:
             self._deadline.cancel()
         self._established(self)
+
+    def _prove(self, theirs: Greeting) -> None:
+        code = proof_code(self._secret, self._greeting, theirs, is_dialler=self.is_dialler)
+        self._write(encode(Proof(code, *self._known())))

@@ -2,7 +2,7 @@
 
 Both sides say who they are with a number never used before, then each proves that it knows the
 network's secret by a code over both greetings. The side that dialled and the side that listened
-prove different things, so neither can be answered with its own words.
+prove different things, so neither can be answered with its own words. Who dialled proves first.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import msgspec
 
 from meshwright.errors import PeerError
 from meshwright.live.addresses import Whereabouts
+from meshwright.model.overlay import Overlay
 from meshwright.protocol.message import Message
 
 WIRE_VERSION = 1
@@ -20,7 +21,10 @@ NONCE_BYTES = 32
 
 
 class Greeting(Message, frozen=True):
-    """Who I am: my network, my name, the how-manieth life of mine, and where I listen."""
+    """Who I am: my network, my name, the how-manieth life of mine, and where I listen.
+
+    is_asking: I am no broker yet, and only want to know the network.
+    """
 
     version: int
     network: str
@@ -28,13 +32,15 @@ class Greeting(Message, frozen=True):
     incarnation: int
     whereabouts: Whereabouts
     nonce: bytes
+    is_asking: bool = False
 
 
 class Proof(Message, frozen=True):
-    """A code that only one who knows the secret can make, and the brokers that I know."""
+    """A code that only one who knows the secret can make; brokers that I know, and how joined."""
 
     code: bytes
     brokers: dict[str, Whereabouts]
+    overlay: Overlay | None = None
 
 
 _DECODER = msgspec.msgpack.Decoder(Greeting | Proof)

@@ -16,6 +16,7 @@ from typing import Any
 from meshwright.live.addresses import Address, Whereabouts, parse_address
 from meshwright.live.peer_connection import PeerConnection
 from meshwright.live.peer_handshake import NONCE_BYTES, WIRE_VERSION, Greeting
+from meshwright.model.overlay import Overlay
 from meshwright.protocol.happenings import Happening, LinkDown, LinkUp, PeerFrame
 
 DIAL_S = 5.0
@@ -23,19 +24,23 @@ DIAL_S = 5.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PeerSettings:
-    """What brokers of one network share; without contexts they speak in the clear."""
+    """What brokers of one network share; without contexts they speak in the clear.
+
+    advertise: where others dial this one, unless where it listens.
+    """
 
     network: str
     secret: bytes
     listening: ssl.SSLContext | None = None
     dialling: ssl.SSLContext | None = None
+    advertise: str | None = None
 
 
 class Peers:
     """The other brokers, as far as this one can reach them.
 
     tell gets what happens to links; refused is told of strangers. brokers: where each listens, as
-    far as is known.
+    far as is known. in_force: the overlay, which others may ask for.
     """
 
     def __init__(
@@ -45,12 +50,14 @@ class Peers:
         *,
         tell: Callable[[Happening], None],
         refused: Callable[[str], None],
+        in_force: Callable[[], Overlay | None] = lambda: None,
     ) -> None:
         self.brokers: dict[str, Whereabouts] = {}
         self._name = name
         self._settings = settings
         self._tell = tell
         self._refused = refused
+        self._in_force = in_force
         self._incarnation = 0
         self._server: asyncio.Server | None = None
         self._connections: dict[str, PeerConnection] = {}
@@ -68,7 +75,7 @@ class Peers:
             ssl=self._settings.listening,
         )
         port = self._server.sockets[0].getsockname()[1]
-        found = Whereabouts(str(Address(address.host, port)), clients)
+        found = Whereabouts(self._settings.advertise or str(Address(address.host, port)), clients)
         self.brokers[self._name] = found
         return found
 
@@ -141,7 +148,7 @@ class Peers:
             greeting,
             self._settings.secret,
             is_dialler=is_dialler,
-            brokers=self.brokers,
+            known=lambda: (self.brokers, self._in_force()),
             established=self._established,
             received=self._received,
             lost=self._lost,
@@ -152,8 +159,11 @@ class Peers:
     def _established(self, connection: PeerConnection) -> None:
         assert connection.peer is not None
         assert connection.proof is not None
-        self._strangers.discard(connection)
         peer = connection.peer
+        if peer.is_asking:
+            asyncio.get_running_loop().call_later(DIAL_S, connection.close)
+            return
+        self._strangers.discard(connection)
         for name, whereabouts in connection.proof.brokers.items():
             self.brokers.setdefault(name, whereabouts)
         self.brokers[peer.name] = peer.whereabouts

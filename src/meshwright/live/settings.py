@@ -29,9 +29,10 @@ class TlsSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ListenerSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """Where clients come in, and how."""
+    """Where clients come in, and how; advertise: where others send them, unless to address."""
 
     address: str = DEFAULT_LISTEN
+    advertise: str | None = None
     transport: Literal["tcp", "websocket"] = "tcp"
     anonymous: bool = False
     certificate_is_user: bool = True

@@ -54,6 +54,11 @@ class Broker:
         """How the broker stands, for telemetry and checkers; after its start only."""
         return observed(self._settings, self._machines)
 
+    @property
+    def overlay(self) -> Overlay:
+        """The overlay in force; after its start only."""
+        return self._machines.ways.change.in_force.overlay
+
     def view(self) -> BrokerView:
         """Everything that an operator may see of the broker; after its start only."""
         return inspect(self._me, self.observe(), self._machines)
