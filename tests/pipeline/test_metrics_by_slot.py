@@ -66,6 +66,7 @@ def test_a_slot_has_sums_means_and_what_belongs_to_its_placement(spark: SparkSes
     assert [row.management_messages for row in found] == [112, 100, 101]
     assert [row.subscription_changes for row in found] == [1, 1, 0]
     assert [row.hand_overs for row in found] == [0, 1, 0]
+    assert [row.load_mean for row in found] == [1.0, 1.0, 1.0]
     assert [row.load_deviation for row in found] == [1.0, 1.0, 0.0]
     assert [row.reconfiguration_messages for row in found] == [0.0, 0.0, 8.0]
     assert [row.messages_internal for row in found] == [10.0, 0.0, 5.0]

@@ -13,6 +13,7 @@ from typer.core import TyperGroup
 from meshwright import __version__
 from meshwright.cli import (
     broker,
+    compare,
     demo,
     operating,
     overlay,
@@ -65,6 +66,7 @@ app.command("subscriptions")(operating.subscriptions)
 app.command("topics")(operating.topics)
 app.command("drain")(operating.drain)
 app.command("passwd")(passwd.passwd)
+app.command("compare")(compare.compare)
 app.command("demo")(demo.demo)
 app.command("simulate")(simulate.simulate)
 app.command("swarm")(swarm.swarm)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import typer
 
+from meshwright.cli.pipeline_run import run
 from meshwright.cli.pipeline_watch import watch
 
-app = typer.Typer(no_args_is_help=True, help="Plan from telemetry as it comes.")
+app = typer.Typer(no_args_is_help=True, help="Replay a trace, or plan from telemetry as it comes.")
+app.command("run")(run)
 app.command("watch")(watch)
 
 
 @app.callback()
 def pipeline() -> None:
-    """Plan from telemetry as it comes."""
+    """Replay a trace, or plan from telemetry as it comes."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Literal
 
 import msgspec
@@ -22,9 +23,12 @@ class _Part(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class TimeParameters(_Part, frozen=True, kw_only=True):
-    """Slots (T_update), epochs (T_free), and slots left out of the comparison."""
+    """Slots (T_update), epochs (T_free), and slots left out of the comparison.
 
-    slot_s: Count = 3600
+    slot_s: None for about a hundredth of the trace, in whole hours.
+    """
+
+    slot_s: Count | None = None
     epoch_slots: Count = 10
     warmup_slots: WholeNumber = 0
 
@@ -89,3 +93,16 @@ class ReplayParameters(_Part, frozen=True, kw_only=True):
     placement: PlacementParameters = PlacementParameters()
     overlay: OverlayParameters = OverlayParameters()
     work: WorkParameters = WorkParameters()
+
+
+class RunSettings(ReplayParameters, frozen=True, kw_only=True):
+    """A file of settings: the parameters, the trace, and the folder for what is found."""
+
+    trace: Path
+    out: Path
+
+    def parameters(self) -> ReplayParameters:
+        """The parameters alone."""
+        return ReplayParameters(
+            **{name: getattr(self, name) for name in ReplayParameters.__struct_fields__}
+        )

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
-from typing import Any
+from typing import Any, cast, get_args
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
@@ -43,6 +43,8 @@ from meshwright.planning.recommendation import CANDIDATES
 from meshwright.planning.succession import FOLLOWING, EpochRules
 
 Settings = dict[str, Any]
+SLOTS_WANTED = 100
+HOUR_S = 3600
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,25 @@ def replay_trace(
     Without a keeper, tables stay in Spark's memory until the session ends.
     """
     return _Replay(session, trace, parameters, keeper or MemoryKeeper()).run()
+
+
+def wanted_designs(names: str | None) -> tuple[str, ...] | None:
+    """The designs of a list with commas; None for every candidate."""
+    return None if names is None else _listed(names, FOLLOWING, "design")
+
+
+def wanted_placements(names: str | None) -> tuple[PlacementName, ...] | None:
+    """The placements of a list with commas; None for all that a trace allows."""
+    known = get_args(PlacementName)
+    return None if names is None else cast("Any", _listed(names, known, "placement"))
+
+
+def _listed(names: str, known: Sequence[str], kind: str) -> tuple[str, ...]:
+    wanted = tuple(name.strip() for name in names.split(","))
+    for name in wanted:
+        if name not in known:
+            raise OperatorError(f"There is no {kind} {name!r}; choose from {', '.join(known)}.")
+    return wanted
 
 
 class _Replay:
@@ -175,7 +196,7 @@ class _Replay:
         if span.begin is None:
             raise OperatorError(f"{self.trace}: nobody wants anything in this trace; give another.")
         time = self.parameters.time
-        slot_us = time.slot_s * SECOND_US
+        slot_us = (time.slot_s or _hundredth_s(span.end - span.begin)) * SECOND_US
         slot_count = (span.end - span.begin) // slot_us + 1
         if time.warmup_slots >= slot_count:
             raise OperatorError(
@@ -363,6 +384,12 @@ class _Replay:
             [names.METRICS.name, names.OVERLAYS.name],
             warmup_slots=warmup_slots,
         )
+
+
+def _hundredth_s(span_us: int) -> int:
+    """A hundredth of a span in whole hours, at least one."""
+    hours = -(-span_us // (SLOTS_WANTED * HOUR_S * SECOND_US))
+    return max(hours, 1) * HOUR_S
 
 
 def _told(brokers: Brokers) -> Settings:

@@ -8,7 +8,8 @@ interested brokers; of equal prices the lower mean degree, then the earlier in t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import msgspec
@@ -36,6 +37,7 @@ CANDIDATES: tuple[str, ...] = tuple(
     for name in (design, *(variant for variant, (of, _) in VARIANTS.items() if of == design))
 )
 
+DELAY = "delay"  # the part of a price that is no message
 NOTHING_FITS = "No design fits: want a lower k, or allow more links or a larger load spread."
 
 
@@ -112,64 +114,85 @@ def candidate(name: str, snapshot: Snapshot, wish: Wish, *, rng: np.random.Gener
 
 def judge(candidates: Sequence[Candidate], snapshot: Snapshot, wish: Wish) -> Recommendation:
     """The verdict on each candidate, and the recommendation."""
-    prices = [_price(each.evaluation, snapshot, wish) for each in candidates]
-    faults = [_fault(each.evaluation, wish) for each in candidates]
-    fitting = [index for index, fault in enumerate(faults) if fault is None]
-    winner = min(
-        fitting,
-        key=lambda index: (prices[index].total, candidates[index].evaluation.degree_mean),
-        default=None,
-    )
-    verdicts = []
-    for each, price, fault in zip(candidates, prices, faults, strict=True):
-        if fault is not None or winner is None:
-            reason = f"does not fit because {fault}"
-        elif each is candidates[winner]:
-            reason = _why_best(price, each.evaluation, len(fitting))
-        else:
-            reason = _why_not_best(price, prices[winner], candidates[winner].name)
-        sentence = f"{each.name} {reason}."
-        verdicts.append(
-            Verdict(name=each.name, fits=fault is None, price=price.total, sentence=sentence)
+    standings = [
+        Standing(
+            each.name,
+            _price(each.evaluation, snapshot, wish),
+            _fault(each.evaluation, wish),
+            each.evaluation.degree_mean,
+            each.evaluation.degree_max,
         )
+        for each in candidates
+    ]
+    verdicts, winner = ranked(standings)
     return Recommendation(
         candidates=tuple(candidates),
-        verdicts=tuple(verdicts),
-        chosen=None if winner is None else candidates[winner].name,
+        verdicts=verdicts,
+        chosen=None if winner is None else verdicts[winner].name,
         reason=NOTHING_FITS if winner is None else verdicts[winner].sentence,
     )
 
 
-class _Price(NamedTuple):
-    """What one publication costs on average, in messages."""
+@dataclass(frozen=True, slots=True)
+class Price:
+    """What one publication costs on average, in messages: for what, and how much."""
 
-    interested: float
-    relays: float
-    entry: float
-    delay: float
+    parts: Mapping[str, float]
 
     @property
     def total(self) -> float:
-        return sum(self)
+        return sum(self.parts.values())
 
 
-# What each part of a price is paid for, in the order of _Price.
-_PARTS = ("messages to interested brokers", "relays", "the way in", "delay")
+class Standing(NamedTuple):
+    """One of those compared: its price, why it does not fit if so, and its brokers' links."""
+
+    name: str
+    price: Price
+    fault: str | None
+    degree_mean: float
+    degree_max: int
 
 
-def _price(found: Evaluation, snapshot: Snapshot, wish: Wish) -> _Price:
+def ranked(standings: Sequence[Standing]) -> tuple[tuple[Verdict, ...], int | None]:
+    """A verdict on each, and which is best: the lowest price, then the lower degree, then first."""
+    fitting = [index for index, standing in enumerate(standings) if standing.fault is None]
+    winner = min(
+        fitting,
+        key=lambda index: (standings[index].price.total, standings[index].degree_mean),
+        default=None,
+    )
+    best = None if winner is None else standings[winner]
+    verdicts = []
+    for standing in standings:
+        if standing.fault is not None or best is None:
+            reason = f"does not fit because {standing.fault}"
+        elif standing is best:
+            reason = _why_best(standing, len(fitting))
+        else:
+            reason = _why_not_best(standing, best)
+        verdicts.append(
+            Verdict(
+                name=standing.name,
+                fits=standing.fault is None,
+                price=standing.price.total,
+                sentence=f"{standing.name} {reason}.",
+            )
+        )
+    return tuple(verdicts), winner
+
+
+def _price(found: Evaluation, snapshot: Snapshot, wish: Wish) -> Price:
     publications = float(snapshot.publications.sum())
-    if publications == 0.0:
-        return _Price(0.0, 0.0, 0.0, 0.0)
     deliveries = float(snapshot.interests.transposed().counts() @ snapshot.publications)
     delay = (deliveries - found.deliveries_missed) * found.delay_hops_mean
-    sums = (
-        found.messages_internal,
-        found.messages_external,
-        found.messages_entry,
-        wish.delay_weight * delay,
-    )
-    return _Price(*(part / publications for part in sums))
+    sums = {
+        "messages to interested brokers": found.messages_internal,
+        "relays": found.messages_external,
+        "the way in": found.messages_entry,
+        DELAY: wish.delay_weight * delay,
+    }
+    return Price({part: total / (publications or 1.0) for part, total in sums.items()})
 
 
 def _fault(found: Evaluation, wish: Wish) -> str | None:
@@ -194,24 +217,26 @@ def _fault(found: Evaluation, wish: Wish) -> str | None:
     return None
 
 
-def _why_best(price: _Price, found: Evaluation, fitting_count: int) -> str:
-    messages = price.total - price.delay
+def _why_best(best: Standing, fitting_count: int) -> str:
+    delay = best.price.parts[DELAY]
+    sent = best.price.total - delay
     return (
         f"fits best because, of {_counted(fitting_count, 'fitting design')}, it has the lowest "
-        f"price of a publication: {messages:.1f} messages and {price.delay:.1f} for delay; "
-        f"its brokers have {found.degree_mean:.1f} links on average, {found.degree_max} at most"
+        f"price of a publication: {sent:.1f} messages and {delay:.1f} for delay; "
+        f"its brokers have {best.degree_mean:.1f} links on average, {best.degree_max} at most"
     )
 
 
-def _why_not_best(price: _Price, best: _Price, best_name: str) -> str:
-    if price.total == best.total:
-        return f"fits and costs as much as {best_name}, but with no fewer links"
-    excesses = [own - other for own, other in zip(price, best, strict=True)]
-    largest = _PARTS[excesses.index(max(excesses))]
-    share = f"{100 * (price.total / best.total - 1):.0f} % more" if best.total else "more"
+def _why_not_best(standing: Standing, best: Standing) -> str:
+    price, lowest = standing.price.total, best.price.total
+    if price == lowest:
+        return f"fits and costs as much as {best.name}, but with no fewer links"
+    excesses = {part: own - best.price.parts[part] for part, own in standing.price.parts.items()}
+    largest = max(excesses, key=lambda part: excesses[part])
+    share = f"{100 * (price / lowest - 1):.0f} % more" if lowest else "more"
     return (
-        f"fits, but a publication costs {share} than with {best_name} "
-        f"({price.total:.1f} against {best.total:.1f}), mostly for {largest}"
+        f"fits, but a publication costs {share} than with {best.name} "
+        f"({price:.1f} against {lowest:.1f}), mostly for {largest}"
     )
 
 

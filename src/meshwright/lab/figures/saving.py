@@ -25,11 +25,16 @@ def refuse_undrawable(path: Path) -> None:
 def save_figure(figure: Figure, path: Path) -> None:
     """Write a figure as .svg or .png, whole or not at all."""
     refuse_undrawable(path)
+    write_whole({path: figure_bytes(figure, path.suffix.lower())})
+
+
+def figure_bytes(figure: Figure, suffix: str) -> bytes:
+    """A figure as the content of an .svg or .png file."""
     content = io.BytesIO()
-    if path.suffix.lower() == ".svg":
+    if suffix == ".svg":
         with mpl.rc_context({"svg.hashsalt": "meshwright", "svg.fonttype": "path"}):
             figure.savefig(content, format="svg", backend="svg", metadata={"Date": None})
     else:
         dpi = PIXELS_ACROSS / figure.get_figwidth()
         figure.savefig(content, format="png", backend="agg", dpi=dpi, metadata={"Software": None})
-    write_whole({path: content.getvalue()})
+    return content.getvalue()

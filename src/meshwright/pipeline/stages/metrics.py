@@ -79,6 +79,7 @@ def metrics(
             "publications",
             "subscription_changes",
             "hand_overs",
+            "load_mean",
             "load_deviation",
             "reconfiguration_messages",
             (sf.col("management_messages") + exchanged).alias("management_messages"),
@@ -111,7 +112,8 @@ def _compared(slots: pa.Table, epochs: pa.Table) -> pa.Table:
         row[name] = None if delays.null_count else total / delivered if delivered else 0.0
     sent = sum(row[name] for name in MESSAGES)
     row["notification_overhead"] = sent / row["publications"] if row["publications"] else 0.0
-    row["load_deviation"] = float(slots["load_deviation"].to_numpy().mean())
+    for name in ("load_mean", "load_deviation"):
+        row[name] = float(slots[name].to_numpy().mean())
     row["reconfigurations"] = int((epochs["moved"].to_numpy() > 0).sum())
     row["degree_mean"] = float(epochs["degree_mean"].to_numpy().mean())
     row["degree_max"] = int(epochs["degree_max"].to_numpy().max())
@@ -194,7 +196,9 @@ def _with_deviation(frame: DataFrame, broker_count: int) -> DataFrame:
     )
     load, squares = (sf.sum(name).over(so_far) for name in ("load", "squares"))
     variance = (squares * broker_count - load * load) / (broker_count * broker_count)
-    return frame.withColumn("load_deviation", sf.sqrt(variance))
+    return frame.withColumns(
+        {"load_mean": load / broker_count, "load_deviation": sf.sqrt(variance)}
+    )
 
 
 def _by_placement(amounts: Mapping[str, int]) -> Column:

@@ -1,0 +1,125 @@
+"""meshwright compare: a trace replayed against every placement and design."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from meshwright.cli.options import DelayWeight, Json, K, Master, Remote, Seed, finite
+from meshwright.cli.screen import answer
+from meshwright.cli.spark import spark_work
+
+if TYPE_CHECKING:
+    from meshwright.pipeline.parameters import PlacementName
+
+
+def compare(
+    *,
+    trace: Annotated[Path, typer.Argument(metavar="TRACE", help="The folder of a trace.")],
+    designs: Annotated[
+        str | None,
+        typer.Option("--designs", metavar="A,B", show_default="all", help="Designs to compare."),
+    ] = None,
+    placements: Annotated[
+        str | None,
+        typer.Option(
+            "--placements",
+            metavar="A,B",
+            show_default="all that the trace allows",
+            help="Of recorded, static, location, similarity, similarity-bounded.",
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="DIR", help="Folder for report.html and comparison.csv."),
+    ] = None,
+    slot: Annotated[
+        int | None,
+        typer.Option(
+            "--slot",
+            min=1,
+            metavar="SECONDS",
+            show_default="a hundredth of the trace, in whole hours",
+            help="How often brokers tell each other what they want (T_update).",
+        ),
+    ] = None,
+    epoch: Annotated[
+        int, typer.Option("--epoch", min=1, metavar="SLOTS", help="How often to plan (T_free).")
+    ] = 10,
+    warmup: Annotated[
+        int, typer.Option("--warmup", min=0, metavar="SLOTS", help="First slots not to compare.")
+    ] = 0,
+    cell: Annotated[
+        float,
+        typer.Option(
+            "--cell", metavar="DEGREES", min=0.0, max=180.0, callback=finite, help="Side of a cell."
+        ),
+    ] = 1.0,
+    cluster: Annotated[
+        int, typer.Option("--cluster", min=1, help="Brokers among which a client chooses.")
+    ] = 5,
+    brokers: Annotated[
+        int, typer.Option("--brokers", min=2, help="Brokers, where the trace names none.")
+    ] = 50,
+    k: K = 1,
+    delay_weight: DelayWeight = 1.0,
+    seed: Seed = 0,
+    master: Master = None,
+    remote: Remote = None,
+    as_json: Json = False,
+) -> None:
+    """Replay a trace against every placement and design, and recommend one.
+
+    Example: meshwright compare city --designs chord,dynatops,gm2 --out findings
+    """
+    from meshwright.cli.replay_answer import (
+        EXPLANATION,
+        replay_document,
+        replay_table,
+        replay_told,
+        write_report,
+    )
+    from meshwright.pipeline.findings import compared
+    from meshwright.pipeline.parameters import (
+        BrokerParameters,
+        InterestParameters,
+        OverlayParameters,
+        PlacementParameters,
+        ReplayParameters,
+        TimeParameters,
+    )
+    from meshwright.pipeline.replay import replay_trace, wanted_designs, wanted_placements
+
+    chosen: tuple[PlacementName, ...] | None = wanted_placements(placements)
+    parameters = ReplayParameters(
+        seed=seed,
+        time=TimeParameters(slot_s=slot, epoch_slots=epoch, warmup_slots=warmup),
+        interests=InterestParameters(cell_degrees=cell),
+        brokers=BrokerParameters(count=brokers),
+        placement=PlacementParameters(methods=chosen, cluster_size=cluster),
+        overlay=OverlayParameters(designs=wanted_designs(designs), k=k, delay_weight=delay_weight),
+    )
+    files: dict[str, Path] = {}
+    with spark_work("Replaying the trace", master=master, remote=remote) as work:
+        replay = replay_trace(work.session, trace, parameters)
+        candidates, recommendation = compared(replay)
+        if out is not None:
+            files = write_report(replay, trace, candidates, recommendation, out)
+    answer(
+        as_json,
+        {
+            "command": "compare",
+            "trace": str(trace),
+            **replay_document(replay, candidates, recommendation),
+            "files": {kind: str(path) for kind, path in files.items()},
+        },
+        replay_told(replay, trace),
+        replay_table(candidates, recommendation),
+        EXPLANATION,
+        "",
+        recommendation.reason,
+        *([f"Report: {files['report']}"] if files else []),
+        f"Replayed in {work.seconds:.1f} s",
+    )

@@ -1,0 +1,80 @@
+"""meshwright pipeline run: all stages of a replay, kept, so that only what changed is run again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from meshwright.cli.options import Json, Master, Remote
+from meshwright.cli.screen import answer, plain_table
+from meshwright.cli.spark import spark_work
+
+Ran = tuple[str, bool, float]
+
+
+def run(
+    *,
+    config: Annotated[Path, typer.Argument(metavar="CONFIG.toml", help="What to replay and how.")],
+    master: Master = None,
+    remote: Remote = None,
+    as_json: Json = False,
+) -> None:
+    """Replay a trace stage by stage; a stage whose inputs and parameters did not change is kept.
+
+    Example: meshwright pipeline run replay.toml
+    """
+    from meshwright.cli.replay_answer import (
+        EXPLANATION,
+        replay_document,
+        replay_table,
+        replay_told,
+        write_report,
+    )
+    from meshwright.files.settings import read_settings
+    from meshwright.pipeline.findings import compared
+    from meshwright.pipeline.keeping import FolderKeeper
+    from meshwright.pipeline.parameters import RunSettings
+    from meshwright.pipeline.replay import replay_trace
+
+    settings = read_settings(config, RunSettings, documented_in="docs/FILES.md")
+    ran: list[Ran] = []
+    with spark_work("Running the stages", master=master, remote=remote) as work:
+        keeper = FolderKeeper(
+            work.session, settings.out / "stages", on_stage=lambda *stage: ran.append(stage)
+        )
+        replay = replay_trace(work.session, settings.trace, settings.parameters(), keeper=keeper)
+        candidates, found = compared(replay)
+        files = write_report(replay, settings.trace, candidates, found, settings.out)
+    answer(
+        as_json,
+        {
+            "command": "pipeline run",
+            "trace": str(settings.trace),
+            **replay_document(replay, candidates, found),
+            "files": {kind: str(path) for kind, path in files.items()},
+            "stages": [
+                {
+                    "stage": name,
+                    "ran": is_new,
+                    "seconds": seconds,
+                    "folder": str(keeper.folders[name]),
+                }
+                for name, is_new, seconds in ran
+            ],
+        },
+        replay_told(replay, settings.trace),
+        plain_table(
+            {"stage": False, "": False, "seconds": True},
+            (
+                [name, "ran" if is_new else "kept", f"{seconds:.1f}"]
+                for name, is_new, seconds in ran
+            ),
+        ),
+        replay_table(candidates, found),
+        EXPLANATION,
+        "",
+        found.reason,
+        f"Report: {files['report']}",
+    )

@@ -1,0 +1,131 @@
+"""What `compare` and `pipeline run` answer: one table, a recommendation, a report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from meshwright.cli.screen import plain_table
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from meshwright.pipeline.replay import TraceReplay
+    from meshwright.planning.replay_judgement import ReplayedCandidate, ReplayRecommendation
+
+HEADINGS = {
+    "\nplacement": False,
+    "\ndesign": False,
+    "messages a\npublication": True,
+    "delay\nhops": True,
+    "delay\nms": True,
+    "broker\nchanges": True,
+    "manage-\nment": True,
+    "hand-\novers": True,
+    "load\ndev.": True,
+    "reconfig-\nuration": True,
+    "\nprice": True,
+    "\nfits": False,
+}
+EXPLANATION = (
+    "Broker changes are subscriptions that brokers began or ended, management is the messages for "
+    "them and between brokers of a cluster, load dev. the deviation of subscriptions over brokers, "
+    "reconfiguration the messages for changes of overlay; price is all messages and weighted delay "
+    "for each publication."
+)
+
+
+def replay_table(
+    candidates: list[ReplayedCandidate], recommendation: ReplayRecommendation
+) -> Table:
+    """One line for each placement and design."""
+    return plain_table(
+        HEADINGS,
+        (
+            [
+                each.placement,
+                each.design,
+                f"{each.notification_overhead:,.2f}",
+                f"{each.delay_hops:.2f}",
+                "-" if each.delay_ms is None else f"{each.delay_ms:.2f}",
+                f"{each.subscription_changes:,}",
+                f"{each.management_messages:,}",
+                f"{each.hand_overs:,}",
+                f"{each.load_deviation:,.1f}",
+                f"{each.reconfiguration_messages:,.0f}",
+                f"{verdict.price:,.1f}",
+                "yes" if verdict.fits else "no",
+            ]
+            for each, verdict in zip(candidates, recommendation.verdicts, strict=True)
+        ),
+    )
+
+
+def replay_document(
+    replay: TraceReplay, candidates: list[ReplayedCandidate], recommendation: ReplayRecommendation
+) -> dict[str, Any]:
+    """The same for a script."""
+    timeline = replay.timeline
+    return {
+        "seed": replay.parameters.seed,
+        "slots": timeline.slot_count,
+        "slot_s": timeline.slot_us // 1_000_000,
+        "epochs": timeline.epoch_count,
+        "brokers": replay.brokers.count,
+        "comparison": [
+            {**_fields(each), "fits": verdict.fits, "price": verdict.price, "why": verdict.sentence}
+            for each, verdict in zip(candidates, recommendation.verdicts, strict=True)
+        ],
+        "recommended": None
+        if recommendation.design is None
+        else {"placement": recommendation.placement, "design": recommendation.design},
+        "reason": recommendation.reason,
+    }
+
+
+def replay_told(replay: TraceReplay, trace: Path) -> str:
+    """What was replayed, in one sentence."""
+    timeline = replay.timeline
+    hours = timeline.slot_us / 3_600_000_000
+    return (
+        f"{trace}: {timeline.slot_count:,} slots of {hours:g} h in {timeline.epoch_count} epochs, "
+        f"{replay.brokers.count} brokers, {len(replay.placements)} placements, "
+        f"{len(replay.designs)} designs"
+    )
+
+
+def write_report(
+    replay: TraceReplay,
+    trace: Path,
+    candidates: list[ReplayedCandidate],
+    recommendation: ReplayRecommendation,
+    out: Path,
+) -> dict[str, Path]:
+    """report.html and comparison.csv, both or neither."""
+    from meshwright.files.writing import make_folder, write_whole
+    from meshwright.lab.replay_report import (
+        HISTORIES,
+        ReplayFindings,
+        comparison_csv,
+        report_page,
+    )
+    from meshwright.pipeline.findings import histories
+
+    design = recommendation.design or candidates[0].design
+    findings = ReplayFindings(
+        title=f"{trace.resolve().name} replayed",
+        told=[replay_told(replay, trace), EXPLANATION],
+        candidates=candidates,
+        recommendation=recommendation,
+        histories=histories(replay, design, list(HISTORIES)),
+    )
+    make_folder(out)
+    files = {"report": out / "report.html", "comparison": out / "comparison.csv"}
+    write_whole(
+        {files["report"]: report_page(findings), files["comparison"]: comparison_csv(candidates)}
+    )
+    return files
+
+
+def _fields(each: ReplayedCandidate) -> dict[str, Any]:
+    return {name: getattr(each, name) for name in each.__struct_fields__}

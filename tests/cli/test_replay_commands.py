@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+import csv
+import re
+from pathlib import Path
+
+import pytest
+from commands import answered, call, refused
+
+CONFIG = """trace = "trace"
+out = "findings"
+
+[time]
+epoch_slots = 2
+
+[placement]
+methods = ["static"]
+
+[overlay]
+designs = ["chord", "tree"]
+"""
+
+
+@pytest.fixture
+def trace(spark: object, tmp_path: Path) -> Path:
+    del spark  # one that runs already is used by every command
+    size = ("--users", "40", "--brokers", "6", "--topics", "8", "--hours", "5")
+    answered("trace", "generate", "--model", "poisson", *size, "--out", tmp_path / "trace")
+    return tmp_path / "trace"
+
+
+def test_a_trace_is_compared_and_reported_on_one_page(trace: Path, tmp_path: Path) -> None:
+    out = tmp_path / "findings"
+    words = ("compare", trace, "--designs", "chord,gm", "--placements", "static", "--out", out)
+    document = answered(*words)
+    lines = document["comparison"]
+    assert [(line["placement"], line["design"]) for line in lines] == [
+        ("static", "chord"),
+        ("static", "gm"),
+    ]
+    best = min((line for line in lines if line["fits"]), key=lambda line: line["price"])
+    assert document["recommended"] == {"placement": "static", "design": best["design"]}
+    assert document["reason"].startswith(f"{best['design']} with static placement fits best")
+    page = (out / "report.html").read_text()
+    assert page.count("<svg") == 6
+    assert best["why"] in page
+    assert not re.findall(r"(?:src|href)=['\"]?(?:https?:)?//", page)
+    rows = list(csv.DictReader((out / "comparison.csv").read_text().splitlines()))
+    assert [float(row["delay_hops"]) for row in rows] == [line["delay_hops"] for line in lines]
+
+
+def test_a_run_is_described_by_a_file_and_runs_no_stage_twice(trace: Path) -> None:
+    config = trace.with_name("replay.toml")
+    config.write_text(CONFIG)
+    first = answered("pipeline", "run", config)
+    assert {stage["ran"] for stage in first["stages"]} == {True}
+    again = answered("pipeline", "run", config)
+    assert {stage["ran"] for stage in again["stages"]} == {False}
+    assert again["comparison"] == first["comparison"]
+    told = call("pipeline", "run", config)
+    assert "chord" in told.stdout
+    assert "…" not in told.stdout
+
+
+def test_a_misspelt_setting_is_refused_with_the_nearest_right_one(tmp_path: Path) -> None:
+    config = tmp_path / "replay.toml"
+    config.write_text(CONFIG.replace("epoch_slots", "epoch_slot"))
+    sentence = refused("pipeline", "run", config)
+    assert "did you mean 'time.epoch_slots'" in sentence
+    assert "line 5" in sentence
+
+
+def test_designs_and_placements_that_are_not_there_are_refused(tmp_path: Path) -> None:
+    assert "choose from chord" in refused("compare", tmp_path, "--designs", "chrod")
+    assert "choose from recorded" in refused("compare", tmp_path, "--placements", "near")

@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+
+import msgspec
+
+from meshwright.planning.replay_judgement import ReplayedCandidate, ReplayWish, judge_replay
+
+
+@dataclass
+class Line:
+    """A line in which a publication costs ten messages and ten hops of delay."""
+
+    placement: str = "static"
+    design: str = "chord"
+    publications: int = 10
+    deliveries: float = 50.0
+    subscription_changes: int = 0
+    management_messages: int = 20
+    messages_internal: float = 40.0
+    messages_external: float = 10.0
+    messages_entry: float = 20.0
+    messages_repair: float = 0.0
+    notification_overhead: float = 7.0
+    delay_hops: float = 2.0
+    delay_tree_hops: float = 2.0
+    delay_ms: float | None = None
+    hand_overs: int = 0
+    load_mean: float = 10.0
+    load_deviation: float = 1.0
+    reconfigurations: int = 1
+    reconfiguration_messages: float = 10.0
+    degree_mean: float = 3.0
+    degree_max: int = 5
+    k_held: int = 1
+    load_spread: float = 0.5
+
+
+def candidate(**changes: object) -> ReplayedCandidate:
+    return msgspec.convert(asdict(Line()) | changes, ReplayedCandidate)
+
+
+def test_the_price_counts_everything_that_was_sent_and_the_delay() -> None:
+    found = judge_replay([candidate()], ReplayWish(delay_weight=1.0))
+    assert found.verdicts[0].price == 20.0
+    assert (found.placement, found.design) == ("static", "chord")
+    assert "10.0 messages and 10.0 for delay" in found.reason
+
+
+def test_the_cheapest_line_that_fits_is_recommended_and_the_others_hear_why_not() -> None:
+    lines = [
+        candidate(),
+        candidate(design="gm", messages_external=0.0),
+        candidate(placement="similarity", messages_internal=0.0, load_deviation=20.0),
+        candidate(design="tree", management_messages=420),
+    ]
+    found = judge_replay(lines, ReplayWish())
+    assert (found.placement, found.design) == ("static", "gm")
+    assert [verdict.fits for verdict in found.verdicts] == [True, True, False, True]
+    assert "mostly for relays" in found.verdicts[0].sentence
+    assert "clients crowd on few brokers" in found.verdicts[2].sentence
+    assert "mostly for broker subscriptions" in found.verdicts[3].sentence
+
+
+def test_limits_keep_lines_off_and_nothing_may_fit() -> None:
+    for wish, words in (
+        (ReplayWish(k=2), "k = 2 is wanted"),
+        (ReplayWish(degree_limit=4), "5 links where 4 are allowed"),
+        (ReplayWish(load_spread_limit=0.1), "few brokers do most of the work"),
+    ):
+        found = judge_replay([candidate()], wish)
+        assert found.design is None
+        assert found.reason.startswith("No design fits")
+        assert words in found.verdicts[0].sentence
