@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,8 @@ from typer.testing import CliRunner, Result
 
 from meshwright.cli.main import app
 from meshwright.client import Client
+from meshwright.live.local_network import LocalNetwork
+from meshwright.planning.founding import founding_overlay
 
 
 async def call(*words: str | Path) -> Result:
@@ -105,6 +109,39 @@ def test_a_broker_that_was_to_be_drained_takes_clients_again(tmp_path: Path) -> 
                 pass
 
     asyncio.run(story())
+
+
+def free_ports(count: int) -> int:
+    """The first of some ports in a row on which nothing listens."""
+    for first in range(20_000, 60_000, 97):
+        with ExitStack() as held:
+            try:
+                for port in range(first, first + count):
+                    trial = held.enter_context(socket.socket())
+                    trial.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return first
+    raise AssertionError("no ports are free")
+
+
+def test_processes_are_seen_and_stop_at_a_signal(tmp_path: Path) -> None:
+    overlay = founding_overlay("chord", ("b0", "b1"))
+    port = free_ports(4)
+    network = LocalNetwork(overlay, tmp_path, port=port, peer_port=port + 2)
+    network.start()
+    try:
+        status = asyncio.run(answered("status", "--data", tmp_path))
+        assert [row["broker"] for row in status["brokers"]] == ["b0", "b1"]
+        network.brokers[0].process.terminate()
+        assert network.brokers[0].process.wait(20) == 0
+        assert network.ended() is None
+        assert [one.name for one in network.brokers] == ["b1"]
+        assert not (tmp_path / "b0" / "control.sock").exists()
+        status = asyncio.run(answered("status", "--data", tmp_path))
+        assert status["not_running_here"] == ["b0"]
+    finally:
+        network.stop()
 
 
 @pytest.mark.parametrize(
