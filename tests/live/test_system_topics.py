@@ -47,6 +47,9 @@ def test_what_brokers_tell_the_network_is_retained(tmp_path: Path) -> None:
             async with client:
                 await client.subscribe("$SYS/brokers/b1/#")
                 assert await next_value(client, "$SYS/brokers/b1/sysdescr") == b"Meshwright"
+                await client.unsubscribe("$SYS/brokers/b1/#")
+                await client.subscribe("$SYS/brokers/+/stats/sessions.count")
+                await next_value(client, "$SYS/brokers/b1/stats/sessions.count", b"0")
                 await client.subscribe("$SYS/broker/version")
                 assert b"meshwright" in await next_value(client, "$SYS/broker/version")
 

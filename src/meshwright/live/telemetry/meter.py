@@ -10,7 +10,7 @@ from meshwright.live.telemetry.trace import TraceRecorder
 from meshwright.protocol.deliveries import Refused
 from meshwright.protocol.forwarding.forwarding import Dropped
 from meshwright.protocol.links import Frame
-from meshwright.protocol.packets import Connack, Publish, Suback, Subscribe, Unsubscribe
+from meshwright.protocol.packets import Connack, Puback, Publish, Suback, Subscribe, Unsubscribe
 
 QOS_COUNT = 3
 REFUSED_FROM = 0x80
@@ -58,8 +58,9 @@ class Meter:
     def received(self, client: str, packet: Any) -> None:
         """A packet came from a client that was let in."""
         if type(packet) is Publish:
-            self.received_messages[packet.qos] += 1
-            self.received_bytes[packet.qos] += len(packet.payload)
+            qos = packet.qos
+            self.received_messages[qos] += 1
+            self.received_bytes[qos] += len(packet.payload)
             if self.trace is not None:
                 now_us = self._clock.now_us()
                 self.trace.publication(now_us, packet.topic, client, len(packet.payload))
@@ -71,14 +72,19 @@ class Meter:
 
     def sent(self, packet: Any) -> None:
         """A packet goes to a client."""
-        if type(packet) is Publish:
-            self.sent_messages[packet.qos] += 1
-            self.sent_bytes[packet.qos] += len(packet.payload)
-        elif isinstance(packet, Suback):
+        kind = type(packet)
+        if kind is Publish:
+            qos = packet.qos
+            self.sent_messages[qos] += 1
+            self.sent_bytes[qos] += len(packet.payload)
+        elif kind is Puback:
+            if packet.reason >= REFUSED_FROM:
+                self.refused[packet.reason] += 1
+        elif kind is Suback:
             for reason in packet.reasons:
                 if reason >= REFUSED_FROM:
                     self.refused[reason] += 1
-        elif type(packet) is not Connack:
+        elif kind is not Connack:
             reason = getattr(packet, "reason", 0)
             if reason >= REFUSED_FROM:
                 self.refused[reason] += 1

@@ -40,6 +40,7 @@ class Reporting:
         self._readings = readings
         self._topics = topics
         self._recorded = recorded
+        self._sequence = 0
         self._tasks: list[asyncio.Task[None]] = []
 
     def start(self, incarnation: int) -> None:
@@ -84,7 +85,13 @@ class Reporting:
             (False, self._topics.news(readings, now_us)),
         ):
             for topic, value in values.items():
+                # No two publications of a publisher have the same number, in any of its lives.
+                self._sequence = max(self._sequence + 1, now_us)
                 publication = Publication(
-                    f"$SYS@{self._host.name}", now_us, topic, value.encode(), retain=not is_local
+                    f"$SYS@{self._host.name}",
+                    self._sequence,
+                    topic,
+                    value.encode(),
+                    retain=not is_local,
                 )
                 self._host.tell(SystemPublished(publication, is_local))
