@@ -92,6 +92,20 @@ def test_each_shared_subscription_of_a_client_brings_a_copy_of_its_own(
     assert len(duplicated(history)) == 1
 
 
+def test_a_copy_that_comes_again_is_held_against_its_own_and_not_the_other_copy() -> None:
+    history = History()
+    published(history, qos=2)
+    subscribed(history, filter_text="a", qos=2)
+    subscribed(history, filter_text="$share/one/a", qos=1)
+    for connection in (1, 2):
+        history.connected("s", "b0", 100 * connection, session_present=connection == 2)
+        delivered(history, qos=1, is_duplicate=connection == 2, connection=connection)
+    delivered(history, qos=2, connection=2)
+    assert not duplicated(history)
+    delivered(history, qos=2, connection=2)
+    assert len(duplicated(history)) == 1
+
+
 def test_of_qos_2_one_member_of_a_group_gets_a_message_and_of_qos_1_two_may() -> None:
     history = History()
     for client in ("s", "t", "alone"):

@@ -22,23 +22,23 @@ def duplicated(history: History) -> list[Violation]:
 def _repeated(history: History) -> list[Violation]:
     found: list[Violation] = []
     wanted: dict[str, Wanted] | None = None
-    earlier: dict[tuple[str, str, int], tuple[Delivered, int]] = {}
+    earlier: dict[tuple[str, str, int], list[Delivered]] = {}
     for one in history.deliveries:
         if one.is_retained:
             continue
         key = (one.client, one.publisher, one.sequence)
-        if key not in earlier:
-            earlier[key] = (one, 1)
+        copies = earlier.setdefault(key, [])
+        if copies and _is_in_another_session(history, copies[-1], one):
+            copies.clear()
+        again = [place for place, it in enumerate(copies) if _is_excused(history, it, one)]
+        if again:
+            copies[again[0]] = one
             continue
-        before, count = earlier[key]
-        if _is_in_another_session(history, before, one):
-            count = 1
-        elif not _is_excused(history, before, one):
-            count += 1
+        copies.append(one)
+        if len(copies) > 1:
             wanted = wanted or wanted_by_client(history.subscriptions)
-            if count > _copies(history, wanted.get(one.client), one):
-                found.append(_violation(before, one))
-        earlier[key] = (one, count)
+            if len(copies) > _copy_count(history, wanted.get(one.client), one):
+                found.append(_violation(copies[-2], one))
     return found
 
 
@@ -64,7 +64,7 @@ def _handed_twice(history: History) -> list[Violation]:
     return found
 
 
-def _copies(history: History, own: Wanted | None, one: Delivered) -> int:
+def _copy_count(history: History, own: Wanted | None, one: Delivered) -> int:
     """How many of the same message a client may get, for its subscriptions that match."""
     published = history.publications.get((one.publisher, one.sequence))
     if own is None or published is None:
