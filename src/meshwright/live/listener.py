@@ -54,7 +54,7 @@ class Listener:
         self._server: asyncio.Server | None = None
 
     async def open(self) -> Address:
-        """Begin to take connections; returns where."""
+        """Take the address, but nobody yet; returns it."""
         wanted = parse_address(self.settings.address)
         tls = self.settings.tls
         loop = asyncio.get_running_loop()
@@ -65,6 +65,7 @@ class Listener:
                 wanted.port,
                 ssl=None if tls is None else listening_context(tls),
                 backlog=BACKLOG,
+                start_serving=False,
             )
         except OSError as error:
             raise OperatorError(
@@ -72,6 +73,11 @@ class Listener:
                 "choose another address, or stop what listens there."
             ) from error
         return Address(wanted.host, self._server.sockets[0].getsockname()[1])
+
+    async def serve(self) -> None:
+        """Begin to take connections."""
+        assert self._server is not None
+        await self._server.start_serving()
 
     def opened(self, line: ClientLine) -> bool:
         """A connection came; False if there are too many."""

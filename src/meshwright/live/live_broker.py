@@ -81,6 +81,9 @@ class LiveBroker:
         await self.host.start(parse_address(self.settings.peers.listen), clients)
         self._reporting.start(self.host.incarnation)
         self.http = await self.control.open(self.settings.telemetry.http)
+        # Clients come last: whoever is let in finds everything running.
+        for listener in self.listeners:
+            await listener.serve()
         return addresses
 
     async def stop(self) -> None:
