@@ -8,13 +8,16 @@ from literal_tables import found, frame, timeline
 from pyspark.sql import SparkSession
 
 from meshwright.errors import ProblemError
+from meshwright.model.identifiers import TopicName
 from meshwright.model.interests import interests_from_sets
 from meshwright.model.replay_schema import HOMES, INTERESTS
 from meshwright.pipeline.brokers import Brokers
 from meshwright.pipeline.stages.homes import asked_homes, located_homes
 from meshwright.pipeline.stages.placement import Selection, placed_at_homes, placed_by_similarity
+from meshwright.pipeline.stages.selection import NetworkView, selected_brokers
+from meshwright.planning.placement.clients import Clients, PlacementProblem, view_of
 from meshwright.planning.placement.over_time import Asks, place_over_time
-from meshwright.planning.placement.strategies import PlacementRules
+from meshwright.planning.placement.strategies import PlacementRules, similarity
 
 FOUR = Brokers(("a", "b", "c", "d"))
 TWO_CLUSTERS = np.array([0, 0, 1, 1], dtype=np.int32)
@@ -134,3 +137,25 @@ def test_who_left_is_counted_no_more() -> None:
     assert chosen[2] == -1
     # Nobody wants topic 0 any more, so the third client takes the broker without load.
     assert chosen[3] != chosen[1]
+
+
+def test_selection_in_batches_chooses_what_one_selection_of_all_does(spark: SparkSession) -> None:
+    rng = np.random.default_rng(9)
+    topics = tuple(TopicName(f"t{number}") for number in range(12))
+    wants = interests_from_sets((rng.integers(12, size=4).tolist() for _ in range(300)), 12)
+    brokers = rng.integers(-1, 4, size=300).astype(np.int32)
+    homes = np.where(brokers < 0, rng.integers(4, size=300), brokers).astype(np.int32)
+    clients = Clients(wants, brokers, homes)
+    view = view_of(clients, 4)
+    rows = [
+        (f"c{row:03d}", int(brokers[row]), int(homes[row]), [f"t{t}" for t in wants.of(row)])
+        for row in range(300)
+    ]
+    rows.append(("stranger", -1, 3, ["t0", "elsewhere", "anywhere"]))
+    given = spark.createDataFrame(rows, "client string, broker int, home int, topics array<string>")
+    network = NetworkView(topics, view, TWO_CLUSTERS)
+    chosen = dict(selected_brokers(given.repartition(5), network, PlacementRules()).collect())
+    assert chosen.pop("stranger") in {2, 3}
+    problem = PlacementProblem(clients, view, TWO_CLUSTERS)
+    expected = similarity(problem, PlacementRules(), rng)
+    assert [chosen[f"c{row:03d}"] for row in range(300)] == expected.tolist()

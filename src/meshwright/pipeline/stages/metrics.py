@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame, Window
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as sf
 
 from meshwright.model.replay_schema import COMPARISON, METRICS
@@ -24,7 +27,9 @@ SUMS = (
     "delay_hops",
     "delay_tree_hops",
     "delay_us",
+    "management_messages",
 )
+DIFFERENCES = ("subscription_changes", "hand_overs", "load", "squares")
 MESSAGES = ("messages_internal", "messages_external", "messages_entry", "messages_repair")
 DELAYS = ("delay_hops", "delay_tree_hops", "delay_ms")
 ADDED = (
@@ -55,38 +60,66 @@ def metrics(
 ) -> DataFrame:
     """METRICS of every slot; exchange_messages: between brokers, each slot, by placement.
 
-    All sums are of whole numbers, so that they do not depend on their order.
+    All sums are of whole numbers, so that they do not depend on their order. From there on there
+    is a row for each slot and design, which one task for each placement can hold.
     """
     sums = tables.replayed.groupBy("placement", "design", "slot").agg(
-        *(sf.sum(name).alias(name) for name in (*SUMS, "management_messages"))
+        *(sf.sum(name).alias(name) for name in SUMS)
     )
-    of_placements = _placement_metrics(tables, timeline, broker_count)
-    exchanged = _by_placement(exchange_messages)
     begun = tables.overlays.select(
         "placement",
         "design",
         (sf.col("epoch") * timeline.epoch_slots).alias("slot"),
         "reconfiguration_messages",
     )
-    joined = (
-        sums.join(of_placements, on=["placement", "slot"], how="inner")
-        .join(begun, on=["placement", "design", "slot"], how="left")
-        .fillna(0.0, subset=["reconfiguration_messages"])
-        .select(
-            "placement",
-            "design",
-            "slot",
-            "publications",
-            "subscription_changes",
-            "hand_overs",
-            "load_mean",
-            "load_deviation",
-            "reconfiguration_messages",
-            (sf.col("management_messages") + exchanged).alias("management_messages"),
-            *_means(broker_count),
-        )
+    of_designs = sums.join(begun, on=["placement", "design", "slot"], how="left")
+    sides = [frame.groupBy("placement") for frame in (of_designs, _of_placements(tables, timeline))]
+    summary = _summary(timeline.slot_count, broker_count, exchange_messages)
+    return conform(sides[0].cogroup(sides[1]).applyInArrow(summary, spark_schema(METRICS)), METRICS)
+
+
+def _summary(
+    slot_count: int, broker_count: int, exchange_messages: Mapping[str, int]
+) -> Callable[[pa.Table, pa.Table], pa.Table]:
+    """From sums over publishers to means, and from differences of loads to their deviation."""
+
+    def summarised(designs: pa.Table, placement: pa.Table) -> pa.Table:
+        by_slot = {name: np.zeros(slot_count, dtype=np.int64) for name in DIFFERENCES}
+        slots = placement["slot"].to_numpy()
+        counted = (slots >= 0) & (slots < slot_count)
+        for name, values in by_slot.items():
+            np.add.at(values, slots[counted], placement[name].to_numpy()[counted])
+        loads, squares = np.cumsum(by_slot["load"]), np.cumsum(by_slot["squares"])
+        variance = (squares * broker_count - loads * loads) / broker_count**2
+        rows = designs["slot"].to_numpy()
+        found = {name: designs[name] for name in ("placement", "design", "slot", "publications")}
+        found |= {name: by_slot[name][rows] for name in ("subscription_changes", "hand_overs")}
+        found["load_mean"] = (loads / broker_count)[rows]
+        found["load_deviation"] = np.sqrt(variance)[rows]
+        exchanged = exchange_messages.get(designs["placement"][0].as_py(), 0)
+        found["management_messages"] = designs["management_messages"].to_numpy() + exchanged
+        found["reconfiguration_messages"] = pc.fill_null(designs["reconfiguration_messages"], 0.0)
+        found |= _means(designs, broker_count)
+        return pa.table({column: found[column] for column in METRICS.column_names()})
+
+    return summarised
+
+
+def _means(designs: pa.Table, broker_count: int) -> dict[str, Any]:
+    """Means over publications and deliveries; 0 where there are none."""
+    deliveries, publications = (
+        np.maximum(designs[name].to_numpy(), 1) for name in ("deliveries", "publications")
     )
-    return conform(joined, METRICS)
+    found: dict[str, Any] = {
+        name: designs[name].to_numpy() / broker_count for name in (*MESSAGES, "deliveries")
+    }
+    sent = sum(designs[name].to_numpy() for name in MESSAGES)
+    found["notification_overhead"] = sent / broker_count / publications
+    for name in ("delay_hops", "delay_tree_hops"):
+        found[name] = designs[name].to_numpy() / deliveries
+    delay_ms = pc.divide(pc.cast(designs["delay_us"], pa.float64()), MICROSECONDS_PER_MS)
+    found["delay_ms"] = pc.divide(delay_ms, pa.array(deliveries.astype(np.float64)))
+    return found
 
 
 def comparison(metrics: DataFrame, overlays: DataFrame, *, warmup_slots: int = 0) -> DataFrame:
@@ -122,29 +155,8 @@ def _compared(slots: pa.Table, epochs: pa.Table) -> pa.Table:
     return arrow_table(COMPARISON, [row])
 
 
-def _means(broker_count: int) -> list[Column]:
-    """From sums over publishers to means."""
-    delivered, published = sf.col("deliveries"), sf.col("publications")
-    sent = sum((sf.col(name) for name in MESSAGES), sf.lit(0)) / broker_count
-    delays = {
-        "delay_hops": sf.col("delay_hops"),
-        "delay_tree_hops": sf.col("delay_tree_hops"),
-        "delay_ms": sf.col("delay_us") / MICROSECONDS_PER_MS,
-    }
-    return [
-        *((sf.col(name) / broker_count).alias(name) for name in (*MESSAGES, "deliveries")),
-        *(_share(delay, delivered).alias(name) for name, delay in delays.items()),
-        _share(sent, published).alias("notification_overhead"),
-    ]
-
-
-def _share(part: Column, whole: Column) -> Column:
-    """A mean that is 0 where there is nothing to take it over."""
-    return part / sf.greatest(whole, sf.lit(1))
-
-
-def _placement_metrics(tables: Replayed, timeline: Timeline, broker_count: int) -> DataFrame:
-    """placement, slot and what does not depend on the design; a row for every slot."""
+def _of_placements(tables: Replayed, timeline: Timeline) -> DataFrame:
+    """placement, slot, and DIFFERENCES to the slot before: what no design has a part in."""
     slot = timeline.slot_of(sf.col("time")).alias("slot")
     changed = tables.changes.groupBy("placement", slot).agg(
         sf.count("*").alias("subscription_changes")
@@ -156,18 +168,10 @@ def _placement_metrics(tables: Replayed, timeline: Timeline, broker_count: int) 
         .groupBy("placement", slot)
         .agg(sf.count("*").alias("hand_overs"))
     )
-    last = timeline.slot_count - 1
-    slots = sf.explode(sf.sequence(*(sf.lit(slot).cast("long") for slot in (0, last))))
-    return (
-        tables.overlays.select("placement")
-        .distinct()
-        .select("placement", slots.alias("slot"))
-        .join(changed, on=["placement", "slot"], how="left")
-        .join(moved, on=["placement", "slot"], how="left")
-        .join(_loads(tables.hosted, timeline), on=["placement", "slot"], how="left")
-        .fillna(0, subset=["subscription_changes", "hand_overs", "load", "squares"])
-        .transform(lambda frame: _with_deviation(frame, broker_count))
-    )
+    differences = [changed, moved, _loads(tables.hosted, timeline)]
+    return reduce(
+        lambda one, other: one.unionByName(other, allowMissingColumns=True), differences
+    ).fillna(0, subset=list(DIFFERENCES))
 
 
 def _loads(hosted: DataFrame, timeline: Timeline) -> DataFrame:
@@ -187,20 +191,3 @@ def _loads(hosted: DataFrame, timeline: Timeline) -> DataFrame:
             sf.sum(sf.expr("total * total - (total - change) * (total - change)")).alias("squares"),
         )
     )
-
-
-def _with_deviation(frame: DataFrame, broker_count: int) -> DataFrame:
-    """The standard deviation from sums and sums of squares, both whole numbers."""
-    so_far = (
-        Window.partitionBy("placement").orderBy("slot").rowsBetween(Window.unboundedPreceding, 0)
-    )
-    load, squares = (sf.sum(name).over(so_far) for name in ("load", "squares"))
-    variance = (squares * broker_count - load * load) / (broker_count * broker_count)
-    return frame.withColumns(
-        {"load_mean": load / broker_count, "load_deviation": sf.sqrt(variance)}
-    )
-
-
-def _by_placement(amounts: Mapping[str, int]) -> Column:
-    pairs = sf.create_map(*(sf.lit(item) for pair in amounts.items() for item in pair))
-    return sf.coalesce(sf.element_at(pairs, sf.col("placement")), sf.lit(0))
