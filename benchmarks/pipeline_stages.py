@@ -220,12 +220,7 @@ def _replay(
     parameters = ReplayParameters(
         time=time_chosen or TimeParameters(slot_s=3600),
         placement=PlacementParameters(
-            methods=(
-                "static",
-                *(["location"] if located else []),
-                "similarity",
-                "similarity-bounded",
-            ),
+            methods=("static", *by_place, "similarity", "similarity-bounded"),
             cluster_size=cluster_size,
         ),
         overlay=OverlayParameters(designs=ARRANGEMENTS),
