@@ -9,6 +9,9 @@ from functools import partial
 import numpy as np
 
 from benchmarks.table import Row
+from meshwright.history.duplicated import duplicated
+from meshwright.history.lost import lost
+from meshwright.history.reordered import reordered
 from meshwright.lab.workloads import Popularity, generate_snapshot
 from meshwright.model.overlay import Overlay
 from meshwright.model.snapshot import Snapshot
@@ -26,9 +29,6 @@ from meshwright.protocol.reconfigure_messages import RECONFIGURATION_MESSAGES
 from meshwright.protocol.self_adaptation import AdaptationRecord
 from meshwright.sim.adapting import MESSAGES_PER_BROKER, RULES, adapting_settings
 from meshwright.sim.chance import streams
-from meshwright.sim.checkers.duplicated import duplicated
-from meshwright.sim.checkers.lost import lost
-from meshwright.sim.checkers.reordered import reordered
 from meshwright.sim.client import ClientSettings
 from meshwright.sim.network import NetworkSettings
 from meshwright.sim.world import World

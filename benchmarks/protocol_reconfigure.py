@@ -12,6 +12,9 @@ from functools import partial
 import numpy as np
 
 from benchmarks.table import Row
+from meshwright.history.duplicated import duplicated
+from meshwright.history.lost import lost
+from meshwright.history.reordered import reordered
 from meshwright.lab.workloads import generate_snapshot
 from meshwright.model.plan import Plan
 from meshwright.model.snapshot import Snapshot
@@ -22,9 +25,6 @@ from meshwright.protocol.classes import MESSAGE_CLASSES
 from meshwright.protocol.happenings import PlanGiven
 from meshwright.protocol.reconfigure_blocking import Blocked
 from meshwright.sim.chance import streams
-from meshwright.sim.checkers.duplicated import duplicated
-from meshwright.sim.checkers.lost import lost
-from meshwright.sim.checkers.reordered import reordered
 from meshwright.sim.client import ClientSettings
 from meshwright.sim.network import NetworkSettings
 from meshwright.sim.plans import drawn_plan

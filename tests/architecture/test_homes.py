@@ -17,7 +17,7 @@ HOMES = {
     "typer": r"meshwright\.cli(\..*)?",
     "rich": r"meshwright\.(cli|pipeline)(\..*)?",
 }
-CORE = r"meshwright\.(errors|filters|model|overlays|planning|protocol|sim)(\..*)?"
+CORE = r"meshwright\.(errors|filters|history|model|overlays|planning|protocol|sim)(\..*)?"
 IMPURE = {
     "asyncio", "socket", "ssl", "threading", "subprocess", "time", "datetime", "random", "uuid",
     "os", "io", "pathlib", "tempfile", "logging", "sqlite3", "pyspark", "matplotlib",

@@ -7,6 +7,10 @@ from functools import partial
 
 import numpy as np
 
+from meshwright.history.duplicated import duplicated
+from meshwright.history.lost import lost
+from meshwright.history.reordered import reordered
+from meshwright.history.unexpected import unexpected
 from meshwright.lab.workloads import generate_snapshot
 from meshwright.model.overlay import Overlay
 from meshwright.model.plan import Plan, PlanCost, Step
@@ -16,10 +20,6 @@ from meshwright.protocol.broker_settings import BrokerSettings
 from meshwright.protocol.happenings import PlanGiven
 from meshwright.protocol.reconfigure_messages import PlanRecord
 from meshwright.sim.chance import streams
-from meshwright.sim.checkers.duplicated import duplicated
-from meshwright.sim.checkers.lost import lost
-from meshwright.sim.checkers.reordered import reordered
-from meshwright.sim.checkers.unexpected import unexpected
 from meshwright.sim.client import ClientSettings
 from meshwright.sim.network import NetworkSettings
 from meshwright.sim.plans import swapped

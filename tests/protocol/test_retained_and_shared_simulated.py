@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from meshwright.sim.checkers.wanted import Wanted
+from meshwright.history.history import Delivered, History, Published
+from meshwright.history.wanted import Wanted
 from meshwright.sim.client import ClientSettings
-from meshwright.sim.history import Delivered, History, Published
 from meshwright.sim.parameters import SimulationParameters
 from meshwright.sim.run import Run, run
 from meshwright.sim.simulation import builder_of, judge

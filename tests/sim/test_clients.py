@@ -5,6 +5,7 @@ from typing import Any
 from machines import LoneBroker
 from worlds import small_world
 
+from meshwright.history.history import payload_of
 from meshwright.protocol.effects import CloseClient, Effect, SendClient
 from meshwright.protocol.happenings import ClientDown, ClientPacket, ClientUp, Happening
 from meshwright.protocol.packets import (
@@ -24,7 +25,6 @@ from meshwright.protocol.packets import (
     Unsuback,
 )
 from meshwright.sim.client import ClientSettings
-from meshwright.sim.history import payload_of
 from meshwright.sim.world import World
 
 SECOND_US = 1_000_000

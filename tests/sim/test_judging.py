@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import msgspec
 import pytest
-from histories import delivered, published, subscribed
+from tests.history.histories import delivered, published, subscribed
 
+from meshwright.history.history import Oddity
 from meshwright.protocol.forwarding.forwarding import Dropped
 from meshwright.protocol.reconfigure_messages import PlanRecord
 from meshwright.sim.breakdown import Breakdown
 from meshwright.sim.checkers.queues import QueueLength
-from meshwright.sim.history import Oddity
 from meshwright.sim.parameters import SimulationParameters
 from meshwright.sim.run import Run, run
 from meshwright.sim.simulation import builder_of, judge

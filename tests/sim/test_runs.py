@@ -4,12 +4,12 @@ import pytest
 from hash_seeds import outputs_under_two_hash_seeds
 from machines import LoneBroker
 
+from meshwright.history.duplicated import duplicated
+from meshwright.history.lost import lost
+from meshwright.history.reordered import reordered
+from meshwright.history.unexpected import unexpected
+from meshwright.history.violation import Violation
 from meshwright.model.overlay import Overlay
-from meshwright.sim.checkers.duplicated import duplicated
-from meshwright.sim.checkers.lost import lost
-from meshwright.sim.checkers.reordered import reordered
-from meshwright.sim.checkers.unexpected import unexpected
-from meshwright.sim.checkers.violation import Violation
 from meshwright.sim.parameters import SimulationParameters
 from meshwright.sim.run import Run, run
 from meshwright.sim.story import Story

@@ -7,6 +7,16 @@ from typing import Any
 
 import msgspec
 
+from meshwright.history.history import (
+    Connected,
+    Delivered,
+    History,
+    Oddity,
+    Properties,
+    SessionLost,
+    Subscribed,
+    read_payload,
+)
 from meshwright.protocol import packets
 from meshwright.protocol.packets import (
     Connack,
@@ -25,16 +35,6 @@ from meshwright.protocol.packets import (
 )
 from meshwright.sim.agenda import Agenda
 from meshwright.sim.chance import Draws
-from meshwright.sim.history import (
-    Connected,
-    Delivered,
-    History,
-    Oddity,
-    Properties,
-    SessionLost,
-    Subscribed,
-    read_payload,
-)
 from meshwright.sim.lines import Line, Lines
 from meshwright.sim.outbox import REFUSED, Outbox
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
+from meshwright.history.history import read_payload
 from meshwright.protocol.effects import DiskKey
 from meshwright.sim.clocks import SkewedClock
 from meshwright.sim.faults import (
@@ -21,7 +22,6 @@ from meshwright.sim.faults import (
     Slow,
     Stuck,
 )
-from meshwright.sim.history import read_payload
 from meshwright.sim.world import World
 
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from meshwright.history.history import History, Properties, Published, payload_of
 from meshwright.protocol.packets import (
     PACKET_IDENTIFIER_NOT_FOUND,
     Puback,
@@ -16,7 +17,6 @@ from meshwright.protocol.packets import (
     Pubrec,
     Pubrel,
 )
-from meshwright.sim.history import History, Properties, Published, payload_of
 
 PACKET_ID_MAX = 65_535
 REFUSED = 0x80  # reason codes from here on say no

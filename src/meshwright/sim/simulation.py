@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from itertools import chain
 
 import msgspec
 
+from meshwright.history.judgement import TOTALS, totals, violations
+from meshwright.history.violation import Violation
 from meshwright.model.identifiers import BrokerName, TopicName
 from meshwright.model.overlay import Overlay
 from meshwright.planning.designs import design
@@ -20,15 +23,9 @@ from meshwright.sim.adapting import adapting_settings
 from meshwright.sim.checkers.broken import broken
 from meshwright.sim.checkers.closed_form import miscounted, publications_due
 from meshwright.sim.checkers.connectivity import k_not_held
-from meshwright.sim.checkers.duplicated import duplicated
 from meshwright.sim.checkers.epochs import epochs_shared, torn
 from meshwright.sim.checkers.loops import loops, restless
-from meshwright.sim.checkers.lost import lost
-from meshwright.sim.checkers.manners import unmannerly
 from meshwright.sim.checkers.queues import overfull
-from meshwright.sim.checkers.reordered import reordered
-from meshwright.sim.checkers.unexpected import unexpected
-from meshwright.sim.checkers.violation import Violation
 from meshwright.sim.parameters import SimulationParameters
 from meshwright.sim.replay import replay_command
 from meshwright.sim.run import BuildMachine, Run, run
@@ -37,9 +34,6 @@ from meshwright.sim.story import Story
 SENTENCES_MAX = 10
 # Longer than nearly every crash and partition that ends, and short enough to see what follows.
 IMPATIENT = RemovalSettings(remove_after_us=20_000_000)
-TOTALS = (
-    "attempted", "acknowledged", "delivered", "lost", "duplicated", "reordered", "unexpected",
-)  # fmt: skip
 
 
 class Failure(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,21 +67,15 @@ def simulate(
     """Run one seed and judge it; failures come with their story."""
     build = build or builder_of(parameters)
     done = run(parameters, seed, build)
-    violations = judge(done)
+    by_checker = judge(done)
     history = done.world.history
-    totals = {
-        "attempted": len(history.publications),
-        "acknowledged": history.acknowledged_count(),
-        "delivered": len(history.deliveries),
-        **{name: len(violations.get(name, ())) for name in TOTALS[3:]},
-    }
     return SimulationResult(
-        totals=totals,
+        totals=totals(history, chain.from_iterable(by_checker.values())),
         messages=done.world.counts_by_class(MESSAGE_CLASSES),
         dropped_in_changes=sum(
             isinstance(record, LostInChange) for _, _, record in done.world.records.all
         ),
-        failures=tuple(_failure(parameters, seed, build, found) for found in violations.values()),
+        failures=tuple(_failure(parameters, seed, build, found) for found in by_checker.values()),
         digest=f"{done.world.records.digest()}{history.digest()}",
     )
 
@@ -97,11 +85,7 @@ def judge(done: Run) -> dict[str, list[Violation]]:
     history, records = done.world.history, done.world.records.all
     end_us = done.world.agenda.now_us
     found = [
-        *lost(history),
-        *duplicated(history),
-        *reordered(history),
-        *unexpected(history),
-        *unmannerly(history),
+        *violations(history),
         *broken(done.world.breakdowns),
         *loops(records),
         *restless(done.late_messages, end_us),
@@ -119,12 +103,12 @@ def judge(done: Run) -> dict[str, list[Violation]]:
 
 def summed(results: Iterable[SimulationResult]) -> tuple[dict[str, int], dict[str, int]]:
     """Totals and messages of many seeds."""
-    totals = Counter(dict.fromkeys(TOTALS, 0))
+    counted = Counter(dict.fromkeys(TOTALS, 0))
     messages: Counter[str] = Counter()
     for result in results:
-        totals.update(result.totals)
+        counted.update(result.totals)
         messages.update(result.messages)
-    return dict(totals), dict(sorted(messages.items()))
+    return dict(counted), dict(sorted(messages.items()))
 
 
 def build_broker(name: str, overlay: Overlay) -> Broker:

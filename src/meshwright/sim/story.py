@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from meshwright.history.history import payload_of
+from meshwright.history.violation import Violation, seconds
 from meshwright.protocol.effects import (
     CloseClient,
     Effect,
@@ -26,8 +28,6 @@ from meshwright.protocol.happenings import (
     Happening,
     PlanGiven,
 )
-from meshwright.sim.checkers.violation import Violation, seconds
-from meshwright.sim.history import payload_of
 
 LINES_MAX = 40
 LINE_LENGTH_MAX = 300

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping
 from functools import partial
 
+from meshwright.history.history import History
 from meshwright.model.overlay import Overlay
 from meshwright.model.snapshot import Float64Array
 from meshwright.protocol.happenings import Happening
@@ -15,7 +16,6 @@ from meshwright.sim.breakdown import Breakdown, breakdown
 from meshwright.sim.chance import Draws, Streams
 from meshwright.sim.checkers.queues import QueueLength
 from meshwright.sim.client import Client, ClientSettings
-from meshwright.sim.history import History
 from meshwright.sim.host import BrokerHost, Machine, Witness
 from meshwright.sim.lines import Lines
 from meshwright.sim.network import Listeners, Network, NetworkSettings

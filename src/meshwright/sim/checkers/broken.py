@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from meshwright.history.violation import Violation, seconds
 from meshwright.sim.breakdown import Breakdown
-from meshwright.sim.checkers.violation import Violation, seconds
 
 
 def broken(breakdowns: Iterable[Breakdown]) -> list[Violation]:

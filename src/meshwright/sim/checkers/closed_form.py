@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from meshwright.history.violation import Violation
 from meshwright.model.interests import interests_from_pairs
 from meshwright.model.overlay import Overlay
 from meshwright.model.snapshot import Snapshot
 from meshwright.planning.evaluation.evaluate import forwarding_of, management_messages
-from meshwright.sim.checkers.violation import Violation
 
 # A topic and a broker, as indexes into a snapshot.
 At = tuple[int, int]

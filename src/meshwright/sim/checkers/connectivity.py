@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from meshwright.history.violation import Violation
 from meshwright.model.overlay import Overlay
 from meshwright.model.snapshot import Snapshot
 from meshwright.planning.designs import design
 from meshwright.planning.evaluation.indexes import link_indexes
 from meshwright.planning.topic_connected.validation import failing_topics
-from meshwright.sim.checkers.violation import Violation
 
 
 def k_not_held(

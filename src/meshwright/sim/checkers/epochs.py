@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from meshwright.history.violation import Violation, seconds
 from meshwright.protocol.observation import Observation
 from meshwright.protocol.reconfigure_messages import PlanRecord
-from meshwright.sim.checkers.violation import Violation, seconds
 from meshwright.sim.records import Recorded
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from meshwright.sim.checkers.violation import Violation, seconds
+from meshwright.history.violation import Violation, seconds
 from meshwright.sim.records import Recorded
 
 TOO_MANY_HOPS = "hops"

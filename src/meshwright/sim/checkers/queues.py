@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from meshwright.sim.checkers.violation import Violation, seconds
+from meshwright.history.violation import Violation, seconds
 
 
 class QueueLength(NamedTuple):

@@ -6,9 +6,9 @@ may still come, and nothing once the session itself is gone.
 
 from __future__ import annotations
 
-from meshwright.sim.checkers.violation import Violation, seconds
-from meshwright.sim.checkers.wanted import wanted_by_client
-from meshwright.sim.history import Delivered, History, Published, Subscribed
+from meshwright.history.history import Delivered, History, Published, Subscribed
+from meshwright.history.violation import Violation, seconds
+from meshwright.history.wanted import wanted_by_client
 
 
 def unexpected(history: History) -> list[Violation]:

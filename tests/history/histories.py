@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from meshwright.sim.history import Delivered, History, Published, Subscribed
+from meshwright.history.history import Delivered, History, Published, Subscribed
 
 
 def published(

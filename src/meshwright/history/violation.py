@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from meshwright.sim.history import EventKey
+from meshwright.history.history import EventKey
 
 
 class Violation(msgspec.Struct, frozen=True, kw_only=True):

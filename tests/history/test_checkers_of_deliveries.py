@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 from histories import delivered, published, subscribed
 
-from meshwright.sim.checkers.duplicated import duplicated
-from meshwright.sim.checkers.manners import unmannerly
-from meshwright.sim.checkers.reordered import reordered
-from meshwright.sim.checkers.unexpected import unexpected
-from meshwright.sim.history import History, Oddity
+from meshwright.history.duplicated import duplicated
+from meshwright.history.history import History, Oddity
+from meshwright.history.manners import unmannerly
+from meshwright.history.reordered import reordered
+from meshwright.history.unexpected import unexpected
 
 
 def twice(qos: int, **again: Any) -> History:

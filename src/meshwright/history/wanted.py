@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from meshwright.filters.filter import parse_filter
 from meshwright.filters.index import FilterIndex
-from meshwright.sim.history import Properties, Subscribed
+from meshwright.history.history import Properties, Subscribed
 
 
 class Wanted:

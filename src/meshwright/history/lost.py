@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from meshwright.sim.checkers.violation import Violation, seconds
-from meshwright.sim.checkers.wanted import Wanted, group_of
-from meshwright.sim.history import History, Published, Subscribed
+from meshwright.history.history import History, Published, Subscribed
+from meshwright.history.violation import Violation, seconds
+from meshwright.history.wanted import Wanted, group_of
 
 
 def lost(history: History) -> list[Violation]:

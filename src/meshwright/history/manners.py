@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from meshwright.sim.checkers.violation import Violation, seconds
-from meshwright.sim.history import History
+from meshwright.history.history import History
+from meshwright.history.violation import Violation, seconds
 
 
 def unmannerly(history: History) -> list[Violation]:

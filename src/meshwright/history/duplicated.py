@@ -9,9 +9,9 @@ subscription of a client brings a copy of its own [MQTT 5, 4.8.2], which of QoS 
 
 from __future__ import annotations
 
-from meshwright.sim.checkers.violation import Violation, seconds
-from meshwright.sim.checkers.wanted import Wanted, group_of, wanted_by_client
-from meshwright.sim.history import Delivered, EventKey, History, Subscribed
+from meshwright.history.history import Delivered, EventKey, History, Subscribed
+from meshwright.history.violation import Violation, seconds
+from meshwright.history.wanted import Wanted, group_of, wanted_by_client
 
 
 def duplicated(history: History) -> list[Violation]:

@@ -7,9 +7,9 @@ messages.
 
 from __future__ import annotations
 
-from meshwright.sim.checkers.violation import Violation, seconds
-from meshwright.sim.checkers.wanted import group_of
-from meshwright.sim.history import Delivered, History
+from meshwright.history.history import Delivered, History
+from meshwright.history.violation import Violation, seconds
+from meshwright.history.wanted import group_of
 
 
 def reordered(history: History) -> list[Violation]:

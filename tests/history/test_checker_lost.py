@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from histories import delivered, published, subscribed
 
-from meshwright.sim.checkers.lost import lost
-from meshwright.sim.history import Connected, History, SessionLost
+from meshwright.history.history import Connected, History, SessionLost
+from meshwright.history.lost import lost
 
 
 def test_an_owed_publication_that_never_came_is_lost_and_the_facts_are_told() -> None:

@@ -1,0 +1,1 @@
+"""WHAT CLIENTS SAW: histories, and whether every promise was kept in them."""
