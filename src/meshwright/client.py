@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Any, Protocol, Self
 
 import paho.mqtt.client as paho
-from paho.mqtt.enums import CallbackAPIVersion
+from paho.mqtt.enums import CallbackAPIVersion, MessageState
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 from paho.mqtt.reasoncodes import ReasonCode
@@ -78,7 +78,7 @@ class Client:
         self._is_lost = False
         self._pause_s = PAUSE_S
         self._looking: asyncio.TimerHandle | None = None
-        self._paho = paho.Client(
+        self._paho = _Library(
             CallbackAPIVersion.VERSION2, client_id, protocol=paho.MQTTv5, reconnect_on_failure=False
         )
         if user_name is not None:
@@ -318,6 +318,19 @@ class Client:
     def _tell(self, action: Any, *facts: Any) -> None:
         """Bring something from the thread that connects to the event loop."""
         self._loop.call_soon_threadsafe(action, *facts)
+
+
+class _Library(paho.Client):
+    """The library, which by itself forgets what it was about to send again if it connects twice.
+
+    A PUBREL would become a PUBLISH, and a message of QoS 2 would come twice.
+    """
+
+    def _messages_reconnect_reset_out(self) -> None:
+        for message in self._out_messages.values():
+            if message.state == MessageState.MQTT_MS_RESEND_PUBREL:
+                message.state = MessageState.MQTT_MS_WAIT_FOR_PUBCOMP
+        super()._messages_reconnect_reset_out()
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,6 +42,7 @@ class LocalNetwork:
 
     def __init__(self, overlay: Overlay, folder: Path, *, port: int, peer_port: int) -> None:
         self.brokers: list[LocalBroker] = []
+        self._killed: set[str] = set()
         self._overlay = overlay
         self._folder = folder
         self._ports = {
@@ -79,14 +80,33 @@ class LocalNetwork:
                 broker.process.kill()
                 broker.process.wait()
 
+    def kill(self, name: str) -> None:
+        """End a broker with no chance to say or save anything."""
+        broker = self._named(name)
+        self._killed.add(name)
+        broker.process.kill()
+        broker.process.wait()
+
+    def restart(self, name: str) -> None:
+        """Start a broker that has ended with the disk that it left, and wait for it."""
+        former = self._named(name)
+        place = self.brokers.index(former)
+        self._killed.discard(name)
+        self.brokers[place] = self._spawn(name, former.clients, former.peers)
+        self._wait_for(self.brokers[place])
+
     def ended(self) -> LocalBroker | None:
         """A broker whose process failed, if there is one; those that were stopped are let go."""
         self.brokers = [one for one in self.brokers if one.process.poll() != 0]
-        return next((one for one in self.brokers if one.process.poll() is not None), None)
+        failed = (one for one in self.brokers if one.process.poll() is not None)
+        return next((one for one in failed if one.name not in self._killed), None)
 
     def log_of(self, name: str) -> Path:
         """Where a broker writes what happens."""
         return self._folder / name / "broker.log"
+
+    def _named(self, name: str) -> LocalBroker:
+        return next(one for one in self.brokers if one.name == name)
 
     def _spawn(self, name: str, clients: Address, peers: Address) -> LocalBroker:
         folder = self._folder / name

@@ -1,0 +1,257 @@
+"""A live network under load whose brokers are killed: what its clients saw, and what was broken.
+
+Brokers are processes of this machine, clients are real. Which broker is killed when, who wants
+what and who publishes what follow from the seed; how far a message has come at that moment does
+not, as the clock is the world's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import msgspec
+import numpy as np
+
+from meshwright.errors import OperatorError
+from meshwright.history.history import History, Subscribed
+from meshwright.history.judgement import totals, violations
+from meshwright.history.lost import lost
+from meshwright.history.violation import Violation, seconds
+from meshwright.lab.witness import Stopwatch, Witness
+from meshwright.live.local_network import LocalNetwork
+from meshwright.planning.founding import founding_overlay
+
+LOOK_EVERY_S = 0.1
+QUIET_S = 0.5
+WINDOW = 10
+QUALITIES = (0, 1, 1, 2)
+
+
+class TortureParameters(msgspec.Struct, frozen=True, kw_only=True):
+    """One run; kills fall on the time of load, moves and changes on every client now and then."""
+
+    design: str = "chord"
+    brokers: int = 5
+    clients: int = 12
+    topics: int = 6
+    duration_s: float = 10.0
+    kills: int = 10
+    down_max_s: float = 1.0
+    publications_per_s: float = 20.0
+    moves_per_s: float = 0.1
+    changes_per_s: float = 0.1
+    settle_max_s: float = 60.0
+
+
+class TortureResult(msgspec.Struct, frozen=True, kw_only=True):
+    """What came of a run; history is the evidence."""
+
+    totals: dict[str, int]
+    kills: int
+    moves: int
+    connections: int
+    violations: tuple[Violation, ...]
+    history: History
+
+
+def torture(
+    parameters: TortureParameters,
+    seed: int,
+    folder: Path,
+    *,
+    port: int,
+    peer_port: int,
+    progress: Callable[[str], None],
+) -> TortureResult:
+    """Run a network, load it, kill and restart its brokers, and judge what clients saw."""
+    names = tuple(f"broker{number}" for number in range(1, parameters.brokers + 1))
+    overlay = founding_overlay(parameters.design, names, seed=seed)
+    network = LocalNetwork(overlay, folder, port=port, peer_port=peer_port)
+    progress("starting brokers")
+    network.start()
+    try:
+        trial = _Trial(parameters, seed, network, progress)
+        asyncio.run(trial.run())
+    finally:
+        network.stop()
+    found = [*violations(trial.history), *_unanswered(trial.history)]
+    return TortureResult(
+        totals=totals(trial.history, found),
+        kills=trial.kill_count,
+        moves=trial.move_count,
+        connections=sum(map(len, trial.history.connections.values())),
+        violations=tuple(found),
+        history=trial.history,
+    )
+
+
+def _unanswered(history: History) -> list[Violation]:
+    """Publications that somebody still waits for an answer to, though all brokers run."""
+    return [
+        Violation(
+            checker="unanswered",
+            sentence=(
+                f"{one.publisher}:{one.sequence} on {one.topic} (QoS {one.qos}), sent at "
+                f"{seconds(one.attempted_us)} to {one.broker}, was never answered"
+            ),
+            time_us=one.attempted_us,
+            event=(one.publisher, one.sequence),
+            topic=one.topic,
+        )
+        for one in history.publications.values()
+        if one.qos and one.acknowledged_us is None and one.refused is None
+    ]
+
+
+class _Trial:
+    """One run on its event loop; every client and the killer have a chance of their own."""
+
+    def __init__(
+        self,
+        parameters: TortureParameters,
+        seed: int,
+        network: LocalNetwork,
+        progress: Callable[[str], None],
+    ) -> None:
+        self.history = History()
+        self.kill_count = 0
+        self.move_count = 0
+        self._parameters = parameters
+        self._network = network
+        self._progress = progress
+        self._stopwatch = Stopwatch()
+        self._brokers = {str(one.clients): one.name for one in network.brokers}
+        self._running = list(self._brokers.values())
+        killer, *own = np.random.SeedSequence(seed).spawn(parameters.clients + 1)
+        self._killer_rng = np.random.default_rng(killer)
+        self._rngs = [np.random.default_rng(one) for one in own]
+        self._topics = [f"t/{number % 2}/{number}" for number in range(parameters.topics)]
+        self._is_loading = True
+
+    async def run(self) -> None:
+        """From the first client to the moment when nothing is owed any more."""
+        async with AsyncExitStack() as stack:
+            self._progress("connecting clients")
+            clients = [
+                await stack.enter_async_context(self._new_client(number))
+                for number in range(self._parameters.clients)
+            ]
+            wanted = [
+                await self._first_subscriptions(*pair)
+                for pair in zip(clients, self._rngs, strict=True)
+            ]
+            loads = [
+                asyncio.create_task(self._load(*three))
+                for three in zip(clients, wanted, self._rngs, strict=True)
+            ]
+            await self._kill_brokers()
+            self._is_loading = False
+            self._progress("waiting until nothing is owed")
+            await self._settle(loads)
+        self._refuse_ended()
+
+    def _new_client(self, number: int) -> Witness:
+        addresses = list(self._brokers)
+        home = addresses[number % len(addresses)]
+        return Witness(
+            f"c{number}", self._brokers, home, history=self.history, stopwatch=self._stopwatch
+        )
+
+    async def _first_subscriptions(
+        self, client: Witness, rng: np.random.Generator
+    ) -> list[Subscribed]:
+        chosen = rng.choice(len(self._topics), size=2, replace=False)
+        filters = [self._topics[place] for place in chosen]
+        if rng.random() < 0.5:
+            filters[0] = f"t/{rng.integers(2)}/+"
+        return [await client.subscribe(text, int(rng.integers(1, 3))) for text in filters]
+
+    async def _load(
+        self, client: Witness, wanted: list[Subscribed], rng: np.random.Generator
+    ) -> None:
+        """Publish, now and then move, now and then ask for something else."""
+        parameters = self._parameters
+        rates = np.array(
+            [parameters.publications_per_s, parameters.moves_per_s, parameters.changes_per_s]
+        )
+        publishing: set[asyncio.Task[object]] = set()
+        while self._is_loading:
+            await asyncio.sleep(rng.exponential(1.0 / rates.sum()))
+            action = rng.choice(3, p=rates / rates.sum())
+            if action == 0:
+                if len(publishing) >= WINDOW:
+                    await asyncio.wait(publishing, return_when=asyncio.FIRST_COMPLETED)
+                topic = self._topics[rng.integers(len(self._topics))]
+                qos = QUALITIES[rng.integers(len(QUALITIES))]
+                task = asyncio.create_task(client.publish(topic, qos))
+                publishing.add(task)
+                task.add_done_callback(publishing.discard)
+            elif action == 1:
+                await client.move_to(list(self._brokers)[rng.integers(len(self._brokers))])
+                self.move_count += 1
+            else:
+                await client.unsubscribe(wanted.pop(0))
+                topic = self._topics[rng.integers(len(self._topics))]
+                if topic in (one.filter_text for one in wanted):
+                    continue
+                wanted.append(await client.subscribe(topic, int(rng.integers(1, 3))))
+        if publishing:
+            await asyncio.wait(publishing)
+
+    async def _kill_brokers(self) -> None:
+        """Kill brokers at moments of the load, and start each again a little later."""
+        parameters, rng = self._parameters, self._killer_rng
+        start_s = time.monotonic()
+        async with asyncio.TaskGroup() as restarts:
+            for moment in np.sort(rng.uniform(0.05, 0.9, parameters.kills)):
+                moment_s = start_s + moment * parameters.duration_s
+                await asyncio.sleep(max(0.0, moment_s - time.monotonic()))
+                name = self._running[rng.integers(len(self._running))]
+                down_s = rng.uniform(0.0, parameters.down_max_s)
+                restarts.create_task(self._kill(name, down_s))
+                await self._some_run()
+            await asyncio.sleep(max(0.0, start_s + parameters.duration_s - time.monotonic()))
+
+    async def _kill(self, name: str, down_s: float) -> None:
+        self._progress(f"killing {name}")
+        self._running.remove(name)
+        self._refuse_ended()
+        self._network.kill(name)
+        self.kill_count += 1
+        await asyncio.sleep(down_s)
+        await asyncio.to_thread(self._network.restart, name)
+        self._running.append(name)
+
+    async def _some_run(self) -> None:
+        """Somebody must be left to kill."""
+        await asyncio.sleep(0)
+        while not self._running:
+            await asyncio.sleep(LOOK_EVERY_S)
+
+    async def _settle(self, loads: list[asyncio.Task[None]]) -> None:
+        """Wait until everything was answered and came, or patience ends."""
+        deadline_s = time.monotonic() + self._parameters.settle_max_s
+        seen = -1
+        while time.monotonic() < deadline_s:
+            await asyncio.sleep(QUIET_S)
+            is_quiet = seen == len(self.history.deliveries) and all(one.done() for one in loads)
+            seen = len(self.history.deliveries)
+            if is_quiet and not lost(self.history):
+                break
+        for load in loads:
+            load.cancel()
+        outcomes = await asyncio.gather(*loads, return_exceptions=True)
+        for outcome in outcomes:
+            if isinstance(outcome, Exception):
+                raise outcome
+
+    def _refuse_ended(self) -> None:
+        """No broker may end by itself."""
+        ended = self._network.ended()
+        if ended is not None:
+            log = self._network.log_of(ended.name)
+            raise OperatorError(f"{ended.name} has ended by itself; see {log}.")
