@@ -14,6 +14,7 @@ from meshwright.errors import CallerError, ProblemError
 from meshwright.overlays import graph as graphs
 from meshwright.overlays import tree as trees
 from meshwright.overlays.graph import graph
+from meshwright.overlays.graph_matrices import hop_matrix, next_hop_matrix
 from meshwright.overlays.tree import regular_tree, tree
 
 
@@ -68,7 +69,7 @@ def test_routes_of_a_graph_are_shortest_paths_over_lowest_neighbours(
 ) -> None:
     count, links = case
     joined, judge = graph(count, as_array(links)), oracle(count, links)
-    hops, next_hops = graphs.hop_matrix(joined), graphs.next_hop_matrix(joined)
+    hops, next_hops = hop_matrix(joined), next_hop_matrix(joined)
     for source in range(count):
         assert graphs.hops_from(joined, source).tolist() == hops[source].tolist()
         for target in range(count):
@@ -94,7 +95,7 @@ def test_a_tree_has_the_only_path_and_the_smallest_subtree(
     assert hung.depths.tolist() == [nx.shortest_path_length(judge, root, b) for b in range(count)]
     assert sorted(hung.order.tolist()) == list(range(count))
     assert all(a <= b for a, b in pairwise(hung.depths[hung.order].tolist()))
-    next_hops = graphs.next_hop_matrix(hung.joined)
+    next_hops = next_hop_matrix(hung.joined)
     for source in range(count):
         for target in range(count):
             way = nx.shortest_path(judge, source, target)

@@ -54,7 +54,6 @@ def broker(
     from meshwright.live.joining import find_network
     from meshwright.live.live_broker import peer_settings
     from meshwright.live.process import run_broker
-    from meshwright.planning.founding import founding_overlay
 
     settings = combined_settings(
         config, name=name, listen=listen, peer_listen=peer_listen, folder=data, join=join
@@ -69,5 +68,7 @@ def broker(
         network = find_network(settings.name, settings.folder, settings.peers.join, members)
         begins_as, others = network.overlay, {**network.brokers, **others}
     if begins_as is None:
+        from meshwright.planning.founding import founding_overlay
+
         begins_as = founding_overlay(settings.design, (settings.name,))
     run_broker(settings, begins_as, others, typer.echo)

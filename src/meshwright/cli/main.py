@@ -13,6 +13,7 @@ from typer.core import TyperGroup
 from meshwright import __version__
 from meshwright.cli import (
     broker,
+    check,
     compare,
     demo,
     operating,
@@ -23,6 +24,7 @@ from meshwright.cli import (
     simulate,
     swarm,
     sweep,
+    torture,
     trace,
     up,
     workload,
@@ -71,6 +73,8 @@ app.command("demo")(demo.demo)
 app.command("simulate")(simulate.simulate)
 app.command("swarm")(swarm.swarm)
 app.command("sweep")(sweep.sweep)
+app.command("check")(check.check)
+app.command("torture")(torture.torture)
 
 
 def run() -> None:

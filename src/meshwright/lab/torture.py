@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
 
@@ -22,7 +21,7 @@ from meshwright.history.judgement import totals, violations
 from meshwright.history.lost import lost
 from meshwright.history.violation import Violation, seconds
 from meshwright.lab.witness import Stopwatch, Witness
-from meshwright.live.local_network import LocalNetwork
+from meshwright.live.local_network import LocalNetwork, free_ports
 from meshwright.planning.founding import founding_overlay
 
 LOOK_EVERY_S = 0.1
@@ -48,42 +47,33 @@ class TortureParameters(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TortureResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of a run; history is the evidence."""
+    """What came of a run: what is counted in it, what must not be, and all evidence."""
 
-    totals: dict[str, int]
-    kills: int
-    moves: int
-    connections: int
+    counts: dict[str, int]
     violations: tuple[Violation, ...]
     history: History
 
 
-def torture(
-    parameters: TortureParameters,
-    seed: int,
-    folder: Path,
-    *,
-    port: int,
-    peer_port: int,
-    progress: Callable[[str], None],
-) -> TortureResult:
+def torture(parameters: TortureParameters, seed: int, folder: Path) -> TortureResult:
     """Run a network, load it, kill and restart its brokers, and judge what clients saw."""
     names = tuple(f"broker{number}" for number in range(1, parameters.brokers + 1))
     overlay = founding_overlay(parameters.design, names, seed=seed)
-    network = LocalNetwork(overlay, folder, port=port, peer_port=peer_port)
-    progress("starting brokers")
+    port = free_ports(2 * len(names))
+    network = LocalNetwork(overlay, folder, port=port, peer_port=port + len(names))
     network.start()
     try:
-        trial = _Trial(parameters, seed, network, progress)
+        trial = _Trial(parameters, seed, network)
         asyncio.run(trial.run())
     finally:
         network.stop()
     found = [*violations(trial.history), *_unanswered(trial.history)]
     return TortureResult(
-        totals=totals(trial.history, found),
-        kills=trial.kill_count,
-        moves=trial.move_count,
-        connections=sum(map(len, trial.history.connections.values())),
+        counts={
+            **totals(trial.history, found),
+            "kills": trial.kill_count,
+            "moves": trial.move_count,
+            "connections": sum(map(len, trial.history.connections.values())),
+        },
         violations=tuple(found),
         history=trial.history,
     )
@@ -110,19 +100,12 @@ def _unanswered(history: History) -> list[Violation]:
 class _Trial:
     """One run on its event loop; every client and the killer have a chance of their own."""
 
-    def __init__(
-        self,
-        parameters: TortureParameters,
-        seed: int,
-        network: LocalNetwork,
-        progress: Callable[[str], None],
-    ) -> None:
+    def __init__(self, parameters: TortureParameters, seed: int, network: LocalNetwork) -> None:
         self.history = History()
         self.kill_count = 0
         self.move_count = 0
         self._parameters = parameters
         self._network = network
-        self._progress = progress
         self._stopwatch = Stopwatch()
         self._brokers = {str(one.clients): one.name for one in network.brokers}
         self._running = list(self._brokers.values())
@@ -135,7 +118,6 @@ class _Trial:
     async def run(self) -> None:
         """From the first client to the moment when nothing is owed any more."""
         async with AsyncExitStack() as stack:
-            self._progress("connecting clients")
             clients = [
                 await stack.enter_async_context(self._new_client(number))
                 for number in range(self._parameters.clients)
@@ -150,7 +132,6 @@ class _Trial:
             ]
             await self._kill_brokers()
             self._is_loading = False
-            self._progress("waiting until nothing is owed")
             await self._settle(loads)
         self._refuse_ended()
 
@@ -217,7 +198,6 @@ class _Trial:
             await asyncio.sleep(max(0.0, start_s + parameters.duration_s - time.monotonic()))
 
     async def _kill(self, name: str, down_s: float) -> None:
-        self._progress(f"killing {name}")
         self._running.remove(name)
         self._refuse_ended()
         self._network.kill(name)

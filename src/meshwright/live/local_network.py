@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import subprocess
 import sys
@@ -21,6 +22,8 @@ HOST = "127.0.0.1"
 START_S = 30.0
 STOP_S = 10.0
 LOOK_EVERY_S = 0.05
+# Below those that the system itself gives to whoever asks for any.
+PORTS = range(10_000, 32_000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +94,8 @@ class LocalNetwork:
         """Start a broker that has ended with the disk that it left, and wait for it."""
         former = self._named(name)
         place = self.brokers.index(former)
-        self._killed.discard(name)
         self.brokers[place] = self._spawn(name, former.clients, former.peers)
+        self._killed.discard(name)
         self._wait_for(self.brokers[place])
 
     def ended(self) -> LocalBroker | None:
@@ -132,6 +135,24 @@ class LocalNetwork:
                     f"The broker {broker.name} did not start; see {self.log_of(broker.name)}."
                 )
             time.sleep(LOOK_EVERY_S)
+
+
+def free_ports(count: int) -> int:
+    """The first of as many ports of this machine, one after another, on which nothing listens."""
+    # Processes that look at the same time begin elsewhere.
+    first = PORTS.start + os.getpid() * count % (len(PORTS) // 2)
+    for port in range(first, PORTS.stop - count, count):
+        if all(_is_free(Address(HOST, port + number)) for number in range(count)):
+            return port
+    raise OperatorError(f"There are no {count} free ports in a row; stop what listens on them.")
+
+
+def _is_free(address: Address) -> bool:
+    try:
+        _refuse_taken(address)
+    except OperatorError:
+        return False
+    return True
 
 
 def _answers(address: Address) -> bool:

@@ -11,12 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components
 
 from meshwright.errors import CallerError
 from meshwright.model.interests import Int32Array, Int64Array
-from meshwright.overlays.kernels.breadth import all_hops, all_next_hops
 from meshwright.overlays.routes import walk
 
 
@@ -69,12 +66,19 @@ def links(joined: Graph) -> Int32Array:
 
 def components(joined: Graph) -> Int32Array:
     """Component of each broker, numbered in the order of their lowest brokers: (broker,)."""
-    shape = (joined.broker_count, joined.broker_count)
-    present = np.ones(len(joined.neighbours), dtype=np.int8)
-    matrix = csr_array((present, joined.neighbours, joined.offsets), shape=shape)
-    _, labels = connected_components(matrix, directed=False)
-    _, firsts, numbers = np.unique(labels, return_index=True, return_inverse=True)
-    return np.argsort(np.argsort(firsts)).astype(np.int32)[numbers]
+    numbers = np.full(joined.broker_count, -1, dtype=np.int32)
+    component_count = 0
+    for first in range(joined.broker_count):
+        if numbers[first] < 0:
+            numbers[first] = component_count
+            pending = [first]
+            while pending:
+                near = joined.of(pending.pop())
+                fresh = near[numbers[near] < 0]
+                numbers[fresh] = component_count
+                pending += fresh.tolist()
+            component_count += 1
+    return numbers
 
 
 def is_connected(joined: Graph) -> bool:
@@ -112,16 +116,3 @@ def path(joined: Graph, source: int, target: int) -> list[int] | None:
         return next((int(o) for o in joined.of(here) if hops[o] == hops[here] - 1), here)
 
     return walk(nearer, source)
-
-
-def hop_matrix(joined: Graph) -> Int32Array:
-    """Hops between brokers, -1 where there is no way: (source, target)."""
-    hops: Int32Array = all_hops(joined.offsets, joined.neighbours)
-    return hops
-
-
-def next_hop_matrix(joined: Graph) -> Int32Array:
-    """The next hop from source to target, -1 where there is no way: (source, target)."""
-    hops = hop_matrix(joined)
-    next_hops: Int32Array = all_next_hops(joined.offsets, joined.neighbours, hops)
-    return next_hops

@@ -5,6 +5,7 @@ Checking a password takes tens of milliseconds on purpose, so it is never done o
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 import argon2
@@ -14,8 +15,6 @@ from meshwright.files.reading import name_fault, read_text
 from meshwright.files.writing import write_whole
 
 _HASHER = argon2.PasswordHasher()
-# What a stranger's password is checked against, so that an unknown name takes as long as a known.
-_NOBODY = _HASHER.hash("nobody")
 
 
 class Passwords:
@@ -28,7 +27,7 @@ class Passwords:
         """True if this is the user's password; slow."""
         found = self._hashes.get(user)
         try:
-            _HASHER.verify(found or _NOBODY, password)
+            _HASHER.verify(found or _nobody(), password)
         except (argon2.exceptions.VerificationError, argon2.exceptions.InvalidHashError):
             return False
         return found is not None
@@ -36,6 +35,7 @@ class Passwords:
 
 def read_passwords(path: Path) -> Passwords:
     """The users of a file."""
+    _nobody()
     return Passwords(_read(path))
 
 
@@ -86,3 +86,9 @@ def _read(path: Path) -> dict[str, str]:
 def _write(path: Path, hashes: dict[str, str]) -> None:
     lines = "".join(f"{user}:{found}\n" for user, found in hashes.items())
     write_whole({path: lines.encode("utf-8")})
+
+
+@cache
+def _nobody() -> str:
+    """What a stranger's password is held against: an unknown name takes as long as a known one."""
+    return _HASHER.hash("nobody")

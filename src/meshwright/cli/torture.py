@@ -1,0 +1,107 @@
+"""meshwright torture: brokers killed under load, and what their clients saw of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from meshwright.cli.check import sentences
+from meshwright.cli.options import Json, Seed
+from meshwright.cli.screen import answer, plain_table, working
+from meshwright.cli.simulate import CHECK_SAYS_NO
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from meshwright.lab.torture import TortureParameters, TortureResult
+
+
+def torture(
+    *,
+    designs: Annotated[
+        str,
+        typer.Option(
+            "--designs", "--design", metavar="A,B,...", help="One after another; all for each."
+        ),
+    ] = "chord",
+    brokers: Annotated[
+        int, typer.Option("-n", "--brokers", min=2, max=50, help="Processes of each network.")
+    ] = 5,
+    clients: Annotated[
+        int, typer.Option("--clients", min=2, help="All publish and subscribe.")
+    ] = 12,
+    duration: Annotated[
+        float, typer.Option("--duration", min=0.5, metavar="SECONDS", help="Time under load.")
+    ] = 10.0,
+    kills: Annotated[
+        int, typer.Option("--kills", min=0, help="Brokers ended with SIGKILL and started again.")
+    ] = 10,
+    seed: Seed = 0,
+    out: Annotated[
+        Path,
+        typer.Option(
+            "--out", metavar="FOLDER", help="Disks, logs and history.jsonl of each network."
+        ),
+    ] = Path("torture"),
+    as_json: Json = False,
+) -> None:
+    """Kill brokers under load; exit with 1 if anything acknowledged was lost, doubled or reordered.
+
+    Example: meshwright torture --designs chord,tree --kills 20 --duration 30
+    """
+    from meshwright.lab.swarm import DESIGNS
+    from meshwright.lab.torture import TortureParameters
+
+    named = [name.strip() for name in designs.split(",") if name.strip()]
+    results = {
+        design: _run(
+            TortureParameters(
+                design=design, brokers=brokers, clients=clients, duration_s=duration, kills=kills
+            ),
+            seed,
+            out / f"{design}-{seed}",
+        )
+        for design in (DESIGNS if named == ["all"] else named)
+    }
+    found = [violation for result in results.values() for violation in result.violations]
+    answer(
+        as_json,
+        {
+            "seed": seed,
+            "designs": {name: result.counts for name, result in results.items()},
+            "violations": found,
+        },
+        _table(results),
+        *sentences(found),
+        f"histories are in {out}",
+    )
+    if found:
+        raise typer.Exit(CHECK_SAYS_NO)
+
+
+def _run(parameters: TortureParameters, seed: int, folder: Path) -> TortureResult:
+    import shutil
+
+    from meshwright.files.histories import write_history
+    from meshwright.files.writing import make_folder
+    from meshwright.lab.torture import torture
+
+    shutil.rmtree(folder, ignore_errors=True)
+    make_folder(folder)
+    with working(f"Killing brokers of {parameters.design}"):
+        result = torture(parameters, seed, folder)
+    write_history(result.history, folder / "history.jsonl")
+    return result
+
+
+def _table(results: dict[str, TortureResult]) -> Table:
+    names = next(iter(results.values())).counts
+    return plain_table(
+        {"design": False, **dict.fromkeys(names, True)},
+        [
+            [design, *(f"{count:,}" for count in result.counts.values())]
+            for design, result in results.items()
+        ],
+    )
