@@ -119,6 +119,15 @@ class Witness:
         """Go to another broker."""
         await self._client.move_to(address)
 
+    async def leave(self) -> None:
+        """Say goodbye; the session stays."""
+        await self._client.__aexit__(None, None, None)
+
+    async def come_back(self, address: str) -> None:
+        """Connect again, at any broker."""
+        self._client.broker = address
+        await self._client.__aenter__()
+
     def connected(self, broker: str, *, session_present: bool) -> None:
         now_us, name = self._now_us(), self._names[broker]
         previous = self._connection
