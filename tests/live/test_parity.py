@@ -59,7 +59,11 @@ def script(seed: int) -> list[Step]:
             steps.append(Step("come back", client, broker))
         elif action == "publish":
             topic = TOPICS[rng.integers(len(TOPICS))]
-            steps.append(Step(action, client, topic, qos, bool(rng.random() < 0.2)))
+            # Nobody is told when QoS 0 has come: all who want it are there, and more follows it.
+            quality = max(qos, 1) if away else qos
+            steps.append(Step(action, client, topic, quality, bool(rng.random() < 0.2)))
+            if not quality:
+                steps.append(Step(action, client, topic, 1))
         elif action == "subscribe":
             text = FILTERS[rng.integers(len(FILTERS))]
             if text not in held[client]:

@@ -144,9 +144,7 @@ class Outgoing:
     def publish(self, turn: Turn, publication: Publication, accepted: Action) -> int:
         """Take a publication; accepted is called when it is on disk. Returns its number."""
         topic = publication.topic
-        stream = self._streams.get(topic)
-        if stream is None:
-            stream = self._streams[topic] = OutgoingStream(self._floor)
+        stream = self._stream_of(turn, topic)
         stream.number += 1
         number = stream.number
         stream.log[number] = publication
@@ -155,8 +153,6 @@ class Outgoing:
         turn.write(("stream", topic), number)
         turn.write(("log", topic, number), publication)
         turn.once_synced(accepted)
-        if turn.now_us - stream.read_us > self._settings.trust_us:
-            stream.is_open = False
         if stream.is_open:
             turn.once_synced(lambda later: self._send_out(later, stream, number))
         else:
@@ -167,9 +163,7 @@ class Outgoing:
     def publish_unpromised(self, turn: Turn, publication: Publication) -> None:
         """Send a QoS 0 publication; one on a topic that is not open yet waits for that."""
         topic = publication.topic
-        stream = self._streams.get(topic)
-        if stream is None:
-            stream = self._streams[topic] = OutgoingStream(self._floor)
+        stream = self._stream_of(turn, topic)
         if stream.is_open:
             self._emit(turn, StreamFrame(self._me, 0, publication))
         elif len(stream.unpromised) < self._settings.unpromised_max:
@@ -297,6 +291,15 @@ class Outgoing:
                 if member.pending and late_us > patience_us:
                     self._repair(turn, name, stream, member)
             self._wake(turn)
+
+    def _stream_of(self, turn: Turn, topic: str) -> OutgoingStream:
+        """The stream of a topic, closed if its members were read too long ago to be trusted."""
+        stream = self._streams.get(topic)
+        if stream is None:
+            stream = self._streams[topic] = OutgoingStream(self._floor)
+        elif turn.now_us - stream.read_us > self._settings.trust_us:
+            stream.is_open = False
+        return stream
 
     def _wake(self, turn: Turn) -> None:
         if not self._has_tick:
