@@ -38,6 +38,9 @@ def torture(
     kills: Annotated[
         int, typer.Option("--kills", min=0, help="Brokers ended with SIGKILL and started again.")
     ] = 10,
+    rate: Annotated[
+        float, typer.Option("--rate", min=0.1, help="Publications of each client, a second.")
+    ] = 20.0,
     seed: Seed = 0,
     out: Annotated[
         Path,
@@ -58,7 +61,12 @@ def torture(
     results = {
         design: _run(
             TortureParameters(
-                design=design, brokers=brokers, clients=clients, duration_s=duration, kills=kills
+                design=design,
+                brokers=brokers,
+                clients=clients,
+                duration_s=duration,
+                kills=kills,
+                publications_per_s=rate,
             ),
             seed,
             out / f"{design}-{seed}",
