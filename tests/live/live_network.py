@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from meshwright.live.addresses import Address, parse_address
+from meshwright.live.addresses import Address, Whereabouts, parse_address
 from meshwright.live.host import Host
 from meshwright.live.live_broker import LiveBroker
 from meshwright.live.peers import PeerSettings
@@ -65,8 +65,7 @@ async def network(overlay: Overlay, folder: Path) -> AsyncIterator[dict[str, Hos
     """All brokers of an overlay, running."""
     hosts = {name: new_host(name, overlay, folder) for name in overlay.brokers}
     brokers = {name: await host.start(LOOPBACK) for name, host in hosts.items()}
-    for host in hosts.values():
-        host.peers.brokers |= brokers
+    introduce(hosts.values(), brokers)
     try:
         yield hosts
     finally:
@@ -105,13 +104,21 @@ async def running_brokers(
     for broker in brokers:
         await broker.start()
     known = {name: at for one in brokers for name, at in one.host.peers.brokers.items()}
-    for broker in brokers:
-        broker.host.peers.brokers |= known
+    introduce((broker.host for broker in brokers), known)
     try:
         yield brokers
     finally:
         for broker in brokers:
             await broker.stop()
+
+
+def introduce(hosts: Iterable[Host], known: dict[str, Whereabouts]) -> None:
+    """Tell brokers where the others are, of whom none was known before; they dial at once."""
+    for host in hosts:
+        host.peers.brokers |= known
+        for name in known:
+            if name > host.name:
+                host.peers.open(name)
 
 
 def port_of(broker: LiveBroker) -> int:
