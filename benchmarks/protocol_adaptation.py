@@ -25,8 +25,8 @@ from meshwright.planning.designs import build_overlay
 from meshwright.protocol.broker import Broker
 from meshwright.protocol.broker_settings import BrokerSettings
 from meshwright.protocol.forwarding.acyclic import AlongTree
-from meshwright.protocol.reconfigure_messages import RECONFIGURATION_MESSAGES
 from meshwright.protocol.self_adaptation import AdaptationRecord
+from meshwright.protocol.star_messages import STAR_MESSAGES
 from meshwright.sim.adapting import MESSAGES_PER_BROKER, RULES, adapting_settings
 from meshwright.sim.chance import streams
 from meshwright.sim.client import ClientSettings
@@ -65,7 +65,7 @@ def _rows_of(popularity: Popularity, degree_max: int) -> Iterator[Row]:
     world.run_until(END_US + 10 * SECOND_US)
     proposed, applied = (_changes(world, step) for step in ("proposed", "applied"))
     per_s = len(snapshot.topics) * SECOND_US / BETWEEN_US
-    spent = sum(world.message_counts[kind] for kind in RECONFIGURATION_MESSAGES)
+    spent = sum(world.message_counts[kind] for kind in STAR_MESSAGES)
     name = (
         f"tree of {BROKERS} brokers that adapts, {popularity} interests, up to {degree_max} links"
     )
@@ -178,7 +178,7 @@ def _switches(
     last_s = ((applied[-1][0] if applied else TRAFFIC_US) - TRAFFIC_US) / SECOND_US
     return (
         f"{len(proposed)} changes proposed and {len(applied)} applied in {span_s} s, the last "
-        f"after {last_s:.0f} s; the whole network switches, for which the rule reckons with "
+        f"after {last_s:.0f} s; the rule reckons with "
         f"{_price(applied):,}; saved within {paid_back_s:.0f} s"
     )
 

@@ -16,6 +16,7 @@ from meshwright.protocol.retaining import RetainingSettings
 from meshwright.protocol.self_adaptation import AdaptationSettings
 from meshwright.protocol.sessions import SessionSettings
 from meshwright.protocol.shared_keeper import SharedSettings
+from meshwright.protocol.star_around import StarSettings
 
 
 class BrokerSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,4 +33,5 @@ class BrokerSettings(msgspec.Struct, frozen=True, kw_only=True):
     removal: RemovalSettings = RemovalSettings()
     mobility: MobilitySettings = MobilitySettings()
     reconfigure: ReconfigureSettings = ReconfigureSettings()
+    stars: StarSettings = StarSettings()
     adaptation: AdaptationSettings | None = None

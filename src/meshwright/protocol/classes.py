@@ -37,6 +37,7 @@ from meshwright.protocol.shared import (
     MembersQuestion,
 )
 from meshwright.protocol.shared_takeover import Holdings, HoldingsQuestion, Legacy, LegacyQuestion
+from meshwright.protocol.star_messages import STAR_MESSAGES
 from meshwright.protocol.stream import (
     Acknowledged,
     Announce,
@@ -53,6 +54,7 @@ from meshwright.protocol.stream import (
 MESSAGE_CLASSES: dict[type, str] = {
     **FORWARDING_CLASSES,
     **dict.fromkeys((*RECONFIGURATION_MESSAGES, *BLOCKING_MESSAGES), "reconfiguration"),
+    **dict.fromkeys(STAR_MESSAGES, "adaptation"),
     Put: "directory",
     RetainedQuestion: "directory",
     RetainedAnswer: "directory",

@@ -104,7 +104,7 @@ class Machines:
             is_removed=self.removals.is_removed,
         )
         self._build_moving(incarnation)
-        self._build_ways()
+        self._build_ways(incarnation)
 
     def _build_network(self, incarnation: int) -> None:
         """What all other machines stand on: who is there, and who says what."""
@@ -202,9 +202,10 @@ class Machines:
         self.moving: Moving = Moving(site, self._settings.moving, self._settings.mobility)
         self._seen_log = self.moving.seen_log
 
-    def _build_ways(self) -> None:
+    def _build_ways(self, incarnation: int) -> None:
         ground = Ground(
             me=self._me,
+            incarnation=incarnation,
             links=self.links,
             send=self._send,
             alive=self.membership.alive,

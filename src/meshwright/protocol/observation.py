@@ -38,4 +38,5 @@ def observed(settings: BrokerSettings, machines: Machines) -> Observation:
     }
     queues = tuple(Queue(name, *length) for name, length in lengths.items())
     change = machines.ways.change
-    return Observation(change.epoch, change.in_force.overlay, not change.is_free, queues)
+    is_changing = machines.ways.is_changing
+    return Observation(change.epoch, change.in_force.overlay, is_changing, queues)

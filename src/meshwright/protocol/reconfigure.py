@@ -73,8 +73,8 @@ class Around:
     make builds a forwarding machine that sees who is alive; fill has the overlay of an epoch carry
     all that is wanted here; crossings notes what changes overlays; release holds up no messages of
     an epoch any more, unmake forgets them; relink is called when the brokers to stay connected with
-    may differ, switched when another overlay is in force; block begins the paper's change that
-    holds up clients.
+    may differ, switched when another overlay is in force; step_aside ends what else changes links
+    here and says whether something did; block begins the paper's change that holds up clients.
     """
 
     send: Callable[[Turn, str, Any], None]
@@ -87,6 +87,7 @@ class Around:
     alive: Callable[[], tuple[str, ...]]
     relink: Action
     switched: Callable[[Turn, int, tuple[ClientMove, ...]], None]
+    step_aside: Callable[[Turn], bool]
     block: Callable[[Turn, int, str, Overlay], None]
 
 
@@ -122,6 +123,7 @@ class Reconfigure:
             alive=around.alive,
             watch=around.relink,
             finished=lambda turn: turn.write(UNFINISHED, None),
+            in_force=self.in_force.told,
         )
         self.draining = Draining(settings.quiet_us, around.links, send=around.send)
         building_around = BuildingAround(
@@ -290,6 +292,9 @@ class Reconfigure:
             if self.promise is promise:
                 self._around.send(later, peer, ready)
 
+        if self._around.step_aside(turn) and lock.mode == "carry":
+            # What is known here of links may not be what their other ends know.
+            lock = msgspec.structs.replace(lock, mode="join")
         self.building.begin(turn, lock, answer)
 
     def _grant_next(self, turn: Turn) -> None:

@@ -93,7 +93,7 @@ class Coordinator:
     """Leads at most one plan at a time.
 
     alive: the brokers seen alive, this one among them. watch: called when the links to keep change.
-    finished: called when a plan that was decided is at its end.
+    finished: called when a plan that was decided is at its end. in_force: what is, as it is told.
     """
 
     def __init__(
@@ -106,6 +106,7 @@ class Coordinator:
         alive: Callable[[], tuple[str, ...]],
         watch: Action,
         finished: Action,
+        in_force: Callable[[], Switch],
     ) -> None:
         self._me = me
         self._broker_count = broker_count
@@ -114,6 +115,7 @@ class Coordinator:
         self._alive = alive
         self._watch = watch
         self._finished = finished
+        self._in_force = in_force
         self.undertaking: Undertaking | None = None
 
     def handlers(self) -> dict[type, Callable[[Turn, str, Any], None]]:
@@ -210,7 +212,9 @@ class Coordinator:
             # First on its own disk: from then on the plan is decided.
             if name != self._me and not undertaking.is_on_disk:
                 return
-            message = Switch(lock.epoch, lock.target, lock.moves)
+            in_force = self._in_force()
+            is_mine = in_force.epoch == lock.epoch
+            message = in_force if is_mine else Switch(lock.epoch, lock.target, lock.moves)
         elif lock.mode == "carry" and name in undertaking.late:
             message = msgspec.structs.replace(lock, mode="join")
         undertaking.told[name] = undertaking.asked[name] = None

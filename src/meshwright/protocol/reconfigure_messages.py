@@ -67,11 +67,15 @@ class Renew(Message, frozen=True, gc=False):
 
 
 class Switch(Message, frozen=True, gc=False):
-    """This overlay is in force, and these clients move with it."""
+    """This overlay is in force, and these clients move with it.
+
+    versions: how often links of its brokers have changed since the plan.
+    """
 
     epoch: int
     overlay: Overlay
     moves: tuple[ClientMove, ...] = ()
+    versions: dict[str, int] = msgspec.field(default_factory=dict)
 
 
 class Drained(Message, frozen=True, gc=False):

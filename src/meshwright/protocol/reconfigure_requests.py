@@ -100,6 +100,11 @@ class Requests:
         """
         self._begin(turn, self._in_force.overlay, (), supersedes=promise.lock.epoch)
 
+    def renew(self, turn: Turn) -> None:
+        """Give the overlay in force another epoch, in which no change of the old one counts."""
+        if self._coordinator.undertaking is None and self._around.promise() is None:
+            self._begin(turn, self._in_force.overlay, ())
+
     def owner(self, epoch: int) -> str:
         """Who leads the plan of an epoch."""
         return self._brokers[epoch % len(self._brokers)]

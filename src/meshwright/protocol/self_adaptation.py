@@ -1,10 +1,10 @@
 """A tree that fits itself to its traffic: every broker now and then redraws its own star [OCBR].
 
 A broker counts which of its links each message uses. After a period it asks the search that it was
-given for a better tree among itself and its neighbours, and proposes the whole tree with that part
-replaced as a change of overlay. The lock of that change is the network's, not only the
-neighbourhood's: of several masters one goes on, the others look again later. Where brokers are
-missing next to this one, the tree is mended rather than drawn, so nothing is proposed.
+given for a better tree among itself and its neighbours, and has that part redrawn
+(`meshwright.protocol.stars`). Those whose links change are locked meanwhile: of several masters
+that would lock the same broker one goes on, the others look again later. Where brokers are missing
+next to this one, the tree is mended rather than drawn, so nothing is proposed.
 """
 
 from __future__ import annotations
@@ -15,18 +15,15 @@ from typing import NamedTuple
 
 import msgspec
 
-from meshwright.errors import CallerError
 from meshwright.model.overlay import Overlay
 from meshwright.protocol.forwarding.living_tree import living_tree
-from meshwright.protocol.reconfigure_in_force import plan_name
 from meshwright.protocol.traffic_classes import LinkSet, TrafficClasses
+from meshwright.protocol.tree_rows import Link, named
 from meshwright.protocol.turn import Turn
 
 LOOK = ("adaptation look",)
 # Rounds that a broker lets pass at most after its proposal came to nothing.
 BACK_OFF_ROUNDS_MAX = 4
-
-Link = tuple[str, str]
 
 
 class NeighbourhoodView(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,12 +65,12 @@ class AdaptationSettings(msgspec.Struct, frozen=True, kw_only=True):
 class AdaptationRecord(msgspec.Struct, frozen=True, kw_only=True):
     """What became of a better tree that a broker found for its neighbourhood.
 
-    step: proposed, applied or given up. plan: its name in the records of the change of overlay.
-    degree: how many neighbours the master had.
+    step: proposed, applied or given up. change: its name in the records of the star. degree: how
+    many neighbours the master had.
     """
 
     step: str
-    plan: str
+    change: str
     round_number: int
     degree: int
     added: tuple[Link, ...]
@@ -86,16 +83,16 @@ class AdaptationRecord(msgspec.Struct, frozen=True, kw_only=True):
 class AdaptationAround:
     """What self-adaptation asks of the rest of the broker.
 
-    in_force: epoch and overlay. is_free: whether no change of overlay is under way here. wants:
-    whether clients here want a topic, whatever they ask of the content. propose: have an overlay
-    applied.
+    in_force: epoch and overlay. is_free: whether neither the overlay nor a star is being changed
+    here. wants: whether clients here want a topic, whatever they ask of the content. propose: have
+    links put in the place of others, and be told whether they were; returns the name of the change.
     """
 
     in_force: Callable[[], tuple[int, Overlay]]
     alive: Callable[[], tuple[str, ...]]
     is_free: Callable[[], bool]
     wants: Callable[[str], bool]
-    propose: Callable[[Turn, Overlay], None]
+    propose: Callable[[Turn, tuple[Link, ...], tuple[Link, ...], Callable[[Turn, bool], None]], str]
 
 
 class SelfAdaptation:
@@ -115,7 +112,7 @@ class SelfAdaptation:
         self._is_whole = False
         self._round = 0
         self._wait_rounds = 0
-        self._proposed: tuple[Overlay, AdaptationRecord] | None = None
+        self._proposed: AdaptationRecord | None = None
 
     def started(self, turn: Turn) -> None:
         """Look every period from now on; brokers take turns within one."""
@@ -137,13 +134,15 @@ class SelfAdaptation:
 
         return carried
 
-    def switched(self, turn: Turn) -> None:
-        """Another overlay is in force: what was proposed is applied, or too late."""
-        epoch, overlay = self._around.in_force()
+    def switched(self) -> None:
+        """Another overlay is in force: what was counted before says nothing about it."""
+        epoch, _ = self._around.in_force()
         if epoch > self._epoch:
             self._begin(epoch, is_whole=False)
-        if self._proposed is not None:
-            self._end(turn, "applied" if self._proposed[0] == overlay else "given up")
+
+    def redrawn(self) -> None:
+        """This broker has other links than before."""
+        self._begin(self._epoch, is_whole=False)
 
     def look(self, turn: Turn) -> None:
         """A period is over: propose a better neighbourhood, if there is one."""
@@ -151,8 +150,6 @@ class SelfAdaptation:
             return
         turn.timer(LOOK, turn.now_us + self._settings.every_us)
         self._round += 1
-        if self._proposed is not None and self._around.is_free():
-            self._end(turn, "given up")
         view = self._view() if self._is_due() else None
         if view is not None:
             redrawn = self._settings.redraw(view)
@@ -199,30 +196,27 @@ class SelfAdaptation:
         _, overlay = self._around.in_force()
         star = {frozenset((view.master, name)) for name in view.neighbours}
         drawn = {frozenset(link) for link in redrawn.links}
-        target = with_links_replaced(overlay, star, drawn)
-        record = AdaptationRecord(
+        added, removed = named(overlay, drawn - star), named(overlay, star - drawn)
+        self._proposed = record = AdaptationRecord(
             step="proposed",
-            plan=plan_name(target),
+            change=self._around.propose(turn, removed, added, self._ended),
             round_number=self._round,
             degree=len(view.neighbours),
-            added=_named(overlay, drawn - star),
-            removed=_named(overlay, star - drawn),
+            added=added,
+            removed=removed,
             cost_before=redrawn.cost_before,
             cost_after=redrawn.cost_after,
         )
         turn.report(record)
-        self._proposed = (target, record)
-        self._around.propose(turn, target)
 
-    def _end(self, turn: Turn, step: str) -> None:
+    def _ended(self, turn: Turn, is_applied: bool) -> None:
         assert self._proposed is not None
-        overlay, record = self._proposed
+        step = "applied" if is_applied else "given up"
+        turn.report(msgspec.structs.replace(self._proposed, step=step))
         self._proposed = None
-        ended = msgspec.structs.replace(record, step=step)
-        # Before the new overlay is on disk, a crash here would take it back.
-        turn.once_synced(lambda later: later.report(ended))
-        if step != "applied":
+        if not is_applied:
             # Brokers next to each other in the order of names come to try in different rounds.
+            _, overlay = self._around.in_force()
             place = sorted(overlay.brokers).index(self._me)
             self._wait_rounds = (place + self._round) % BACK_OFF_ROUNDS_MAX
 
@@ -231,25 +225,3 @@ class SelfAdaptation:
         self._epoch = epoch
         self._is_whole = is_whole
         self._classes.clear()
-
-
-def with_links_replaced(
-    overlay: Overlay, old: set[frozenset[str]], new: set[frozenset[str]]
-) -> Overlay:
-    """The tree with some links in place of others; raises if that makes no tree."""
-    links = {frozenset(link) for link in overlay.links} - old | new
-    joined = {overlay.brokers[0]}
-    waiting = sorted(map(sorted, links))
-    while reaching := [link for link in waiting if not joined.isdisjoint(link)]:
-        waiting = [link for link in waiting if joined.isdisjoint(link)]
-        joined.update(name for link in reaching for name in link)
-    if joined != set(overlay.brokers) or len(links) != len(joined) - 1:
-        raise CallerError("the redrawn neighbourhood makes no tree of all brokers")
-    return msgspec.structs.replace(overlay, links=_named(overlay, links))
-
-
-def _named(overlay: Overlay, links: set[frozenset[str]]) -> tuple[Link, ...]:
-    """Links in the order of the overlay's brokers."""
-    numbers = {name: number for number, name in enumerate(overlay.brokers)}
-    pairs = sorted(tuple(sorted(map(numbers.__getitem__, link))) for link in links)
-    return tuple((overlay.brokers[one], overlay.brokers[other]) for one, other in pairs)

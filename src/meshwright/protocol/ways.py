@@ -16,7 +16,6 @@ from meshwright.protocol.crossings import Crossings
 from meshwright.protocol.effects import DiskKey
 from meshwright.protocol.forwarding.forwarding import Forwarding, Surroundings
 from meshwright.protocol.forwarding.machines import FRAMES, MACHINES, TELLINGS
-from meshwright.protocol.happenings import PlanGiven
 from meshwright.protocol.links import PeerLinks
 from meshwright.protocol.reconfigure import Around, Reconfigure
 from meshwright.protocol.reconfigure_blocking import HELD_UP, Blocking, BlockingAround
@@ -24,8 +23,14 @@ from meshwright.protocol.reconfigure_draining import note_lost
 from meshwright.protocol.reconfigure_messages import Bundle
 from meshwright.protocol.roads import Roads
 from meshwright.protocol.self_adaptation import AdaptationAround, SelfAdaptation
+from meshwright.protocol.star_around import StarSettings
+from meshwright.protocol.star_master import Ended
+from meshwright.protocol.stars import Stars, StarsAround
 from meshwright.protocol.stream import StreamFrame
+from meshwright.protocol.tree_rows import Link
 from meshwright.protocol.turn import Action, Turn
+
+Links = tuple[Link, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +42,7 @@ class Ground:
     """
 
     me: str
+    incarnation: int
     links: PeerLinks
     send: Callable[[Turn, str, Any], None]
     alive: Callable[[], tuple[str, ...]]
@@ -74,17 +80,19 @@ class Ways:
             alive=ground.alive,
             relink=ground.relink,
             switched=self._switched,
+            step_aside=lambda turn: self._stars.disturbed(turn, "the overlay is being changed"),
             block=self._block,
         )
         self.change = Reconfigure(me, overlay, settings.reconfigure, self._roads, around)
         adaptation_around = AdaptationAround(
             in_force=self._in_force,
             alive=ground.alive,
-            is_free=lambda: self.change.is_free,
+            is_free=lambda: not self.is_changing,
             wants=ground.wants,
             propose=self._propose,
         )
         self._adaptation = SelfAdaptation(me, settings.adaptation, adaptation_around)
+        self._stars = self._join_stars(settings.stars)
         blocking_around = BlockingAround(
             send=ground.send,
             make=self._make,
@@ -102,6 +110,7 @@ class Ways:
         return {
             **self.change.handlers(),
             **self._blocking.handlers(),
+            **self._stars.handlers(),
             Bundle: self._unbundle,
             **dict.fromkeys(FRAMES, self._roads.handle),
             **dict.fromkeys(TELLINGS, self._told),
@@ -112,6 +121,7 @@ class Ways:
         return {
             bundles.BUNDLE[0]: self._bundles.flush,
             **self.change.timers(),
+            **self._stars.timers(),
             reconfigure_blocking.LET_GO[0]: self._blocking.let_go,
             self_adaptation.LOOK[0]: self._adaptation.look,
         }
@@ -119,10 +129,17 @@ class Ways:
     def restore(self, turn: Turn, disk: dict[DiskKey, Any]) -> None:
         """After a start: begin with the overlay that was in force."""
         self.change.restore(turn, disk)
+        self._stars.restore(disk)
 
     def started(self, turn: Turn) -> None:
         """All machines stand."""
         self._adaptation.started(turn)
+        self._stars.started(turn)
+
+    @property
+    def is_changing(self) -> bool:
+        """Whether this broker takes part in a change, of the overlay or of a star in it."""
+        return not self.change.is_free or self._stars.is_bound
 
     def neighbours(self) -> set[str]:
         """Brokers to stay connected with."""
@@ -144,10 +161,12 @@ class Ways:
     def peer_renewed(self, turn: Turn, peer: str) -> None:
         """A peer may have forgotten what it was told."""
         self.change.peer_renewed(turn, peer)
+        self._stars.peer_renewed(turn, peer)
         self._roads.for_each(lambda machine: machine.peer_renewed(turn, peer))
 
     def alive_changed(self, turn: Turn, alive: tuple[str, ...]) -> None:
         """Other brokers are seen alive."""
+        self._stars.alive_changed(turn)
         self._roads.for_each(lambda machine: machine.alive_changed(turn, alive))
         self._ground.relink(turn)
         self.change.coordinator.alive_changed(turn)
@@ -161,7 +180,7 @@ class Ways:
 
     def _make(self, turn: Turn, epoch: int, overlay: Overlay) -> Forwarding:
         """A machine for an overlay, which sees who is alive."""
-        ground = self._ground
+        ground, in_force = self._ground, self.change.in_force
         surroundings = Surroundings(
             me=ground.me,
             epoch=epoch,
@@ -171,6 +190,7 @@ class Ways:
             arrived=ground.arrived,
             members_of=ground.members_of,
             carried=self._adaptation.counter(epoch),
+            version=in_force.versions.get(ground.me, 0) if epoch == in_force.epoch else 0,
         )
         machine = MACHINES[overlay.design](surroundings)
         machine.alive_changed(turn, ground.alive())
@@ -196,11 +216,27 @@ class Ways:
     def _in_force(self) -> tuple[int, Overlay]:
         return self.change.epoch, self.change.in_force.overlay
 
-    def _propose(self, turn: Turn, target: Overlay) -> None:
-        self.change.requests.given(turn, PlanGiven("apply", target))
+    def _propose(self, turn: Turn, removed: Links, added: Links, ended: Ended) -> str:
+        return self._stars.begin(turn, removed, added, ended)
+
+    def _join_stars(self, settings: StarSettings) -> Stars:
+        ground, change = self._ground, self.change
+        around = StarsAround(
+            send=ground.send,
+            tell=self._bundles.tell,
+            machine=lambda: self._roads.machine(change.epoch),
+            alive=ground.alive,
+            is_free=lambda: change.is_free,
+            other_epoch=change.laggards.heard_epoch,
+            renew=change.requests.renew,
+            relink=ground.relink,
+            redrawn=self._adaptation.redrawn,
+        )
+        return Stars(ground.me, ground.incarnation, settings, change.in_force, around)
 
     def _switched(self, turn: Turn, epoch: int, moves: tuple[ClientMove, ...]) -> None:
-        self._adaptation.switched(turn)
+        self._adaptation.switched()
+        self._stars.epoch_changed(turn)
         self._ground.moves(turn, epoch, moves)
 
     def _block(self, turn: Turn, epoch: int, plan: str, target: Overlay) -> None:

@@ -27,6 +27,7 @@ from meshwright.protocol.reconfigure_messages import Bundle
 from meshwright.protocol.removals import Roll
 from meshwright.protocol.session import Waiting
 from meshwright.protocol.shared import Member
+from meshwright.protocol.star_part import Doubt
 
 DISK_VALUES: dict[str, Any] = {
     "directory": tuple[int, EntryValue],
@@ -58,10 +59,12 @@ DISK_VALUES: dict[str, Any] = {
     "session": tuple[str, int, Will | None, int | None],
     "settled": Roll,
     "shared": tuple[Publication, int, str, str, int, str, int, bool],
+    "star": Doubt,
     "stream": int,
     "stream floor": int,
     "subscription": Subscription,
     "take over": bool,
+    "tree versions": dict[str, int],
     "under_way": tuple[int, bool],
     "will": tuple[str, Will],
 }

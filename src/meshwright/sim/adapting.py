@@ -22,9 +22,9 @@ from meshwright.protocol.self_adaptation import (
 
 # Simulated networks live for seconds, so they look often and plan for a minute.
 EVERY_US = 2_000_000
-# What a switch sends: five messages for each other broker of the network, and bundles, of which
-# benchmarks/protocol_adaptation.py counts about as many for each neighbour that is rearranged.
-MESSAGES_PER_BROKER, MESSAGES_PER_NEIGHBOUR = 5, 30
+# What redrawing a star sends: seven messages for each neighbour whose links change, and the news of
+# it to everybody else.
+MESSAGES_PER_BROKER, MESSAGES_PER_NEIGHBOUR = 1, 7
 # Without a bound on a broker's links, trees would end as stars; a regular tree must have room.
 RULES = AdaptationRules(
     search=SearchRules(degree_max=2 * FANOUT),

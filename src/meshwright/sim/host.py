@@ -20,6 +20,7 @@ from meshwright.protocol.effects import (
 from meshwright.protocol.happenings import DiskSpace, Happening, Started, Synced, TimerFired
 from meshwright.protocol.observation import Observation
 from meshwright.protocol.reconfigure_messages import PlanRecord
+from meshwright.protocol.star_messages import StarRecord
 from meshwright.sim.agenda import Agenda
 from meshwright.sim.chance import Draws
 from meshwright.sim.clocks import TRUE_CLOCK, SkewedClock
@@ -176,7 +177,7 @@ class BrokerHost:
 
     def _report(self, effect: Report) -> None:
         self._world.records.add(self._agenda.now_us, self.name, effect.record)
-        if self._ambushes and isinstance(effect.record, PlanRecord):
+        if self._ambushes and isinstance(effect.record, PlanRecord | StarRecord):
             self._pass(effect.record.step)
 
     def _pass(self, moment: str) -> None:

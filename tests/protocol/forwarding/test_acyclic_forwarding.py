@@ -307,7 +307,7 @@ def check_reached_exactly(pump: Pump, rng: np.random.Generator) -> None:
 def filters(pump: Pump, name: str):
     machine = pump.machines[name]
     assert isinstance(machine, Acyclic)
-    return machine._filters
+    return machine._tables.filters
 
 
 def texts(pump: Pump, source: str, target: str) -> Iterable[str]:

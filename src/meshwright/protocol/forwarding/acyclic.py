@@ -5,23 +5,26 @@ itself). Every change is answered when all behind the one who heard it have it, 
 when its filter is in force everywhere. With advertisements = true, filters go only towards origins
 whose topics they meet, and the first frame on a topic waits until its origin is known everywhere;
 an origin advertises as long as it lives. Where brokers die, the pieces of the tree are linked
-anew, and each new link is told what it lacks. [mobility, 4.1; OCBR, 5.1]
+anew, and each new link is told what it lacks; where a star is redrawn, all of it is known before
+(`meshwright.protocol.forwarding.star_change`). [mobility, 4.1; OCBR, 5.1]
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, NamedTuple
 
-from meshwright.filters.covering import intersects
 from meshwright.filters.filter import Filter
+from meshwright.model.overlay import Overlay
 from meshwright.protocol.effects import TimerKey
 from meshwright.protocol.forwarding.answers import Answers, Wait
 from meshwright.protocol.forwarding.forwarding import Surroundings, drop_circling
-from meshwright.protocol.forwarding.link_filters import Change, LinkFilters, LinkKnowledge
+from meshwright.protocol.forwarding.link_filters import Change, LinkKnowledge
 from meshwright.protocol.forwarding.living_tree import living_tree, next_hop
 from meshwright.protocol.forwarding.own_topics import WantedCounts
 from meshwright.protocol.forwarding.recent_frames import RecentFrames
+from meshwright.protocol.forwarding.star_change import Pause, StarChange
+from meshwright.protocol.forwarding.tree_tables import Behind, StarLink, TableRules, TreeTables
 from meshwright.protocol.message import Message
 from meshwright.protocol.stream import StreamFrame
 from meshwright.protocol.turn import Action, Turn
@@ -31,11 +34,12 @@ VISITED = 1
 
 
 class AlongTree(Message, frozen=True, gc=False):
-    """A frame on its way to those who want it."""
+    """A frame on its way to those who want it; version: of the tables by which it was sent."""
 
     epoch: int
     frame: StreamFrame
     hops: int
+    version: int = 0
 
 
 class FilterChange(Message, frozen=True, gc=False):
@@ -80,20 +84,18 @@ class Acyclic:
         overlay, me = around.overlay, around.me
         self._around = around
         self._seen = frozenset(overlay.brokers)
-        self._tree = living_tree(overlay, self._seen)
-        self._planned = self._tree[me]
+        self._take_shape(overlay)
         self._hops_max = len(overlay.brokers)
         self._recent = RecentFrames()
         self._answers = Answers()
         self._wanted: WantedCounts[Filter] = WantedCounts()
-        self._advertises = bool(overlay.params.get("advertisements", False))
-        self._advertisements = LinkFilters(me, self._planned)
-        self._filters = LinkFilters(
-            me,
-            self._planned,
+        rules = TableRules(
             covering=bool(overlay.params.get("covering", True)),
-            is_due=self._is_due,
+            advertises=bool(overlay.params.get("advertisements", False)),
         )
+        self._tables = TreeTables(me, self._planned, rules, around.version)
+        self._star: StarChange | None = None
+        self._pause = Pause()
         self._advertised: set[str] = set()
         self._held: dict[str, list[StreamFrame]] = {}
         self._handlers: dict[type, Callable[[Turn, str, Any], None]] = {
@@ -106,19 +108,24 @@ class Acyclic:
         }
 
     def neighbours(self) -> tuple[str, ...]:
-        """The overlay's own, to see them return, and those that the dead had joined."""
-        return tuple(sorted({*self._planned, *self._links}))
+        """The overlay's own, to see them return, those that the dead had joined, and a star's."""
+        star = () if self._star is None else self._star.links
+        return tuple(sorted({*self._planned, *self._links, *star}))
 
     def add_interest(self, turn: Turn, wanted: Filter, done: Action) -> None:
+        if self._pause.takes(lambda later: self.add_interest(later, wanted, done)):
+            return
         one = wanted.ungrouped()
         if self._wanted.add(one, wanted):
-            self._tell(turn, FilterChange, self._filters.hear(self._around.me, (one,)))
+            self._tell(turn, FilterChange, self._tables.filters.hear(self._around.me, (one,)))
         self._answers.wait(turn, self._links, done)
 
     def remove_interest(self, turn: Turn, wanted: Filter) -> None:
+        if self._pause.takes(lambda later: self.remove_interest(later, wanted)):
+            return
         one = wanted.ungrouped()
         if self._wanted.discard(one, wanted):
-            self._tell(turn, FilterChange, self._filters.hear(self._around.me, (), (one,)))
+            self._tell(turn, FilterChange, self._tables.filters.hear(self._around.me, (), (one,)))
 
     def send_out(self, turn: Turn, frame: StreamFrame) -> None:
         topic = frame.publication.topic
@@ -126,47 +133,130 @@ class Acyclic:
         if held is not None:
             if len(held) < HELD_MAX:
                 held.append(frame)
-        elif self._advertises and topic not in self._advertised:
+        elif self._tables.rules.advertises and topic not in self._advertised:
             self._advertised.add(topic)
             self._held[topic] = [frame]
             self._advertise(turn, topic)
         else:
-            self._visit(turn, frame, self._around.me, 0)
+            self._visit(turn, frame, self._around.me, 0, self._tables)
 
     def handle(self, turn: Turn, peer: str, message: Any) -> None:
-        self._handlers[type(message)](turn, peer, message)
+        kind = type(message)
+        if kind is not AlongTree and self._pause.takes(
+            lambda later: self.handle(later, peer, message), peer
+        ):
+            return
+        self._handlers[kind](turn, peer, message)
 
     def timer_fired(self, turn: Turn, key: TimerKey) -> None:
         """Nothing here waits for a time."""
 
     def alive_changed(self, turn: Turn, alive: tuple[str, ...]) -> None:
-        seen = frozenset(alive).intersection(self._around.overlay.brokers) | {self._around.me}
+        seen = frozenset(alive).intersection(self._overlay.brokers) | {self._around.me}
         if seen != self._seen:
             before = self._links
             self._seen = seen
-            self._tree = living_tree(self._around.overlay, seen)
-            lost = [link for link in before if link not in self._links]
-            self._relink(turn, self._answers.withdraw(lost))
+            self._take_shape(self._overlay)
+            self._relink(turn, self._withdraw(before))
 
     def peer_renewed(self, turn: Turn, peer: str) -> None:
-        self._advertisements.forget(peer)
-        self._filters.forget(peer)
+        if self._pause.takes(lambda later: self.peer_renewed(later, peer)):
+            return
+        self._tables.forget(peer)
         self._relink(turn, self._answers.renew(peer))
+
+    def pause(self, besides: str | None = None) -> None:
+        """Put off all that changes what is known of links, but for what one peer says."""
+        self._pause.begin(besides)
+
+    def behind(self, star: Iterable[str]) -> dict[str, Behind]:
+        """What is wanted behind each neighbour in a star, and behind this broker."""
+        neighbours = [name for name in star if name != self._around.me]
+        others = [link for link in self._links if link not in neighbours]
+        return self._tables.behind(neighbours, others)
+
+    @property
+    def rules(self) -> TableRules:
+        """How filters spread here."""
+        return self._tables.rules
+
+    @property
+    def version(self) -> int:
+        """How often the links of this broker have changed."""
+        return self._tables.version
+
+    def prepare(
+        self, overlay: Overlay, versions: Mapping[str, int], inner: Iterable[StarLink]
+    ) -> bool:
+        """Know the links of a star that is to be redrawn; versions are its brokers' then.
+
+        Nothing is done, and the answer is no, if brokers of the star are not seen.
+        """
+        me, inner = self._around.me, tuple(inner)
+        links = living_tree(overlay, self._seen)[me]
+        if {link for link in links if link in versions} != {one.peer for one in inner}:
+            return False
+        star = frozenset(versions) - {me}
+        after = self._tables.redrawn(links, star, inner, versions[me])
+        self._star = StarChange(versions, self._tables, after, self._links, links)
+        return True
+
+    @property
+    def is_prepared(self) -> bool:
+        """Whether a star is about to be redrawn, and all is known for it."""
+        return self._star is not None and self._star.after is not self._tables
+
+    def switch(self, overlay: Overlay) -> None:
+        """Send new frames along the redrawn star; those under way go on as they began."""
+        assert self._star is not None
+        self._tables = self._star.after
+        self._take_shape(overlay)
+
+    def redraw(
+        self, turn: Turn, overlay: Overlay, renewed: Iterable[str] = (), version: int | None = None
+    ) -> None:
+        """The tree is another one, elsewhere or also here.
+
+        version: that of this broker's own links, for which nothing was prepared. renewed: brokers
+        with which it begins anew.
+        """
+        if version is not None:
+            self.let_go(turn)
+            self._tables.version = version
+        before = self._links
+        self._take_shape(overlay)
+        if self._pause.is_on:
+            return
+        waits = self._withdraw(before)
+        for peer in renewed:
+            self._tables.forget(peer)
+            waits += self._answers.renew(peer)
+        if renewed or before != self._links:
+            self._relink(turn, waits)
+
+    def let_go(self, turn: Turn) -> None:
+        """End what was prepared, and do what was put off."""
+        star, self._star = self._star, None
+        if star is not None:
+            self._relink(turn, self._withdraw(star.before_links))
+        for action in self._pause.end():
+            action(turn)
 
     def knowledge(self) -> AcyclicKnowledge:
         me = self._around.me
         peers = sorted({*self._planned, *self._links})
         return AcyclicKnowledge(
-            self._filters.known(peers),
-            self._advertisements.known((me, *peers)),
+            self._tables.filters.known(peers),
+            self._tables.advertisements.known((me, *peers)),
             frozenset(self._advertised.difference(self._held)),
         )
 
     def inherit(self, knowledge: Any, seats: Mapping[str, str]) -> tuple[Filter, ...]:
         """Filters of this broker itself are added anew, which tells nothing that was told."""
         del seats
-        self._filters.inherit(knowledge.filters)
-        self._advertisements.inherit(knowledge.advertisements)
+        names = (self._around.me, *self._links)
+        self._tables.filters.inherit(knowledge.filters.only(names))
+        self._tables.advertisements.inherit(knowledge.advertisements.only(names))
         self._advertised = set(knowledge.advertised)
         return ()
 
@@ -180,17 +270,32 @@ class Acyclic:
         if source not in self._tree:
             return ()
         back = next_hop(self._tree, me, source)
-        wanting = self._filters.wanting(topic, ())
+        wanting = self._tables.filters.wanting(topic, ())
         return tuple((me, link) for link in wanting if link != back)
 
     @property
     def _links(self) -> tuple[str, ...]:
         return self._tree[self._around.me]
 
-    def _visited(self, turn: Turn, peer: str, message: AlongTree) -> None:
-        self._visit(turn, message.frame, peer, message.hops)
+    def _take_shape(self, overlay: Overlay) -> None:
+        """Stand in a tree among those that are seen."""
+        me = self._around.me
+        self._overlay = overlay
+        self._planned = living_tree(overlay, frozenset(overlay.brokers))[me]
+        self._tree = living_tree(overlay, self._seen)
 
-    def _visit(self, turn: Turn, frame: StreamFrame, source: str, hops: int) -> None:
+    def _withdraw(self, before: Iterable[str]) -> list[Wait]:
+        """Who waited for answers on links that are no more."""
+        return self._answers.withdraw([link for link in before if link not in self._links])
+
+    def _visited(self, turn: Turn, peer: str, message: AlongTree) -> None:
+        star = self._star
+        tables = self._tables if star is None else star.tables(self._tables, peer, message.version)
+        self._visit(turn, message.frame, peer, message.hops, tables)
+
+    def _visit(
+        self, turn: Turn, frame: StreamFrame, source: str, hops: int, tables: TreeTables
+    ) -> None:
         if self._recent.mark(frame, VISITED):
             return
         self._around.arrived(turn, frame)
@@ -198,23 +303,23 @@ class Acyclic:
             drop_circling(turn, frame)
             return
         publication = frame.publication
-        onward = AlongTree(self._around.epoch, frame, hops + 1)
-        links = self._filters.wanting(publication.topic, publication.properties)
-        if self._around.carried is not None:
+        onward = AlongTree(self._around.epoch, frame, hops + 1, tables.version)
+        links = tables.filters.wanting(publication.topic, publication.properties)
+        if self._around.carried is not None and tables is self._tables:
             self._around.carried(publication.topic, source, links)
         for link in links:
             if link != source:
                 self._around.send(turn, link, onward)
 
     def _filters_changed(self, turn: Turn, peer: str, message: FilterChange) -> None:
-        changes = self._filters.hear(peer, message.added, message.removed)
+        changes = self._tables.filters.hear(peer, message.added, message.removed)
         self._tell(turn, FilterChange, changes)
         self._answer_later(turn, peer, message.number)
 
     def _advertisements_changed(self, turn: Turn, peer: str, message: AdvertisementChange) -> None:
-        changes = self._advertisements.hear(peer, message.added, message.removed)
+        changes = self._tables.advertisements.hear(peer, message.added, message.removed)
         self._tell(turn, AdvertisementChange, changes)
-        self._tell(turn, FilterChange, self._filters.due(peer, message.added))
+        self._tell(turn, FilterChange, self._tables.filters.due(peer, message.added))
         self._answer_later(turn, peer, message.number)
 
     def _answer_later(self, turn: Turn, peer: str, number: int) -> None:
@@ -226,19 +331,22 @@ class Acyclic:
         )
 
     def _advertise(self, turn: Turn, topic: str) -> None:
-        changes = self._advertisements.hear(self._around.me, (Filter(topic),))
+        if self._pause.takes(lambda later: self._advertise(later, topic)):
+            return
+        changes = self._tables.advertisements.hear(self._around.me, (Filter(topic),))
         self._tell(turn, AdvertisementChange, changes)
 
         def known(later: Turn) -> None:
             for frame in self._held.pop(topic):
-                self._visit(later, frame, self._around.me, 0)
+                self._visit(later, frame, self._around.me, 0, self._tables)
 
         self._answers.wait(turn, self._links, known)
 
     def _relink(self, turn: Turn, waits: list[Wait]) -> None:
         """Bring all links in line; who waited for lost answers waits for what is told now."""
-        self._tell(turn, AdvertisementChange, self._advertisements.relink(self._links))
-        self._tell(turn, FilterChange, self._filters.relink(self._links))
+        tables, links = self._tables, self._links
+        self._tell(turn, AdvertisementChange, tables.advertisements.relink(links))
+        self._tell(turn, FilterChange, tables.filters.relink(links))
         self._answers.resume(turn, waits, self._links)
 
     def _tell(
@@ -251,9 +359,3 @@ class Acyclic:
             number = self._answers.number(link)
             message = kind(self._around.epoch, number, change.added, change.removed)
             self._around.tell(turn, link, message)
-
-    def _is_due(self, link: str, one: Filter) -> bool:
-        """Whether somebody behind a link sends what a filter may match."""
-        return not self._advertises or any(
-            intersects(one, sent) for sent in self._advertisements.heard(link)
-        )

@@ -37,6 +37,7 @@ class Surroundings:
     asks, for a frame that it sends out.
     carried: told of every frame on a tree: its topic, the broker that it came from (this one if it
     entered here), and those that want it; None if nobody counts.
+    version: how often the links of this broker have changed in this epoch.
     """
 
     me: str
@@ -47,6 +48,7 @@ class Surroundings:
     arrived: Callable[[Turn, StreamFrame], None]
     members_of: Callable[[str], tuple[str, ...]]
     carried: Callable[[str, str, tuple[str, ...]], None] | None = None
+    version: int = 0
 
 
 class Forwarding(Protocol):

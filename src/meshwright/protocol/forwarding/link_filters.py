@@ -34,6 +34,13 @@ class LinkKnowledge(NamedTuple):
     heard: dict[str, tuple[Filter, ...]]
     told: dict[str, tuple[Filter, ...]]
 
+    def only(self, names: Collection[str]) -> LinkKnowledge:
+        """What is known of these."""
+        return LinkKnowledge(
+            {name: one for name, one in self.heard.items() if name in names},
+            {name: one for name, one in self.told.items() if name in names},
+        )
+
 
 class LinkFilters:
     """The filters of this broker and of its links; sources are the links and the broker itself.
@@ -106,13 +113,21 @@ class LinkFilters:
             {peer: tuple(self.told(peer)) for peer in peers},
         )
 
+    def known_but(self, peers: Collection[str]) -> LinkKnowledge:
+        """What all others than these peers, this broker among them, told and were told."""
+        return LinkKnowledge(
+            {name: tuple(heard) for name, heard in self._heard.items() if name not in peers},
+            {name: tuple(told) for name, told in self._told.items() if name not in peers},
+        )
+
     def inherit(self, known: LinkKnowledge) -> None:
-        """Begin with what the links, and this broker itself, told and were told before."""
-        for source in (self._me, *self._links):
-            self._heard[source] = dict.fromkeys(known.heard.get(source, ()))
-            self._support(source, self._heard[source])
-        for link in self._links:
-            told = self._told[link] = dict.fromkeys(known.told.get(link, ()))
+        """Begin with what peers, and this broker itself, told and were told before."""
+        for source, heard in known.heard.items():
+            self._heard[source] = dict.fromkeys(heard)
+            if source == self._me or source in self._links:
+                self._support(source, self._heard[source])
+        for link, told in known.told.items():
+            self._told[link] = dict.fromkeys(told)
             index = self._told_indexes[link] = FilterIndex()
             for one in told:
                 index.add(link, one)
