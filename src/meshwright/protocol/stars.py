@@ -197,6 +197,6 @@ class Stars:
     def _redraw_late(self, turn: Turn, tree: Acyclic, mine: TreeRow, star: Iterable[str]) -> None:
         """Begin anew with the brokers of a star for which nothing is prepared here any more."""
         renewed = sorted(set(star) - {self._me})
-        tree.redraw(turn, self._in_force.overlay, renewed, mine.version)
         for peer in renewed:
             self._around.tell(turn, peer, BuiltLate(self._in_force.epoch))
+        tree.redraw(turn, self._in_force.overlay, renewed, mine.version)

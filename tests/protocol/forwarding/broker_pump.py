@@ -20,6 +20,7 @@ from meshwright.model.snapshot import Snapshot
 from meshwright.protocol.effects import SetTimer, TimerKey
 from meshwright.protocol.forwarding.forwarding import Forwarding, Surroundings
 from meshwright.protocol.forwarding.machines import FORWARDING_CLASSES
+from meshwright.protocol.reconfigure_messages import BuiltLate
 from meshwright.protocol.stream import StreamFrame
 from meshwright.protocol.turn import Turn
 
@@ -98,7 +99,10 @@ class Pump:
             assert message.epoch == EPOCH
             if target in self.machines:
                 with self._turn(target) as turn:
-                    self.machines[target].handle(turn, source, message)
+                    if isinstance(message, BuiltLate):
+                        self.machines[target].peer_renewed(turn, source)
+                    else:
+                        self.machines[target].handle(turn, source, message)
             count -= 1
 
     def drain(self) -> None:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from meshwright.filters.covering import cover_set, intersects
+from meshwright.filters.covering import intersects
 from meshwright.filters.filter import Filter
 from meshwright.protocol.forwarding.link_filters import LinkFilters
 
@@ -130,13 +130,16 @@ def _reached(links: tuple[tuple[str, str], ...], start: str, barred: str) -> lis
 def _told(
     behind: Mapping[str, Behind], near: list[str], far: list[str], rules: TableRules
 ) -> Behind:
-    """What those on the near side of a link tell the far side."""
+    """What those on the near side of a link tell the far side.
+
+    Also what something wider covers: others were told it, and nobody is to hear of this change.
+    """
     filters = dict.fromkeys(one for name in near for one in behind[name].filters)
     if rules.advertises:
         sent = [one for name in far for one in behind[name].advertisements]
         filters = dict.fromkeys(one for one in filters if _meets(one, sent))
-    advertised = (one for name in near for one in behind[name].advertisements)
-    return Behind(cover_set(filters) if rules.covering else tuple(filters), cover_set(advertised))
+    advertised = dict.fromkeys(one for name in near for one in behind[name].advertisements)
+    return Behind(tuple(filters), tuple(advertised))
 
 
 def _meets(one: Filter, advertised: Iterable[Filter]) -> bool:
