@@ -8,7 +8,7 @@ COMPILE := $(BIN)/pip-compile --quiet --generate-hashes --allow-unsafe --strip-e
 
 .DEFAULT_GOAL := help
 SEEDS ?= 1..100
-.PHONY: help setup demo test check format bench swarm torture figures lock clean
+.PHONY: help setup demo test check format bench swarm torture fuzz figures lock clean
 
 help: ## show this list
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -39,6 +39,9 @@ swarm: $(VENV)/.runtime ## simulate many seeds of every design on all cores (SEE
 
 torture: $(VENV)/.runtime ## kill live brokers of every design under load, and judge what clients saw
 	@$(BIN)/meshwright torture --designs all --kills 20 --duration 30
+
+fuzz: $(VENV)/.development ## send a million broken packets to the codec, and as many to live brokers
+	@$(BIN)/python -m tests.live.fuzz 1000000
 
 figures: $(VENV)/.runtime ## draw the pictures that the documentation shows
 	$(BIN)/meshwright demo --out docs/pictures --pictures-only
