@@ -153,6 +153,17 @@ def test_the_broker_sees_no_password() -> None:
     assert up.packet.client_id == "c"
 
 
+def test_a_client_that_waits_for_its_connack_may_go_away_and_the_broker_hears_of_it() -> None:
+    server = Server()
+    client = server.client()
+    server.stall_disk("b0")
+    client.say(client.connect_packet("c", session_expiry_s=100))
+    assert client.connection.is_reading
+    assert client.connection.deadline_us is None
+    assert client.connection.lost() == [ClientDown("c", clean=False)]
+    assert not client.connection.is_reading
+
+
 def test_what_a_client_sends_before_its_connack_is_taken_after_it() -> None:
     server = Server()
     client = server.client()

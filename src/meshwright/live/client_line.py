@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
+from meshwright.live.access.doorman import Admission
 from meshwright.live.access.gate import Gate
 from meshwright.live.pace import new_pace
 from meshwright.live.telemetry.system_topics import asks_for_system
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from meshwright.live.listener import Listener
 
 WAITING_BYTES_MAX = 1 << 20
+SECOND_US = 1_000_000
 
 
 class ClientLine(asyncio.Protocol):
@@ -162,9 +164,13 @@ class ClientLine(asyncio.Protocol):
         assert connect is not None
         certificate = self._transport.get_extra_info("peercert") if self._transport else None
         listener = self._listener
-        admission = await listener.doorman.admit(
-            listener.settings, connect, certificate_name(certificate)
-        )
+        try:
+            async with asyncio.timeout(listener.terms.connect_patience_us / SECOND_US):
+                admission = await listener.doorman.admit(
+                    listener.settings, connect, certificate_name(certificate)
+                )
+        except TimeoutError:
+            admission = Admission(refusal=packets.SERVER_BUSY)
         if machine.state is not State.ASKING:
             return
         self.user = admission.user

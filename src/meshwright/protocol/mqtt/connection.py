@@ -82,13 +82,16 @@ class Connection:
 
     @property
     def is_reading(self) -> bool:
-        """False while what the client sends cannot be taken: leave it on the wire."""
-        return self.state in (State.SILENT, State.OPEN)
+        """False while what the client sends cannot be taken: leave it on the wire.
+
+        A client that waits for its answer is listened to, as it may go away meanwhile.
+        """
+        return self._is_talking() or not (self._early or self.state is State.CLOSED)
 
     @property
     def deadline_us(self) -> int | None:
         """When the client has been silent for too long; None if it may be."""
-        if not self.is_reading or not self._patience_us:
+        if not self._is_talking() or not self._patience_us:
             return None
         return self._heard_us + self._patience_us
 
@@ -270,6 +273,9 @@ class Connection:
         is_known = self._is_known()
         self.state = State.CLOSED
         return [ClientDown(self.client, clean)] if is_known else []
+
+    def _is_talking(self) -> bool:
+        return self.state in (State.SILENT, State.OPEN)
 
     def _is_known(self) -> bool:
         """True if the broker was told of the client, and not yet of its end."""
