@@ -8,6 +8,8 @@ from typing import Protocol
 from meshwright.live.clock import Clock
 
 TICK_US = 500_000
+# A connection that is gone is forgotten after this long, whatever its deadline was.
+LOOK_WITHIN_US = 30_000_000
 SECOND_US = 1_000_000
 
 
@@ -35,7 +37,8 @@ class Deadlines:
         """Look after a connection; one without a deadline must be given again when it has one."""
         deadline_us = timed.deadline_us
         if deadline_us is not None:
-            bucket = max(deadline_us // TICK_US, self._looked) + 1
+            look_us = min(deadline_us, self._clock.now_us() + LOOK_WITHIN_US)
+            bucket = max(look_us // TICK_US, self._looked) + 1
             self._buckets.setdefault(bucket, []).append(timed)
         if self._handle is None:
             self._wait()

@@ -15,6 +15,7 @@ import msgspec
 from meshwright.filters.topics import levels_cover, levels_of
 from meshwright.model.publication import StreamPoint
 from meshwright.protocol.effects import DiskKey
+from meshwright.protocol.lately_seen import LatelySeen
 from meshwright.protocol.stream import Acknowledged, OwedNothing, OwedQuestion, Repair, StreamFrame
 from meshwright.protocol.turn import Turn
 
@@ -66,7 +67,7 @@ class Incoming:
         self._holding: dict[tuple[str, str], IncomingStream] = {}
         self._unsent: dict[str, dict[str, int]] = {}
         self._waiting: dict[tuple[str, str], list[tuple[int, StreamFrame]]] = {}
-        self._seen_unpromised: dict[tuple[str, str], int] = {}
+        self._seen_unpromised = LatelySeen()
 
     def handlers(self) -> dict[type, Callable[[Turn, str, Any], None]]:
         """Which message is for which method."""

@@ -1,0 +1,31 @@
+"""Numbers of what was seen lately, in bounded memory."""
+
+from __future__ import annotations
+
+REMEMBERED_MIN = 65_536
+
+
+class LatelySeen:
+    """The last number of each key: of at least the last REMEMBERED_MIN keys, at most of twice that.
+
+    A client that comes with a new session each time is a new key each time, for ever.
+    """
+
+    __slots__ = ("_newer", "_older")
+
+    def __init__(self) -> None:
+        self._newer: dict[tuple[str, str], int] = {}
+        self._older: dict[tuple[str, str], int] = {}
+
+    def __len__(self) -> int:
+        return len(self._newer) + len(self._older)
+
+    def get(self, key: tuple[str, str], default: int) -> int:
+        """The last number of a key, or the default if none is remembered."""
+        found = self._newer.get(key)
+        return self._older.get(key, default) if found is None else found
+
+    def __setitem__(self, key: tuple[str, str], number: int) -> None:
+        self._newer[key] = number
+        if len(self._newer) >= REMEMBERED_MIN:
+            self._older, self._newer = self._newer, {}
