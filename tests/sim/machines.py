@@ -114,7 +114,7 @@ class LoneBroker:
         self.waiting: dict[int, list[Effect]] = {}
 
     def observe(self) -> Observation:
-        return Observation(0, Overlay(design="tree", brokers=(), links=()), False, ())
+        return Observation(0, Overlay(design="tree", brokers=(), links=()), False, (), ())
 
     def step(self, now_us: int, happening: Happening) -> list[Effect]:
         del now_us

@@ -42,9 +42,10 @@ class Talker:
         if isinstance(happening, Started):
             self.incarnation = happening.incarnation
             self.links = PeerLinks(
+                self.name,
                 happening.incarnation,
                 LinkSettings(),
-                deliver=self.delivered,
+                handlers={tuple: self.delivered},
                 lost=lambda later, peer: self.log.append(("lost", later.now_us, self.name, peer)),
                 renewed=lambda _, __: None,
             )

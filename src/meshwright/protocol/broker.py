@@ -27,7 +27,7 @@ from meshwright.protocol.happenings import (
 )
 from meshwright.protocol.inspection import BrokerView, inspect
 from meshwright.protocol.machines import Machines
-from meshwright.protocol.observation import Observation, observed
+from meshwright.protocol.observation import Observation, observed, queue_bounds
 from meshwright.protocol.stream import StreamFrame
 from meshwright.protocol.turn import Journal, Turn
 
@@ -39,12 +39,16 @@ class Broker:
         self._me = me
         self._settings = settings
         self._overlay = overlay
+        self._queue_bounds = queue_bounds(settings)
         self._journal = Journal()
+        self._turn = Turn(0)
         self._doors: dict[type, Callable[[Turn, Any], None]] = {Started: self._started}
 
     def step(self, now_us: int, happening: Happening) -> list[Effect]:
         """Take in what happened, and say what to do about it."""
-        turn = Turn(now_us)
+        turn = self._turn
+        turn.now_us = now_us
+        turn.effects = []
         self._doors[type(happening)](turn, happening)
         if turn.changes or turn.once_synced_actions or turn.forgotten:
             self._journal.close(turn)
@@ -52,7 +56,7 @@ class Broker:
 
     def observe(self) -> Observation:
         """How the broker stands, for telemetry and checkers; after its start only."""
-        return observed(self._settings, self._machines)
+        return observed(self._machines, self._queue_bounds)
 
     @property
     def overlay(self) -> Overlay:

@@ -78,7 +78,8 @@ class Deliveries:
         if waiting.qos == 0:
             packet = _publish_packet(waiting, 0, turn.now_us)
             turn.once_synced(on_this_connection(session, packet))
-            self._shared.settled(turn, waiting)
+            if waiting.hand is not None:
+                self._shared.settled(turn, waiting)
             return session.is_durable
         if len(session.queue) >= self._queue_max:
             self._refuse(turn, session, waiting, "the client's queue is full")
@@ -87,7 +88,8 @@ class Deliveries:
         is_durable = session.is_durable
         if is_durable:
             turn.write(("queue", session.client, waiting.place), waiting)
-            self._shared.mark(turn, waiting)
+            if waiting.hand is not None:
+                self._shared.mark(turn, waiting)
         if not session.queue and session.has_window():
             self._send(turn, session, waiting)
         else:
@@ -173,7 +175,8 @@ class Deliveries:
                 forget = turn.forget if waiting.hand is None else turn.delete
                 forget(("under_way", session.client, packet_id))
                 forget(("queue", session.client, waiting.place))
-            self._shared.settled(turn, waiting)
+            if waiting.hand is not None:
+                self._shared.settled(turn, waiting)
         if session.queue or session.unsent:
             self.hand_over(turn, session)
 
@@ -183,8 +186,8 @@ def on_this_connection(session: Session, packet: object) -> Action:
     connection = session.connection
 
     def send(turn: Turn) -> None:
-        if session.connection == connection:
-            send_packet(turn, session, packet)
+        if session.connection == connection and session.is_connected:
+            turn.effects.append(SendClient(session.client, packet))
 
     return send
 

@@ -93,8 +93,9 @@ class Incoming:
 
     def held_length(self) -> int:
         """The most that is held of one stream."""
-        holding = self._holding.values()
-        length = max((len(stream.held) for stream in holding), default=0)
+        if not self._holding:
+            return 0
+        length = max(len(stream.held) for stream in self._holding.values())
         self._holding = {key: one for key, one in self._holding.items() if one.held}
         return length
 
@@ -107,10 +108,15 @@ class Incoming:
 
     def arrive(self, turn: Turn, frame: StreamFrame) -> None:
         """A frame came, by the overlay or straight from its origin."""
+        publication = frame.publication
         if not frame.number:
-            self._arrive_unpromised(turn, frame)
+            # One without a promise comes in turn or not at all.
+            publisher = (publication.publisher, publication.topic)
+            if self._seen_unpromised.get(publisher, 0) < publication.sequence:
+                self._seen_unpromised[publisher] = publication.sequence
+                self._deliver(turn, frame)
             return
-        key = (frame.origin, frame.publication.topic)
+        key = (frame.origin, publication.topic)
         stream = self._streams.get(key)
         if stream is None:
             stream = self._streams[key] = IncomingStream()
@@ -151,14 +157,6 @@ class Incoming:
         unsent, self._unsent = self._unsent, {}
         for origin, points in unsent.items():
             self._send(turn, origin, Acknowledged(tuple(points.items())))
-
-    def _arrive_unpromised(self, turn: Turn, frame: StreamFrame) -> None:
-        """Pass on one without a promise, unless it or a later one of its publisher was before."""
-        publication = frame.publication
-        key = (publication.publisher, publication.topic)
-        if self._seen_unpromised.get(key, 0) < publication.sequence:
-            self._seen_unpromised[key] = publication.sequence
-            self._deliver(turn, frame)
 
     def _skip(self, turn: Turn, key: tuple[str, str], number: int) -> None:
         """Do not wait for anything up to a number: should it come after all, it is too late."""

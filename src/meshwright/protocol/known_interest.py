@@ -57,17 +57,25 @@ class KnownInterest:
         for key in (topic, WILDCARDS):
             for name, entry in self._entries.get(key, {}).items():
                 filters = _taking(entry.filters, topic)
-                if filters and not self._is_removed(name):
-                    found[name] = found.get(name, ()) + filters
-        return {
-            name: filters if all(one.clauses for one in filters) else ()
-            for name, filters in sorted(found.items())
-        }
+                if filters is None or self._is_removed(name):
+                    continue
+                before = found.get(name)
+                if before is None:
+                    found[name] = filters
+                else:
+                    found[name] = before + filters if before and filters else ()
+        return dict(sorted(found.items()))
 
 
 # Many brokers want the same, and all origins of a process ask what takes the same topics.
 @lru_cache(maxsize=65_536)
-def _taking(texts: tuple[str, ...], topic: str) -> tuple[Filter, ...]:
-    """Those of the filters that take a topic, whatever they ask of the content."""
+def _taking(texts: tuple[str, ...], topic: str) -> tuple[Filter, ...] | None:
+    """Those of the filters that take a topic, none if one asks nothing of the content.
+
+    None if no filter takes the topic.
+    """
     levels = levels_of(topic)
-    return tuple(one for one in map(parse_filter, texts) if levels_cover(one.levels, levels))
+    taking = tuple(one for one in map(parse_filter, texts) if levels_cover(one.levels, levels))
+    if not taking:
+        return None
+    return taking if all(one.clauses for one in taking) else ()

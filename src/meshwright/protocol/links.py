@@ -9,7 +9,7 @@ Only a crash, or a silence that lasts too long, ends a conversation; both sides 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
@@ -79,6 +79,9 @@ class Conversation:
 
     def settle(self, received: int) -> None:
         """The peer has everything up to a number."""
+        if received == self.number:
+            self.unacknowledged.clear()
+            return
         unacknowledged = self.unacknowledged
         count = received - self.number + len(unacknowledged)
         while count > 0 and unacknowledged:
@@ -98,23 +101,25 @@ class Position(NamedTuple):
 class PeerLinks:
     """All conversations of one broker.
 
-    deliver is called with each message; lost when a peer has been silent for too long; renewed when
-    a conversation begins anew after a crash or a loss.
+    handlers: who takes which message. lost is called when a peer has been silent for too long,
+    renewed when a conversation begins anew after a crash or a loss.
     """
 
     def __init__(
         self,
+        me: str,
         incarnation: int,
         settings: LinkSettings,
         *,
-        deliver: Callable[[Turn, str, Any], None],
+        handlers: Mapping[type, Callable[[Turn, str, Any], None]],
         lost: Callable[[Turn, str], None],
         renewed: Callable[[Turn, str], None],
     ) -> None:
+        self._me = me
         self._settings = settings
         self._acknowledge_every = settings.acknowledge_every
         self._unacknowledged_max = settings.unacknowledged_max
-        self._deliver = deliver
+        self._handlers = handlers
         self._lost = lost
         self._renewed = renewed
         # Incarnations are far apart, so that no epoch is ever used twice.
@@ -132,7 +137,7 @@ class PeerLinks:
 
     def queue_length(self) -> int:
         """The most that waits for one peer."""
-        waiting = (len(one.unacknowledged) for one in self._conversations.values())
+        waiting = [len(one.unacknowledged) for one in self._conversations.values()]
         return max(waiting, default=0)
 
     def is_lost(self, peer: str) -> bool:
@@ -151,9 +156,15 @@ class PeerLinks:
         return Position(one.epoch, one.number, one.their_epoch, one.received)
 
     def send(self, turn: Turn, peer: str, body: object) -> None:
-        """Send a message; one to a lost peer, or past what may wait, is void from the start."""
+        """Send a message, or take one to this broker itself.
+
+        One to a lost peer, or past what may wait, is void from the start.
+        """
         conversation = self._conversations.get(peer)
         if conversation is None:
+            if peer == self._me:
+                self._handlers[type(body)](turn, peer, body)
+                return
             conversation = self._conversation(turn, peer)
         if conversation.is_lost:
             return
@@ -164,10 +175,10 @@ class PeerLinks:
         if not unacknowledged and peer not in self._kept and turn.now_us > conversation.heard_us:
             # An answer is due only from now on: silence before says nothing about the peer.
             conversation.heard_us = turn.now_us
-        number = conversation.number = conversation.number + 1
+        conversation.number += 1
         unacknowledged.append(body)
         if conversation.is_open:
-            _send_frame(turn, peer, conversation, number, body)
+            _send_frame(turn, peer, conversation, conversation.number, body)
 
     def link_up(self, turn: Turn, peer: str) -> None:
         """A connection stands: say hello."""
@@ -205,7 +216,8 @@ class PeerLinks:
         if number == conversation.received + 1:
             conversation.received = number
             behind = number - conversation.acknowledged_sent
-            self._deliver(turn, peer, frame.body)
+            body = frame.body
+            self._handlers[type(body)](turn, peer, body)
             if behind >= self._acknowledge_every and conversation.is_open:
                 _send_frame(turn, peer, conversation, 0, None)
 

@@ -36,8 +36,17 @@ class Machines:
         self._me = me
         self._settings = settings
         self._overlay = overlay
+        self._handlers: dict[type, Callable[[Turn, str, Any], None]] = {}
         self._build(incarnation)
-        self._handlers: dict[type, Callable[[Turn, str, Any], None]] = {
+        self._handlers.update(self._all_handlers())
+
+    def relink(self, turn: Turn) -> None:
+        """Stay connected with neighbours, with all while a plan is led here, and for proxies."""
+        kept = {*self.ways.neighbours(), *self.moving.peers()}
+        self.links.keep(turn, sorted(kept - {self._me}))
+
+    def _all_handlers(self) -> dict[type, Callable[[Turn, str, Any], None]]:
+        return {
             **self.removals.handlers(),
             **self.directory.handlers(),
             **self.outgoing.handlers(),
@@ -52,18 +61,13 @@ class Machines:
             **self.moving.handlers(),
         }
 
-    def relink(self, turn: Turn) -> None:
-        """Stay connected with neighbours, with all while a plan is led here, and for proxies."""
-        kept = {*self.ways.neighbours(), *self.moving.peers()}
-        self.links.keep(turn, sorted(kept - {self._me}))
-
     def _build(self, incarnation: int) -> None:
         settings = self._settings
         self._build_network(incarnation)
         self.outgoing = Outgoing(
             settings.outgoing,
             self.directory,
-            send=self._send,
+            send=self.links.send,
             emit=self._emit,
             is_removed=self.removals.is_removed,
             me=self._me,
@@ -72,7 +76,7 @@ class Machines:
         self.interest = Interest(
             self.directory,
             self.roads,
-            send=self._send,
+            send=self.links.send,
             incarnation=incarnation,
             is_lost=self.links.is_lost,
             informed=self._origins_informed,
@@ -98,7 +102,7 @@ class Machines:
         self.incoming: Incoming = Incoming(
             self._me,
             settings.incoming,
-            send=self._send,
+            send=self.links.send,
             deliver=self._deliver,
             is_informed=self.interest.is_informed,
             is_removed=self.removals.is_removed,
@@ -115,7 +119,7 @@ class Machines:
             brokers,
             self._settings.removal,
             incarnation=incarnation,
-            send=self._send,
+            send=self.links.send,
             changed=self._roll_changed,
             returned=self._returned,
         )
@@ -123,7 +127,7 @@ class Machines:
             self._me,
             self.removals,
             self._settings.directory,
-            send=self._send,
+            send=self.links.send,
             incarnation=incarnation,
         )
         self.roads = Roads(unknown=self._unknown_epoch, late=self._passed_on)
@@ -131,7 +135,7 @@ class Machines:
             self._me,
             brokers,
             incarnation,
-            send=self._send,
+            send=self.links.send,
             neighbours=self.roads.neighbours,
             changed=self._alive_changed,
             in_force=lambda: self.ways.change.epoch,
@@ -148,16 +152,17 @@ class Machines:
         self.retained = Retained(
             self.removals,
             self.directory,
-            send=self._send,
+            send=self.links.send,
             is_lost=self.links.is_lost,
             incarnation=incarnation,
         )
 
     def _new_links(self, incarnation: int) -> PeerLinks:
         return PeerLinks(
+            self._me,
             incarnation,
             self._settings.links,
-            deliver=self._dispatch,
+            handlers=self._handlers,
             lost=self._peer_lost,
             renewed=self._peer_renewed,
         )
@@ -165,7 +170,7 @@ class Machines:
     def _build_shared(self, incarnation: int) -> None:
         self.shared_member = SharedMember(
             self.removals,
-            send=self._send,
+            send=self.links.send,
             take=self._take_shared,
             incarnation=incarnation,
         )
@@ -173,7 +178,7 @@ class Machines:
             self._me,
             self._settings.shared,
             self.removals,
-            send=self._send,
+            send=self.links.send,
             want=self.interest.add,
             unwant=self.interest.remove,
             remember=self._remember,
@@ -187,7 +192,7 @@ class Machines:
             incarnation=incarnation,
             directory=self.directory,
             sessions=self.sessions,
-            send=self._send,
+            send=self.links.send,
             places=self.incoming.places,
             points_of=self.retaining.points_of,
             is_lost=self.links.is_lost,
@@ -207,7 +212,7 @@ class Machines:
             me=self._me,
             incarnation=incarnation,
             links=self.links,
-            send=self._send,
+            send=self.links.send,
             alive=self.membership.alive,
             arrived=self._arrived,
             members_of=self.outgoing.members_of,
@@ -219,15 +224,6 @@ class Machines:
             relink=self.relink,
         )
         self.ways: Ways = Ways(self._overlay, self._settings, self.roads, ground)
-
-    def _send(self, turn: Turn, peer: str, body: object) -> None:
-        if peer == self._me:
-            self._dispatch(turn, peer, body)
-        else:
-            self.links.send(turn, peer, body)
-
-    def _dispatch(self, turn: Turn, peer: str, body: object) -> None:
-        self._handlers[type(body)](turn, peer, body)
 
     def _emit(self, turn: Turn, frame: StreamFrame) -> None:
         """A frame of this origin: for those here, and out to the others."""

@@ -18,25 +18,46 @@ class Queue(NamedTuple):
 
 
 class Observation(NamedTuple):
-    """The overlay in force, whether a plan is under way here, and the longest of each queue."""
+    """The overlay in force, whether a plan is under way here, and the longest of each queue.
+
+    lengths and bounds are in the same order; a bound is the name of a queue and how much may wait.
+    """
 
     epoch: int
     overlay: Overlay
     is_changing: bool
-    queues: tuple[Queue, ...]
+    lengths: tuple[int, ...]
+    bounds: tuple[tuple[str, int], ...]
+
+    @property
+    def queues(self) -> tuple[Queue, ...]:
+        """Every queue with its length and its bound."""
+        pairs = zip(self.lengths, self.bounds, strict=True)
+        return tuple(Queue(name, length, length_max) for length, (name, length_max) in pairs)
 
 
-def observed(settings: BrokerSettings, machines: Machines) -> Observation:
+def queue_bounds(settings: BrokerSettings) -> tuple[tuple[str, int], ...]:
+    """How much may wait in each queue, in the order in which their lengths are observed."""
+    return (
+        ("log", settings.sessions.log_max),
+        ("client", settings.sessions.queue_max),
+        ("peer", settings.links.unacknowledged_max),
+        ("held", settings.incoming.held_max),
+        ("unpromised", settings.outgoing.unpromised_max),
+        ("group", settings.shared.queue_max),
+    )
+
+
+def observed(machines: Machines, bounds: tuple[tuple[str, int], ...]) -> Observation:
     """How a broker stands, its queues each with its bound."""
-    lengths = {
-        "log": (machines.retaining.log_length(), settings.sessions.log_max),
-        "client": (machines.sessions.queue_length(), settings.sessions.queue_max),
-        "peer": (machines.links.queue_length(), settings.links.unacknowledged_max),
-        "held": (machines.incoming.held_length(), settings.incoming.held_max),
-        "unpromised": (machines.outgoing.unpromised_length(), settings.outgoing.unpromised_max),
-        "group": (machines.shared_keeper.queue_length(), settings.shared.queue_max),
-    }
-    queues = tuple(Queue(name, *length) for name, length in lengths.items())
+    lengths = (
+        machines.retaining.log_length(),
+        machines.sessions.queue_length(),
+        machines.links.queue_length(),
+        machines.incoming.held_length(),
+        machines.outgoing.unpromised_length(),
+        machines.shared_keeper.queue_length(),
+    )
     change = machines.ways.change
     is_changing = machines.ways.is_changing
-    return Observation(change.epoch, change.in_force.overlay, is_changing, queues)
+    return Observation(change.epoch, change.in_force.overlay, is_changing, lengths, bounds)

@@ -135,11 +135,13 @@ class Outgoing:
 
     def unpromised_length(self) -> int:
         """The most that waits without a promise for one topic to open."""
+        if not self._unopened:
+            return 0
         waiting = [self._streams[topic] for topic in self._unopened]
         self._unopened = {
             topic: None for topic in self._unopened if self._streams[topic].unpromised
         }
-        return max((len(stream.unpromised) for stream in waiting), default=0)
+        return max(len(stream.unpromised) for stream in waiting)
 
     def publish(self, turn: Turn, publication: Publication, accepted: Action) -> int:
         """Take a publication; accepted is called when it is on disk. Returns its number."""

@@ -108,8 +108,10 @@ class Retaining:
 
     def log_length(self) -> int:
         """Publications kept on disk because somebody may still need them."""
-        waiting = (pending for topic in self._waiting.values() for pending in topic)
-        return self._outgoing.log_length() + sum(pending.place > 0 for pending in waiting)
+        length = self._outgoing.log_length()
+        for waiting in self._waiting.values():
+            length += sum(pending.place > 0 for pending in waiting)
+        return length
 
     def points_of(self, publisher: str) -> dict[str, int]:
         """The last number of a publisher on each topic, one that it will have included."""

@@ -113,7 +113,7 @@ class Sessions:
 
     def queue_length(self) -> int:
         """The most that waits for one client."""
-        return max((len(session.queue) for session in self._sessions.values()), default=0)
+        return max([len(session.queue) for session in self._sessions.values()], default=0)
 
     def publish_wills(self, turn: Turn) -> None:
         """After a crash: nobody who was connected said goodbye, and time went on."""

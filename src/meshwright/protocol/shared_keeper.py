@@ -150,7 +150,7 @@ class SharedKeeper:
 
     def queue_length(self) -> int:
         """The most that one group has under way and waiting."""
-        return max((len(group.entries) for group in self._groups.values()), default=0)
+        return max([len(group.entries) for group in self._groups.values()], default=0)
 
     def members_told(self, turn: Turn, peer: str, message: Members) -> None:
         """A broker tells who shares a subscription there."""

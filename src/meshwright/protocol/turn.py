@@ -15,7 +15,10 @@ Action = Callable[["Turn"], None]
 
 
 class Turn(msgspec.Struct, eq=False):
-    """Collects the effects of one step, and the disk changes that belong together."""
+    """Collects the effects of one step, and the disk changes that belong together.
+
+    A broker takes the same one for all its steps: Journal.close leaves nothing but the effects.
+    """
 
     now_us: int
     effects: list[Effect] = []
@@ -66,18 +69,18 @@ class Journal:
     def close(self, turn: Turn) -> list[Effect]:
         """End a step: its changes become one batch, and what needs no disk is done at once."""
         while turn.once_synced_actions or turn.changes:
-            actions = turn.once_synced_actions
+            actions, turn.once_synced_actions = turn.once_synced_actions, []
             if turn.changes:
                 self._waiting.append((self._write(turn), actions))
                 break
             if self._waiting:
                 self._waiting[-1][1].extend(actions)
                 break
-            turn.once_synced_actions = []
             for action in actions:
                 action(turn)
         if turn.forgotten:
             self._forgotten.update(dict.fromkeys(turn.forgotten))
+            turn.forgotten.clear()
         return turn.effects
 
     def forget(self, turn: Turn) -> None:
@@ -94,7 +97,7 @@ class Journal:
 
     def _write(self, turn: Turn) -> int:
         """Write the changes of a step, after what was to be forgotten before it."""
-        changes = turn.changes
+        changes, turn.changes = turn.changes, {}
         if self._forgotten:
             changes = {**self._forgotten, **changes}
             self._forgotten.clear()

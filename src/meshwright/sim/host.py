@@ -59,7 +59,6 @@ class Surroundings(Protocol):
     network: Network
     lines: Lines
     records: Records
-    message_counts: dict[type, int]
     ambushes: dict[str, Callable[[str], None]]
     witness: Witness | None
 
@@ -84,12 +83,11 @@ class BrokerHost:
         self._incarnation = 0
         self._full_count = 0
         self._timers: dict[TimerKey, int] = {}
-        self._message_counts = world.message_counts
         self._ambushes = world.ambushes
         self._witness = world.witness
-        self._send = world.network.sender(name)
+        self._answer = world.lines.answerer(name)
         self._do: dict[type, Callable[[Any], None]] = {
-            SendPeer: self._send_peer,
+            SendPeer: world.network.sender(name),
             SendClient: self._send_client,
             SetTimer: self._set_timer,
             Write: self.disk.write,
@@ -150,14 +148,8 @@ class BrokerHost:
         for effect in effects:
             do[type(effect)](effect)
 
-    def _send_peer(self, effect: SendPeer) -> None:
-        frame = effect.frame
-        body = getattr(frame, "body", None)
-        self._message_counts[type(frame) if body is None else type(body)] += 1
-        self._send(effect.peer, frame)
-
     def _send_client(self, effect: SendClient) -> None:
-        self._world.lines.answer(self.name, effect.client, effect.packet)
+        self._answer(effect.client, effect.packet)
         if self._ambushes:
             self._pass(type(effect.packet).__name__)
 

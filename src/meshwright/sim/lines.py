@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable
+from heapq import heappush
 from typing import Any, Protocol
 
 from meshwright.protocol.happenings import ClientDown, ClientPacket, ClientUp
@@ -83,16 +84,22 @@ class Lines:
             self._agenda.at(self._agenda.now_us + self._delay_us, self._ended, line, False)
             self._lost(line, None)
 
-    def answer(self, broker: str, client: str, packet: object) -> None:
-        """A packet from the broker; without a line it is lost."""
-        line = self._at[broker].get(client)
-        if line is not None:
-            agenda = self._agenda
-            arrival_us = agenda.now_us + self._delay_us + self._jitter_us.next()
-            if arrival_us < line.to_client_us:
-                arrival_us = line.to_client_us
-            line.to_client_us = arrival_us
-            agenda.at(arrival_us, self._at_client, line, packet)
+    def answerer(self, broker: str) -> Callable[[str, object], None]:
+        """How a broker sends packets to its clients; what finds no line is lost."""
+        agenda, arrive, jitter_us = self._agenda, self._at_client, self._jitter_us.next
+        entries, next_place = agenda.entries, agenda.next_place
+        lines, delay_us = self._at[broker], self._delay_us
+
+        def answer(client: str, packet: object) -> None:
+            line = lines.get(client)
+            if line is not None:
+                arrival_us = agenda.now_us + delay_us + jitter_us()
+                if arrival_us < line.to_client_us:
+                    arrival_us = line.to_client_us
+                line.to_client_us = arrival_us
+                heappush(entries, (arrival_us, next_place(), arrive, line, packet))
+
+        return answer
 
     def close(self, broker: str, client: str) -> None:
         """The broker closes a line after what it sent."""
@@ -102,8 +109,10 @@ class Lines:
 
     def crash(self, broker: str) -> None:
         """All lines of a broker end; clients still get what it had sent."""
-        for line in self._at.pop(broker, {}).values():
+        lines = self._at[broker]
+        for line in lines.values():
             self._agenda.at(self._to_client_us(line), self._lost, line)
+        lines.clear()
 
     def _to_broker_us(self, line: Line) -> int:
         arrival_us = self._agenda.now_us + self._delay_us + self._jitter_us.next()

@@ -6,13 +6,15 @@ Any two brokers can connect. A broken connection loses what is under way. Frames
 
 from __future__ import annotations
 
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable
+from heapq import heappush
 from typing import Any
 
 import msgspec
 
 from meshwright.model.snapshot import Float64Array
+from meshwright.protocol.effects import SendPeer
 from meshwright.protocol.happenings import Happening, LinkDown, LinkUp, PeerFrame
 from meshwright.sim.agenda import Agenda
 from meshwright.sim.chance import Draws
@@ -79,7 +81,7 @@ class Network:
     """All wires and connections.
 
     delays_ms: one-way from broker to broker in the order of the names, (broker, broker), or None
-    for the same delay everywhere.
+    for the same delay everywhere. message_counts: what brokers sent, by its type.
     """
 
     def __init__(
@@ -103,6 +105,7 @@ class Network:
         self._is_up = is_up
         self._wires: dict[tuple[str, str], Wire] = {}
         self._channels: dict[str, dict[str, Channel]] = {name: {} for name in brokers}
+        self.message_counts: dict[type, int] = defaultdict(int)
 
     def open(self, source: str, target: str) -> None:
         """Try to connect; both get LinkUp after a handshake, or the source LinkDown."""
@@ -120,23 +123,26 @@ class Network:
 
     def send(self, source: str, target: str, frame: object) -> None:
         """Send a frame, never past an earlier one; without a connection it is lost."""
-        self.sender(source)(target, frame)
+        self.sender(source)(SendPeer(target, frame))
 
-    def sender(self, source: str) -> Callable[[str, object], None]:
-        """How one broker sends a frame to another; its busiest door, so all is at hand in it."""
+    def sender(self, source: str) -> Callable[[SendPeer], None]:
+        """How one broker sends frames to others; its busiest door, so all is at hand in it."""
         agenda, arrive, jitter_us = self._agenda, self._arrive, self._jitter_us.next
-        channels = self._channels[source]
-        put_down = agenda.at
+        entries, next_place = agenda.entries, agenda.next_place
+        channels, counts = self._channels[source], self.message_counts
 
-        def send(target: str, frame: object) -> None:
-            channel = channels.get(target)
+        def send(effect: SendPeer) -> None:
+            frame = effect.frame
+            body = getattr(frame, "body", None)
+            counts[type(frame) if body is None else type(body)] += 1
+            channel = channels.get(effect.peer)
             if channel is None or not channel.is_open:
                 return
             arrival_us = agenda.now_us + channel.delay_us + jitter_us()
             if arrival_us < channel.last_us:
                 arrival_us = channel.last_us
             channel.last_us = arrival_us
-            put_down(arrival_us, arrive, channel, frame)
+            heappush(entries, (arrival_us, next_place(), arrive, channel, frame))
 
         return send
 

@@ -29,7 +29,7 @@ FAULTY_PART = 0.8
 # Longer than any machine waits before it tries something again.
 QUIET_US = 5 * SECOND_US
 PLANS_AFTER = 0.3
-LOOK_EVERY_US = SECOND_US // 4
+LOOK_EVERY_US = SECOND_US
 
 BuildMachine = Callable[[str, Overlay], Machine]
 

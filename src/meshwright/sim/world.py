@@ -46,11 +46,12 @@ class World:
         self.agenda = Agenda()
         self.records = Records()
         self.history = History()
-        self.message_counts: dict[type, int] = defaultdict(int)
         self.breakdowns: list[Breakdown] = []
         # By the moment that is waited for: what is done to the broker that reaches it first.
         self.ambushes: dict[str, Callable[[str], None]] = {}
         self.queue_peaks: dict[tuple[str, str], QueueLength] = {}
+        # As they were when last looked at.
+        self._queue_lengths: dict[str, tuple[int, ...]] = {}
         self.witness = witness
         listeners: Listeners = {}
         self.network = Network(
@@ -62,6 +63,7 @@ class World:
             listeners=listeners,
             is_up=self.is_up,
         )
+        self.message_counts = self.network.message_counts
         self.lines = Lines(
             self.agenda,
             network,
@@ -121,6 +123,9 @@ class World:
     def look_at_queues(self) -> None:
         """Take note of how long the queues of brokers are."""
         for broker, observed in self.observe().items():
+            if observed.lengths == self._queue_lengths.get(broker):
+                continue
+            self._queue_lengths[broker] = observed.lengths
             for queue in observed.queues:
                 peak = self.queue_peaks.get((broker, queue.name))
                 if peak is None or peak.length < queue.length:

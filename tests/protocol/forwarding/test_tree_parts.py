@@ -20,7 +20,7 @@ from meshwright.protocol.forwarding.claims import (
 )
 from meshwright.protocol.forwarding.cube_hosts import cube_hosts
 from meshwright.protocol.forwarding.key_routes import key_routes
-from meshwright.protocol.forwarding.recent_frames import REMEMBERED_MIN, RecentFrames
+from meshwright.protocol.forwarding.recent_frames import REMEMBERED_MIN, RecentFrames, frame_key
 from meshwright.protocol.forwarding.rendezvous import FromRoot, Rendezvous, ToRoot
 from meshwright.protocol.stream import StreamFrame
 from meshwright.protocol.turn import Turn
@@ -109,10 +109,10 @@ def test_memory_of_frames_is_bounded_and_keeps_the_last() -> None:
         for number in range(5 * REMEMBERED_MIN)
     ]
     for frame in frames:
-        assert recent.mark(frame, 1) == 0
-    assert all(recent.mark(frame, 2) == 1 for frame in frames[-REMEMBERED_MIN:])
-    assert recent.mark(frames[-1], 1) == 3
-    assert recent.mark(frames[0], 1) == 0
+        assert recent.mark(frame_key(frame), 1) == 0
+    assert all(recent.mark(frame_key(frame), 2) == 1 for frame in frames[-REMEMBERED_MIN:])
+    assert recent.mark(frame_key(frames[-1]), 1) == 3
+    assert recent.mark(frame_key(frames[0]), 1) == 0
 
 
 def cube(broker_count: int) -> Overlay:

@@ -22,7 +22,7 @@ from meshwright.protocol.forwarding.forwarding import Surroundings, drop_circlin
 from meshwright.protocol.forwarding.link_filters import Change, LinkKnowledge
 from meshwright.protocol.forwarding.living_tree import living_tree, next_hop
 from meshwright.protocol.forwarding.own_topics import WantedCounts
-from meshwright.protocol.forwarding.recent_frames import RecentFrames
+from meshwright.protocol.forwarding.recent_frames import RecentFrames, frame_key
 from meshwright.protocol.forwarding.star_change import Pause, StarChange
 from meshwright.protocol.forwarding.tree_tables import Behind, StarLink, TableRules, TreeTables
 from meshwright.protocol.message import Message
@@ -296,19 +296,20 @@ class Acyclic:
     def _visit(
         self, turn: Turn, frame: StreamFrame, source: str, hops: int, tables: TreeTables
     ) -> None:
-        if self._recent.mark(frame, VISITED):
+        if self._recent.mark(frame_key(frame), VISITED):
             return
         self._around.arrived(turn, frame)
         if hops >= self._hops_max:
             drop_circling(turn, frame)
             return
         publication = frame.publication
-        onward = AlongTree(self._around.epoch, frame, hops + 1, tables.version)
         links = tables.filters.wanting(publication.topic, publication.properties)
         if self._around.carried is not None and tables is self._tables:
             self._around.carried(publication.topic, source, links)
+        onward: AlongTree | None = None
         for link in links:
             if link != source:
+                onward = onward or AlongTree(self._around.epoch, frame, hops + 1, tables.version)
                 self._around.send(turn, link, onward)
 
     def _filters_changed(self, turn: Turn, peer: str, message: FilterChange) -> None:

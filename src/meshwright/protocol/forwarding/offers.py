@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from meshwright.protocol.effects import TimerKey
 from meshwright.protocol.forwarding.forwarding import Surroundings
 from meshwright.protocol.forwarding.push_trees import Crowd
-from meshwright.protocol.forwarding.recent_frames import FrameKey, RecentFrames, frame_key
+from meshwright.protocol.forwarding.recent_frames import FrameKey, RecentFrames
 from meshwright.protocol.message import Message
 from meshwright.protocol.stream import StreamFrame
 from meshwright.protocol.turn import Turn
@@ -85,9 +85,8 @@ class Offers:
         self._offerers: dict[FrameKey, list[str]] = {}
         self._missing: dict[FrameKey, Missing] = {}
 
-    def keep(self, turn: Turn, push: Push, source: str) -> None:
+    def keep(self, turn: Turn, key: FrameKey, push: Push, source: str) -> None:
         """Keep a frame that came from a peer for those who missed it, and offer it soon."""
-        key = frame_key(push.frame)
         self._kept[key] = push
         if len(self._kept) >= KEPT_MIN:
             self._kept_before, self._kept = self._kept, {}

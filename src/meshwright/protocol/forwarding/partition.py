@@ -19,7 +19,7 @@ from meshwright.protocol.forwarding.claims import End, Place
 from meshwright.protocol.forwarding.climbing_trees import BranchTable, ClimbingTrees
 from meshwright.protocol.forwarding.cube_hosts import cube_hosts
 from meshwright.protocol.forwarding.forwarding import Surroundings, linked_with
-from meshwright.protocol.forwarding.recent_frames import RecentFrames
+from meshwright.protocol.forwarding.recent_frames import RecentFrames, frame_key
 from meshwright.protocol.message import Message
 from meshwright.protocol.stream import StreamFrame
 from meshwright.protocol.turn import Action, Turn
@@ -76,6 +76,8 @@ class Partition:
         self._is_broadcast = around.overlay.params.get("events") == "broadcast"
         self._falls: dict[str, dict[int, tuple[Drop, ...]]] = {}
         self._crossings: dict[tuple[int, int], Crossing] = {}
+        # Those joined with this broker, once somebody asks.
+        self._neighbours: tuple[str, ...] = ()
         self._recent = RecentFrames()
         self._trees = ClimbingTrees(
             around, self._position, parent=self._parent, changed=self._tree_changed
@@ -89,8 +91,10 @@ class Partition:
 
     def neighbours(self) -> tuple[str, ...]:
         """The overlay's own, to see them return, and those that stand in for the dead."""
-        me = self._around.me
-        return linked_with(self._around.overlay, me, self._view.neighbours(me))
+        if not self._neighbours:
+            me = self._around.me
+            self._neighbours = linked_with(self._around.overlay, me, self._view.neighbours(me))
+        return self._neighbours
 
     def add_interest(self, turn: Turn, wanted: Filter, done: Action) -> None:
         self._trees.add_interest(turn, wanted, done)
@@ -112,6 +116,7 @@ class Partition:
         seen = frozenset(alive).intersection(self._around.overlay.brokers) | {self._around.me}
         if seen != self._seen:
             self._seen = seen
+            self._neighbours = ()
             self._view = cube_hosts(self._around.overlay, seen)
             self._falls.clear()
             self._crossings.clear()
@@ -167,7 +172,7 @@ class Partition:
         self._send_down(turn, message.frame, message.position)
 
     def _arrive(self, turn: Turn, frame: StreamFrame) -> None:
-        if not self._recent.mark(frame, VISIT):
+        if not self._recent.mark(frame_key(frame), VISIT):
             self._around.arrived(turn, frame)
 
     def _climb(self, turn: Turn, frame: StreamFrame, position: int) -> None:

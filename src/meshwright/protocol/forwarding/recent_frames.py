@@ -30,9 +30,8 @@ class RecentFrames:
         """Whether a frame was here, for whatever purpose."""
         return key in self._newer or key in self._older
 
-    def mark(self, frame: StreamFrame, purpose: int) -> int:
+    def mark(self, key: FrameKey, purpose: int) -> int:
         """Remember that a frame was here for a purpose, one bit; returns the bits before it."""
-        key = frame_key(frame)
         newer = self._newer
         before = newer.get(key)
         if before is None:

@@ -18,7 +18,7 @@ from meshwright.protocol.forwarding.climbing_trees import BranchTable, ClimbingT
 from meshwright.protocol.forwarding.forwarding import Surroundings, drop_circling, linked_with
 from meshwright.protocol.forwarding.key_routes import key_routes
 from meshwright.protocol.forwarding.member_trees import MemberTrees, TreeTable
-from meshwright.protocol.forwarding.recent_frames import RecentFrames
+from meshwright.protocol.forwarding.recent_frames import RecentFrames, frame_key
 from meshwright.protocol.message import Message
 from meshwright.protocol.stream import StreamFrame
 from meshwright.protocol.turn import Action, Turn
@@ -62,6 +62,8 @@ class Rendezvous:
         self._seen = frozenset(around.overlay.brokers)
         self._ways = key_routes(around.overlay, self._seen)
         self._routes: dict[str, Route] = {}
+        # Those joined with this broker, once somebody asks.
+        self._neighbours: tuple[str, ...] = ()
         self._recent = RecentFrames()
         self._trees: MemberTrees | ClimbingTrees = (
             self._member_trees()
@@ -76,8 +78,10 @@ class Rendezvous:
 
     def neighbours(self) -> tuple[str, ...]:
         """The overlay's own, to see them return, and those that stand in for the dead."""
-        me = self._around.me
-        return linked_with(self._around.overlay, me, self._ways.neighbours(me))
+        if not self._neighbours:
+            me = self._around.me
+            self._neighbours = linked_with(self._around.overlay, me, self._ways.neighbours(me))
+        return self._neighbours
 
     def add_interest(self, turn: Turn, wanted: Filter, done: Action) -> None:
         self._trees.add_interest(turn, wanted, done)
@@ -98,6 +102,7 @@ class Rendezvous:
         seen = frozenset(alive).intersection(self._around.overlay.brokers) | {self._around.me}
         if seen != self._seen:
             self._seen = seen
+            self._neighbours = ()
             self._ways = key_routes(self._around.overlay, seen)
             self._routes.clear()
             self._trees.see(turn, seen)
@@ -134,14 +139,16 @@ class Rendezvous:
         self._rise(turn, message.frame, message.hops)
 
     def _rise(self, turn: Turn, frame: StreamFrame, hops: int) -> None:
-        before = self._recent.mark(frame, UP)
+        key = frame_key(frame)
+        before = self._recent.mark(key, UP)
         if before & UP:
             return
         if not before:
             self._around.arrived(turn, frame)
-        above = self._route(frame.publication.topic).above
+        topic = frame.publication.topic
+        above = (self._routes.get(topic) or self._route(topic)).above
         if above is None:
-            if not self._recent.mark(frame, DOWN) & DOWN:
+            if not self._recent.mark(key, DOWN) & DOWN:
                 self._fall(turn, frame, hops)
         elif hops >= HOPS_MAX:
             drop_circling(turn, frame)
@@ -151,7 +158,7 @@ class Rendezvous:
     def _from_root(self, turn: Turn, peer: str, message: FromRoot) -> None:
         del peer
         frame = message.frame
-        before = self._recent.mark(frame, DOWN)
+        before = self._recent.mark(frame_key(frame), DOWN)
         if before & DOWN:
             return
         if not before:
@@ -159,7 +166,8 @@ class Rendezvous:
         self._fall(turn, frame, message.hops)
 
     def _fall(self, turn: Turn, frame: StreamFrame, hops: int) -> None:
-        below = self._route(frame.publication.topic).below
+        topic = frame.publication.topic
+        below = (self._routes.get(topic) or self._route(topic)).below
         if below and hops >= HOPS_MAX:
             drop_circling(turn, frame)
         elif below:
@@ -168,14 +176,12 @@ class Rendezvous:
                 self._around.send(turn, child, message)
 
     def _route(self, topic: str) -> Route:
-        route = self._routes.get(topic)
-        if route is None:
-            if len(self._routes) >= ROUTES_MAX:
-                self._routes.clear()
-            above = self._ways.root_hop(self._around.me, topic)
-            below = self._below(topic)
-            route = Route(above if above != self._around.me else None, below)
-            self._routes[topic] = route
+        """Where frames go that were not asked for before."""
+        if len(self._routes) >= ROUTES_MAX:
+            self._routes.clear()
+        above = self._ways.root_hop(self._around.me, topic)
+        below = self._below(topic)
+        route = self._routes[topic] = Route(above if above != self._around.me else None, below)
         return route
 
     def _below(self, topic: str) -> tuple[str, ...]:

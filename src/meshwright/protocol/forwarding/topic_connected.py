@@ -23,7 +23,7 @@ from meshwright.protocol.forwarding.neighbour_interest import (
 )
 from meshwright.protocol.forwarding.offers import Graft, Offer, Offers, Push
 from meshwright.protocol.forwarding.push_trees import Crowd, joined_brokers, push_tree, ways_in
-from meshwright.protocol.forwarding.recent_frames import RecentFrames
+from meshwright.protocol.forwarding.recent_frames import FrameKey, RecentFrames, frame_key
 from meshwright.protocol.message import Message
 from meshwright.protocol.stream import StreamFrame
 from meshwright.protocol.turn import Action, Turn
@@ -148,14 +148,15 @@ class TopicConnected:
 
     def _hand_in(self, turn: Turn, frame: StreamFrame, crowd: Crowd, hops: int) -> None:
         me, epoch = self._around.me, self._around.epoch
-        before = self._recent.mark(frame, HANDED_IN)
+        key = frame_key(frame)
+        before = self._recent.mark(key, HANDED_IN)
         if before & HANDED_IN:
             return
         if not before:
             self._around.arrived(turn, frame)
         if self._joined.is_in(me, crowd):
-            if not self._recent.mark(frame, PUSHED) & PUSHED:
-                self._push(turn, Push(epoch, frame, me, crowd, hops), me)
+            if not self._recent.mark(key, PUSHED) & PUSHED:
+                self._push(turn, Push(epoch, frame, me, crowd, hops), me, key)
         elif hops >= self._hops_max:
             drop_circling(turn, frame)
         else:
@@ -164,15 +165,16 @@ class TopicConnected:
                 self._around.send(turn, way.next_hop, HandIn(epoch, frame, crowd, hops + 1))
 
     def _pushed(self, turn: Turn, peer: str, message: Push) -> None:
-        before = self._recent.mark(message.frame, PUSHED)
+        key = frame_key(message.frame)
+        before = self._recent.mark(key, PUSHED)
         if before & PUSHED:
             self._came_twice(turn, peer, message)
             return
         if not before:
             self._around.arrived(turn, message.frame)
-        self._push(turn, message, peer)
+        self._push(turn, message, peer, key)
 
-    def _push(self, turn: Turn, push: Push, source: str) -> None:
+    def _push(self, turn: Turn, push: Push, source: str, key: FrameKey) -> None:
         if push.hops >= self._hops_max:
             drop_circling(turn, push.frame)
             return
@@ -182,7 +184,7 @@ class TopicConnected:
             if target != source:
                 self._around.send(turn, target, onward)
         if not self._is_flooding:
-            self._offers.keep(turn, onward, source)
+            self._offers.keep(turn, key, onward, source)
 
     def _came_twice(self, turn: Turn, peer: str, push: Push) -> None:
         """End a graft that is not needed; the tree's own links are kept."""
@@ -230,18 +232,19 @@ class TopicConnected:
             self._routes[entry, crowd] = children
         return children
 
-    def _lazy(self, push: Push, source: str) -> Iterable[str]:
+    def _lazy(self, push: Push, source: str) -> list[str]:
         """Neighbours that are to have a frame and neither gave it nor got it.
 
         Who is not in its crowd joined later, and may have had newer ones already.
         """
         near = self._interest.near(push.frame.publication.topic)
-        served = {source, *self._children(push.entry, push.crowd)}
-        return (
+        children, crowd = self._children(push.entry, push.crowd), push.crowd
+        seen, is_in = self._seen, self._joined.is_in
+        return [
             peer
             for peer in near
-            if peer not in served and peer in self._seen and self._joined.is_in(peer, push.crowd)
-        )
+            if peer != source and peer not in children and peer in seen and is_in(peer, crowd)
+        ]
 
     def _crowd(self, topic: str) -> Crowd:
         """The members of a topic that this broker knows and sees, itself among them."""
