@@ -1,0 +1,1 @@
+"""Load for live brokers, and the brokers that ours is measured beside."""
