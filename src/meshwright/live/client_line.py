@@ -9,6 +9,7 @@ import msgspec
 
 from meshwright.live.access.doorman import Admission
 from meshwright.live.access.gate import Gate
+from meshwright.live.fast_lane import FastLane
 from meshwright.live.pace import new_pace
 from meshwright.live.telemetry.system_topics import asks_for_system
 from meshwright.live.tls import certificate_name
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 WAITING_BYTES_MAX = 1 << 20
 SECOND_US = 1_000_000
+HELD_S = 0.002
 
 
 class ClientLine(asyncio.Protocol):
@@ -49,12 +51,14 @@ class ClientLine(asyncio.Protocol):
         )
         self._websocket = WebSocket() if listener.settings.transport == "websocket" else None
         self._pace = new_pace(listener.limits)
-        self._gate: Gate | None = None
+        self.gate: Gate | None = None
         self._transport: asyncio.Transport | None = None
         self._admission: asyncio.Task[None] | None = None
-        self._is_slow = False
-        self._is_flushing = False
+        self.is_slow = False
+        self.is_flushing = False
         self._is_paused = False
+        self._lane: FastLane | None = None
+        self._held: bytes | None = None
 
     @property
     def client(self) -> str:
@@ -65,6 +69,16 @@ class ClientLine(asyncio.Protocol):
         """The client's protocol level: 3, 4 or 5; 0 until it has said so."""
         connect = self._machine.connect
         return 0 if connect is None else connect.protocol_version
+
+    @property
+    def takes_as_is(self) -> bool:
+        """True if any message of the client's version can go out as it came."""
+        return self._machine.takes_as_is
+
+    @property
+    def output(self) -> list[bytes]:
+        """What waits to be flushed."""
+        return self._machine.output
 
     @property
     def deadline_us(self) -> int | None:
@@ -93,15 +107,57 @@ class ClientLine(asyncio.Protocol):
                 if taken.is_over:
                     self._transport.close()
             block = taken.mqtt
+        if self._held is not None:
+            self._held += block
+            return
         now_us = self._host.clock.now_us()
-        happenings = self._machine.receive(now_us, block)
-        self._pass_on(happenings)
-        if self._machine.state is State.ASKING and self._admission is None:
-            self._admission = asyncio.get_running_loop().create_task(self._admit())
+        if self._lane is not None:
+            count = self._take_fast(self._lane, self._machine.gather(now_us, block))
+        else:
+            happenings = self._machine.receive(now_us, block)
+            count = len(happenings)
+            self._pass_on(happenings)
+            if self._machine.state is State.ASKING and self._admission is None:
+                self._admission = asyncio.get_running_loop().create_task(self._admit())
+            self._want_flush()
         if self._pace is not None:
-            self._slow_down(self._pace.wait_us(now_us, len(block), len(happenings)))
+            self._slow_down(self._pace.wait_us(now_us, len(block), count))
         self._settle_reading()
-        self._want_flush()
+
+    def _take_fast(self, lane: FastLane, block: bytes) -> int:
+        """Pass on plain messages as they are, and all else one by one; returns how many."""
+        machine = self._machine
+        at, end = 0, len(block)
+        before, count = lane.message_count, 0
+        while at < end and machine.state is State.OPEN:
+            at = lane.take(block, at)
+            if at >= end:
+                break
+            happenings, at = machine.receive_one(block, at)
+            count += len(happenings)
+            self._pass_on(happenings)
+            if self._must_wait(lane, happenings):
+                self._hold(block[at:])
+                break
+            if machine.output:
+                self._want_flush()
+        return count + lane.message_count - before
+
+    def _must_wait(self, lane: FastLane, happenings: list[Happening]) -> bool:
+        """True if the last message waits with many others for its topic to open."""
+        if not happenings or not isinstance(happenings[-1], ClientPacket):
+            return False
+        packet = happenings[-1].packet
+        if not isinstance(packet, packets.Publish):
+            return False
+        lane.published_elsewhere()
+        return not packet.qos and self._host.shortcuts.is_crowded(packet.topic)
+
+    def _hold(self, block: bytes) -> None:
+        """Leave what came and what is on the wire where it is, and try again soon."""
+        self._held = block
+        self._settle_reading()
+        asyncio.get_running_loop().call_later(HELD_S, self._let_go)
 
     def connection_lost(self, exc: Exception | None) -> None:
         del exc
@@ -115,24 +171,28 @@ class ClientLine(asyncio.Protocol):
         self._listener.closed(self)
 
     def pause_writing(self) -> None:
-        self._is_slow = True
+        self.is_slow = True
 
     def resume_writing(self) -> None:
-        self._is_slow = False
+        self.is_slow = False
 
     def send(self, packet: Any) -> None:
         """A packet from the broker."""
-        if self._is_slow and type(packet) is packets.Publish and not packet.qos:
-            self.dropped_count += 1
-            return
+        if self.is_slow:
+            if type(packet) is packets.Publish and not packet.qos:
+                self.dropped_count += 1
+                return
+            if type(packet) is packets.PublishRun:
+                self.dropped_count += packet.count
+                return
         self._meter.sent(packet)
         looks: list[packets.Publish] = []
         if isinstance(packet, packets.Suback):
             asked = self._asked.pop(packet.packet_id, None)
             if asked is not None:
                 looks = self._listener.system_topics.first_look(asked, packet)
-            if self._gate is not None:
-                packet = self._gate.answered(packet)
+            if self.gate is not None:
+                packet = self.gate.answered(packet)
         elif isinstance(packet, packets.Connack | packets.Disconnect) and packet.server_reference:
             reference = self._listener.client_address_of(packet.server_reference)
             packet = msgspec.structs.replace(packet, server_reference=reference)
@@ -142,6 +202,7 @@ class ClientLine(asyncio.Protocol):
             asyncio.get_running_loop().call_soon(self._pass_on, left)
         if isinstance(packet, packets.Connack):
             self._answered(packet.reason)
+            asyncio.get_running_loop().call_soon(self._open_lane)
             self._listener.deadlines.watch(self)
             asyncio.get_running_loop().call_soon(self._settle_reading)
         for look in looks:
@@ -156,7 +217,7 @@ class ClientLine(asyncio.Protocol):
     def shut_down(self) -> None:
         """The broker stops: say so, if the client's version has a word for it."""
         self._pass_on(self._machine.close(packets.SERVER_SHUTTING_DOWN))
-        self._flush()
+        self.flush()
 
     async def _admit(self) -> None:
         machine = self._machine
@@ -177,8 +238,8 @@ class ClientLine(asyncio.Protocol):
         refusal = admission.refusal
         if listener.doorman.rules is not None:
             rules = listener.doorman.rules.of(machine.client, self.user)
-            self._gate = Gate(rules, self.send)
-            if not refusal and not self._gate.allows_will(connect.will):
+            self.gate = Gate(rules, self.send)
+            if not refusal and not self.gate.allows_will(connect.will):
                 refusal = packets.NOT_AUTHORIZED
         if refusal:
             self._meter.client_turned_away(refusal)
@@ -188,7 +249,7 @@ class ClientLine(asyncio.Protocol):
         self._want_flush()
 
     def _pass_on(self, happenings: list[Happening]) -> None:
-        host, gate, received = self._host, self._gate, self._meter.received
+        host, gate, received = self._host, self.gate, self._meter.received
         for happening in happenings:
             if isinstance(happening, ClientDown):
                 host.client_down(self, happening)
@@ -223,11 +284,25 @@ class ClientLine(asyncio.Protocol):
         connect = self._machine.connect
         return connect is not None and not self._listener.terms.session_expiry_s(connect)
 
+    def _open_lane(self) -> None:
+        """From now on, what needs no look is passed on without one."""
+        if self._machine.state is State.OPEN:
+            listener = self._listener
+            bytes_max = listener.terms.packet_bytes_max
+            self._lane = FastLane(self, self._host, listener.topics, bytes_max)
+
+    def _let_go(self) -> None:
+        lane, held = self._lane, self._held
+        self._held = None
+        if lane is not None and held is not None:
+            self._take_fast(lane, self._machine.gather(self._host.clock.now_us(), held))
+            self._settle_reading()
+
     def _settle_reading(self) -> None:
         """Leave on the wire what cannot be taken now."""
         if self._transport is None or self._machine.state is State.CLOSED:
             return
-        if self._machine.is_reading:
+        if self._machine.is_reading and self._held is None:
             if self._is_paused:
                 self._is_paused = False
                 self._transport.resume_reading()
@@ -242,12 +317,13 @@ class ClientLine(asyncio.Protocol):
             asyncio.get_running_loop().call_later(wait_us / 1e6, self._settle_reading)
 
     def _want_flush(self) -> None:
-        if not self._is_flushing:
-            self._is_flushing = True
-            asyncio.get_running_loop().call_soon(self._flush)
+        if not self.is_flushing:
+            self.is_flushing = True
+            self._host.outbox.add(self)
 
-    def _flush(self) -> None:
-        self._is_flushing = False
+    def flush(self) -> None:
+        """Write all that waits."""
+        self.is_flushing = False
         output = self._machine.flush()
         transport = self._transport
         if transport is None:

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from meshwright.live.addresses import Address, Whereabouts
 from meshwright.live.clock import Clock
 from meshwright.live.memory_storage import MemoryStore
+from meshwright.live.outbox import Outbox
 from meshwright.live.peers import Peers, PeerSettings
 from meshwright.live.storage import Store
 from meshwright.live.telemetry.meter import Meter
@@ -39,14 +40,37 @@ from meshwright.protocol.happenings import (
 from meshwright.protocol.inspection import BrokerView
 from meshwright.protocol.observation import Observation
 from meshwright.protocol.packets import SESSION_TAKEN_OVER, Disconnect
+from meshwright.protocol.shortcuts import Shortcuts
 
 
 class ClientPort(Protocol):
-    """A client's connection, as the host sees it; client is whose."""
+    """A client's connection, as the host sees it.
+
+    output, is_flushing, is_slow and dropped_count are for messages that pass by the core.
+    """
+
+    is_flushing: bool
+    is_slow: bool
+    dropped_count: int
 
     @property
     def client(self) -> str:
         """The client's identifier."""
+
+    @property
+    def version(self) -> int:
+        """The client's protocol level."""
+
+    @property
+    def takes_as_is(self) -> bool:
+        """True if any message of the client's version can go out as it came."""
+
+    @property
+    def output(self) -> list[bytes]:
+        """What waits to be flushed."""
+
+    def flush(self) -> None:
+        """Write what waits."""
 
     def send(self, packet: Any) -> None:
         """Send a packet."""
@@ -89,6 +113,7 @@ class Host:
         self.clients: dict[str, ClientPort] = {}
         self._broker = broker
         self._loop = asyncio.get_running_loop()
+        self.outbox = Outbox(self._loop)
         self._recorded = recorded
         self._failed = failed
         self._is_running = False
@@ -147,6 +172,11 @@ class Host:
         do = self._do
         for effect in effects:
             do[type(effect)](effect)
+
+    @property
+    def shortcuts(self) -> Shortcuts:
+        """Where plain messages go without a step, once the broker has started."""
+        return self._broker.shortcuts
 
     def view(self) -> BrokerView:
         """All that an operator may see of the broker, which has started."""

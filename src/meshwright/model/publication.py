@@ -45,14 +45,16 @@ SHORT_NAMES = {
     "expires_us": "x",
     "after": "a",
     "extras": "e",
+    "count": "n",
 }
 
 
 class Publication(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, rename=SHORT_NAMES):
-    """One message of one publisher on one topic.
+    """One message of one publisher on one topic, or a run of them.
 
     after: the publisher's last publication on this topic at the broker it came from, which must be
-    delivered first; None unless the publisher moved since.
+    delivered first; None unless the publisher moved since. count: more than 1 for a run of messages
+    of QoS 0, of which the payload holds the packets and sequence counts the first.
     """
 
     publisher: str
@@ -65,6 +67,7 @@ class Publication(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, ren
     expires_us: int | None = None
     after: StreamPoint | None = None
     extras: Extras | None = None
+    count: int = 1
 
     @property
     def event_id(self) -> EventId:

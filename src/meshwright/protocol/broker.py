@@ -28,6 +28,7 @@ from meshwright.protocol.happenings import (
 from meshwright.protocol.inspection import BrokerView, inspect
 from meshwright.protocol.machines import Machines
 from meshwright.protocol.observation import Observation, observed, queue_bounds
+from meshwright.protocol.shortcuts import Shortcuts
 from meshwright.protocol.stream import StreamFrame
 from meshwright.protocol.turn import Journal, Turn
 
@@ -67,11 +68,17 @@ class Broker:
         """Everything that an operator may see of the broker; after its start only."""
         return inspect(self._me, self.observe(), self._machines)
 
+    @property
+    def shortcuts(self) -> Shortcuts:
+        """Where plain messages go without a step; after its start only."""
+        return self._shortcuts
+
     def _started(self, turn: Turn, happening: Started) -> None:
         machines = Machines(self._me, self._settings, self._overlay, happening.incarnation)
         self._machines = machines
         self._moving = machines.moving
         self._guests = machines.moving.guests
+        self._shortcuts = Shortcuts(machines, self._journal)
         self._set_timers(machines)
         self._open_doors(machines)
         disk = happening.disk

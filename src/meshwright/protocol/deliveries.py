@@ -205,8 +205,10 @@ def is_too_late(publication: Publication, now_us: int) -> bool:
 
 def _publish_packet(
     waiting: Waiting, packet_id: int, now_us: int, *, is_duplicate: bool = False
-) -> packets.Publish:
+) -> packets.Publish | packets.PublishRun:
     publication = waiting.publication
+    if publication.count > 1:
+        return packets.PublishRun(publication.topic, publication.payload, publication.count)
     remaining_s = None
     if publication.expires_us is not None:
         # Rounded up: 0 would say that it has expired.

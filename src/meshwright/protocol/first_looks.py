@@ -44,6 +44,7 @@ class FirstLooks:
         self._deliveries = deliveries
         self._find = find
         self.under_way: dict[str, dict[str, _FirstLook]] = {}
+        self.begun_count = 0
 
     def begin(
         self,
@@ -62,6 +63,7 @@ class FirstLooks:
         if is_unwanted or wanted.group is not None:
             done(turn)
             return
+        self.begun_count += 1
         looks = self.under_way.setdefault(session.client, {})
         look = looks[text] = _FirstLook(is_new=is_new)
 

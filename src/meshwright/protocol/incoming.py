@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from meshwright.filters.topics import levels_cover, levels_of
-from meshwright.model.publication import StreamPoint
+from meshwright.model.publication import Publication, StreamPoint
 from meshwright.protocol.effects import DiskKey
 from meshwright.protocol.lately_seen import LatelySeen
 from meshwright.protocol.stream import Acknowledged, OwedNothing, OwedQuestion, Repair, StreamFrame
@@ -113,7 +113,7 @@ class Incoming:
             # One without a promise comes in turn or not at all.
             publisher = (publication.publisher, publication.topic)
             if self._seen_unpromised.get(publisher, 0) < publication.sequence:
-                self._seen_unpromised[publisher] = publication.sequence
+                self._seen_unpromised[publisher] = publication.sequence + publication.count - 1
                 self._deliver(turn, frame)
             return
         key = (frame.origin, publication.topic)
@@ -127,6 +127,11 @@ class Incoming:
             self._pass_on(turn, key, stream, frame)
         else:
             self._hold(key, stream, frame)
+
+    def passed_unpromised(self, publication: Publication) -> None:
+        """Everybody here who wants a publication without a promise has got it."""
+        publisher = (publication.publisher, publication.topic)
+        self._seen_unpromised[publisher] = publication.sequence + publication.count - 1
 
     def owed_nothing(self, turn: Turn, peer: str, message: OwedNothing) -> None:
         """Nothing up to a number is on its way: let go what waited for it."""

@@ -19,6 +19,7 @@ from meshwright.protocol.removals import Removals
 from meshwright.protocol.retained import Retained
 from meshwright.protocol.retaining import Retaining
 from meshwright.protocol.roads import Roads
+from meshwright.protocol.runs import single_publications
 from meshwright.protocol.sessions import Outside, Sessions
 from meshwright.protocol.shared_keeper import SharedKeeper
 from meshwright.protocol.shared_member import SharedMember
@@ -89,6 +90,7 @@ class Machines:
             Outside(
                 publish=self.retaining.publish,
                 publish_unpromised=self.retaining.publish_unpromised,
+                carry=self._carry,
                 when_settled=self.retaining.when_settled,
                 find_retained=self.retained.find,
                 shared=self.shared_member,
@@ -230,6 +232,11 @@ class Machines:
         self._arrived(turn, frame)
         self.roads.send_out(turn, frame)
 
+    def _carry(self, turn: Turn, publication: Publication) -> None:
+        """Take to others what those here have got without a promise."""
+        self.incoming.passed_unpromised(publication)
+        self.roads.send_out(turn, StreamFrame(self._me, 0, publication))
+
     def _arrived(self, turn: Turn, frame: StreamFrame) -> None:
         """A frame is here; whoever relays only, has nobody who wants it."""
         publication = frame.publication
@@ -240,6 +247,14 @@ class Machines:
 
     def _deliver(self, turn: Turn, frame: StreamFrame) -> bool:
         """Give a publication to everybody here; True if that wrote to disk."""
+        publication = frame.publication
+        if publication.count > 1 and not (
+            self.sessions.takes_runs(publication)
+            and not self.shared_keeper.takes(publication.topic)
+        ):
+            for one in single_publications(publication):
+                self._deliver(turn, StreamFrame(frame.origin, 0, one))
+            return False
         wrote = self.sessions.deliver(turn, frame)
         return self.shared_keeper.deliver(turn, frame) or wrote
 

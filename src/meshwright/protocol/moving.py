@@ -169,6 +169,10 @@ class Moving:
         self._proxies.local_up(turn, client)
         self._admit(turn, client, packet)
 
+    def has_proxies(self) -> bool:
+        """True while clients here have their home elsewhere, or the other way round."""
+        return bool(self._proxies.homes or self.guests)
+
     def packet(self, turn: Turn, client: str, packet: Any) -> None:
         """A packet of a client that is here, or that is elsewhere and has its home here."""
         if not (self._proxies.homes and self._proxies.passed_on(turn, client, packet)):

@@ -95,6 +95,7 @@ class Outgoing:
         self._log_length = 0
         # Topics on which something waited without a promise when last looked at.
         self._unopened: dict[str, None] = {}
+        self.change_count = 0
 
     def handlers(self) -> dict[type, Callable[[Turn, str, Any], None]]:
         """Which message is for which method."""
@@ -173,6 +174,18 @@ class Outgoing:
             self._unopened[topic] = None
             self._check(turn, topic, stream)
             self._wake(turn)
+
+    def open_until_us(self, topic: str) -> int:
+        """Until when what is published on a topic goes out at once; 0 if it does not."""
+        stream = self._streams.get(topic)
+        if stream is None or not stream.is_open:
+            return 0
+        return stream.read_us + self._settings.trust_us
+
+    def is_crowded(self, topic: str) -> bool:
+        """True if half of what may wait without a promise for a topic to open does."""
+        stream = self._streams.get(topic)
+        return stream is not None and (2 * len(stream.unpromised) >= self._settings.unpromised_max)
 
     def members_of(self, topic: str) -> tuple[str, ...]:
         """The brokers known to want a topic of this origin."""
@@ -301,6 +314,7 @@ class Outgoing:
             stream = self._streams[topic] = OutgoingStream(self._floor)
         elif turn.now_us - stream.read_us > self._settings.trust_us:
             stream.is_open = False
+            self.change_count += 1
         return stream
 
     def _wake(self, turn: Turn) -> None:

@@ -145,6 +145,18 @@ class Publish(Message, frozen=True, gc=False):
     extras: Extras | None = None
 
 
+class PublishRun(Message, frozen=True, gc=False):
+    """Messages of one publisher on one topic, QoS 0 and nothing but payload, together.
+
+    frames: their PUBLISH packets of MQTT 3.1.1, one after the other. From a client: those here who
+    want them have got them already. To a client: as if they were sent one by one.
+    """
+
+    topic: str
+    frames: bytes
+    count: int
+
+
 class Puback(Message, frozen=True, gc=False):
     """Answer to a QoS 1 message: it is safe, or why it was refused."""
 
@@ -258,6 +270,7 @@ Packet = (
     Connect
     | Connack
     | Publish
+    | PublishRun
     | Puback
     | Pubrec
     | Pubrel

@@ -10,6 +10,7 @@ from meshwright.filters.topics import check_topic_name
 from meshwright.model.publication import Publication
 from meshwright.protocol import packets
 from meshwright.protocol.deliveries import on_this_connection, send_packet
+from meshwright.protocol.mqtt.plain_messages import payloads
 from meshwright.protocol.session import Session
 from meshwright.protocol.turn import Action, Turn, nothing
 from meshwright.protocol.wills import expires_us, will_publication
@@ -29,12 +30,14 @@ class Publishing:
         *,
         publish: Callable[[Turn, Publication, Action], Any],
         publish_unpromised: Callable[[Turn, Publication], None],
+        carry: Callable[[Turn, Publication], None],
         when_settled: Callable[[Turn, str, Action], None],
         log_length: Callable[[], int],
     ) -> None:
         self._log_max = log_max
         self._publish = publish
         self._publish_unpromised = publish_unpromised
+        self._carry = carry
         self._when_settled = when_settled
         self._log_length = log_length
         self.disk_is_full = False
@@ -75,6 +78,16 @@ class Publishing:
             if session.is_durable:
                 turn.write(("received", session.client, packet.packet_id), True)
         self._publish(turn, publication, on_this_connection(session, answer(packet.packet_id)))
+
+    def publish_run(self, turn: Turn, session: Session, packet: packets.PublishRun) -> None:
+        """A client publishes messages that those here have got already: others are to get them."""
+        first, frames = session.sequence + 1, packet.frames
+        session.sequence += packet.count
+        payload = frames if packet.count > 1 else next(payloads(frames))
+        self._carry(
+            turn,
+            Publication(session.identity, first, packet.topic, payload, count=packet.count),
+        )
 
     def release(self, turn: Turn, session: Session, packet: packets.Pubrel) -> None:
         """A client forgets a QoS 2 message: so does its session."""

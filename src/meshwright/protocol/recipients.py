@@ -23,6 +23,7 @@ class Recipients:
         self._looks = looks
         self._index: FilterIndex[Session] = FilterIndex()
         self._by_topic: dict[str, tuple[Recipient, ...]] = {}
+        self.change_count = 0
 
     def add(self, session: Session, wanted: Filter) -> None:
         """A session has a filter that it had not before."""
@@ -36,7 +37,16 @@ class Recipients:
 
     def changed(self) -> None:
         """A subscription is not what it was."""
+        self.change_count += 1
         self._by_topic.clear()
+
+    def lasting(self, topic: str) -> tuple[Recipient, ...] | None:
+        """Who gets any publication on a topic, while nothing changes; None if that depends."""
+        if self._looks.under_way:
+            return None
+        if topic not in self._by_topic:
+            self.of(Publication("", 0, topic))
+        return self._by_topic.get(topic)
 
     def of(self, publication: Publication) -> tuple[Recipient, ...]:
         """The sessions that get a publication, in the order in which they subscribed."""

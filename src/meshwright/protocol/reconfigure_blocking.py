@@ -174,6 +174,11 @@ class Blocking:
             self._around.send(turn, name, hold)
         self._ask_moved(turn, RingUpdate(epoch))
 
+    @property
+    def is_holding(self) -> bool:
+        """True while what clients publish and subscribe has to wait."""
+        return self._change is not None
+
     def holds(self, client: str, packet: Any) -> bool:
         """Whether a packet has to wait; it is kept then."""
         if self._change is None:

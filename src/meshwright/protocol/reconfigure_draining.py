@@ -35,14 +35,15 @@ def note_lost(turn: Turn, message: Any) -> None:
     frame = getattr(message, "frame", None)
     if frame is not None and not frame.number:
         publication = frame.publication
-        turn.report(
-            LostInChange(
-                epoch=message.epoch,
-                publisher=publication.publisher,
-                sequence=publication.sequence,
-                topic=publication.topic,
+        for place in range(publication.count):
+            turn.report(
+                LostInChange(
+                    epoch=message.epoch,
+                    publisher=publication.publisher,
+                    sequence=publication.sequence + place,
+                    topic=publication.topic,
+                )
             )
-        )
 
 
 class Draining:

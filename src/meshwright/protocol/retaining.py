@@ -65,6 +65,7 @@ class Retaining:
         self._place = 0
         self._waiting: dict[str, deque[_Pending]] = {}
         self._questions: dict[str, list[tuple[str, OwedQuestion]]] = {}
+        self.change_count = 0
 
     def handlers(self) -> dict[type, Callable[[Turn, str, Any], None]]:
         """Which message is for which method; it stands before the one of the streams."""
@@ -97,6 +98,15 @@ class Retaining:
             self._outgoing.publish_unpromised(turn, publication)
         elif self._unpromised_count(topic) < self._settings.unpromised_max:
             self._wait(turn, _Pending(0, publication, []))
+
+    def waits_on(self, topic: str) -> bool:
+        """True if something on a topic waits for its turn."""
+        return topic in self._waiting
+
+    def is_crowded(self, topic: str) -> bool:
+        """True if so much waits without a promise that more on a topic had better come later."""
+        count = self._unpromised_count(topic) if topic in self._waiting else 0
+        return 2 * count >= self._settings.unpromised_max or self._outgoing.is_crowded(topic)
 
     def when_settled(self, turn: Turn, topic: str, action: Action) -> None:
         """Do something when all that was taken on a topic so far is safe."""
@@ -137,6 +147,7 @@ class Retaining:
         waiting = self._waiting.setdefault(topic, deque())
         waiting.append(pending)
         if len(waiting) == 1:
+            self.change_count += 1
             turn.once_synced(partial(self._go_on, topic=topic))
 
     def _unpromised_count(self, topic: str) -> int:

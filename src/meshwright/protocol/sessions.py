@@ -25,7 +25,7 @@ from meshwright.protocol.first_looks import FirstLooks
 from meshwright.protocol.publishing import Publishing, may_be_published
 from meshwright.protocol.recipients import Recipients
 from meshwright.protocol.retained import Find
-from meshwright.protocol.session import Session, recipient_of
+from meshwright.protocol.session import Recipient, Session, recipient_of
 from meshwright.protocol.session_disk import erase, restored_sessions, write_state
 from meshwright.protocol.shared_member import SharedMember
 from meshwright.protocol.stream import StreamFrame
@@ -52,6 +52,7 @@ class Outside:
 
     publish: Callable[[Turn, Publication, Action], Any]
     publish_unpromised: Callable[[Turn, Publication], None]
+    carry: Callable[[Turn, Publication], None]
     when_settled: Callable[[Turn, str, Action], None]
     find_retained: Find
     shared: SharedMember
@@ -73,11 +74,13 @@ class Sessions:
         self._outside = outside
         self._sessions: dict[str, Session] = {}
         self._serial = 0
+        self._change_count = 0
         self._wills: dict[str, tuple[str, packets.Will]] = {}
         self.publishing = Publishing(
             settings.log_max,
             publish=outside.publish,
             publish_unpromised=outside.publish_unpromised,
+            carry=outside.carry,
             when_settled=outside.when_settled,
             log_length=outside.log_length,
         )
@@ -86,6 +89,7 @@ class Sessions:
         self._recipients = Recipients(self._looks)
         self._answers: dict[type, Callable[[Turn, Session, Any], None]] = {
             packets.Publish: self.publishing.publish,
+            packets.PublishRun: self.publishing.publish_run,
             packets.Pubrel: self.publishing.release,
             packets.Subscribe: self._subscribe,
             packets.Unsubscribe: self._unsubscribe,
@@ -114,6 +118,14 @@ class Sessions:
     def queue_length(self) -> int:
         """The most that waits for one client."""
         return max([len(session.queue) for session in self._sessions.values()], default=0)
+
+    def change_count(self) -> int:
+        """Grows with everything that may change who gets a publication."""
+        return self._change_count + self._recipients.change_count + self._looks.begun_count
+
+    def recipients_of(self, topic: str) -> tuple[Recipient, ...] | None:
+        """Who gets any publication on a topic while nothing changes; None if that depends."""
+        return self._recipients.lasting(topic)
 
     def publish_wills(self, turn: Turn) -> None:
         """After a crash: nobody who was connected said goodbye, and time went on."""
@@ -205,6 +217,7 @@ class Sessions:
     def leaves(self, turn: Turn, session: Session) -> None:
         """A session was sent elsewhere, where its client came back in time for its will."""
         session.is_leaving = True
+        self._change_count += 1
         session.will = None
         self._write_state(turn, session)
         self._outside.shared.departed(turn, session)
@@ -290,6 +303,7 @@ class Sessions:
         self._forget(turn, session)
 
     def _forget(self, turn: Turn, session: Session) -> None:
+        self._change_count += 1
         for text in list(session.subscriptions):
             self._drop_subscription(turn, session, text)
         del self._sessions[session.client]
@@ -297,6 +311,11 @@ class Sessions:
             erase(turn, session)
         if self._wills.pop(session.client, None) is not None:
             turn.write(("will", session.client), None)
+
+    def takes_runs(self, publication: Publication) -> bool:
+        """True if every client here may get the messages of a run as they are, together."""
+        recipients = self._recipients.lasting(publication.topic)
+        return recipients is not None and not any(one.identifiers for one in recipients)
 
     def deliver(self, turn: Turn, frame: StreamFrame) -> bool:
         """Give a publication to every session that wants it; True if that wrote to disk."""
@@ -316,6 +335,7 @@ class Sessions:
     def _connected(self, turn: Turn, session: Session, *, is_present: bool) -> None:
         """Answer CONNECT, then send again what was under way, then what waits."""
         session.is_connected = True
+        self._change_count += 1
         self._outside.shared.stirred(turn, session)
         turn.ask(SendClient(session.client, packets.Connack(is_present)))
         self._deliveries.resume(turn, session)
@@ -323,6 +343,7 @@ class Sessions:
     def _detach(self, turn: Turn, session: Session) -> None:
         """The connection of a session is over; what falls due at once is done."""
         session.is_connected = False
+        self._change_count += 1
         session.connection += 1
         session.disconnected_us = turn.now_us
         self._write_state(turn, session)

@@ -76,6 +76,7 @@ class SharedKeeper:
         self._serial = (incarnation << 32) * self._stride + removals.brokers.index(me)
         self._groups: dict[str, Group] = {}
         self._index: FilterIndex[str] = FilterIndex()
+        self.change_count = 0
 
     def handlers(self) -> dict[type, Callable[[Turn, str, Any], None]]:
         """Which message is for which method."""
@@ -147,6 +148,11 @@ class SharedKeeper:
                 continue
             self._add_entry(turn, group, frame)
         return wrote
+
+    def takes(self, topic: str) -> bool:
+        """True if a group may want what is published on a topic."""
+        index = self._index
+        return bool(self._groups) and (index.asks_content(topic) or bool(index.match(topic)))
 
     def queue_length(self) -> int:
         """The most that one group has under way and waiting."""
@@ -280,6 +286,7 @@ class SharedKeeper:
     def _add_group(self, key: str) -> Group:
         group = self._groups[key] = Group(key)
         self._index.add(key, group.wanted)
+        self.change_count += 1
         return group
 
     def _drop_group(self, turn: Turn, group: Group) -> None:

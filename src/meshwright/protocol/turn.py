@@ -83,6 +83,11 @@ class Journal:
             turn.forgotten.clear()
         return turn.effects
 
+    @property
+    def is_idle(self) -> bool:
+        """True if nothing waits for the disk."""
+        return not self._waiting
+
     def forget(self, turn: Turn) -> None:
         """Forget what is to be forgotten, if nothing else goes to the disk."""
         if self._forgotten:

@@ -150,6 +150,10 @@ class Ways:
         if not (type(packet) in HELD_UP and self._blocking.holds(client, packet)):
             self._ground.do(turn, client, packet)
 
+    def holds_clients(self) -> bool:
+        """True while a change holds clients up."""
+        return self._blocking.is_holding
+
     def client_down(self, client: str) -> None:
         """A client is gone, and says again what it still wants to say."""
         self._blocking.forget(client)

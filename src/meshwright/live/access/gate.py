@@ -28,6 +28,10 @@ class Gate:
         # Which filters of a SUBSCRIBE under way were kept from the broker.
         self._kept_back: dict[int, list[bool]] = {}
 
+    def may_write(self, topic: str) -> bool:
+        """True if the client may publish on a topic."""
+        return self._rules.may_write(topic)
+
     def passes(self, packet: Any) -> Any:
         """The packet as the broker may see it; None if it was answered here."""
         if type(packet) is packets.Publish:

@@ -10,7 +10,16 @@ from meshwright.live.telemetry.trace import TraceRecorder
 from meshwright.protocol.deliveries import Refused
 from meshwright.protocol.forwarding.forwarding import Dropped
 from meshwright.protocol.links import Frame
-from meshwright.protocol.packets import Connack, Puback, Publish, Suback, Subscribe, Unsubscribe
+from meshwright.protocol.mqtt.plain_messages import payload_bytes
+from meshwright.protocol.packets import (
+    Connack,
+    Puback,
+    Publish,
+    PublishRun,
+    Suback,
+    Subscribe,
+    Unsubscribe,
+)
 
 QOS_COUNT = 3
 REFUSED_FROM = 0x80
@@ -77,6 +86,9 @@ class Meter:
             qos = packet.qos
             self.sent_messages[qos] += 1
             self.sent_bytes[qos] += len(packet.payload)
+        elif kind is PublishRun:
+            self.sent_messages[0] += packet.count
+            self.sent_bytes[0] += payload_bytes(packet.frames)
         elif kind is Puback:
             if packet.reason >= REFUSED_FROM:
                 self.refused[packet.reason] += 1

@@ -18,6 +18,7 @@ from meshwright.protocol.mqtt import roaming
 from meshwright.protocol.mqtt.answers import connack_for, fitting, is_unsayable, without_words
 from meshwright.protocol.mqtt.decoding import Decoder
 from meshwright.protocol.mqtt.fan_out import FanOut
+from meshwright.protocol.mqtt.plain_messages import payloads
 from meshwright.protocol.mqtt.terms import Terms
 from meshwright.protocol.mqtt.topic_texts import TopicTexts
 from meshwright.protocol.packets import MQTT_5, Publish
@@ -39,14 +40,14 @@ class Connection:
 
     connect: the client's CONNECT with its secrets, which go no further. assigned_client_id: the
     name of a client that gives none. fault: what the client did wrong. dropped_count: messages of
-    QoS 0 that were too large for the client. topics and fan_out may be shared by all connections
-    of a process.
+    QoS 0 that were too large for the client. output: what waits for flush; the list stays the same.
+    topics and fan_out may be shared by all connections of a process.
     """
 
     __slots__ = (
         "_alias_max", "_aliases", "_bytes_max", "_decoder", "_early", "_fan_out", "_heard_us",
-        "_output", "_patience_us", "_terms", "_unanswered", "_version", "client", "connect",
-        "dropped_count", "fault", "state",
+        "_patience_us", "_terms", "_unanswered", "_version", "client", "connect", "dropped_count",
+        "fault", "output", "state",
     )  # fmt: skip
 
     def __init__(
@@ -70,7 +71,7 @@ class Connection:
             topics=topics,
         )
         self._fan_out = FanOut() if fan_out is None else fan_out
-        self._output: list[bytes] = []
+        self.output: list[bytes] = []
         self._early: list[packets.Packet] = []
         self._unanswered: set[int] = set()
         self._aliases: dict[str, int] = {}
@@ -89,6 +90,16 @@ class Connection:
         return self._is_talking() or not (self._early or self.state is State.CLOSED)
 
     @property
+    def version(self) -> int:
+        """The protocol level that is spoken."""
+        return self._version
+
+    @property
+    def takes_as_is(self) -> bool:
+        """True if any message of the client's version can go out as it came."""
+        return self.state is State.OPEN and not self._bytes_max and not self._alias_max
+
+    @property
     def deadline_us(self) -> int | None:
         """When the client has been silent for too long; None if it may be."""
         if not self._is_talking() or not self._patience_us:
@@ -100,9 +111,9 @@ class Connection:
         if self.state is State.CLOSED or not block:
             return []
         self._heard_us = now_us
-        came = self._decoder.take(block)
         if self.state is State.OPEN:
-            return self._take(came)
+            return self._take(self._decoder.take(block))
+        came = self._decoder.take(block)
         if self.state is State.SILENT and came:
             connect = came.pop(0)
             assert isinstance(connect, packets.Connect)
@@ -111,6 +122,19 @@ class Connection:
         if self.state is State.SILENT and self._decoder.fault is not None:
             self._refuse_for(self._decoder.fault)
         return []
+
+    def gather(self, now_us: int, block: bytes) -> bytes:
+        """Bytes of an open conversation, from the beginning of a packet on; empty if none is whole.
+
+        Whoever gathers passes over what needs no look here, and has the rest received one by one.
+        """
+        self._heard_us = now_us
+        return self._decoder.gather(block)
+
+    def receive_one(self, block: bytes, at: int) -> tuple[list[Happening], int]:
+        """The packet that begins at a place of a gathered block, and where the next one begins."""
+        came, at = self._decoder.take_some(block, at, 1)
+        return self._take(came), at
 
     def admit(self) -> ClientUp:
         """The client is who it says it is: what to tell the broker."""
@@ -138,6 +162,8 @@ class Connection:
             return []
         if type(packet) is Publish:
             return self._send_publish(packet)
+        if isinstance(packet, packets.PublishRun):
+            return self._send_run(packet)
         if isinstance(packet, packets.Connack):
             return self._answer_connect(packet)
         if isinstance(packet, packets.Disconnect):
@@ -154,8 +180,10 @@ class Connection:
 
     def flush(self) -> bytes:
         """What is to be written to the client now."""
-        output, self._output = self._output, []
-        return output[0] if len(output) == 1 else b"".join(output)
+        output = self.output
+        joined = output[0] if len(output) == 1 else b"".join(output)
+        output.clear()
+        return joined
 
     def expire(self, now_us: int) -> list[Happening]:
         """Close if the deadline has passed."""
@@ -166,7 +194,7 @@ class Connection:
 
     def lost(self) -> list[Happening]:
         """The line is gone without a word."""
-        self._output.clear()
+        self.output.clear()
         return self._end(clean=False)
 
     def hang_up(self) -> None:
@@ -294,9 +322,17 @@ class Connection:
         if alias and has_topic:
             self._aliases[packet.topic] = alias
         if packet.qos:
-            self._output += (head, packet.packet_id.to_bytes(2), tail)
+            self.output += (head, packet.packet_id.to_bytes(2), tail)
         else:
-            self._output.append(head)
+            self.output.append(head)
+        return []
+
+    def _send_run(self, packet: packets.PublishRun) -> list[Happening]:
+        if self.takes_as_is:
+            self.output.append(self._fan_out.run(packet.frames, self._version))
+        else:
+            for payload in payloads(packet.frames):
+                self._send_publish(Publish(packet.topic, payload))
         return []
 
     def _drop(self, packet: Publish) -> list[Happening]:
@@ -311,7 +347,7 @@ class Connection:
         """Write a packet that is no PUBLISH, as far as the client takes it."""
         if self.connect is not None and not self.connect.request_problem_information:
             packet = without_words(packet)
-        self._output.append(fitting(packet, self._version, self._bytes_max))
+        self.output.append(fitting(packet, self._version, self._bytes_max))
 
 
 def _check_method(connect: packets.Connect) -> None:

@@ -22,6 +22,7 @@ from meshwright.protocol.mqtt.topic_texts import TopicTexts
 from meshwright.protocol.packets import MQTT_3_1, MQTT_3_1_1, MQTT_5, Publish
 
 PACKET_BYTES_MAX = VARIABLE_INTEGER_MAX + 5
+COUNT_MAX = 1 << 30
 
 
 class Decoder:
@@ -58,18 +59,33 @@ class Decoder:
 
     def take(self, block: bytes) -> list[packets.Packet]:
         """The packets that are complete with this block, up to the first fault."""
-        found: list[packets.Packet] = []
         if self.fault is not None:
-            return found
-        if self._parts:
-            # Joined once, when a packet is complete: a large one comes in many blocks.
-            self._parts.append(block)
-            self._missing -= len(block)
-            if self._missing > 0:
-                return found
-            block = b"".join(self._parts)
-            self._parts = []
-        at, end = 0, len(block)
+            return []
+        found, _ = self.take_some(self.gather(block), 0)
+        return found
+
+    def gather(self, block: bytes) -> bytes:
+        """A block with what came before it of a packet; empty until that packet is complete."""
+        if not self._parts:
+            return block
+        # Joined once, when a packet is complete: a large one comes in many blocks.
+        self._parts.append(block)
+        self._missing -= len(block)
+        if self._missing > 0:
+            return b""
+        block = b"".join(self._parts)
+        self._parts = []
+        return block
+
+    def take_some(
+        self, block: bytes, at: int, count_max: int = COUNT_MAX
+    ) -> tuple[list[packets.Packet], int]:
+        """Packets of a gathered block from a place on, and where the next one begins.
+
+        Fewer than the most that are asked for: the rest of the block is kept for the next.
+        """
+        found: list[packets.Packet] = []
+        end = len(block)
         bytes_max = self._bytes_max
         missing = 1
         try:
@@ -90,13 +106,15 @@ class Decoder:
                     break
                 found.append(self._table[first](self, block, first, content, stop))
                 at = stop
+                if len(found) == count_max:
+                    return found, at
         except MqttError as fault:
             self.fault = fault
-            return found
+            return found, end
         if at < end:
             self._parts = [block[at:]]
             self._missing = missing
-        return found
+        return found, end
 
     def _long_size(self, block: bytes, at: int, end: int) -> tuple[int, int]:
         """A remaining length of several bytes, and where it ends; 0, 0 if it is not whole."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from meshwright.protocol.mqtt.encoding import Cut, cut_publish
+from meshwright.protocol.mqtt.plain_messages import converted
 from meshwright.protocol.packets import MQTT_5, Publish
 
 Form = tuple[bool, int, bool, bool, int | None, tuple[int, ...], int, bool]
@@ -17,11 +18,20 @@ class FanOut:
     hands out those of the publication, so no bytes need be compared.
     """
 
-    __slots__ = ("_cuts", "_message")
+    __slots__ = ("_cuts", "_message", "_run", "_run_of_5")
 
     def __init__(self) -> None:
         self._message = Publish("")
         self._cuts: dict[Form, Cut] = {}
+        self._run = self._run_of_5 = b""
+
+    def run(self, frames: bytes, version: int) -> bytes:
+        """Plain messages of MQTT 3.1.1 as a client of a version reads them."""
+        if version != MQTT_5:
+            return frames
+        if frames is not self._run:
+            self._run, self._run_of_5 = frames, converted(frames, is_5=False)
+        return self._run_of_5
 
     def cut(self, packet: Publish, version: int, *, alias: int = 0, has_topic: bool = True) -> Cut:
         """A PUBLISH without its packet identifier."""

@@ -1,0 +1,220 @@
+"""How plain messages of one client pass through without a look at each.
+
+A block of packets is passed over in one loop. Whatever is QoS 0, not retained and without
+properties, on a topic whose recipients the core has named, goes on as the bytes that came: as one
+slice for as many messages as have the same recipients. All else is left to the connection's machine
+and the core, in order. What the core named holds until its revision changes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from meshwright.errors import MqttError
+from meshwright.protocol.happenings import ClientPacket
+from meshwright.protocol.mqtt.plain_messages import (
+    PUBLISH,
+    TOPIC_LENGTH_BYTES,
+    converted,
+    long_size,
+    run_stop,
+)
+from meshwright.protocol.packets import MQTT_5, PublishRun
+from meshwright.protocol.shortcuts import NEVER
+
+if TYPE_CHECKING:
+    from meshwright.live.client_line import ClientLine
+    from meshwright.live.host import ClientPort, Host
+    from meshwright.protocol.mqtt.topic_texts import TopicTexts
+    from meshwright.protocol.session import Session
+
+ROUTES_MAX = 10_000
+# What long_size can read of one packet.
+SIZE_BYTES_MAX = 1 << 21
+SHORTEST_BYTES = 4
+
+Lines = tuple["ClientPort", ...]
+
+
+class Way:
+    """Who gets messages: lines of the publisher's version as they came, others converted.
+
+    topic: set if other brokers are to get them, too, and so of one topic only.
+    """
+
+    __slots__ = ("lines", "others", "topic")
+
+    def __init__(self, lines: Lines, others: Lines, topic: str | None) -> None:
+        self.lines = lines
+        self.others = others
+        self.topic = topic
+
+
+class FastLane:
+    """The publishing side of one open connection; message_count: all that it passed on."""
+
+    __slots__ = (
+        "_bytes_max", "_client", "_host", "_is_5", "_is_behind", "_leaving", "_line", "_revision",
+        "_routes", "_session", "_topics", "_ways", "message_count",
+    )  # fmt: skip
+
+    def __init__(self, line: ClientLine, host: Host, topics: TopicTexts, bytes_max: int) -> None:
+        self.message_count = 0
+        self._line = line
+        self._client = line.client
+        self._host = host
+        self._topics = topics
+        self._is_5 = line.version == MQTT_5
+        self._bytes_max = min(bytes_max, SIZE_BYTES_MAX)
+        self._is_behind = False
+        self._session: Session | None = None
+        self._revision = NEVER
+        self._routes: dict[bytes, Way] = {}
+        self._ways: dict[tuple[Lines, Lines], Way] = {}
+        self._leaving: dict[Way, tuple[list[bytes], int]] = {}
+
+    def published_elsewhere(self) -> None:
+        """A message of this client went the whole way: what follows must not overtake it."""
+        self._is_behind = True
+
+    def take(self, block: bytes, at: int) -> int:
+        """Pass on messages from a place on; returns where the first packet is that is not plain."""
+        if not self._is_usable():
+            return at
+        at = self._take(block, at)
+        if self._leaving:
+            self._send_off()
+        return at
+
+    def _is_usable(self) -> bool:
+        shortcuts = self._host.shortcuts
+        revision = shortcuts.revision
+        if revision != self._revision:
+            self._revision = revision
+            self._routes.clear()
+            self._ways.clear()
+        if revision == NEVER or self._host.meter.trace is not None:
+            return False
+        if self._is_behind:
+            self._is_behind = not shortcuts.is_settled
+        return not self._is_behind
+
+    def _take(self, block: bytes, at: int) -> int:
+        routes, extra, end = self._routes, TOPIC_LENGTH_BYTES + self._is_5, len(block)
+        header: bytes | tuple[bytes, ...] = ()
+        start, step, size = at, 0, 0
+        count = payload_sum = 0
+        way: Way | None = None
+        while end - at > SHORTEST_BYTES:
+            if block.startswith(header, at):
+                stop = run_stop(block, header, step, at)
+                if stop == at:
+                    break
+                run_count = (stop - at) // step
+                count += run_count
+                payload_sum += run_count * size
+                at = stop
+                continue
+            if block[at] != PUBLISH:
+                break
+            stop, content = block[at + 1], at + 2
+            if stop >= 0x80:
+                stop, content = long_size(block, at, self._bytes_max)
+                if not content:
+                    break
+            stop += content
+            topic_stop = content + extra + (block[content] << 8 | block[content + 1])
+            if topic_stop > stop or stop > end:
+                break
+            key = block[content:topic_stop]
+            found = routes.get(key) or self._find(key)
+            if found is None:
+                break
+            if found is not way:
+                if way is not None:
+                    self._pass(way, block[start:at], count, payload_sum)
+                way, start = found, at
+                count = payload_sum = 0
+            header = block[at:topic_stop]
+            step, size = stop - at, stop - topic_stop
+            count += 1
+            payload_sum += size
+            at = stop
+        if way is not None:
+            self._pass(way, block[start:at], count, payload_sum)
+        return at
+
+    def _find(self, key: bytes) -> Way | None:
+        """Ask the core where a topic goes; None if messages on it must go the whole way."""
+        if self._is_5 and key[-1]:
+            return None  # it has properties
+        try:
+            topic = self._topics[key[TOPIC_LENGTH_BYTES : len(key) - self._is_5]]
+        except MqttError:
+            return None
+        gate = self._line.gate
+        if gate is not None and not gate.may_write(topic):
+            return None
+        shortcut = self._host.shortcuts.find(self._client, topic)
+        if shortcut is None:
+            return None
+        ports = self._host.clients
+        lines = [ports[client] for client in shortcut.clients if client in ports]
+        if not all(line.takes_as_is for line in lines):
+            return None
+        self._session = shortcut.session
+        alike = tuple(line for line in lines if (line.version == MQTT_5) == self._is_5)
+        others = tuple(line for line in lines if (line.version == MQTT_5) != self._is_5)
+        if shortcut.leaves:
+            way = Way(alike, others, topic)
+        else:
+            way = self._ways.setdefault((alike, others), Way(alike, others, None))
+        if len(self._routes) >= ROUTES_MAX:
+            self._routes.clear()
+        self._routes[key] = way
+        return way
+
+    def _pass(self, way: Way, frames: bytes, count: int, payload_sum: int) -> None:
+        """Hand on messages that follow each other and have the same recipients."""
+        self.message_count += count
+        meter = self._host.meter
+        meter.received_messages[0] += count
+        meter.received_bytes[0] += payload_sum
+        if way.lines:
+            self._hand(way.lines, frames, count, payload_sum)
+        if way.others:
+            self._hand(way.others, converted(frames, is_5=self._is_5), count, payload_sum)
+        if way.topic is None:
+            assert self._session is not None
+            self._session.sequence += count
+        else:
+            parts, before = self._leaving.setdefault(way, ([], 0))
+            parts.append(frames)
+            self._leaving[way] = (parts, before + count)
+
+    def _hand(self, lines: Lines, frames: bytes, count: int, payload_sum: int) -> None:
+        outbox = self._host.outbox
+        slow_count = 0
+        for line in lines:
+            if line.is_slow:
+                line.dropped_count += count
+                slow_count += 1
+                continue
+            line.output.append(frames)
+            if not line.is_flushing:
+                line.is_flushing = True
+                outbox.add(line)
+        meter = self._host.meter
+        meter.sent_messages[0] += count * (len(lines) - slow_count)
+        meter.sent_bytes[0] += payload_sum * (len(lines) - slow_count)
+
+    def _send_off(self) -> None:
+        """Have the core carry to other brokers what clients here have got."""
+        leaving, self._leaving = self._leaving, {}
+        for way, (parts, count) in leaving.items():
+            assert way.topic is not None
+            frames = b"".join(parts)
+            if self._is_5:
+                frames = converted(frames, is_5=True)
+            run = PublishRun(way.topic, frames, count)
+            self._host.tell(ClientPacket(self._client, run))

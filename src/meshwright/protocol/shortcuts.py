@@ -1,0 +1,78 @@
+"""Where plain messages of QoS 0 go, asked once for many: a question to the machines of a broker.
+
+A host may hand messages to the recipients itself, without a step for each, as long as the revision
+is the same. What is not answered here goes the whole way, so only what is simple need be known.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from meshwright.protocol.machines import Machines
+from meshwright.protocol.publishing import may_be_published
+from meshwright.protocol.session import Session
+from meshwright.protocol.turn import Journal
+
+NEVER = -1
+
+
+class Shortcut(NamedTuple):
+    """A publisher's session, and the clients here that get what it publishes on a topic.
+
+    leaves: other brokers must be told, too. Everybody gets a message as it came: QoS 0, not
+    retained, without properties.
+    """
+
+    session: Session
+    clients: tuple[str, ...]
+    leaves: bool
+
+
+class Shortcuts:
+    """Answers for one life of a broker."""
+
+    __slots__ = ("_journal", "_machines")
+
+    def __init__(self, machines: Machines, journal: Journal) -> None:
+        self._machines = machines
+        self._journal = journal
+
+    @property
+    def revision(self) -> int:
+        """What was found holds while this is the same; NEVER if nothing may go by shortcuts."""
+        machines = self._machines
+        if machines.moving.has_proxies() or machines.ways.holds_clients():
+            return NEVER
+        return (
+            machines.sessions.change_count()
+            + machines.shared_keeper.change_count
+            + machines.retaining.change_count
+            + machines.outgoing.change_count
+            + machines.roads.epoch
+        )
+
+    @property
+    def is_settled(self) -> bool:
+        """True if nothing that a client published is still on its way through the disk."""
+        return self._journal.is_idle
+
+    def is_crowded(self, topic: str) -> bool:
+        """True if a client that publishes on a topic had better be read later."""
+        return self._machines.retaining.is_crowded(topic)
+
+    def find(self, client: str, topic: str) -> Shortcut | None:
+        """Where messages of a client on a topic go; None if that is not simple."""
+        machines = self._machines
+        session = machines.sessions.find(client)
+        if session is None or not session.is_connected or session.is_leaving:
+            return None
+        if machines.retaining.waits_on(topic) or not machines.outgoing.is_open(topic):
+            return None
+        if machines.shared_keeper.takes(topic) or not may_be_published(topic):
+            return None
+        recipients = machines.sessions.recipients_of(topic)
+        if recipients is None or any(one.identifiers for one in recipients):
+            return None
+        clients = tuple(one.session.client for one in recipients if one.session.is_connected)
+        has_others = len(machines.ways.change.in_force.overlay.brokers) > 1
+        return Shortcut(session, clients, has_others)
