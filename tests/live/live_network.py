@@ -33,6 +33,8 @@ SETTINGS = PeerSettings(network="test", secret=b"a secret")
 class DirectClient:
     """A client without a socket."""
 
+    takes_as_is = False
+
     def __init__(self, host: Host, name: str) -> None:
         self.got: list[Any] = []
         self._host = host

@@ -1,0 +1,234 @@
+"""What passes by the core must be what would have come out of it, and be counted so."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from lines_without_sockets import DullLine, LineClient, one_broker, settle
+
+from meshwright.live.client_line import ClientLine
+from meshwright.live.listener import Listener
+from meshwright.live.settings import LimitSettings
+from meshwright.protocol.mqtt.encoding import encode
+from meshwright.protocol.packets import (
+    MQTT_3_1_1,
+    MQTT_5,
+    Packet,
+    Publish,
+    Subscribe,
+    Subscription,
+    Unsubscribe,
+)
+
+TOPICS = ("a", "a/b", "ö/ä", "x" * 200)
+FILTERS = ("a", "a/#", "+/b", "#", "a/b", "ö/ä", "$share/g/a/b", "a/b?colour=red")
+PUBLISHERS = 2
+SUBSCRIBERS = 3
+
+
+class Said(NamedTuple):
+    """Packets of one client in one go, cut into pieces at some places."""
+
+    client: int
+    packets: tuple[Packet, ...]
+    cuts: tuple[float, ...]
+
+
+class Outcome(NamedTuple):
+    """What every subscriber read of each publisher and topic, and what was counted."""
+
+    read: Any
+    counted: Any
+
+
+payloads = st.binary(max_size=4) | st.sampled_from([b"y" * 90, b"z" * 300, b"w" * 20_000])
+plain = st.builds(Publish, st.sampled_from(TOPICS), payloads)
+special = st.builds(
+    Publish,
+    st.sampled_from(TOPICS),
+    payloads,
+    st.integers(0, 1),
+    st.booleans(),
+    st.integers(1, 65_535),
+    properties=st.sampled_from([(), (("colour", "red"),)]),
+)
+mixed = st.lists(plain | special, min_size=1, max_size=8)
+messages = st.one_of(*[st.lists(plain, min_size=1, max_size=8)] * 4, mixed)
+subscriptions = st.builds(
+    Subscription,
+    st.sampled_from(FILTERS),
+    st.integers(0, 1),
+    identifier=st.sampled_from([0, 0, 0, 7]),
+    retain_as_published=st.booleans(),
+)
+wishes = st.builds(lambda one: Subscribe(1, (one,)), subscriptions) | st.builds(
+    lambda text: Unsubscribe(2, (text,)), st.sampled_from(FILTERS)
+)
+cuts = st.lists(st.floats(0, 1), max_size=4).map(tuple)
+publishing = st.builds(
+    Said, st.integers(0, PUBLISHERS - 1), messages.map(lambda run: tuple(run * 3)), cuts
+)
+subscribing = st.builds(
+    Said,
+    st.integers(PUBLISHERS - 1, PUBLISHERS + SUBSCRIBERS - 1),
+    wishes.map(lambda one: (one,)),
+    cuts,
+)
+scripts = st.lists(publishing | subscribing, min_size=4, max_size=14)
+versions = st.tuples(*[st.sampled_from([MQTT_3_1_1, MQTT_5])] * (PUBLISHERS + SUBSCRIBERS))
+
+
+@settings(max_examples=60, deadline=None)
+@given(scripts, versions)
+def test_the_fast_lane_hands_on_what_the_core_would(
+    script: list[Said], spoken: tuple[int, ...]
+) -> None:
+    fast = asyncio.run(_outcome(ClientLine, script, spoken))
+    dull = asyncio.run(_outcome(DullLine, script, spoken))
+    assert fast == dull
+
+
+async def _outcome(kind: type[ClientLine], script: list[Said], spoken: tuple[int, ...]) -> Outcome:
+    with TemporaryDirectory() as folder:
+        async with one_broker(Path(folder)) as listener:
+            clients = await _connected(listener, kind, spoken)
+            for said in script:
+                client = clients[said.client]
+                raw = b"".join(encode(packet, client.version) for packet in said.packets)
+                places = sorted(int(share * len(raw)) for share in said.cuts)
+                for start, stop in zip([0, *places], [*places, len(raw)], strict=True):
+                    client.feed(raw[start:stop])
+                await settle()
+            meter = listener.host.meter
+            sequences = [
+                listener.host.shortcuts.find(f"c{number}", "a") for number in range(PUBLISHERS)
+            ]
+            counted = (
+                meter.received_messages,
+                meter.received_bytes,
+                meter.sent_messages,
+                meter.sent_bytes,
+                [None if one is None else one.session.sequence for one in sequences],
+            )
+            return Outcome([_by_line(client) for client in clients], counted)
+
+
+async def _connected(
+    listener: Listener, kind: type[ClientLine], spoken: tuple[int, ...]
+) -> list[LineClient]:
+    clients = [LineClient(listener, kind, version) for version in spoken]
+    for number, client in enumerate(clients):
+        await client.connect(f"c{number}")
+    # Only the first message on a topic always goes the whole way.
+    clients[0].say(*[Publish(topic) for topic in TOPICS])
+    await settle()
+    return clients
+
+
+def _by_line(client: LineClient) -> dict[str, list[tuple[Any, ...]]]:
+    """What a client read, by topic; the identifiers of packets are as they come."""
+    read: dict[str, list[tuple[Any, ...]]] = {}
+    for packet in client.read():
+        if isinstance(packet, Publish):
+            one = (
+                packet.payload, packet.qos, packet.retain, packet.properties,
+                packet.subscription_ids,
+            )  # fmt: skip
+            read.setdefault(packet.topic, []).append(one)
+        else:
+            read.setdefault(type(packet).__name__, []).append((packet,))
+    return read
+
+
+def test_a_burst_on_a_new_topic_waits_on_the_wire_and_nothing_is_lost(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with one_broker(tmp_path) as listener:
+            reader = LineClient(listener, ClientLine, MQTT_3_1_1)
+            await reader.connect("reader")
+            reader.say(Subscribe(1, (Subscription("#"),)))
+            await settle()
+            writer = LineClient(listener, ClientLine, MQTT_3_1_1)
+            await writer.connect("writer")
+            burst = [Publish("new", b"%d" % number) for number in range(5_000)]
+            writer.say(*burst)
+            assert writer.transport.is_paused
+            async with asyncio.timeout(10):
+                while writer.transport.is_paused:
+                    await asyncio.sleep(0.001)
+            await settle()
+            read = [packet for packet in reader.read() if isinstance(packet, Publish)]
+            assert read == burst
+
+    asyncio.run(story())
+
+
+def test_a_reader_that_does_not_read_is_dropped_messages_that_are_counted(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with one_broker(tmp_path) as listener:
+            reader = LineClient(listener, ClientLine, MQTT_5)
+            await reader.connect("reader")
+            writer = LineClient(listener, ClientLine, MQTT_5)
+            await writer.connect("writer")
+            reader.say(Subscribe(1, (Subscription("#"),)))
+            await settle()
+            writer.say(Publish("a"))
+            await settle()
+            reader.line.pause_writing()
+            writer.say(*[Publish("a")] * 7)
+            await settle()
+            reader.line.resume_writing()
+            writer.say(Publish("a", b"last"))
+            await settle()
+            read = [packet for packet in reader.read() if isinstance(packet, Publish)]
+            assert [packet.payload for packet in read] == [b"", b"last"]
+            assert reader.line.dropped_count == 7
+            assert listener.host.meter.received_messages[0] == 9
+            assert listener.host.meter.sent_messages[0] == 2
+
+    asyncio.run(story())
+
+
+def test_rules_hold_for_messages_that_pass_by_the_core(tmp_path: Path) -> None:
+    async def story() -> None:
+        rules = tmp_path / "rules"
+        rules.write_text("topic readwrite a/#\n")
+        async with one_broker(tmp_path / "disk", rules=rules) as listener:
+            reader = LineClient(listener, ClientLine, MQTT_3_1_1)
+            await reader.connect("reader")
+            reader.say(Subscribe(1, (Subscription("a/#"),)))
+            await settle()
+            writer = LineClient(listener, ClientLine, MQTT_3_1_1)
+            await writer.connect("writer")
+            for _ in range(3):
+                writer.say(Publish("a/1"), Publish("b"), Publish("a/2"))
+                await settle()
+            read = [packet.topic for packet in reader.read() if isinstance(packet, Publish)]
+            assert read == ["a/1", "a/2"] * 3
+
+    asyncio.run(story())
+
+
+def test_a_packet_that_is_too_large_ends_the_connection_after_what_came_before_it(
+    tmp_path: Path,
+) -> None:
+    async def story() -> None:
+        limits = LimitSettings(packet_bytes_max=1_000)
+        async with one_broker(tmp_path, limits=limits) as listener:
+            writer = LineClient(listener, ClientLine, MQTT_5)
+            await writer.connect("writer")
+            writer.say(Subscribe(1, (Subscription("#"),)))
+            await settle()
+            writer.say(Publish("a"))
+            await settle()
+            writer.say(Publish("a", b"x" * 900), Publish("a", b"y" * 1_100), Publish("a", b"z"))
+            await settle()
+            read = [packet.payload for packet in writer.read() if isinstance(packet, Publish)]
+            assert read == [b"", b"x" * 900]
+            assert writer.transport.is_closed
+
+    asyncio.run(story())
