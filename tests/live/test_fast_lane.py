@@ -106,7 +106,7 @@ async def _outcome(kind: type[ClientLine], script: list[Said], spoken: tuple[int
                 await settle()
             meter = listener.host.meter
             sequences = [
-                listener.host.shortcuts.find(f"c{number}", "a") for number in range(PUBLISHERS)
+                listener.host.shortcuts.find(0, f"c{number}", "a") for number in range(PUBLISHERS)
             ]
             counted = (
                 meter.received_messages,

@@ -32,6 +32,7 @@ ROUTES_MAX = 10_000
 # What long_size can read of one packet.
 SIZE_BYTES_MAX = 1 << 21
 SHORTEST_BYTES = 4
+FOREVER_US = 1 << 62
 
 Lines = tuple["ClientPort", ...]
 
@@ -55,7 +56,7 @@ class FastLane:
 
     __slots__ = (
         "_bytes_max", "_client", "_host", "_is_5", "_is_behind", "_leaving", "_line", "_revision",
-        "_routes", "_session", "_topics", "_ways", "message_count",
+        "_routes", "_session", "_topics", "_until_us", "_ways", "message_count",
     )  # fmt: skip
 
     def __init__(self, line: ClientLine, host: Host, topics: TopicTexts, bytes_max: int) -> None:
@@ -69,6 +70,7 @@ class FastLane:
         self._is_behind = False
         self._session: Session | None = None
         self._revision = NEVER
+        self._until_us = 0
         self._routes: dict[bytes, Way] = {}
         self._ways: dict[tuple[Lines, Lines], Way] = {}
         self._leaving: dict[Way, tuple[list[bytes], int]] = {}
@@ -89,8 +91,9 @@ class FastLane:
     def _is_usable(self) -> bool:
         shortcuts = self._host.shortcuts
         revision = shortcuts.revision
-        if revision != self._revision:
+        if revision != self._revision or self._host.clock.now_us() > self._until_us:
             self._revision = revision
+            self._until_us = FOREVER_US
             self._routes.clear()
             self._ways.clear()
         if revision == NEVER or self._host.meter.trace is not None:
@@ -155,7 +158,7 @@ class FastLane:
         gate = self._line.gate
         if gate is not None and not gate.may_write(topic):
             return None
-        shortcut = self._host.shortcuts.find(self._client, topic)
+        shortcut = self._host.shortcuts.find(self._host.clock.now_us(), self._client, topic)
         if shortcut is None:
             return None
         ports = self._host.clients
@@ -163,6 +166,7 @@ class FastLane:
         if not all(line.takes_as_is for line in lines):
             return None
         self._session = shortcut.session
+        self._until_us = min(self._until_us, shortcut.until_us)
         alike = tuple(line for line in lines if (line.version == MQTT_5) == self._is_5)
         others = tuple(line for line in lines if (line.version == MQTT_5) != self._is_5)
         if shortcut.leaves:

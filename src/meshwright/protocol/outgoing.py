@@ -176,10 +176,10 @@ class Outgoing:
             self._wake(turn)
 
     def open_until_us(self, topic: str) -> int:
-        """Until when what is published on a topic goes out at once; 0 if it does not."""
+        """Until when what is published on a topic goes out at once; -1 if it does not."""
         stream = self._streams.get(topic)
         if stream is None or not stream.is_open:
-            return 0
+            return -1
         return stream.read_us + self._settings.trust_us
 
     def is_crowded(self, topic: str) -> bool:

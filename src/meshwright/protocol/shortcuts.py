@@ -19,13 +19,14 @@ NEVER = -1
 class Shortcut(NamedTuple):
     """A publisher's session, and the clients here that get what it publishes on a topic.
 
-    leaves: other brokers must be told, too. Everybody gets a message as it came: QoS 0, not
-    retained, without properties.
+    leaves: other brokers must be told, too. until_us: when this must be asked again in any case.
+    Everybody gets a message as it came: QoS 0, not retained, without properties.
     """
 
     session: Session
     clients: tuple[str, ...]
     leaves: bool
+    until_us: int
 
 
 class Shortcuts:
@@ -60,13 +61,14 @@ class Shortcuts:
         """True if a client that publishes on a topic had better be read later."""
         return self._machines.retaining.is_crowded(topic)
 
-    def find(self, client: str, topic: str) -> Shortcut | None:
+    def find(self, now_us: int, client: str, topic: str) -> Shortcut | None:
         """Where messages of a client on a topic go; None if that is not simple."""
         machines = self._machines
         session = machines.sessions.find(client)
         if session is None or not session.is_connected or session.is_leaving:
             return None
-        if machines.retaining.waits_on(topic) or not machines.outgoing.is_open(topic):
+        until_us = machines.outgoing.open_until_us(topic)
+        if until_us < now_us or machines.retaining.waits_on(topic):
             return None
         if machines.shared_keeper.takes(topic) or not may_be_published(topic):
             return None
@@ -75,4 +77,4 @@ class Shortcuts:
             return None
         clients = tuple(one.session.client for one in recipients if one.session.is_connected)
         has_others = len(machines.ways.change.in_force.overlay.brokers) > 1
-        return Shortcut(session, clients, has_others)
+        return Shortcut(session, clients, has_others, until_us)

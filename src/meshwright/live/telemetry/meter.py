@@ -20,6 +20,7 @@ from meshwright.protocol.packets import (
     Subscribe,
     Unsubscribe,
 )
+from meshwright.protocol.stream import StreamFrame
 
 QOS_COUNT = 3
 REFUSED_FROM = 0x80
@@ -121,8 +122,11 @@ class Meter:
         self.trace.connection(self._clock.now_us(), client, is_on=False)
 
     def peer_sent(self, frame: Any) -> None:
-        """A frame goes to another broker."""
-        self.peer_messages[type(frame.body) if type(frame) is Frame else type(frame)] += 1
+        """A frame goes to another broker; a run of messages counts as all of them."""
+        body = frame.body if type(frame) is Frame else frame
+        carried = getattr(body, "frame", None)
+        count = carried.publication.count if type(carried) is StreamFrame else 1
+        self.peer_messages[type(body)] += count
 
     def reported(self, record: Any) -> None:
         """The broker reports something."""
