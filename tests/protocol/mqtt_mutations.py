@@ -17,7 +17,7 @@ TELLING = bytes(
 )
 
 
-def conversation(version: int, name: str) -> list[bytes]:
+def conversation(version: int, name: str, *, is_clean: bool = False) -> list[bytes]:
     """One of each packet that a client sends, CONNECT first."""
     is_5 = version == MQTT_5
     pairs = (("k", "v"), ("k", "w"))
@@ -25,6 +25,7 @@ def conversation(version: int, name: str) -> list[bytes]:
     said: list[packets.Packet] = [
         packets.Connect(
             client_id=name,
+            clean_start=is_clean,
             protocol_version=version,
             will=Will("will", b"gone", 1, properties=pairs, delay_s=5, extras=extras),
             user_name="user",
