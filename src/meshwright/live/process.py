@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import resource
 import signal
 from collections.abc import Callable
 
@@ -25,6 +26,9 @@ def run_broker(
     announce: Announce,
 ) -> None:
     """Run until SIGINT or SIGTERM; brokers is where the others are, as far as is known."""
+    # Every connection is a file, and most systems begin with leave for a thousand.
+    files_max = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (files_max, files_max))
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(_run(settings, overlay, brokers, announce))
 
