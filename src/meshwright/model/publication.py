@@ -32,6 +32,16 @@ class Extras(msgspec.Struct, frozen=True, gc=False, array_like=True):
     response_topic: str | None = None
     correlation: bytes | None = None
 
+    def fits(self, payload: bytes) -> bool:
+        """False if a payload is not the text that it is said to be."""
+        if self.payload_format != 1:
+            return True
+        try:
+            payload.decode()
+        except UnicodeDecodeError:
+            return False
+        return True
+
 
 # One letter a field: most of what brokers send each other is publications.
 SHORT_NAMES = {

@@ -284,7 +284,9 @@ class Arriving:
             waited_us = turn.now_us - arrival.since_us
             if waited_us > self._settings.patience_us and not arrival.is_unpacked:
                 if arrival.packet is not None:
-                    refusal = packets.Connack(False, packets.SERVER_UNAVAILABLE)
+                    words = "the session cannot be fetched now; try again"
+                    reason = packets.SERVER_UNAVAILABLE
+                    refusal = packets.Connack(False, reason, reason_text=words)
                     turn.ask(SendClient(arrival.client, refusal))
                     turn.ask(CloseClient(arrival.client))
                 self._give_up(turn, arrival)

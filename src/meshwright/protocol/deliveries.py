@@ -36,16 +36,23 @@ class Refused(msgspec.Struct, frozen=True, kw_only=True):
 class Deliveries:
     """Hands over to clients what waits for them."""
 
-    def __init__(self, queue_max: int, shared: SharedMember) -> None:
+    def __init__(
+        self,
+        queue_max: int,
+        shared: SharedMember,
+        *,
+        misbehaved: Callable[[Turn, Session, str], None],
+    ) -> None:
         self._queue_max = queue_max
         self._shared = shared
+        self._misbehaved = misbehaved
 
     def handlers(self) -> dict[type, Callable[[Turn, Session, Any], None]]:
         """Which packet of a client is for which method."""
         return {
-            packets.Puback: self._settle,
+            packets.Puback: self._puback,
             packets.Pubrec: self._pubrec,
-            packets.Pubcomp: self._settle,
+            packets.Pubcomp: self._pubcomp,
         }
 
     def deliver(
@@ -140,7 +147,26 @@ class Deliveries:
         turn.report(_refusal(session, waiting.publication, reason))
         self._shared.settled(turn, waiting)
 
+    def _puback(self, turn: Turn, session: Session, packet: packets.Puback) -> None:
+        if self._answers(turn, session, packet.packet_id, qos=1):
+            self._settle(turn, session, packet)
+
+    def _pubcomp(self, turn: Turn, session: Session, packet: packets.Pubcomp) -> None:
+        if self._answers(turn, session, packet.packet_id, qos=2):
+            self._settle(turn, session, packet)
+
+    def _answers(self, turn: Turn, session: Session, packet_id: int, *, qos: int) -> bool:
+        """Whether an answer is one to its message's QoS; if not, the client has to go."""
+        waiting = session.under_way.get(packet_id)
+        if waiting is None or waiting.qos == qos:
+            return True
+        problem = f"message {packet_id} has QoS {waiting.qos} and was answered as QoS {qos}"
+        self._misbehaved(turn, session, problem)
+        return False
+
     def _pubrec(self, turn: Turn, session: Session, packet: packets.Pubrec) -> None:
+        if not self._answers(turn, session, packet.packet_id, qos=2):
+            return
         waiting = session.under_way.get(packet.packet_id)
         if packet.reason >= packets.UNSPECIFIED_ERROR:
             self._settle(turn, session, packet)

@@ -103,7 +103,9 @@ class Proxies:
     def open(self, turn: Turn, client: str, home: str, packet: packets.Connect) -> None:
         """A client is here whose session is to stay at its home."""
         if self._inside.is_lost(home):
-            turn.ask(SendClient(client, packets.Connack(False, packets.SERVER_UNAVAILABLE)))
+            words = "the session's home cannot be reached now; try again"
+            refusal = packets.Connack(False, packets.SERVER_UNAVAILABLE, reason_text=words)
+            turn.ask(SendClient(client, refusal))
             turn.ask(CloseClient(client))
             return
         self._serial += 1

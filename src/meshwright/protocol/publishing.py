@@ -52,7 +52,7 @@ class Publishing:
             return
         if refusal is not None:
             if packet.qos:
-                send_packet(turn, session, answer(packet.packet_id, refusal))
+                send_packet(turn, session, answer(packet.packet_id, *refusal))
             return
         session.sequence += 1
         publication = Publication(
@@ -117,12 +117,16 @@ class Publishing:
         else:
             self._publish_unpromised(turn, publication)
 
-    def _why_not(self, packet: packets.Publish) -> int | None:
-        """The reason to refuse a publication, if there is one."""
+    def _why_not(self, packet: packets.Publish) -> tuple[int, str] | None:
+        """The reason to refuse a publication, if there is one, and words for it."""
         if not may_be_published(packet.topic):
-            return packets.TOPIC_NAME_INVALID
-        if packet.qos and (self.disk_is_full or self._log_length() >= self._log_max):
-            return packets.QUOTA_EXCEEDED
+            return packets.TOPIC_NAME_INVALID, "clients cannot publish on this topic"
+        if packet.extras is not None and not packet.extras.fits(packet.payload):
+            return packets.PAYLOAD_FORMAT_INVALID, "the payload is not UTF-8 text, as it is said"
+        if packet.qos and self.disk_is_full:
+            return packets.QUOTA_EXCEEDED, "the broker's disk is full"
+        if packet.qos and self._log_length() >= self._log_max:
+            return packets.QUOTA_EXCEEDED, "too many messages wait for other brokers"
         return None
 
 

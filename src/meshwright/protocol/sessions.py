@@ -84,7 +84,9 @@ class Sessions:
             when_settled=outside.when_settled,
             log_length=outside.log_length,
         )
-        self._deliveries = Deliveries(settings.queue_max, outside.shared)
+        self._deliveries = Deliveries(
+            settings.queue_max, outside.shared, misbehaved=self._misbehaved
+        )
         self._looks = FirstLooks(self._deliveries, outside.find_retained)
         self._recipients = Recipients(self._looks)
         self._answers: dict[type, Callable[[Turn, Session, Any], None]] = {
@@ -210,9 +212,7 @@ class Sessions:
     def take_over(self, turn: Turn, session: Session) -> None:
         """The client is elsewhere: close what connection it has here."""
         if session.disconnected_us is None:
-            send_packet(turn, session, packets.Disconnect(packets.SESSION_TAKEN_OVER))
-            turn.ask(CloseClient(session.client))
-            self.disconnect(turn, session.client, clean=False)
+            self._send_away(turn, session, packets.Disconnect(packets.SESSION_TAKEN_OVER))
 
     def leaves(self, turn: Turn, session: Session) -> None:
         """A session was sent elsewhere, where its client came back in time for its will."""
@@ -350,6 +350,16 @@ class Sessions:
         self._outside.shared.stirred(turn, session)
         self.due(turn, session.client)
 
+    def _misbehaved(self, turn: Turn, session: Session, problem: str) -> None:
+        """A client broke the rules of MQTT in a way that only its session shows."""
+        goodbye = packets.Disconnect(packets.PROTOCOL_ERROR, reason_text=problem)
+        self._send_away(turn, session, goodbye)
+
+    def _send_away(self, turn: Turn, session: Session, goodbye: packets.Disconnect) -> None:
+        send_packet(turn, session, goodbye)
+        turn.ask(CloseClient(session.client))
+        self.disconnect(turn, session.client, clean=False)
+
     def _goodbye(self, turn: Turn, session: Session, packet: packets.Disconnect) -> None:
         """A client leaves; only with the plain reason it takes its will back."""
         if packet.session_expiry_s is not None and session.expiry_s:
@@ -368,6 +378,7 @@ class Sessions:
     def _subscribe(self, turn: Turn, session: Session, packet: packets.Subscribe) -> None:
         """Take the filters; answered when all of them are in force in the network."""
         reasons: list[int] = []
+        problems: list[str] = []
         remaining = 1
 
         connection = session.connection
@@ -376,14 +387,16 @@ class Sessions:
             nonlocal remaining
             remaining -= 1
             if not remaining and session.connection == connection:
-                suback = packets.Suback(packet.packet_id, tuple(reasons))
+                words = "; ".join(problems) or None
+                suback = packets.Suback(packet.packet_id, tuple(reasons), words)
                 later.once_synced(on_this_connection(session, suback))
 
         for subscription in packet.subscriptions:
             try:
                 wanted = parse_filter(subscription.filter_text)
-            except FilterError:
+            except FilterError as error:
                 reasons.append(packets.TOPIC_FILTER_INVALID)
+                problems.append(f"{error.problem}; {error.remedy}")
                 continue
             reasons.append(subscription.qos)
             remaining += 1

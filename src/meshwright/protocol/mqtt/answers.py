@@ -8,7 +8,7 @@ from meshwright.protocol import packets
 from meshwright.protocol.mqtt.decoding import PACKET_BYTES_MAX
 from meshwright.protocol.mqtt.encoding import encode
 from meshwright.protocol.mqtt.terms import Terms
-from meshwright.protocol.packets import MQTT_5
+from meshwright.protocol.packets import MQTT_3_1, MQTT_5
 
 # MQTT 3 has a server answer what it does not allow as if it had taken it.
 ANSWERED_ANYWAY = (packets.NOT_AUTHORIZED,)
@@ -42,7 +42,10 @@ def connack_for(
 
 
 def is_unsayable(packet: packets.Packet, version: int) -> bool:
-    """True if MQTT 3 has no word for a refusal, and to consent would lose a message."""
+    """True if MQTT 3 has no word for a refusal, and to consent would lose messages."""
+    if isinstance(packet, packets.Suback):
+        refusals = (reason for reason in packet.reasons if reason >= packets.UNSPECIFIED_ERROR)
+        return version == MQTT_3_1 and any(one not in ANSWERED_ANYWAY for one in refusals)
     return (
         version != MQTT_5
         and isinstance(packet, packets.Puback | packets.Pubrec)

@@ -217,6 +217,7 @@ class Connection:
         self.connect = connect
         try:
             _check_method(connect)
+            _check_format(connect.will)
             self.connect = roaming.understood(connect)
         except MqttError as fault:
             self._refuse_for(fault)
@@ -254,6 +255,8 @@ class Connection:
                 if isinstance(packet, Publish):
                     if packet.qos:
                         self._count(packet.packet_id)
+                    elif packet.extras is not None:
+                        _check_format(packet)
                 elif isinstance(packet, packets.Pingreq):
                     self._say(packets.Pingresp())
                     continue
@@ -355,6 +358,14 @@ def _check_method(connect: packets.Connect) -> None:
     if method is not None:
         problem = f"the authentication method {method!r} is not offered"
         raise MqttError(packets.BAD_AUTHENTICATION_METHOD, problem)
+
+
+def _check_format(message: Publish | packets.Will | None) -> None:
+    """Refuse what no later answer can refuse: a will, and a message of QoS 0."""
+    if message is None or message.extras is None or message.extras.fits(message.payload):
+        return
+    problem = "a payload that is said to be text is not UTF-8"
+    raise MqttError(packets.PAYLOAD_FORMAT_INVALID, problem)
 
 
 def _refuse_auth() -> None:

@@ -163,7 +163,9 @@ def _suback(packet: packets.Suback, version: int) -> bytes:
     if version == MQTT_5:
         properties = written_properties(known.OF_ANSWER, packet)
         return _framed(0x90, two_bytes(packet.packet_id) + properties + bytes(packet.reasons))
-    reasons = bytes([min(reason, UNSPECIFIED_ERROR) for reason in packet.reasons])
+    # MQTT 3.1 has no word for a refusal: nothing comes of what it says is granted.
+    refused = 0 if version == MQTT_3_1 else UNSPECIFIED_ERROR
+    reasons = bytes(one if one < UNSPECIFIED_ERROR else refused for one in packet.reasons)
     return _framed(0x90, two_bytes(packet.packet_id) + reasons)
 
 
