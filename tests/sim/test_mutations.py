@@ -22,6 +22,7 @@ from meshwright.protocol.publishing import Publishing
 from meshwright.protocol.reconfigure import Reconfigure
 from meshwright.protocol.reconfigure_requests import Requests
 from meshwright.protocol.sessions import Sessions
+from meshwright.protocol.stars import Stars
 from meshwright.protocol.turn import Journal
 from meshwright.sim.parameters import SimulationParameters
 from meshwright.sim.simulation import simulate
@@ -95,6 +96,18 @@ RESTLESS = {
     "moves_per_s": 6.0,
     "publications_per_s": 80.0,
     "persistent_share": 1.0,
+}
+# A tree that adapts much, and nothing else happens.
+ADAPTING = {
+    "design": "tree",
+    "adapts": True,
+    "brokers": 10,
+    "clients": 20,
+    "filters_per_client": 1,
+    "publications_per_s": 80.0,
+    "content_share": 0.0,
+    "mobility": None,
+    "faults": (),
 }
 STILL = {"faults": (), "mobility": None, "changes_per_s": 0.0, "content_share": 0.0}
 
@@ -180,6 +193,17 @@ RARE_MUTATIONS = [
         "queues",
         {"faults": ("slow", "disconnect"), "tight": True, "publications_per_s": 100.0},
         id="held-without-bound",
+    ),
+    pytest.param(
+        (
+            Stars,
+            "_lock_asked",
+            "message.versions[self._me] != self._in_force.versions.get(self._me, 0)",
+            "False",
+        ),
+        "broken",
+        ADAPTING,
+        id="locked-on-other-links",
     ),
     pytest.param(
         (RecentFrames, "mark", "return before", "return 0"),
