@@ -15,7 +15,7 @@ help: ## show this list
 
 setup: $(VENV)/.development ## set up .venv with everything for running and developing
 
-demo: $(VENV)/.runtime ## plan a generated workload with every design and draw the result
+demo: $(VENV)/.runtime ## run live brokers and clients, judge them, compare every design on their telemetry
 	@$(BIN)/meshwright demo --out demo
 
 test: $(VENV)/.development ## run all tests
@@ -44,7 +44,7 @@ fuzz: $(VENV)/.development ## send a million broken packets to the codec, and as
 	@$(BIN)/python -m tests.live.fuzz 1000000
 
 figures: $(VENV)/.runtime ## draw the pictures that the documentation shows
-	$(BIN)/meshwright demo --out docs/pictures --pictures-only
+	$(BIN)/meshwright overlay tour --out docs/pictures --pictures-only
 
 lock: $(VENV)/.development ## resolve the dependencies anew
 	$(COMPILE) --upgrade --output-file requirements/build.lock requirements/build.in

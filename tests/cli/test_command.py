@@ -19,7 +19,7 @@ from meshwright.planning.recommendation import CANDIDATES
 
 COMMANDS = [
     "workload generate", "overlay build", "overlay check", "overlay arrange", "overlay adapt",
-    "overlay evaluate", "overlay compare", "overlay draw", "demo", "sweep",
+    "overlay evaluate", "overlay compare", "overlay draw", "overlay tour", "demo", "sweep",
     "plan create", "pipeline watch",
 ]  # fmt: skip
 HEAVY = ("numba", "scipy", "matplotlib", "pyspark", "numpy")

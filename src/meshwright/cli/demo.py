@@ -1,75 +1,150 @@
-"""meshwright demo: one workload, every design, one table and one picture."""
+"""meshwright demo: live brokers, real clients, their telemetry against every design; one screen."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from meshwright.cli.metrics_table import EXPLANATION, comparison_document, comparison_table
-from meshwright.cli.options import Json, Seed
-from meshwright.cli.screen import answer, tracked, working
+from meshwright.cli.check import sentences
+from meshwright.cli.options import Json, Master, OwnK, Remote, Seed, finite
+from meshwright.cli.screen import answer, task_bar, working
+from meshwright.cli.simulate import CHECK_SAYS_NO
+from meshwright.cli.spark import opened_session, session_work
+
+if TYPE_CHECKING:
+    from meshwright.lab.demo import DemoFolder, DemoParameters, Lived
+    from meshwright.lab.scripted import Script
+    from meshwright.pipeline.session import Session
 
 
 def demo(
     *,
+    brokers: Annotated[
+        int, typer.Option("--brokers", "-n", min=2, max=64, help="Live brokers, a process each.")
+    ] = 8,
+    clients: Annotated[
+        int, typer.Option("--clients", min=8, max=5_000, help="MQTT clients on real sockets.")
+    ] = 300,
+    design: Annotated[
+        str, typer.Option("--design", help="How the live brokers are joined.")
+    ] = "chord",
+    k: OwnK = None,
+    seconds: Annotated[
+        float,
+        typer.Option("--seconds", min=2.0, max=3_600.0, callback=finite, help="Live traffic."),
+    ] = 40.0,
+    days: Annotated[
+        float,
+        typer.Option(
+            "--days", min=0.1, max=92.0, callback=finite, help="Of the trace, in these seconds."
+        ),
+    ] = 1.0,
+    rate: Annotated[
+        float,
+        typer.Option(
+            "--rate", min=0.1, max=10_000.0, callback=finite, help="Publications a second, in all."
+        ),
+    ] = 40.0,
+    designs: Annotated[
+        str | None,
+        typer.Option("--designs", metavar="A,B", show_default="all", help="Designs to compare."),
+    ] = None,
     out: Annotated[
-        Path,
-        typer.Option("--out", metavar="DIR", help="Folder for all files of the demonstration."),
+        Path, typer.Option("--out", metavar="DIR", help="Folder for everything it makes.")
     ] = Path("demo"),
-    pictures_only: Annotated[
-        bool, typer.Option("--pictures-only", help="Write no other files than pictures.")
-    ] = False,
-    seed: Seed = 0,
+    seed: Seed = 1,
+    master: Master = None,
+    remote: Remote = None,
     as_json: Json = False,
 ) -> None:
-    """Plan one generated network with every design, compare them, draw before and after.
+    """Run live brokers and hundreds of clients, judge what they saw, compare every design.
 
-    Example: meshwright demo --out demo
+    Clients follow a generated location trace; the brokers' telemetry is replayed on Spark. Exit
+    code 0 only if nothing acknowledged was lost, doubled or reordered.
+
+    Example: meshwright demo --brokers 8 --clients 300 --design hypercube --seconds 20
     """
-    from meshwright.files.writing import make_folder
-    from meshwright.lab.demo import WISH, demo_snapshot, draw_demo, plan_demo, write_network
-    from meshwright.planning.recommendation import CANDIDATES, judge
+    import signal
 
-    make_folder(out)
-    snapshot = demo_snapshot(seed)
-    rows = list(tracked(plan_demo(snapshot, seed), len(CANDIDATES), "Planning with every design"))
-    found = judge([row.candidate for row in rows], snapshot, WISH)
-    with working("Drawing before and after"):
-        files = draw_demo(snapshot, rows, out, seed)
-    if not pictures_only:
-        files |= write_network(snapshot, rows, out)
+    from meshwright.cli.demo_screen import demo_document, demo_shown
+    from meshwright.cli.replay_answer import write_report
+    from meshwright.lab.demo import DemoFolder, DemoParameters, compiling_kernels, replay_telemetry
+    from meshwright.pipeline.findings import compared
+    from meshwright.pipeline.replay import wanted_designs
+
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    parameters = DemoParameters(
+        brokers=brokers, clients=clients, design=design, k=k, seconds=seconds, days=days,
+        publications_per_second=rate, designs=wanted_designs(designs), seed=seed,
+    )  # fmt: skip
+    folder = DemoFolder(out)
+    parameters.overlay(), parameters.location()
+    folder.prepare()
+    began_s = time.monotonic()
+    with (
+        compiling_kernels() as compiled,
+        opened_session(master=master, remote=remote, is_short=True) as session,
+    ):
+        script = _script(session, parameters, folder)
+        lived = _lived(script, parameters, folder)
+        with working("Compiling what planning needs"):
+            compiled()
+        with (
+            _stage("Compared every design on the brokers' telemetry"),
+            session_work(session, "Comparing every design on the brokers' telemetry"),
+        ):
+            replay = replay_telemetry(session, parameters, folder)
+            candidates, recommendation = compared(replay)
+            files = write_report(
+                replay, folder.telemetry, candidates, recommendation, folder.findings
+            )
+    elapsed_s = time.monotonic() - began_s
+    document = demo_document(parameters, lived, candidates, recommendation, elapsed_s)
     answer(
         as_json,
-        {
-            "command": "demo",
-            "seed": seed,
-            "k": WISH.k,
-            **comparison_document(rows, found),
-            "files": {kind: str(path) for kind, path in files.items()},
-        },
-        f"{len(snapshot.brokers)} brokers want {len(snapshot.topics)} topics, "
-        f"{snapshot.publications.sum():,.0f} publications; wanted: k = {WISH.k}",
-        comparison_table(rows),
-        EXPLANATION,
-        "",
-        found.reason,
-        "",
-        f"Before and after: {files['bitmap']}, {files['picture']}",
-        *([] if pictures_only else _next_steps(files)),
+        {**document, "files": {kind: str(path) for kind, path in files.items()}},
+        *demo_shown(parameters, lived, candidates, recommendation),
+        *sentences(lived.violations),
+        f"Report: {files['report']}; what clients saw: {folder.history}; {elapsed_s:.0f} s in all",
     )
+    if lived.violations:
+        raise typer.Exit(CHECK_SAYS_NO)
 
 
-def _next_steps(files: Mapping[str, Path]) -> list[str]:
-    """What a newcomer does with the files."""
-    network = f"--interests {files['interests']} --rates {files['rates']}"
-    return [
-        f"The network: {files['interests']}, {files['rates']}; its overlays: {files['overlays']}",
-        "",
-        "Next, with your own interests.csv and rates.csv in place of these:",
-        f"  meshwright overlay compare {network}",
-        f"  meshwright overlay arrange --geometry chord --method best {network} --out plan.json",
-        f"  meshwright overlay draw --overlay {files['overlays'] / 'best.json'} --out best.svg",
-    ]
+def _script(session: Session, parameters: DemoParameters, folder: DemoFolder) -> Script:
+    from meshwright.lab.demo import follow_trace
+
+    with (
+        _stage("Generated the trace that clients follow"),
+        session_work(session, "Generating the trace that clients follow"),
+    ):
+        _, script = follow_trace(session, parameters, folder)
+    return script
+
+
+def _lived(script: Script, parameters: DemoParameters, folder: DemoFolder) -> Lived:
+    from contextlib import ExitStack
+
+    from meshwright.lab.demo import live_network, live_part
+
+    with ExitStack() as opened:
+        with _stage(f"Started {parameters.brokers} brokers"), working("Starting brokers"):
+            network = opened.enter_context(live_network(parameters, folder))
+        with (
+            _stage(f"{len(script.homes)} clients did {len(script.deeds):,} things"),
+            task_bar(f"{len(script.homes)} clients at work") as report,
+        ):
+            return live_part(network, script, parameters, folder, report)
+
+
+@contextmanager
+def _stage(done: str) -> Iterator[None]:
+    """Say what was done, and how long it took; for those who see no bars too."""
+    began_s = time.monotonic()
+    yield
+    typer.echo(f"{done} ({time.monotonic() - began_s:.1f} s)", err=True)

@@ -98,7 +98,7 @@ def meshwright(
         ),
     ] = False,
 ) -> None:
-    """Plan how MQTT brokers are joined: generate, build, check, arrange, adapt, compare, draw.
+    """An MQTT broker network that redraws itself: run it, plan it, simulate it, compare designs.
 
     Begin with: meshwright demo
     """

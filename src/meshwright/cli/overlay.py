@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from meshwright.cli import overlay_plans
+from meshwright.cli import overlay_plans, overlay_tour
 from meshwright.cli.metrics_table import (
     EXPLANATION,
     comparison_document,
@@ -137,6 +137,7 @@ def check(
 
 app.command()(overlay_plans.arrange)
 app.command()(overlay_plans.adapt)
+app.command()(overlay_tour.tour)
 
 
 @app.command()

@@ -27,22 +27,39 @@ class SparkWork:
 
 
 @contextmanager
-def spark_work(description: str, *, master: str | None, remote: str | None) -> Iterator[SparkWork]:
-    """Open the session, show how far its jobs are, and close it again.
-
-    The time counts from when the session stands.
-    """
+def opened_session(
+    *, master: str | None, remote: str | None, is_short: bool = False
+) -> Iterator[Session]:
+    """Open the session, and close it again; is_short: it has little to do."""
     with ExitStack() as opened:
         with working("Starting Spark"):
-            from meshwright.pipeline.job_faults import spark_faults
-            from meshwright.pipeline.job_status import followed_jobs
-            from meshwright.pipeline.session import spark_session
+            from meshwright.pipeline.session import SHORT_WORK, spark_session
 
+            settings = SHORT_WORK if is_short else None
             session = opened.enter_context(
-                spark_session("meshwright", master=master, remote=remote)
+                spark_session("meshwright", master=master, remote=remote, settings=settings)
             )
-        work = SparkWork(session)
-        began_s = time.monotonic()
-        with task_bar(description) as report, followed_jobs(session, report), spark_faults():
-            yield work
-        work.seconds = time.monotonic() - began_s
+        yield session
+
+
+@contextmanager
+def session_work(session: Session, description: str) -> Iterator[SparkWork]:
+    """Work on a session that stands, with a bar of how far its jobs are."""
+    from meshwright.pipeline.job_faults import spark_faults
+    from meshwright.pipeline.job_status import followed_jobs
+
+    work = SparkWork(session)
+    began_s = time.monotonic()
+    with task_bar(description) as report, followed_jobs(session, report), spark_faults():
+        yield work
+    work.seconds = time.monotonic() - began_s
+
+
+@contextmanager
+def spark_work(description: str, *, master: str | None, remote: str | None) -> Iterator[SparkWork]:
+    """Both at once; the time counts from when the session stands."""
+    with (
+        opened_session(master=master, remote=remote) as session,
+        session_work(session, description) as work,
+    ):
+        yield work

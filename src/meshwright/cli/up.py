@@ -25,6 +25,10 @@ def up(
     data: Annotated[
         Path, typer.Option("--data", metavar="FOLDER", help="Disks and logs of all brokers.")
     ] = Path(".meshwright"),
+    config: Annotated[
+        Path | None,
+        typer.Option("--config", metavar="FILE", help="Settings of all; see docs/broker.toml."),
+    ] = None,
     seed: Seed = 0,
 ) -> None:
     """Run brokers on this machine until Ctrl-C; any MQTT client may connect to any of them.
@@ -36,11 +40,14 @@ def up(
 
     from meshwright.errors import OperatorError
     from meshwright.live.local_network import LocalNetwork
+    from meshwright.live.settings import read_live_settings
     from meshwright.planning.founding import founding_overlay
 
     names = tuple(f"broker{number}" for number in range(1, count + 1))
     overlay = founding_overlay(design, names, k=k, seed=seed)
-    network = LocalNetwork(overlay, data, port=port, peer_port=peer_port)
+    if config is not None:
+        read_live_settings(config)
+    network = LocalNetwork(overlay, data, port=port, peer_port=peer_port, settings=config)
     with working(f"Starting {count} brokers"):
         network.start()
     for broker in network.brokers:

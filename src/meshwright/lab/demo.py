@@ -1,115 +1,255 @@
-"""The demonstration: one generated network, every design, and a picture of before and after."""
+"""The demonstration: live brokers, real clients that wander, and every design on their telemetry.
+
+Everything is done for real: the brokers are processes, the clients speak MQTT to them, what they
+saw is judged by the checkers of every simulation, and the brokers' own telemetry is compared.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import json
+import os
+import shutil
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from multiprocessing import get_context
 from pathlib import Path
 
-from meshwright.files.overlays import write_overlay
-from meshwright.files.snapshots import write_snapshot
-from meshwright.files.writing import make_folder
-from meshwright.lab.carried import Carried, carried_on_geometry, carried_on_tree
-from meshwright.lab.comparison import Timed, planned
-from meshwright.lab.figures.before_after import Pair, Panel, draw_pairs
-from meshwright.lab.workloads import generate_snapshot
-from meshwright.model.snapshot import Snapshot
-from meshwright.planning.evaluation.evaluate import node_degrees
-from meshwright.planning.recommendation import CANDIDATES, Candidate, Wish
+from meshwright.errors import OperatorError
+from meshwright.files.histories import write_history
+from meshwright.files.writing import make_folder, write_whole
+from meshwright.history.history import History
+from meshwright.history.judgement import violations
+from meshwright.history.violation import Violation
+from meshwright.lab.comparison import compile_kernels
+from meshwright.lab.live_measures import Measures, due, measured
+from meshwright.lab.scripted import Deed, Script, play
+from meshwright.live.control import TrafficView
+from meshwright.live.control_client import running_brokers
+from meshwright.live.local_network import LocalNetwork, free_ports
+from meshwright.model.overlay import Overlay
+from meshwright.pipeline.generators.parameters import LocationParameters
+from meshwright.pipeline.generators.trace_generation import generate_trace
+from meshwright.pipeline.parameters import (
+    OverlayParameters,
+    PlacementParameters,
+    ReplayParameters,
+    TimeParameters,
+)
+from meshwright.pipeline.replay import TraceReplay, replay_trace
+from meshwright.pipeline.session import Session
+from meshwright.pipeline.trace_deeds import located_deeds
+from meshwright.planning.founding import founding_overlay
 
-BROKER_COUNT = 100
-TOPIC_COUNT = 60
-TOPICS_PER_BROKER = 12
-PUBLICATIONS_PER_TOPIC = 200.0
-WISH = Wish(k=2)
-
-
-def demo_snapshot(seed: int) -> Snapshot:
-    """Brokers that care for a few kinds of topics each, so that it matters who sits where."""
-    return generate_snapshot(
-        BROKER_COUNT,
-        TOPIC_COUNT,
-        TOPICS_PER_BROKER,
-        "multimodal",
-        seed=seed,
-        publications_per_topic=PUBLICATIONS_PER_TOPIC,
-    )
-
-
-def plan_demo(snapshot: Snapshot, seed: int) -> Iterator[Timed]:
-    """Every design in turn, as many as there are candidates."""
-    return planned(CANDIDATES, snapshot, WISH, seed=seed)
-
-
-def write_network(snapshot: Snapshot, rows: Sequence[Timed], folder: Path) -> dict[str, Path]:
-    """The network and every overlay as files, by what they are."""
-    interests_path, rates_path = write_snapshot(snapshot, folder)
-    overlays = make_folder(folder / "overlays")
-    for row in rows:
-        write_overlay(row.candidate.overlay, overlays / f"{row.candidate.name}.json")
-    return {"interests": interests_path, "rates": rates_path, "overlays": overlays}
+SECOND_US = 1_000_000
+DAY_S = 86_400
+GRID = 12
+SLOT_COUNT = 20
+EPOCH_SLOTS = 5
+NICENESS = 19
+# A broker must be seen to write its files while it runs, and all of them when it stops.
+TRACE_EVERY_S = 2.0
 
 
-def draw_demo(
-    snapshot: Snapshot, rows: Sequence[Timed], folder: Path, seed: int
-) -> dict[str, Path]:
-    """Before and after as a picture for the screen and one that can be scaled."""
-    pairs = _pairs({row.candidate.name: row.candidate for row in rows}, snapshot)
-    title = f"{len(snapshot.brokers)} brokers, {len(snapshot.topics)} topics: before and after"
-    pictures = {"picture": folder / "before-after.svg", "bitmap": folder / "before-after.png"}
-    for path in pictures.values():
-        draw_pairs(pairs, title, path, seed=seed)
-    return pictures
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DemoParameters:
+    """What is to be shown: so many seconds of traffic stand for so many days of the trace.
+
+    design: of the live brokers. designs: those that are compared, all for None.
+    """
+
+    brokers: int = 8
+    clients: int = 300
+    design: str = "chord"
+    k: int | None = None
+    seconds: float = 40.0
+    days: float = 1.0
+    publications_per_second: float = 40.0
+    friends: int = 2
+    designs: tuple[str, ...] | None = None
+    seed: int = 1
+
+    def overlay(self) -> Overlay:
+        """How the live brokers are joined."""
+        names = tuple(f"broker{number}" for number in range(1, self.brokers + 1))
+        return founding_overlay(self.design, names, k=self.k, seed=self.seed)
+
+    def location(self) -> LocationParameters:
+        """The trace that clients follow."""
+        publications = self.publications_per_second * self.seconds
+        found = LocationParameters(
+            users=self.clients,
+            rows=GRID,
+            columns=GRID,
+            days=self.days,
+            friends=self.friends,
+            publications_per_hour=publications / (GRID * GRID * self.days * 24),
+            seed=self.seed,
+        )
+        found.refuse_impossible()
+        return found
 
 
-def _pairs(candidates: dict[str, Candidate], snapshot: Snapshot) -> list[Pair]:
-    """One pair for each kind of planning: arrangement, topic-connected links, tree adaptation."""
-    return [
-        Pair(
-            "messages relayed by a broker that does not want them",
-            _loaded("Chord, brokers by hash", candidates["chord"], snapshot, carried_on_geometry),
-            _loaded(
-                "Chord, brokers arranged (best)",
-                candidates["dynatops"],
-                snapshot,
-                carried_on_geometry,
-            ),
-        ),
-        Pair(
-            "links of a broker",
-            _linked("GM2, the paper's links", candidates["gm2"]),
-            _linked("Our own links (best)", candidates["best"]),
-        ),
-        Pair(
-            "messages relayed by a broker that does not want them",
-            _loaded("A regular tree", candidates["tree"], snapshot, carried_on_tree),
-            _loaded(
-                "The tree adapted to its traffic", candidates["ocbr"], snapshot, carried_on_tree
-            ),
-        ),
+@dataclass(frozen=True, slots=True)
+class DemoFolder:
+    """Where everything is: the trace to follow, disks, what clients saw, telemetry, findings."""
+
+    root: Path
+
+    @property
+    def wanderings(self) -> Path:
+        return self.root / "wanderings"
+
+    @property
+    def network(self) -> Path:
+        return self.root / "network"
+
+    @property
+    def telemetry(self) -> Path:
+        return self.root / "telemetry"
+
+    @property
+    def history(self) -> Path:
+        return self.root / "history.jsonl"
+
+    @property
+    def findings(self) -> Path:
+        return self.root / "findings"
+
+    def prepare(self) -> None:
+        """Begin anew: what a former demonstration left is removed, and nothing else."""
+        make_folder(self.root)
+        if self.network.exists() and not (self.network / "overlay.json").exists():
+            raise OperatorError(f"{self.network}: this is not of a demonstration; name another.")
+        for former in (self.network, self.telemetry):
+            shutil.rmtree(former, ignore_errors=True)
+        make_folder(self.network)
+
+
+@dataclass(frozen=True, slots=True)
+class Lived:
+    """What came of the live part: what clients saw, what brokers sent, what was to be expected."""
+
+    history: History
+    violations: tuple[Violation, ...]
+    measured: Measures
+    due: Measures
+
+
+@contextmanager
+def compiling_kernels() -> Iterator[Callable[[], None]]:
+    """Compile what planning needs beside all else, with what time is left; gives what waits for it.
+
+    The first time takes a minute of one core, which the live part leaves idle.
+    """
+    process = get_context("spawn").Process(target=_compile_kernels, daemon=True)
+    process.start()
+    try:
+        yield process.join
+    finally:
+        process.kill()
+        process.join()
+
+
+def follow_trace(
+    session: Session, parameters: DemoParameters, folder: DemoFolder
+) -> tuple[dict[str, int], Script]:
+    """Generate the trace that clients follow; rows of its tables, and what is to be done."""
+    location = parameters.location()
+    rows = generate_trace(session, location, folder.wanderings)
+    found = located_deeds(session, folder.wanderings, location.cell_degrees)
+    names = parameters.overlay().brokers
+    # Neighbouring cells have a broker in common.
+    share = len(names) / len(found.brokers)
+    regions = {cell: names[int(place * share)] for place, cell in enumerate(found.brokers)}
+    homes = {client: regions[cell] for client, cell in found.homes.items()}
+    begin_us = location.begin_us()
+    pace = parameters.seconds / (parameters.days * DAY_S * SECOND_US)
+
+    def at_s(time_us: int) -> float:
+        return (time_us - begin_us) * pace
+
+    wants = [
+        Deed(at_s(time_us), client, "want" if is_on else "unwant", topic)
+        for time_us, client, topic, is_on in found.interests
     ]
+    published = [
+        Deed(at_s(time_us), client, "publish", topic)
+        for time_us, client, topic in found.publications
+        if client in homes
+    ]
+    return rows, Script(homes, tuple(sorted([*wants, *published])))
 
 
-def _loaded(
-    title: str,
-    found: Candidate,
-    snapshot: Snapshot,
-    carried: Callable[..., Carried],
-) -> Panel:
-    """A panel that shows where messages go and who relays them."""
-    load = carried(found.overlay, snapshot)
-    numbers = found.evaluation
-    caption = (
-        f"{numbers.messages_external:,.0f} unwanted messages; "
-        f"{numbers.delay_hops_mean:.1f} hops of delay; {numbers.degree_max} links at most"
+@contextmanager
+def live_network(parameters: DemoParameters, folder: DemoFolder) -> Iterator[LocalNetwork]:
+    """Brokers that record their telemetry as a trace; stopped in the end, whatever happens."""
+    settings = folder.network / "broker.toml"
+    # What brokers tell of themselves would be among the messages that are counted.
+    write_whole(
+        {
+            settings: (
+                f"[telemetry]\ntrace = {json.dumps(str(folder.telemetry.resolve()))}\n"
+                f"trace_every_s = {TRACE_EVERY_S}\nsys_every_s = 0\n"
+            ).encode()
+        }
     )
-    return Panel(title, caption, found.overlay, load.relayed, load.links)
-
-
-def _linked(title: str, found: Candidate) -> Panel:
-    """A panel that shows how many links brokers have."""
-    numbers = found.evaluation
-    caption = (
-        f"k = {numbers.k_held} held; {numbers.degree_mean:.1f} links a broker, "
-        f"{numbers.degree_max} at most; topic diameter {numbers.diameter_mean:.1f}"
+    overlay = parameters.overlay()
+    port = free_ports(2 * parameters.brokers)
+    network = LocalNetwork(
+        overlay,
+        folder.network,
+        port=port,
+        peer_port=port + parameters.brokers,
+        settings=settings,
     )
-    return Panel(title, caption, found.overlay, node_degrees(found.overlay).astype(float))
+    try:
+        network.start()
+        yield network
+    finally:
+        network.stop()
+
+
+def live_part(
+    network: LocalNetwork,
+    script: Script,
+    parameters: DemoParameters,
+    folder: DemoFolder,
+    progress: Callable[[tuple[int, int]], None],
+) -> Lived:
+    """Real clients do what the script says; brokers' counts beside the closed form."""
+    addresses = {broker.name: str(broker.clients) for broker in network.brokers}
+    history = play(script, addresses, progress)
+    views = [
+        control.get("/traffic", TrafficView)
+        for control, _ in running_brokers(folder.network).values()
+    ]
+    write_history(history, folder.history)
+    found = tuple(violations(history))
+    expected = due(parameters.overlay(), history)
+    return Lived(history, found, measured(history, views), expected)
+
+
+def replay_telemetry(
+    session: Session, parameters: DemoParameters, folder: DemoFolder
+) -> TraceReplay:
+    """The brokers' own telemetry against every design, with clients as they were and as is best."""
+    chosen = ReplayParameters(
+        seed=parameters.seed,
+        time=TimeParameters(
+            slot_s=max(1, round(parameters.seconds / SLOT_COUNT)), epoch_slots=EPOCH_SLOTS
+        ),
+        placement=PlacementParameters(
+            methods=("recorded", "similarity-bounded"), cluster_size=parameters.brokers
+        ),
+        overlay=OverlayParameters(designs=parameters.designs, k=1),
+    )
+    return replay_trace(session, folder.telemetry, chosen)
+
+
+def _compile_kernels() -> None:
+    # Ctrl-C is for whoever waits for this.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    os.nice(NICENESS)
+    compile_kernels()

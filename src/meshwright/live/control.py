@@ -18,6 +18,7 @@ from meshwright.live.addresses import Address, parse_address
 from meshwright.live.host import Host
 from meshwright.live.http import HttpConnection, Request, Response, json_response
 from meshwright.live.listener import Listener
+from meshwright.live.telemetry.carried import CarriedCounts
 from meshwright.live.telemetry.lag import LoopLag
 from meshwright.live.telemetry.metrics import CONTENT_TYPE, Readings, metrics_text
 from meshwright.live.unix_sockets import listening_socket
@@ -49,6 +50,14 @@ class ClusterView(msgspec.Struct, frozen=True, kw_only=True):
     brokers: tuple[ClusterMember, ...]
 
 
+class TrafficView(msgspec.Struct, frozen=True, kw_only=True):
+    """Messages that a broker sent to others, by class, and what was handed on to it, if counted."""
+
+    broker: str
+    sent: dict[str, int]
+    carried: CarriedCounts | None
+
+
 class Control:
     """Answers for one broker; stop is called when an operator stops it."""
 
@@ -68,6 +77,7 @@ class Control:
         self._all: dict[tuple[str, str], Ask] = {
             **self._public,
             ("GET", "/view"): self._view,
+            ("GET", "/traffic"): self._traffic,
             ("POST", "/drain"): self._drain,
             ("POST", "/fill"): self._fill,
             ("POST", "/stop"): self._stop_asked,
@@ -169,6 +179,12 @@ class Control:
 
     def _view(self, _request: Request) -> Response:
         return json_response(self._host.view())
+
+    def _traffic(self, _request: Request) -> Response:
+        meter = self._host.meter
+        carried = None if meter.carried is None else meter.carried.counts
+        sent = meter.peer_messages_by_class()
+        return json_response(TrafficView(broker=self._host.name, sent=sent, carried=carried))
 
     def _drain(self, request: Request) -> Response:
         targets = tuple(name for name in request.query.get("to", "").split(",") if name)

@@ -13,6 +13,7 @@ from meshwright.live.memory_storage import MemoryStore
 from meshwright.live.outbox import Outbox
 from meshwright.live.peers import Peers, PeerSettings
 from meshwright.live.storage import Store
+from meshwright.live.telemetry.carried import CarriedFrames
 from meshwright.live.telemetry.meter import Meter
 from meshwright.live.timers import Timers
 from meshwright.model.overlay import Overlay
@@ -177,6 +178,11 @@ class Host:
     def shortcuts(self) -> Shortcuts:
         """Where plain messages go without a step, once the broker has started."""
         return self._broker.shortcuts
+
+    def count_carried(self) -> None:
+        """Count from now on what other brokers hand on to this one, which has started."""
+        self.meter.carried = CarriedFrames(self._broker.wants)
+        self.peers.watched = self.meter.carried.count
 
     def view(self) -> BrokerView:
         """All that an operator may see of the broker, which has started."""

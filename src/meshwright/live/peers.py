@@ -40,7 +40,8 @@ class Peers:
     """The other brokers, as far as this one can reach them.
 
     tell gets what happens to links; refused is told of strangers. brokers: where each listens, as
-    far as is known. in_force: the overlay, which others may ask for.
+    far as is known. in_force: the overlay, which others may ask for. watched: sees the frames that
+    come together, if somebody counts them.
     """
 
     def __init__(
@@ -53,6 +54,7 @@ class Peers:
         in_force: Callable[[], Overlay | None] = lambda: None,
     ) -> None:
         self.brokers: dict[str, Whereabouts] = {}
+        self.watched: Callable[[list[Any]], None] | None = None
         self._name = name
         self._settings = settings
         self._tell = tell
@@ -189,6 +191,8 @@ class Peers:
     def _received(self, connection: PeerConnection, frames: list[Any]) -> None:
         assert connection.peer is not None
         name = connection.peer.name
+        if self.watched is not None:
+            self.watched(frames)
         for frame in frames:
             if self._connections.get(name) is not connection:
                 return

@@ -34,6 +34,8 @@ SETTINGS_OF_A_DRIVER = {
 }
 SETTINGS_OF_THIS_MACHINE = {"spark.ui.enabled": "false"}
 PARTITIONS_PER_CORE = 4
+# For a minute's work: what Java compiles thoroughly would not run long enough to pay.
+SHORT_WORK = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
 
 
 def open_session(
@@ -74,7 +76,11 @@ def open_session(
 
 @contextmanager
 def spark_session(
-    application: str, *, master: str | None = None, remote: str | None = None
+    application: str,
+    *,
+    master: str | None = None,
+    remote: str | None = None,
+    settings: Mapping[str, str] | None = None,
 ) -> Iterator[SparkSession]:
     """A session for some work, stopped afterwards; one that runs already is used and left running.
 
@@ -84,7 +90,7 @@ def spark_session(
     if running is not None:
         yield running
         return
-    session = open_session(application, master=master, remote=remote)
+    session = open_session(application, master=master, remote=remote, settings=settings)
     try:
         yield session
     finally:

@@ -64,6 +64,10 @@ class Broker:
         """The overlay in force; after its start only."""
         return self._machines.ways.change.in_force.overlay
 
+    def wants(self, topic: str) -> bool:
+        """True if some client here wants the topic; after its start only."""
+        return self._machines.interest.wants(topic)
+
     def view(self) -> BrokerView:
         """Everything that an operator may see of the broker; after its start only."""
         return inspect(self._me, self.observe(), self._machines)

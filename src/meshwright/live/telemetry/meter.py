@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from typing import Any
 
 from meshwright.live.clock import Clock
+from meshwright.live.telemetry.carried import CarriedFrames
 from meshwright.live.telemetry.trace import TraceRecorder
+from meshwright.protocol.classes import MESSAGE_CLASSES
 from meshwright.protocol.deliveries import Refused
 from meshwright.protocol.forwarding.forwarding import Dropped
 from meshwright.protocol.links import Frame
@@ -31,13 +33,14 @@ class Meter:
 
     refused: what clients asked for in vain, by reason code. dropped: messages that a client wanted
     and did not get; slow_dropped: those of clients that have left and had read too slowly.
-    peer_messages: sent to other brokers, by their kind. trace: gets what is of use for planning, if
-    that is recorded.
+    peer_messages: sent to other brokers, by their kind. trace and carried: get what is of use for
+    planning, if that is recorded.
     """
 
     __slots__ = (
         "_clock",
         "_wanted",
+        "carried",
         "connects",
         "dropped",
         "peer_messages",
@@ -61,6 +64,7 @@ class Meter:
         self.connects = 0
         self.slow_dropped = 0
         self.trace: TraceRecorder | None = None
+        self.carried: CarriedFrames | None = None
         self._clock = clock
         # What clients whose sessions end with their connections are known to want.
         self._wanted: dict[str, dict[str, None]] = {}
@@ -127,6 +131,13 @@ class Meter:
         carried = getattr(body, "frame", None)
         count = carried.publication.count if type(carried) is StreamFrame else 1
         self.peer_messages[type(body)] += count
+
+    def peer_messages_by_class(self) -> dict[str, int]:
+        """What was sent to other brokers, by what it counts as."""
+        classes: Counter[str] = Counter()
+        for kind, count in self.peer_messages.items():
+            classes[MESSAGE_CLASSES.get(kind, "link")] += count
+        return dict(sorted(classes.items()))
 
     def reported(self, record: Any) -> None:
         """The broker reports something."""

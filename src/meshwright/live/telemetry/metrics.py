@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -10,8 +9,8 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from meshwright.live.telemetry.carried import CarriedCounts
 from meshwright.live.telemetry.meter import Meter
-from meshwright.protocol.classes import MESSAGE_CLASSES
 from meshwright.protocol.inspection import BrokerView
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -64,14 +63,25 @@ def _traffic(readings: Readings) -> Iterator[Metric]:
         for qos, count in enumerate(counts):
             family.add_metric([str(qos)], count)
         yield family
-    classes: Counter[str] = Counter()
-    for kind, count in meter.peer_messages.items():
-        classes[MESSAGE_CLASSES.get(kind, "link")] += count
     meaning = "Messages sent to other brokers"
     family = CounterMetricFamily("meshwright_peer_messages_sent", meaning, labels=["class"])
-    for name, count in sorted(classes.items()):
+    for name, count in meter.peer_messages_by_class().items():
         family.add_metric([name], count)
     yield family
+    if meter.carried is not None:
+        yield from _carried(meter.carried.counts)
+
+
+def _carried(counts: CarriedCounts) -> Iterator[Metric]:
+    meaning = "Messages of publications that came from other brokers"
+    family = CounterMetricFamily("meshwright_carried", meaning, labels=["kind"])
+    for name in ("entering", "wanted", "relayed"):
+        family.add_metric([name], getattr(counts, name))
+    yield family
+    meaning = "Publications that came from other brokers for clients here"
+    yield CounterMetricFamily("meshwright_arrivals", meaning, value=counts.arrivals)
+    meaning = "Hops that they had made"
+    yield CounterMetricFamily("meshwright_arrival_hops", meaning, value=counts.arrival_hops)
 
 
 def _losses(readings: Readings) -> Iterator[Metric]:

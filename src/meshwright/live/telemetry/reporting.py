@@ -48,6 +48,7 @@ class Reporting:
         loop = asyncio.get_running_loop()
         settings = self._settings
         if settings.trace is not None:
+            self._host.count_carried()
             self._host.meter.trace = TraceRecorder(settings.trace, self._host.name, incarnation)
             self._tasks.append(loop.create_task(self._flush_always(settings.trace_every_s)))
         if settings.sys_every_s > 0:

@@ -74,6 +74,9 @@ FORWARDING_CLASSES: dict[type, str] = {
     Prune: "offer",
 }
 
+# Frames on their way to where they are spread from.
+ENTERING = frozenset({ToRoot, ToDominator, HandIn})
+
 MESSAGES: tuple[type, ...] = tuple(FORWARDING_CLASSES)
 
 # Frames and what goes with them, and what changes who wants what.

@@ -37,6 +37,7 @@ class ToDominator(Message, frozen=True, gc=False):
     epoch: int
     frame: StreamFrame
     position: int
+    hops: int
 
 
 class AcrossDominators(Message, frozen=True, gc=False):
@@ -46,6 +47,7 @@ class AcrossDominators(Message, frozen=True, gc=False):
     frame: StreamFrame
     position: int
     dimension: int
+    hops: int
 
 
 class FromDominator(Message, frozen=True, gc=False):
@@ -54,6 +56,7 @@ class FromDominator(Message, frozen=True, gc=False):
     epoch: int
     frame: StreamFrame
     position: int
+    hops: int
 
 
 class Crossing(NamedTuple):
@@ -104,7 +107,7 @@ class Partition:
 
     def send_out(self, turn: Turn, frame: StreamFrame) -> None:
         self._arrive(turn, frame)
-        self._climb(turn, frame, self._position)
+        self._climb(turn, frame, self._position, 0)
 
     def handle(self, turn: Turn, peer: str, message: Any) -> None:
         self._handlers[type(message)](turn, peer, message)
@@ -159,44 +162,44 @@ class Partition:
     def _to_dominator(self, turn: Turn, peer: str, message: ToDominator) -> None:
         del peer
         self._arrive(turn, message.frame)
-        self._climb(turn, message.frame, message.position)
+        self._climb(turn, message.frame, message.position, message.hops)
 
     def _across_dominators(self, turn: Turn, peer: str, message: AcrossDominators) -> None:
         del peer
         self._arrive(turn, message.frame)
-        self._cross(turn, message.frame, message.position, message.dimension)
+        crossing = self._crossing(message.position, message.dimension)
+        self._cross(turn, message.frame, crossing, message.hops)
 
     def _from_dominator(self, turn: Turn, peer: str, message: FromDominator) -> None:
         del peer
         self._arrive(turn, message.frame)
-        self._send_down(turn, message.frame, message.position)
+        self._send_down(turn, message.frame, message.position, message.hops)
 
     def _arrive(self, turn: Turn, frame: StreamFrame) -> None:
         if not self._recent.mark(frame_key(frame), VISIT):
             self._around.arrived(turn, frame)
 
-    def _climb(self, turn: Turn, frame: StreamFrame, position: int) -> None:
-        view, me = self._view, self._around.me
+    def _climb(self, turn: Turn, frame: StreamFrame, position: int, hops: int) -> None:
+        view, me, epoch = self._view, self._around.me, self._around.epoch
         while not view.is_dominating(position):
             position = view.parents[position]
             host = view.hosts[position]
             if host != me:
-                self._around.send(turn, host, ToDominator(self._around.epoch, frame, position))
+                self._around.send(turn, host, ToDominator(epoch, frame, position, hops + 1))
                 return
-        self._cross(turn, frame, position, -1)
+        self._cross(turn, frame, self._crossing(position, -1), hops)
 
-    def _cross(self, turn: Turn, frame: StreamFrame, dominator: int, dimension: int) -> None:
-        crossing = self._crossing(dominator, dimension)
+    def _cross(self, turn: Turn, frame: StreamFrame, crossing: Crossing, hops: int) -> None:
         epoch = self._around.epoch
         for host, target, over in crossing.sent:
-            self._around.send(turn, host, AcrossDominators(epoch, frame, target, over))
+            self._around.send(turn, host, AcrossDominators(epoch, frame, target, over, hops + 1))
         for own in crossing.dominators:
-            self._send_down(turn, frame, own)
+            self._send_down(turn, frame, own, hops)
 
-    def _send_down(self, turn: Turn, frame: StreamFrame, position: int) -> None:
+    def _send_down(self, turn: Turn, frame: StreamFrame, position: int, hops: int) -> None:
         epoch = self._around.epoch
         for host, child in self._fall(frame.publication.topic, position):
-            self._around.send(turn, host, FromDominator(epoch, frame, child))
+            self._around.send(turn, host, FromDominator(epoch, frame, child, hops + 1))
 
     def _crossing(self, dominator: int, dimension: int) -> Crossing:
         """Where a frame goes across from a dominating node, over others that stand here too."""

@@ -1,0 +1,145 @@
+"""What live brokers sent, beside what the closed form says they should have.
+
+The closed form is asked for every publication by itself, with the brokers that wanted its topic as
+it was sent. It delivers on the way down only, while a live broker takes what passes by on the way
+up, so the measured delay may be less; and a change of interest takes a moment to be in force.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from meshwright.history.history import History, Published
+from meshwright.live.control import TrafficView
+from meshwright.model.identifiers import BrokerName, TopicName
+from meshwright.model.interests import interests_from_pairs
+from meshwright.model.overlay import Overlay
+from meshwright.model.snapshot import Snapshot
+from meshwright.planning.evaluation.evaluate import forwarding_of
+
+MILLISECOND_US = 1_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measures:
+    """Sums over all publications.
+
+    deliveries: to clients. messages: between brokers. relayed: those that are spread to a broker
+    that does not want them. arrivals: of a publication at another broker that wants it, after
+    arrival_hops hops together.
+    """
+
+    deliveries: int
+    messages: int
+    relayed: int
+    arrivals: int
+    arrival_hops: int
+
+    @property
+    def messages_per_delivery(self) -> float:
+        return self.messages / max(self.deliveries, 1)
+
+    @property
+    def relays_per_delivery(self) -> float:
+        return self.relayed / max(self.deliveries, 1)
+
+    @property
+    def hops_mean(self) -> float:
+        return self.arrival_hops / max(self.arrivals, 1)
+
+
+def measured(history: History, views: Iterable[TrafficView]) -> Measures:
+    """What clients got, and what brokers counted."""
+    carried = [view.carried for view in views if view.carried is not None]
+    once = {(one.client, one.publisher, one.sequence) for one in history.deliveries}
+    return Measures(
+        deliveries=len(once),
+        messages=sum(one.entering + one.wanted + one.relayed for one in carried),
+        relayed=sum(one.relayed for one in carried),
+        arrivals=sum(one.arrivals for one in carried),
+        arrival_hops=sum(one.arrival_hops for one in carried),
+    )
+
+
+def due(overlay: Overlay, history: History) -> Measures:
+    """The closed form of the same publications, each with the interests of its moment."""
+    totals: Counter[str] = Counter()
+    costs = _Costs(overlay)
+    for published, readers in _with_readers(history):
+        members = tuple(sorted(set(readers.values())))
+        totals.update(costs.of(published.topic, members, published.broker))
+        totals["deliveries"] += len(readers)
+    names = ("deliveries", "messages", "relayed", "arrivals", "arrival_hops")
+    return Measures(**{name: totals[name] for name in names})
+
+
+def delays_ms(history: History) -> np.ndarray:
+    """From the publisher's sending to each client's receiving: (delivery,)."""
+    sent = {event: one.attempted_us for event, one in history.publications.items()}
+    waits = [
+        one.time_us - sent[one.publisher, one.sequence]
+        for one in history.deliveries
+        if (one.publisher, one.sequence) in sent
+    ]
+    return np.array(waits, dtype=np.float64) / MILLISECOND_US
+
+
+class _Costs:
+    """Messages of a publication by its topic, the brokers that want it, and where it enters."""
+
+    def __init__(self, overlay: Overlay) -> None:
+        self._overlay = overlay
+        self._names = tuple(map(BrokerName, overlay.brokers))
+        self._numbers = {name: number for number, name in enumerate(overlay.brokers)}
+        self._known: dict[tuple[str, tuple[str, ...], str], dict[str, int]] = {}
+
+    def of(self, topic: str, members: tuple[str, ...], source: str) -> dict[str, int]:
+        """Messages, those that are relayed, and arrivals at other brokers with their hops."""
+        key = (topic, members, source)
+        if key not in self._known:
+            self._known[key] = self._count(*key)
+        return self._known[key]
+
+    def _count(self, topic: str, members: tuple[str, ...], source: str) -> dict[str, int]:
+        wanting = np.array([self._numbers[name] for name in members], dtype=np.int64)
+        interests = interests_from_pairs(
+            wanting, np.zeros_like(wanting), len(self._overlay.brokers), 1
+        )
+        snapshot = Snapshot(self._names, (TopicName(topic),), interests, np.ones(1))
+        publisher = self._numbers[source]
+        found = forwarding_of(self._overlay, snapshot).publication(0, publisher)
+        others = np.sort(wanting) != publisher
+        return {
+            "messages": found.total,
+            "relayed": found.external,
+            "arrivals": int(others.sum()),
+            "arrival_hops": int(found.delays_hops[others].sum()),
+        }
+
+
+def _with_readers(history: History) -> Iterator[tuple[Published, dict[str, str]]]:
+    """Every publication with the clients that wanted its topic as it was sent, and their brokers.
+
+    An interest counts from when it was granted until its end is asked for.
+    """
+    changes = [
+        (time_us, is_on, one.client, one.filter_text)
+        for one in history.subscriptions
+        for time_us, is_on in ((one.granted_us, True), (one.end_requested_us, False))
+        if time_us is not None
+    ]
+    changes.sort(reverse=True)
+    readers: dict[str, dict[str, str]] = {}
+    for published in sorted(history.publications.values(), key=lambda one: one.attempted_us):
+        while changes and changes[-1][0] <= published.attempted_us:
+            _, is_on, client, topic = changes.pop()
+            if is_on:
+                broker = history.connections[client][-1].broker
+                readers.setdefault(topic, {})[client] = broker
+            else:
+                readers[topic].pop(client, None)
+        yield published, readers.get(published.topic, {})

@@ -1,0 +1,68 @@
+"""What other brokers hand on to this one: how much of it is wanted here, and how far it came."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from meshwright.protocol.forwarding.machines import ENTERING, FORWARDING_CLASSES
+from meshwright.protocol.stream import StreamFrame
+
+CARRIERS = frozenset(one for one, kind in FORWARDING_CLASSES.items() if kind == "publication")
+
+
+class CarriedCounts(msgspec.Struct, kw_only=True):
+    """Messages of publications that came from other brokers, as the closed form counts them.
+
+    entering: on their way to where they are spread from. wanted and relayed: spread, to a broker
+    with clients for them or without. arrivals: publications that clients here want, each once, and
+    arrival_hops the hops that they had made.
+    """
+
+    entering: int = 0
+    wanted: int = 0
+    relayed: int = 0
+    arrivals: int = 0
+    arrival_hops: int = 0
+
+
+class CarriedFrames:
+    """Counts as frames come in; wants says whether a topic is wanted here."""
+
+    def __init__(self, wants: Callable[[str], bool]) -> None:
+        self.counts = CarriedCounts()
+        self._wants = wants
+        # The newest that arrived, by origin and topic: a frame may come twice.
+        self._newest: dict[tuple[str, str], int] = {}
+
+    def count(self, frames: list[Any]) -> None:
+        """Look at all that came at once."""
+        for frame in frames:
+            body = getattr(frame, "body", None)
+            if type(body) in CARRIERS:
+                self._count(body)
+
+    def _count(self, message: Any) -> None:
+        counts, frame = self.counts, message.frame
+        topic, count = frame.publication.topic, frame.publication.count
+        is_wanted = self._wants(topic)
+        if type(message) in ENTERING:
+            counts.entering += count
+        elif is_wanted:
+            counts.wanted += count
+        else:
+            counts.relayed += count
+        if is_wanted and self._is_new(frame):
+            counts.arrivals += count
+            counts.arrival_hops += count * message.hops
+
+    def _is_new(self, frame: StreamFrame) -> bool:
+        if not frame.number:
+            return True  # without a promise nobody sends it twice
+        stream = (frame.origin, frame.publication.topic)
+        is_new = frame.number > self._newest.get(stream, 0)
+        if is_new:
+            self._newest[stream] = frame.number
+        return is_new
