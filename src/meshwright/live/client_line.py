@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 WAITING_BYTES_MAX = 1 << 20
 SECOND_US = 1_000_000
+SLOWED_GRACE_US = 5_000_000
 HELD_S = 0.002
 
 
@@ -57,6 +58,8 @@ class ClientLine(asyncio.Protocol):
         self.is_slow = False
         self.is_flushing = False
         self._is_paused = False
+        self._is_slowed = False
+        self._slowed_until_us = 0
         self._lane: FastLane | None = None
         self._held: bytes | None = None
 
@@ -82,7 +85,11 @@ class ClientLine(asyncio.Protocol):
 
     @property
     def deadline_us(self) -> int | None:
-        return None if self._transport is None else self._machine.deadline_us
+        deadline_us = None if self._transport is None else self._machine.deadline_us
+        if deadline_us is None or not self._slowed_until_us:
+            return deadline_us
+        # Who is not read for a while cannot be blamed for silence.
+        return max(deadline_us, self._slowed_until_us + SLOWED_GRACE_US)
 
     def expire(self, now_us: int) -> None:
         """The client was silent for too long."""
@@ -302,7 +309,7 @@ class ClientLine(asyncio.Protocol):
         """Leave on the wire what cannot be taken now."""
         if self._transport is None or self._machine.state is State.CLOSED:
             return
-        if self._machine.is_reading and self._held is None:
+        if self._machine.is_reading and self._held is None and not self._is_slowed:
             if self._is_paused:
                 self._is_paused = False
                 self._transport.resume_reading()
@@ -311,10 +318,14 @@ class ClientLine(asyncio.Protocol):
             self._transport.pause_reading()
 
     def _slow_down(self, wait_us: int) -> None:
-        if wait_us and self._transport is not None and not self._is_paused:
-            self._is_paused = True
-            self._transport.pause_reading()
-            asyncio.get_running_loop().call_later(wait_us / 1e6, self._settle_reading)
+        if wait_us and not self._is_slowed:
+            self._is_slowed = True
+            self._slowed_until_us = self._host.clock.now_us() + wait_us
+            asyncio.get_running_loop().call_later(wait_us / SECOND_US, self._speed_up)
+
+    def _speed_up(self) -> None:
+        self._is_slowed = False
+        self._settle_reading()
 
     def _want_flush(self) -> None:
         if not self.is_flushing:
