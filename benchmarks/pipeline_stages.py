@@ -23,7 +23,7 @@ from meshwright.model.interests import Interests
 from meshwright.pipeline.brokers import Brokers
 from meshwright.pipeline.generators.parameters import LocationParameters, PoissonParameters
 from meshwright.pipeline.generators.trace_generation import generate_trace
-from meshwright.pipeline.keeping import MemoryKeeper
+from meshwright.pipeline.keeping import passing_keeper
 from meshwright.pipeline.parameters import (
     OverlayParameters,
     PlacementParameters,
@@ -225,12 +225,10 @@ def _replay(
         ),
         overlay=OverlayParameters(designs=ARRANGEMENTS),
     )
-    keeper = MemoryKeeper()
     start = time.perf_counter()
-    replay_trace(session, trace, parameters, keeper=keeper).tables["comparison"].collect()
-    seconds = time.perf_counter() - start
-    keeper.release()
-    return seconds
+    with passing_keeper(session, trace) as keeper:
+        replay_trace(session, trace, parameters, keeper).tables["comparison"].collect()
+    return time.perf_counter() - start
 
 
 def _row(

@@ -1,14 +1,13 @@
 """The jobs that must give the same wherever they run; a program of its own, for it is a driver.
 
-python cluster_jobs.py FOLDER ADDRESS...: FOLDER/<number>.json for each address in turn.
+python cluster_jobs.py FOLDER ADDRESS...: FOLDER/<number>.json for each address in turn; on a
+cluster the replay is done once more, for FOLDER/again.json.
 """
 
 from __future__ import annotations
 
 import json
 import sys
-import time
-from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,13 +17,18 @@ from pyspark.sql import SparkSession
 
 from meshwright.cli.simulate import simulated_seed
 from meshwright.model.plan import Plan
-from meshwright.model.schema import POSITIONS
-from meshwright.pipeline.frames import literal_frame
-from meshwright.pipeline.generators.parameters import PoissonParameters
+from meshwright.pipeline.generators.parameters import LocationParameters
 from meshwright.pipeline.generators.trace_generation import generate_trace
+from meshwright.pipeline.keeping import Keeper
+from meshwright.pipeline.parameters import (
+    OverlayParameters,
+    PlacementParameters,
+    ReplayParameters,
+    TimeParameters,
+)
+from meshwright.pipeline.replay import replay_trace
 from meshwright.pipeline.session import open_session
 from meshwright.pipeline.snapshots import Moment, TraceMoment
-from meshwright.pipeline.stages.visits import cells, user_cells, visits
 from meshwright.pipeline.sweep import TaskGrid, sweep
 from meshwright.planning.changes.clients import plan_with_clients
 from meshwright.planning.changes.network import PlanWish
@@ -34,41 +38,54 @@ SETTINGS = {
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     "spark.executor.memory": "512m",
-    "spark.sql.shuffle.partitions": "4",
+    "spark.sql.shuffle.partitions": "2",
 }
 TINY = SimulationParameters(design="tree", brokers=2, clients=3, duration_s=1.0)
-GENERATED = PoissonParameters(
-    users=60, brokers=8, topics=20, topics_per_user=3, hours=10.0, publications_per_hour=40.0
+GENERATED = LocationParameters(users=60, rows=2, columns=4, days=6.0, publications_per_hour=0.2)
+REPLAY = ReplayParameters(
+    time=TimeParameters(slot_s=12 * 3600, epoch_slots=4),
+    placement=PlacementParameters(cluster_size=4),
+    overlay=OverlayParameters(designs=("chord", "dynatops", "gm")),
 )
-TASK_S = 0.1
-GRID = TaskGrid({"weight": [1, 2]}, range(20))
+GRID = TaskGrid({"weight": [1, 2]}, range(5))
 
 
 def main(folder: Path, addresses: list[str]) -> None:
     """Do all jobs at every address and write down what came of them."""
     for number, address in enumerate(addresses):
         session = _session(address)
-        started = folder / f"{number}.started"
-        started.mkdir()
+        places, trace = folder / f"{number}.places", folder / f"{number}.trace"
+        places.mkdir()
         outcome = {
-            "slow": [value for _, value in sweep(session, partial(slow, str(started)), GRID)],
+            "swept": [value for _, value in sweep(session, partial(multiplied, places), GRID)],
             "simulated": [
                 value
                 for _, value in sweep(session, partial(simulated_seed, TINY), TaskGrid({}, [1, 2]))
             ],
-            "visited": _visited(session),
-            "generated": generate_trace(session, GENERATED, folder / f"{number}.trace"),
-            "plan": msgspec.to_builtins(_planned(session, folder / f"{number}.trace")),
+            "generated": generate_trace(session, GENERATED, trace),
+            "plan": msgspec.to_builtins(_planned(session, trace)),
+            "replayed": _replayed(session, trace, folder / f"{number}.kept"),
         }
         (folder / f"{number}.json").write_text(json.dumps(outcome, sort_keys=True))
+        if address.startswith("spark://"):
+            again = outcome | {"replayed": _replayed(session, trace, folder / "again.kept")}
+            (folder / "again.json").write_text(json.dumps(again, sort_keys=True))
         session.stop()
 
 
-def slow(started: str, weight: int, seed: int) -> dict[str, Any]:
-    """A task that says where it began, and takes a while."""
-    (Path(started) / f"{weight}-{seed}").write_text(sweep.__code__.co_filename)
-    time.sleep(TASK_S)
+def multiplied(places: Path, weight: int, seed: int) -> dict[str, Any]:
+    """A task that says where it finds our package."""
+    (places / f"{weight}-{seed}").write_text(sweep.__code__.co_filename)
     return {"product": weight * seed, "third": weight * seed / 3}
+
+
+def _replayed(session: SparkSession, trace: Path, kept: Path) -> dict[str, Any]:
+    """Every number of a replay; the folder shows how far it is."""
+    tables = replay_trace(session, trace, REPLAY, Keeper(session, kept)).tables
+    return {
+        name: sorted(list(row) for row in tables[name].collect())
+        for name in ("metrics", "comparison")
+    }
 
 
 def _session(address: str) -> SparkSession:
@@ -82,16 +99,6 @@ def _planned(session: SparkSession, trace: Path) -> Plan:
     snapshot = state.snapshot()
     population = state.population(snapshot, cluster_size=4)
     return plan_with_clients(snapshot, PlanWish("dynatops"), population, "similarity-bounded")
-
-
-def _visited(session: SparkSession) -> list[Any]:
-    begin = datetime(2010, 8, 1, tzinfo=UTC)
-    rows = [
-        (begin + timedelta(hours=7 * n), f"u{n % 5}", 10.0 + n * 37 % 11 / 4, 20.0 + n % 3, None)
-        for n in range(300)
-    ]
-    found = user_cells(visits(cells(literal_frame(session, POSITIONS, rows), 1.0)))
-    return sorted(list(row) for row in found.collect())
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ TWO_CLUSTERS = np.array([0, 0, 1, 1], dtype=np.int32)
 
 
 def selection(method: str) -> Selection:
-    return Selection(method, FOUR, TWO_CLUSTERS, PlacementRules(), seed=0)
+    return Selection((method,), FOUR, TWO_CLUSTERS, PlacementRules(), seed=0)
 
 
 def test_static_clients_stay_where_chance_put_them(spark: SparkSession) -> None:

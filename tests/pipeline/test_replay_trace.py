@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 from small_traces import subscribing_trace, wandering_trace
 
 from meshwright.errors import OperatorError
-from meshwright.pipeline.keeping import FolderKeeper
+from meshwright.pipeline.keeping import Keeper
 from meshwright.pipeline.parameters import (
     BrokerParameters,
     OverlayParameters,
@@ -32,7 +32,8 @@ def test_a_subscribing_trace_is_compared_whatever_is_done_at_once(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     trace = subscribing_trace(spark, tmp_path / "trace")
-    whole = replay_trace(spark, trace, FEW)
+    keeper = Keeper(spark, tmp_path / "kept")
+    whole = replay_trace(spark, trace, FEW, keeper)
     rows = whole.tables["comparison"].collect()
     assert whole.placements == ("static", "similarity", "similarity-bounded")
     assert {(row.placement, row.design) for row in rows} == {
@@ -40,7 +41,8 @@ def test_a_subscribing_trace_is_compared_whatever_is_done_at_once(
     }
     assert {row.publications for row in rows} == {200}
     one_at_once = WorkParameters(topics_at_once=1)
-    in_pieces = replay_trace(spark, trace, msgspec.structs.replace(FEW, work=one_at_once))
+    pieces = msgspec.structs.replace(FEW, work=one_at_once)
+    in_pieces = replay_trace(spark, trace, pieces, Keeper(spark, tmp_path / "pieces"))
     assert found(in_pieces.tables["metrics"]) == found(whole.tables["metrics"])
 
 
@@ -51,10 +53,10 @@ def test_stages_that_nothing_changed_for_are_not_run_again(
 
     def run(parameters: ReplayParameters) -> dict[str, bool]:
         made: dict[str, bool] = {}
-        keeper = FolderKeeper(
+        keeper = Keeper(
             spark, tmp_path / "kept", on_stage=lambda name, is_new, _: made.update({name: is_new})
         )
-        replayed = replay_trace(spark, trace, parameters, keeper=keeper)
+        replayed = replay_trace(spark, trace, parameters, keeper)
         assert "location" in replayed.placements
         assert replayed.brokers.count == 4
         assert replayed.tables["comparison"].count() == 3 * len(replayed.placements)
@@ -77,4 +79,4 @@ def test_what_cannot_be_replayed_is_refused_in_one_sentence(
         (ReplayParameters(placement=PlacementParameters(methods=("location",))), "needs positions"),
     ):
         with pytest.raises(OperatorError, match=words):
-            replay_trace(spark, trace, parameters)
+            replay_trace(spark, trace, parameters, Keeper(spark, tmp_path / "kept"))

@@ -82,6 +82,7 @@ def compare(
         write_report,
     )
     from meshwright.pipeline.findings import compared
+    from meshwright.pipeline.keeping import passing_keeper
     from meshwright.pipeline.parameters import (
         BrokerParameters,
         InterestParameters,
@@ -102,8 +103,11 @@ def compare(
         overlay=OverlayParameters(designs=wanted_designs(designs), k=k, delay_weight=delay_weight),
     )
     files: dict[str, Path] = {}
-    with spark_work("Replaying the trace", master=master, remote=remote) as work:
-        replay = replay_trace(work.session, trace, parameters)
+    with (
+        spark_work("Replaying the trace", master=master, remote=remote) as work,
+        passing_keeper(work.session, trace) as keeper,
+    ):
+        replay = replay_trace(work.session, trace, parameters, keeper)
         candidates, recommendation = compared(replay)
         if out is not None:
             files = write_report(replay, trace, candidates, recommendation, out)

@@ -34,17 +34,17 @@ def run(
     )
     from meshwright.files.settings import read_settings
     from meshwright.pipeline.findings import compared
-    from meshwright.pipeline.keeping import FolderKeeper
+    from meshwright.pipeline.keeping import Keeper
     from meshwright.pipeline.parameters import RunSettings
     from meshwright.pipeline.replay import replay_trace
 
     settings = read_settings(config, RunSettings, documented_in="docs/FILES.md")
     ran: list[Ran] = []
     with spark_work("Running the stages", master=master, remote=remote) as work:
-        keeper = FolderKeeper(
+        keeper = Keeper(
             work.session, settings.out / "stages", on_stage=lambda *stage: ran.append(stage)
         )
-        replay = replay_trace(work.session, settings.trace, settings.parameters(), keeper=keeper)
+        replay = replay_trace(work.session, settings.trace, settings.parameters(), keeper)
         candidates, found = compared(replay)
         files = write_report(replay, settings.trace, candidates, found, settings.out)
     answer(

@@ -1,26 +1,33 @@
-"""Where the tables of stages are kept: in Spark's memory, or in folders that outlive the run.
+"""Where the tables of stages are kept: in folders that all machines of Spark see.
 
 A folder is named by a digest of what made its table: our own sources, the parameters, and the
 digests of the tables that went in. So a table that stands under its name need not be made again.
+Tables kept in Spark's memory would drag all that made them along: plans and tasks of the last
+stages were then larger than their work.
 """
 
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Protocol
+from tempfile import TemporaryDirectory
+from typing import Any
 
 import msgspec
 from pyspark.sql import DataFrame, SparkSession
 
+from meshwright.errors import OperatorError
 from meshwright.files.writing import make_folder
 from meshwright.model.schema import Table
 from meshwright.pipeline.frames import conform, spark_schema
+from meshwright.pipeline.session import runs_here
 from meshwright.pipeline.traces import spark_path
 
 PACKAGE = Path(__file__).parents[1]
@@ -35,46 +42,7 @@ class Kept:
     digest: str
 
 
-class Keeper(Protocol):
-    """Whoever keeps tables: answers with the same rows, made now or before."""
-
-    def keep(
-        self,
-        table: Table,
-        make: Callable[[], DataFrame],
-        inputs: Sequence[Kept],
-        parameters: Mapping[str, Any],
-    ) -> Kept:
-        """The table of a stage."""
-
-
-class MemoryKeeper:
-    """Keeps tables in Spark as long as it is open; Spark spills what does not fit."""
-
-    def __init__(self) -> None:
-        self.frames: list[DataFrame] = []
-
-    def keep(
-        self,
-        table: Table,
-        make: Callable[[], DataFrame],
-        inputs: Sequence[Kept],
-        parameters: Mapping[str, Any],
-    ) -> Kept:
-        """The table, worked out at once: stages inside stages are planned badly."""
-        frame = make().persist()
-        frame.count()
-        self.frames.append(frame)
-        return Kept(frame, digest_of(table.name, inputs, parameters))
-
-    def release(self) -> None:
-        """Forget all tables."""
-        for frame in self.frames:
-            frame.unpersist()
-        self.frames.clear()
-
-
-class FolderKeeper:
+class Keeper:
     """Keeps every table in a folder of its own; one that was half-written never has its name."""
 
     def __init__(
@@ -97,7 +65,7 @@ class FolderKeeper:
         inputs: Sequence[Kept],
         parameters: Mapping[str, Any],
     ) -> Kept:
-        """The table as it is read from its folder."""
+        """The table of a stage as it is read from its folder, made now or before."""
         digest = digest_of(table.name, inputs, parameters)
         home = self.folder / f"{table.name}-{digest}"
         began_s = time.monotonic()
@@ -112,6 +80,14 @@ class FolderKeeper:
             self.on_stage(table.name, is_new, time.monotonic() - began_s)
         frame = self.session.read.schema(spark_schema(table)).parquet(spark_path(home))
         return Kept(conform(frame, table), digest)
+
+
+@contextmanager
+def passing_keeper(session: SparkSession, trace: Path) -> Iterator[Keeper]:
+    """A keeper whose tables are gone when the block ends."""
+    place = None if runs_here(session) else _shared_folder(trace)
+    with TemporaryDirectory(prefix=".replay-", dir=place) as folder:
+        yield Keeper(session, Path(folder))
 
 
 def digest_of(name: str, inputs: Sequence[Kept], parameters: Mapping[str, Any]) -> str:
@@ -130,6 +106,17 @@ def files_digest(folder: Path) -> str:
             name = path.relative_to(folder).as_posix()
             digest.update(f"{name} {stamp.st_size} {stamp.st_mtime_ns}\n".encode())
     return digest.hexdigest()[:DIGEST_LENGTH]
+
+
+def _shared_folder(trace: Path) -> Path:
+    """Beside the trace, which all machines of a cluster see."""
+    folder = trace.resolve().parent
+    if not os.access(folder, os.W_OK):
+        raise OperatorError(
+            f"{folder}: a cluster keeps its tables beside the trace, and this folder is read-only; "
+            "copy the trace, or name a folder in the settings of pipeline run."
+        )
+    return folder
 
 
 @cache

@@ -15,16 +15,15 @@ from meshwright.errors import OperatorError
 from meshwright.model import replay_schema, schema
 from meshwright.model.schema import Table
 from meshwright.pipeline.brokers import Brokers
-from meshwright.pipeline.keeping import Keeper, Kept, MemoryKeeper, files_digest
+from meshwright.pipeline.keeping import Keeper, Kept, files_digest
 from meshwright.pipeline.parameters import PlacementName, ReplayParameters
-from meshwright.pipeline.recorded_brokers import made_brokers, recorded_brokers
 from meshwright.pipeline.stages.broker_interests import (
     broker_changes,
     broker_spans,
     hosted_changes,
     snapshots,
 )
-from meshwright.pipeline.stages.homes import asked_homes, located_homes
+from meshwright.pipeline.stages.homes import asked_homes, located_homes, with_strangers
 from meshwright.pipeline.stages.interests import located_interests, subscribed_interests
 from meshwright.pipeline.stages.metrics import Replayed, comparison, metrics
 from meshwright.pipeline.stages.overlays import overlays
@@ -37,6 +36,7 @@ from meshwright.pipeline.stages.rates import even_rates, publication_rates
 from meshwright.pipeline.stages.replay import ReplayInputs, replayed
 from meshwright.pipeline.stages.visits import cells, visits
 from meshwright.pipeline.timeline import SECOND_US, Timeline
+from meshwright.pipeline.trace_brokers import has_brokers, made_brokers, trace_brokers
 from meshwright.pipeline.traces import read_table, table_names
 from meshwright.planning.placement.clusters import exchange_messages
 from meshwright.planning.recommendation import CANDIDATES
@@ -60,17 +60,13 @@ class TraceReplay:
 
 
 def replay_trace(
-    session: SparkSession,
-    trace: Path,
-    parameters: ReplayParameters,
-    *,
-    keeper: Keeper | None = None,
+    session: SparkSession, trace: Path, parameters: ReplayParameters, keeper: Keeper
 ) -> TraceReplay:
     """Replay a trace against every placement and design; see TraceReplay.tables for what is found.
 
-    Without a keeper, tables stay in Spark's memory until the session ends.
+    The tables stand as long as the keeper's folder does.
     """
-    return _Replay(session, trace, parameters, keeper or MemoryKeeper()).run()
+    return _Replay(session, trace, parameters, keeper).run()
 
 
 def wanted_designs(names: str | None) -> tuple[str, ...] | None:
@@ -133,11 +129,12 @@ class _Replay:
         frames = [source.frame for source in sources]
         self.kept[table.name] = self.keeper.keep(table, lambda: make(*frames), sources, settings)
 
-    def _read(self, table: Table) -> None:
+    def _read(self, table: Table) -> DataFrame:
         """A table of the trace as it is on disk."""
         if table.name not in self.kept:
             frame = read_table(self.session, self.trace, table)
             self.kept[table.name] = Kept(frame, files_digest(self.trace / table.name))
+        return self.kept[table.name].frame
 
     def _designs(self) -> tuple[str, ...]:
         wanted = self.parameters.overlay.designs or CANDIDATES
@@ -183,8 +180,7 @@ class _Replay:
         """From the first interest or publication to the last."""
         times = [self.kept[replay_schema.INTERESTS.name].frame.select("time")]
         if schema.PUBLICATIONS.name in self.names:
-            self._read(schema.PUBLICATIONS)
-            times.append(self.kept[schema.PUBLICATIONS.name].frame.select("time"))
+            times.append(self._read(schema.PUBLICATIONS).select("time"))
         span = (
             reduce(DataFrame.unionByName, times)
             .agg(
@@ -226,13 +222,8 @@ class _Replay:
 
     def _brokers(self) -> Brokers:
         """Those of the trace; where it names none, brokers where most visits are, or anywhere."""
-        if schema.BROKERS.name in self.names:
-            self._read(schema.BROKERS)
-            delays = None
-            if schema.DELAYS.name in self.names:
-                self._read(schema.DELAYS)
-                delays = self.kept[schema.DELAYS.name].frame
-            return recorded_brokers(self.trace, self.kept[schema.BROKERS.name].frame, delays)
+        if has_brokers(self.trace):
+            return trace_brokers(self.trace, self._read)
         seen = self.kept.get(schema.VISITS.name)
         degrees = self.parameters.interests.cell_degrees
         count = self.parameters.brokers.count
@@ -269,7 +260,7 @@ class _Replay:
                 self._read(table)
             inputs += [table.name] if table.name in self.kept else []
         clusters = brokers.clusters(chosen.cluster_size, seed)
-        degrees = self.parameters.interests.cell_degrees
+        degrees, is_located = self.parameters.interests.cell_degrees, self._is_located()
 
         def placed(*frames: DataFrame) -> DataFrame:
             tables = dict(zip(inputs, frames, strict=True))
@@ -279,16 +270,17 @@ class _Replay:
             homes = asked
             if seen is not None and brokers.coordinates is not None:
                 homes = located_homes(seen, brokers, degrees)
+                homes = homes if is_located else with_strangers(homes, asked)
             found = []
-            for name in placements:
-                if name == "recorded":
-                    on = tables[schema.CONNECTIONS.name].where("is_on")
-                    found.append(placed_at_homes(on, name))
-                elif name in {"static", "location"}:
-                    found.append(placed_at_homes(asked if name == "static" else homes, name))
-                else:
-                    how = Selection(name, brokers, clusters, chosen.rules(), seed)
-                    found.append(placed_by_similarity(interests, homes, timeline, how))
+            if "recorded" in placements:
+                on = tables[schema.CONNECTIONS.name].where("is_on")
+                found.append(placed_at_homes(on, "recorded"))
+            for name, where in (("static", asked), ("location", homes)):
+                found += [placed_at_homes(where, name)] if name in placements else []
+            chosen_methods = tuple(name for name in placements if name.startswith("similarity"))
+            if chosen_methods:
+                how = Selection(chosen_methods, brokers, clusters, chosen.rules(), seed)
+                found.append(placed_by_similarity(interests, homes, timeline, how))
             return reduce(DataFrame.unionByName, found)
 
         self._keep(

@@ -14,6 +14,7 @@ from typing import NoReturn, TypeAlias
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
+from pyspark.sql.utils import is_remote
 
 from meshwright.errors import OperatorError
 from meshwright.pipeline.environment import is_this_machine, prepare_environment, refuse_silence
@@ -51,18 +52,18 @@ def open_session(
     """
     _refuse_both(master, remote)
     address = remote or master or os.environ.get("SPARK_REMOTE") or os.environ.get("MASTER")
-    is_remote = remote is not None or (master is None and "SPARK_REMOTE" in os.environ)
+    is_served = remote is not None or (master is None and "SPARK_REMOTE" in os.environ)
     refuse_silence(address)
     prepare_environment(address)
     if master is not None:
         os.environ.pop("SPARK_REMOTE", None)  # what is asked for comes before the environment
     builder = SparkSession.builder.appName(application)
     chosen: dict[str, bool | float | int | str | None] = {**SETTINGS_EVERYWHERE}
-    if not is_remote:
+    if not is_served:
         chosen |= SETTINGS_OF_A_DRIVER
         chosen |= SETTINGS_OF_THIS_MACHINE if is_this_machine(address) else {}
     chosen |= settings or {}
-    if is_remote and address is not None:
+    if is_served and address is not None:
         builder = builder.remote(address)
     elif master is not None:
         builder = builder.master(master)
@@ -70,7 +71,7 @@ def open_session(
         session = builder.config(map=chosen).getOrCreate()
     except (PySparkException, Py4JError, ValueError) as error:
         _refuse(address, error)
-    _settle(session, is_remote=is_remote)
+    _settle(session)
     return session
 
 
@@ -97,15 +98,24 @@ def spark_session(
         session.stop()
 
 
-def _settle(session: SparkSession, *, is_remote: bool) -> None:
+def runs_here(session: SparkSession) -> bool:
+    """Whether driver and executors are one process on this machine."""
+    return not is_remote() and _master(session).startswith("local")
+
+
+def _settle(session: SparkSession) -> None:
     """What can be known only of a session that runs: how wide a shuffle is, who needs our code."""
-    place = session.conf.get("spark.master", "") or ""
-    if not is_remote and place.startswith("local"):
+    if runs_here(session):
         partitions = "spark.sql.shuffle.partitions"
         if session.conf.get(partitions) == "200":  # Spark's own default suits a cluster
-            session.conf.set(partitions, str(PARTITIONS_PER_CORE * _core_count(place)))
+            cores = _core_count(_master(session))
+            session.conf.set(partitions, str(PARTITIONS_PER_CORE * cores))
     else:
         ship_package(session)
+
+
+def _master(session: SparkSession) -> str:
+    return session.conf.get("spark.master", "") or ""
 
 
 def _core_count(place: str) -> int:

@@ -7,6 +7,7 @@ places either at one drawn by its name. Who is not connected wants nothing now.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -88,7 +89,7 @@ class TraceMoment:
         self._begin_us = begin_us
         self._moment = replace(moment, at_us=end_us)
         self._at_us = end_us
-        self._brokers = trace_brokers(session, trace, brokers)
+        self._brokers = trace_brokers(trace, partial(read_table, session, trace), brokers)
 
     def snapshot(self) -> Snapshot:
         """Who wants what now, and how much of it is expected in the horizon."""

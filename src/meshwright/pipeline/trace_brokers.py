@@ -1,63 +1,114 @@
-"""The brokers that a trace knows, with places and delays where it has them."""
+"""The brokers of a trace, with places and delays where it has them; or as many as wanted."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
-from pyspark.sql import SparkSession
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as sf
 
 from meshwright.errors import InputFileError
 from meshwright.model.identifiers import BrokerName
-from meshwright.model.schema import BROKERS, CONNECTIONS, DELAYS
+from meshwright.model.schema import BROKERS, CONNECTIONS, DELAYS, Table
 from meshwright.model.snapshot import Float64Array
 from meshwright.pipeline.brokers import Brokers
-from meshwright.pipeline.traces import read_table, table_names
+from meshwright.pipeline.traces import table_names
+
+Reader: TypeAlias = "Callable[[Table], DataFrame]"
+Places: TypeAlias = "dict[str, tuple[float | None, float | None]]"
 
 
-def trace_brokers(
-    session: SparkSession, trace: Path, names: tuple[str, ...] | None = None
-) -> Brokers:
-    """The named brokers in their order, or else all of the trace in the order of their names."""
-    places = _places(session, trace)
-    names = tuple(sorted(places)) if names is None else names
-    if len(names) < 2:
+def has_brokers(trace: Path) -> bool:
+    """Whether the trace says which brokers there are, in their own table or by who is connected."""
+    return not {BROKERS.name, CONNECTIONS.name}.isdisjoint(table_names(trace))
+
+
+def trace_brokers(trace: Path, read: Reader, names: tuple[str, ...] | None = None) -> Brokers:
+    """The named brokers in their order, or else all of the trace in the order of their names.
+
+    Where the trace does not know one that is named, nothing is known of places and delays.
+    """
+    places = _places(trace, read)
+    chosen = tuple(BrokerName(name) for name in (sorted(places) if names is None else names))
+    if len(chosen) < 2:
         raise InputFileError(
             str(trace),
-            f"the trace knows {len(names)} brokers",
+            f"the trace knows {len(chosen)} brokers",
             remedy="give it a table brokers with at least two, or an overlay to start from",
         )
-    known = [place for name in names if (place := places.get(name)) is not None]
-    coordinates = np.array(known, dtype=np.float64) if len(known) == len(names) else None
-    delays_ms = _delays_ms(session, trace, names)
-    return Brokers(tuple(BrokerName(name) for name in names), coordinates, delays_ms)
+    if not set(chosen) <= set(places):
+        return Brokers(chosen)
+    # An unknown place is null there and not a number here.
+    coordinates = np.array([places[name] for name in chosen], dtype=np.float64)
+    return Brokers(
+        chosen,
+        None if bool(np.isnan(coordinates).any()) else coordinates,
+        _delays_ms(trace, read(DELAYS), chosen) if DELAYS.name in table_names(trace) else None,
+    )
 
 
-def _places(session: SparkSession, trace: Path) -> dict[str, tuple[float, float] | None]:
+def made_brokers(count: int, visits: DataFrame | None, cell_degrees: float) -> Brokers:
+    """One broker in each of the most visited cells, or brokers at no place."""
+    if visits is None:
+        width = len(str(count - 1))
+        return Brokers(tuple(BrokerName(f"b{number:0{width}d}") for number in range(count)))
+    cells = (
+        visits.groupBy("cell_north", "cell_east")
+        .agg(sf.count("*").alias("visits"))
+        .orderBy(sf.desc("visits"), "cell_north", "cell_east")
+        .limit(count)
+        .collect()
+    )
+    named = sorted((f"b{row.cell_north}/{row.cell_east}", row) for row in cells)
+    middles = [[row.cell_north + 0.5, row.cell_east + 0.5] for _, row in named]
+    return Brokers(
+        tuple(BrokerName(name) for name, _ in named),
+        np.array(middles, dtype=np.float64) * cell_degrees,
+    )
+
+
+def _places(trace: Path, read: Reader) -> Places:
     """Latitude and longitude of brokers, by their own table or else by those that clients name."""
-    tables = table_names(trace)
-    if BROKERS.name in tables:
-        rows = read_table(session, trace, BROKERS).collect()
-        return {
-            row["broker"]: None
-            if row["latitude"] is None or row["longitude"] is None
-            else (row["latitude"], row["longitude"])
-            for row in rows
-        }
-    if CONNECTIONS.name in tables:
-        connected = read_table(session, trace, CONNECTIONS).select("broker").distinct()
-        return {row["broker"]: None for row in connected.collect()}
-    return {}
+    if BROKERS.name not in table_names(trace):
+        if not has_brokers(trace):
+            return {}
+        connected = read(CONNECTIONS).select("broker").distinct().collect()
+        return {row.broker: (None, None) for row in connected}
+    rows = read(BROKERS).collect()
+    places = {row.broker: (row.latitude, row.longitude) for row in rows}
+    if len(places) < len(rows):
+        names = sorted(row.broker for row in rows)
+        twice = next(one for one, other in pairwise(names) if one == other)
+        raise InputFileError(
+            str(trace / BROKERS.name),
+            f"the broker {twice!r} is named twice",
+            remedy="name each of them once",
+        )
+    return places
 
 
-def _delays_ms(session: SparkSession, trace: Path, names: tuple[str, ...]) -> Float64Array | None:
-    """One way, (broker, broker); None where a pair is not known."""
-    if DELAYS.name not in table_names(trace):
-        return None
-    numbers = {name: number for number, name in enumerate(names)}
-    delays = np.full((len(names), len(names)), np.nan)
-    np.fill_diagonal(delays, 0.0)
-    for row in read_table(session, trace, DELAYS).collect():
-        if row["source"] in numbers and row["target"] in numbers:
-            delays[numbers[row["source"]], numbers[row["target"]]] = row["delay_ms"]
-    return None if bool(np.isnan(delays).any()) else delays
+def _delays_ms(trace: Path, delays: DataFrame, names: tuple[BrokerName, ...]) -> Float64Array:
+    """One way, (broker, broker); every pair of brokers has a row, a broker and itself none."""
+    table = delays.toArrow()
+    numbered = pa.array(names, pa.string())
+    sources, targets = (
+        pa.compute.index_in(table[column], value_set=numbered).fill_null(-1).to_numpy()
+        for column in ("source", "target")
+    )
+    matrix = np.full((len(names), len(names)), np.nan)
+    known = (sources >= 0) & (targets >= 0)
+    matrix[sources[known], targets[known]] = table["delay_ms"].to_numpy()[known]
+    np.fill_diagonal(matrix, 0.0)
+    if bool(np.isnan(matrix).any()):
+        source, target = np.argwhere(np.isnan(matrix))[0]
+        raise InputFileError(
+            str(trace / DELAYS.name),
+            f"there is no delay from {names[source]!r} to {names[target]!r}",
+            remedy="give one for every pair of brokers, or leave the table out",
+        )
+    return matrix

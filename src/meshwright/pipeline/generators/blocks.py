@@ -17,21 +17,14 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 
 from meshwright.model.interests import Int64Array
-from meshwright.model.schema import ColumnKind, Table
-from meshwright.pipeline.frames import spark_schema
+from meshwright.model.schema import Table
+from meshwright.pipeline.frames import ARROW_TYPES, spark_schema
 from meshwright.pipeline.generators.parameters import SECOND_US
 
 USERS_PER_BLOCK = 1024
 TOPICS_PER_BLOCK = 16
 HOUR_US = 3600 * SECOND_US
 
-ARROW_TYPES: dict[ColumnKind, pa.DataType] = {
-    "time": pa.timestamp("us", tz="UTC"),
-    "text": pa.string(),
-    "whole": pa.int64(),
-    "number": pa.float64(),
-    "truth": pa.bool_(),
-}
 Columns: TypeAlias = "dict[str, Any]"
 
 

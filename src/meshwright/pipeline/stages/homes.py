@@ -51,6 +51,13 @@ def located_homes(visits: DataFrame, brokers: Brokers, cell_degrees: float) -> D
     return conform(entered, HOMES)
 
 
+def with_strangers(located: DataFrame, asked: DataFrame) -> DataFrame:
+    """HOMES by place, and by chance for clients that want something before they are seen."""
+    seen = located.groupBy("client").agg(sf.min("time").alias("seen"))
+    strangers = asked.join(seen, on="client", how="left").where("seen is null or time < seen")
+    return located.unionByName(conform(strangers, HOMES))
+
+
 def _nearest(
     coordinates: Float64Array, cell_degrees: float
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:

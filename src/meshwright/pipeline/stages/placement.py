@@ -11,10 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sf
 
-from meshwright.model.interests import Int32Array, Int64Array, Interests
+from meshwright.model.interests import Int32Array, Int64Array, interests_from_pairs
 from meshwright.model.replay_schema import PLACEMENTS
 from meshwright.pipeline.brokers import Brokers
 from meshwright.pipeline.frames import conform
@@ -23,17 +24,18 @@ from meshwright.pipeline.timeline import Timeline
 from meshwright.planning.placement.over_time import Asks, place_over_time
 from meshwright.planning.placement.strategies import PlacementRules
 
-CHOSEN = "client string, time_us long, seat long, cluster long"
+WANTED = ("cluster", "client", "topic", "first", "stop")
+CHOSEN = "placement string, client string, time_us long, seat long, cluster long"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Selection:
     """How clients choose brokers by similarity.
 
-    clusters: the cluster of each broker, (broker,). method: similarity or similarity-bounded.
+    clusters: the cluster of each broker, (broker,). methods: similarity, similarity-bounded.
     """
 
-    method: str
+    methods: tuple[str, ...]
     brokers: Brokers
     clusters: Int32Array
     rules: PlacementRules
@@ -51,40 +53,36 @@ def placed_by_similarity(
     """PLACEMENTS chosen in the cluster of a client's home, whenever its wants or home change.
 
     A client asks once a slot, with what it wants at the slot's end, and goes at its first change in
-    the slot. interests and homes are both used twice: keep them if they are dear.
+    the slot. interests and homes are used several times: keep them if they are dear.
     """
-    asks = _asks(interests, homes, timeline, selection)
-    loads = _network_loads(interests, timeline)
+    told = _told(interests, homes, timeline, selection)
     # A number given keeps adaptive execution from putting all clusters into one task.
     cluster_count = int(selection.clusters.max()) + 1
-    chosen = (
-        asks.repartition(cluster_count, "cluster")
-        .groupBy("cluster")
-        .applyInArrow(_chooser(selection, loads), CHOSEN)
+    asks, wants = (
+        side.repartition(cluster_count, "cluster").groupBy("cluster")
+        for side in (_with_farewells(told), _wants(told, interests, timeline))
     )
+    chooser = _chooser(selection, _network_loads(interests, timeline))
+    chosen = asks.cogroup(wants).applyInArrow(chooser, CHOSEN)
     members = np.argsort(selection.clusters, kind="stable")
     starts = np.searchsorted(selection.clusters[members], np.arange(cluster_count))
     first_seats = sf.array(*(sf.lit(int(start)) for start in starts))
     seated = sf.element_at(first_seats, sf.col("cluster").cast("int") + 1)
     ordered = Brokers(tuple(selection.brokers.names[number] for number in members.tolist()))
-    stays = Window.partitionBy("client").orderBy("time")
+    stays = Window.partitionBy("placement", "client").orderBy("time")
     moved = (
         chosen.withColumn("broker", ordered.name_of(seated + sf.col("seat")))
         .withColumn("time", sf.timestamp_micros("time_us"))
         .withColumn("former", sf.lag("broker").over(stays))
         .where("former is null or former != broker")
-        .withColumn("placement", sf.lit(selection.method))
     )
     return conform(moved, PLACEMENTS)
 
 
-def _asks(
+def _told(
     interests: DataFrame, homes: DataFrame, timeline: Timeline, selection: Selection
 ) -> DataFrame:
-    """cluster, slot, time_us, client, leaves, topics: who asks where and who goes away.
-
-    topics are those at the end of the slot, in order.
-    """
+    """client, slot, time_us, cluster, former: who asks in which cluster, and where it was."""
     slot = timeline.slot_of(sf.col("time"))
     nowhere = sf.lit(None).cast("string")
     told = (
@@ -99,37 +97,40 @@ def _asks(
         )
     )
     journey = Window.partitionBy("client").orderBy("slot")
-    homed = told.withColumn(
+    return told.withColumn(
         "cluster",
         _cluster_of(sf.last("home", ignorenulls=True).over(journey), selection),
     ).withColumn("former", sf.lag("cluster").over(journey))
-    return _with_farewells(_with_topics(homed, interests, timeline))
 
 
-def _with_topics(told: DataFrame, interests: DataFrame, timeline: Timeline) -> DataFrame:
-    """What each asking client wants at the end of the slot."""
+def _with_farewells(told: DataFrame) -> DataFrame:
+    """cluster, slot, time_us, client, leaves: asks, and words to clusters that clients leave."""
+    farewell = sf.when(
+        sf.expr("former != cluster"),
+        sf.struct(sf.col("former").alias("cluster"), sf.lit(True).alias("leaves")),
+    )
+    here = sf.struct(sf.col("cluster"), sf.lit(False).alias("leaves"))
+    return told.withColumn("word", sf.explode(sf.array_compact(sf.array(here, farewell)))).select(
+        "word.cluster", "slot", "time_us", "client", "word.leaves"
+    )
+
+
+def _wants(told: DataFrame, interests: DataFrame, timeline: Timeline) -> DataFrame:
+    """cluster, client, topic, first, stop: what clients of a cluster want at the ends of slots.
+
+    Columns are new ones, as those of one source cannot be told apart on both sides of a group.
+    """
     spans = interest_spans(interests).select(
         "client",
         "topic",
         timeline.slot_of(sf.col("begin")).alias("first"),
         sf.coalesce(timeline.slot_of(sf.col("end")), sf.lit(timeline.slot_count)).alias("stop"),
     )
-    wanted = told.join(spans, on="client", how="left").where("first is null or stop > first")
-    topic = sf.when(sf.expr("first <= slot and slot < stop"), sf.col("topic"))
-    return wanted.groupBy("client", "slot", "time_us", "cluster", "former").agg(
-        sf.array_sort(sf.collect_list(topic)).alias("topics")
-    )
-
-
-def _with_farewells(asks: DataFrame) -> DataFrame:
-    """Beside every ask in another cluster than before, a word to the former one."""
-    farewell = sf.when(
-        sf.expr("former != cluster"),
-        sf.struct(sf.col("former").alias("cluster"), sf.lit(True).alias("leaves")),
-    )
-    here = sf.struct(sf.col("cluster"), sf.lit(False).alias("leaves"))
-    return asks.withColumn("word", sf.explode(sf.array_compact(sf.array(here, farewell)))).select(
-        "word.cluster", "slot", "time_us", "client", "word.leaves", "topics"
+    clients = told.select("cluster", "client").distinct()
+    return (
+        spans.where("first < stop")
+        .join(clients, on="client", how="inner")
+        .select(*(sf.col(name).alias(name) for name in WANTED))
     )
 
 
@@ -151,46 +152,68 @@ def _network_loads(interests: DataFrame, timeline: Timeline) -> Int64Array:
     return np.cumsum(loads)
 
 
-def _chooser(selection: Selection, loads: Int64Array) -> Callable[[pa.Table], pa.Table]:
+def _chooser(selection: Selection, loads: Int64Array) -> Callable[[pa.Table, pa.Table], pa.Table]:
     """The life of one cluster; seats number its brokers in their order."""
     sizes = np.bincount(selection.clusters)
-    method, rules, seed = selection.method, selection.rules, selection.seed
+    methods, rules, seed = selection.methods, selection.rules, selection.seed
 
-    def choose(asks: pa.Table) -> pa.Table:
-        cluster = asks["cluster"][0].as_py()
-        ordered = asks.sort_by(
+    def choose(told: pa.Table, wants: pa.Table) -> pa.Table:
+        cluster = told["cluster"][0].as_py()
+        ordered = told.sort_by(
             [("slot", "ascending"), ("time_us", "ascending"), ("client", "ascending")]
         )
-        seats = place_over_time(
-            _asks_of(ordered),
-            int(sizes[cluster]),
-            method,
-            np.random.default_rng([seed, cluster]),
-            rules=rules,
-            network_loads=loads,
-        )
-        chosen = ordered.select(["client", "time_us"]).append_column(
-            "seat", pa.array(seats.astype(np.int64))
-        )
-        chosen = chosen.append_column("cluster", ordered["cluster"])
-        return chosen.filter(pa.array(seats >= 0))
+        asks = _asks_of(ordered, wants)
+        answers = []
+        for method in methods:
+            seats = place_over_time(
+                asks,
+                int(sizes[cluster]),
+                method,
+                np.random.default_rng([seed, cluster]),
+                rules=rules,
+                network_loads=loads,
+            )
+            answer = {
+                "placement": pa.repeat(method, len(seats)),
+                **{name: ordered[name] for name in ("client", "time_us")},
+                "seat": pa.array(seats.astype(np.int64)),
+                "cluster": ordered["cluster"],
+            }
+            answers.append(pa.table(answer).filter(pa.array(seats >= 0)))
+        return pa.concat_tables(answers)
 
     return choose
 
 
-def _asks_of(ordered: pa.Table) -> Asks:
-    """Names as numbers, lists as rows."""
+def _asks_of(ordered: pa.Table, wants: pa.Table) -> Asks:
+    """Names as numbers, and what is wanted for some slots as what each ask in them wants."""
+    slots = ordered["slot"].to_numpy().astype(np.int64)
     clients = ordered["client"].combine_chunks().dictionary_encode()
-    lists = ordered["topics"].combine_chunks()
-    topics = lists.flatten().dictionary_encode()
-    counts = np.diff(lists.offsets.to_numpy())
-    rows = np.repeat(np.arange(len(counts)), counts)
-    columns = topics.indices.to_numpy(zero_copy_only=False).astype(np.int32)
-    order = np.lexsort((columns, rows))
-    offsets = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
-    return Asks(
-        slots=ordered["slot"].to_numpy().astype(np.int64),
-        clients=clients.indices.to_numpy(zero_copy_only=False).astype(np.int64),
-        interests=Interests(len(topics.dictionary), offsets, columns[order]),
-        leaving=ordered["leaves"].to_numpy(zero_copy_only=False).astype(np.bool_),
+    numbers = clients.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    # An ask is known by its client and slot; those of a client follow each other in their order.
+    width = int(max(slots.max(), pc.max(wants["stop"]).as_py() or 0)) + 1
+    keys = numbers * width + slots
+    order = np.argsort(keys)
+    wanting = pc.index_in(wants["client"], value_set=clients.dictionary).to_numpy() * width
+    first, stop = (
+        np.searchsorted(keys[order], wanting + wants[name].to_numpy()) for name in ("first", "stop")
     )
+    counts = stop - first
+    steps = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+    topics, columns = _numbered(wants["topic"])
+    return Asks(
+        slots=slots,
+        clients=numbers,
+        interests=interests_from_pairs(
+            order[np.repeat(first, counts) + steps], np.repeat(columns, counts), len(slots), topics
+        ),
+        leaving=ordered["leaves"].to_numpy().astype(np.bool_),
+    )
+
+
+def _numbered(names: pa.ChunkedArray) -> tuple[int, Int64Array]:
+    """How many names there are, and the place of each in their order."""
+    encoded = pa.chunked_array(names, pa.string()).combine_chunks().dictionary_encode()
+    places = np.empty(len(encoded.dictionary), dtype=np.int64)
+    places[pc.sort_indices(encoded.dictionary).to_numpy()] = np.arange(len(places))
+    return len(places), places[encoded.indices.to_numpy(zero_copy_only=False)]
