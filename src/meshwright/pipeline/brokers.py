@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from pyspark.sql import Column
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
 from meshwright.model.identifiers import BrokerName
 from meshwright.model.interests import Int32Array
 from meshwright.model.snapshot import Float64Array
+from meshwright.pipeline.frames import literal_list
 from meshwright.planning.placement.clusters import geographic_clusters, random_clusters
 
 
@@ -32,15 +33,13 @@ class Brokers:
 
     def name_of(self, number: Column) -> Column:
         """The name of a broker's number, from 0."""
-        names = sf.array(*(sf.lit(name) for name in self.names))
-        return sf.element_at(names, number.cast("int") + 1)
+        return sf.element_at(literal_list(self.names), number.cast("int") + 1)
 
-    def number_of(self, name: Column) -> Column:
-        """The number of a broker's name, from 0."""
-        numbered = sf.create_map(
-            *(sf.lit(item) for number, name in enumerate(self.names) for item in (name, number))
-        )
-        return sf.element_at(numbered, name)
+    def numbered(self, frame: DataFrame, number: str = "number") -> DataFrame:
+        """The rows of brokers that are among these, with the number of each, from 0."""
+        rows = [(name, place) for place, name in enumerate(self.names)]
+        numbers = frame.sparkSession.createDataFrame(rows, f"broker string, {number} int")
+        return frame.join(sf.broadcast(numbers), on="broker", how="inner")
 
     def clusters(self, cluster_size: int, seed: int) -> Int32Array:
         """Neighbours on the map, or random blocks where places are unknown: (broker,)."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as spark_functions
 from pyspark.sql.types import (
     BooleanType,
@@ -35,6 +35,7 @@ ARROW_TYPES: dict[ColumnKind, pa.DataType] = {
     "number": pa.float64(),
     "truth": pa.bool_(),
 }
+SEPARATOR = "\x00"
 
 
 def spark_schema(table: Table) -> StructType:
@@ -61,6 +62,15 @@ def conform(frame: DataFrame, table: Table) -> DataFrame:
             for column in table.columns
         )
     )
+
+
+def literal_list(values: Iterable[object]) -> Column:
+    """An array of texts that is the same in every row.
+
+    One literal of them all: thousands of literals would each be a call to Java.
+    """
+    joined = spark_functions.lit(SEPARATOR.join(map(str, values)))
+    return spark_functions.split(joined, SEPARATOR)
 
 
 def literal_frame(

@@ -36,7 +36,12 @@ from meshwright.pipeline.stages.rates import even_rates, publication_rates
 from meshwright.pipeline.stages.replay import ReplayInputs, replayed
 from meshwright.pipeline.stages.visits import cells, visits
 from meshwright.pipeline.timeline import SECOND_US, Timeline
-from meshwright.pipeline.trace_brokers import has_brokers, made_brokers, trace_brokers
+from meshwright.pipeline.trace_brokers import (
+    has_brokers,
+    made_brokers,
+    refuse_strangers,
+    trace_brokers,
+)
 from meshwright.pipeline.traces import read_table, table_names
 from meshwright.planning.placement.clusters import exchange_messages
 from meshwright.planning.recommendation import CANDIDATES
@@ -240,7 +245,7 @@ class _Replay:
         }
         wanted = self.parameters.placement.methods
         if wanted is None:
-            return tuple(name for name, is_possible in possible.items() if is_possible)
+            wanted = tuple(name for name, is_possible in possible.items() if is_possible)
         for name in wanted:
             if not possible[name]:
                 raise OperatorError(
@@ -248,6 +253,8 @@ class _Replay:
                     + ("connections" if name == "recorded" else "positions and placed brokers")
                     + ", which this trace has not; leave it out."
                 )
+        if "recorded" in wanted:
+            refuse_strangers(self.trace, self._read(schema.CONNECTIONS), brokers)
         return tuple(name for name in possible if name in wanted)
 
     def _keep_placements(

@@ -72,6 +72,18 @@ def made_brokers(count: int, visits: DataFrame | None, cell_degrees: float) -> B
     )
 
 
+def refuse_strangers(trace: Path, connections: DataFrame, brokers: Brokers) -> None:
+    """Refuse connections to a broker that the table of brokers does not name."""
+    named = {row.broker for row in connections.select("broker").distinct().collect()}
+    strangers = sorted(named - set(brokers.names))
+    if strangers:
+        raise InputFileError(
+            str(trace / CONNECTIONS.name),
+            f"clients are connected to {strangers[0]!r}, which the table brokers does not name",
+            remedy="name it there, or leave that table out",
+        )
+
+
 def _places(trace: Path, read: Reader) -> Places:
     """Latitude and longitude of brokers, by their own table or else by those that clients name."""
     if BROKERS.name not in table_names(trace):

@@ -53,7 +53,7 @@ def _packed(
 ) -> DataFrame:
     """placement, epoch, topics: a row an epoch, with who wants each; none where nobody does."""
     topics = (
-        snapshots.withColumn("member", brokers.number_of(sf.col("broker")))
+        brokers.numbered(snapshots, "member")
         .groupBy("placement", "epoch", "topic")
         .agg(
             sf.array_sort(sf.collect_list("member")).alias("members"),

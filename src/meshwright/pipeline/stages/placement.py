@@ -12,13 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as sf
 
 from meshwright.model.interests import Int32Array, Int64Array, interests_from_pairs
 from meshwright.model.replay_schema import PLACEMENTS
 from meshwright.pipeline.brokers import Brokers
-from meshwright.pipeline.frames import conform
+from meshwright.pipeline.frames import conform, literal_list
 from meshwright.pipeline.stages.interests import interest_spans
 from meshwright.pipeline.timeline import Timeline
 from meshwright.planning.placement.over_time import Asks, place_over_time
@@ -66,7 +66,7 @@ def placed_by_similarity(
     chosen = asks.cogroup(wants).applyInArrow(chooser, CHOSEN)
     members = np.argsort(selection.clusters, kind="stable")
     starts = np.searchsorted(selection.clusters[members], np.arange(cluster_count))
-    first_seats = sf.array(*(sf.lit(int(start)) for start in starts))
+    first_seats = literal_list(starts.tolist()).cast("array<long>")
     seated = sf.element_at(first_seats, sf.col("cluster").cast("int") + 1)
     ordered = Brokers(tuple(selection.brokers.names[number] for number in members.tolist()))
     stays = Window.partitionBy("placement", "client").orderBy("time")
@@ -97,10 +97,13 @@ def _told(
         )
     )
     journey = Window.partitionBy("client").orderBy("slot")
-    return told.withColumn(
-        "cluster",
-        _cluster_of(sf.last("home", ignorenulls=True).over(journey), selection),
-    ).withColumn("former", sf.lag("cluster").over(journey))
+    homed = told.withColumn("broker", sf.last("home", ignorenulls=True).over(journey))
+    clusters = literal_list(selection.clusters.tolist()).cast("array<long>")
+    return (
+        selection.brokers.numbered(homed)
+        .withColumn("cluster", sf.element_at(clusters, sf.col("number") + 1))
+        .withColumn("former", sf.lag("cluster").over(journey))
+    )
 
 
 def _with_farewells(told: DataFrame) -> DataFrame:
@@ -132,12 +135,6 @@ def _wants(told: DataFrame, interests: DataFrame, timeline: Timeline) -> DataFra
         .join(clients, on="client", how="inner")
         .select(*(sf.col(name).alias(name) for name in WANTED))
     )
-
-
-def _cluster_of(broker: Column, selection: Selection) -> Column:
-    pairs = zip(selection.brokers.names, selection.clusters.tolist(), strict=True)
-    clusters = sf.create_map(*(sf.lit(item) for pair in pairs for item in pair))
-    return sf.element_at(clusters, broker).cast("long")
 
 
 def _network_loads(interests: DataFrame, timeline: Timeline) -> Int64Array:

@@ -82,10 +82,10 @@ def _events(
     SPAN: broker's number, slots from first to before second. CHANGE: broker's number, slot.
     PUBLISHED: slot, publications.
     """
-    number = brokers.number_of(sf.col("broker")).alias("broker")
+    number = sf.col("number").alias("broker")
     slot = timeline.slot_of(sf.col("time"))
     nothing = sf.lit(0)
-    spans = inputs.spans.select(
+    spans = brokers.numbered(inputs.spans).select(
         "placement",
         "epoch",
         "topic",
@@ -94,7 +94,7 @@ def _events(
         sf.col("slot_first").alias("first"),
         sf.col("slot_end").alias("second"),
     )
-    changes = inputs.changes.select(
+    changes = brokers.numbered(inputs.changes).select(
         "placement",
         timeline.epoch_of(slot).alias("epoch"),
         "topic",
