@@ -92,7 +92,9 @@ def compare(
         TimeParameters,
     )
     from meshwright.pipeline.replay import replay_trace, wanted_designs, wanted_placements
+    from meshwright.pipeline.traces import table_names
 
+    table_names(trace)  # what is no trace is refused before Spark starts
     chosen: tuple[PlacementName, ...] | None = wanted_placements(placements)
     parameters = ReplayParameters(
         seed=seed,

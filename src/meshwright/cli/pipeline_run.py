@@ -37,8 +37,10 @@ def run(
     from meshwright.pipeline.keeping import Keeper
     from meshwright.pipeline.parameters import RunSettings
     from meshwright.pipeline.replay import replay_trace
+    from meshwright.pipeline.traces import table_names
 
     settings = read_settings(config, RunSettings, documented_in="docs/FILES.md")
+    table_names(settings.trace)  # what is no trace is refused before Spark starts
     ran: list[Ran] = []
     with spark_work("Running the stages", master=master, remote=remote) as work:
         keeper = Keeper(

@@ -79,10 +79,12 @@ def create(
     from meshwright.files.plans import read_overlay_or_target, write_plan
     from meshwright.files.reading import blaming
     from meshwright.files.writing import refuse_unwritable
+    from meshwright.pipeline.traces import table_names
     from meshwright.planning.changes.clients import plan_with_clients
     from meshwright.planning.changes.network import PlanWish, plan_network
 
     refuse_unwritable(out)
+    table_names(trace)
     today = None if source is None else read_overlay_or_target(source)
     wish = PlanWish(design, objective, method, delay_weight, k)
     with spark_work("Reading the trace", master=master, remote=remote) as work:

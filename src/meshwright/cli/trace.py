@@ -82,9 +82,12 @@ def import_files(
     Example: meshwright trace import --format gowalla checkins.csv.gz --friends friends.csv.gz
     --out city
     """
+    from meshwright.pipeline.imports.lines import first_line
     from meshwright.pipeline.traces import refuse_no_trace
 
     refuse_no_trace(out)
+    for file in (*files, *([] if friends is None else [friends])):
+        first_line(file)  # what cannot be read is refused before Spark starts
     parameters = ImportParameters(
         format=file_format,
         is_strict=strict,

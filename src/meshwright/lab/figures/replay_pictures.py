@@ -6,12 +6,17 @@ from collections.abc import Mapping, Sequence
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogFormatter, ScalarFormatter
+from matplotlib.transforms import Affine2D
 
 from meshwright.lab.figures.overlay_picture import INK, QUIET_INK
 from meshwright.lab.figures.saving import figure_bytes
 
 PLACEMENT_COLOURS = ("#bf2f33", "#2f6fbf", "#3a9b5c", "#ec9150", "#7a4fb5")
 Points = Sequence[tuple[str, float, float]]
+Box = tuple[float, float, float, float]  # left, bottom, right, top, in points
+NAME_HEIGHT = 9.0
+WIDE_RANGE = 20.0
 
 
 def costs_picture(designs: Mapping[str, Points]) -> str:
@@ -19,8 +24,9 @@ def costs_picture(designs: Mapping[str, Points]) -> str:
 
     designs: by placement, the design's name, messages of a publication, delay in hops.
     """
-    figure = Figure(figsize=(10.0, 6.0), facecolor="white")
-    axes = figure.add_axes((0.08, 0.1, 0.9, 0.82))
+    figure = Figure(figsize=(10.0, 6.4), facecolor="white")
+    axes = figure.add_axes((0.08, 0.09, 0.9, 0.82))
+    paths: dict[str, list[tuple[float, float]]] = {}
     for colour, (placement, points) in zip(PLACEMENT_COLOURS, designs.items(), strict=False):
         axes.scatter(
             [messages for _, messages, _ in points],
@@ -30,28 +36,96 @@ def costs_picture(designs: Mapping[str, Points]) -> str:
             label=placement,
             alpha=0.85,
             edgecolors="white",
+            zorder=3,
         )
         for name, messages, delay in points:
-            axes.annotate(
-                name, (messages, delay), textcoords="offset points", xytext=(5, 4), fontsize=7.5,
-                color=colour,
-            )  # fmt: skip
+            paths.setdefault(name, []).append((messages, delay))
+    for path in paths.values():
+        axes.plot(*zip(*path, strict=True), color=QUIET_INK, lw=0.6, alpha=0.6, zorder=2)
+    _stretch(axes, [messages for path in paths.values() for messages, _ in path])
     _say(axes, "messages of a publication", "hops from publisher to interested broker")
-    axes.legend(title="placement", frameon=False, fontsize=9)
+    _explain(axes)
+    _name_paths(figure, axes, paths)
     return _as_svg(figure)
 
 
 def history_picture(title: str, lines: Mapping[str, Sequence[float]], label: str) -> str:
     """One line for each placement over the slots, as SVG."""
     figure = Figure(figsize=(10.0, 2.9), facecolor="white")
-    axes = figure.add_axes((0.08, 0.2, 0.9, 0.66))
+    axes = figure.add_axes((0.08, 0.18, 0.9, 0.6))
     for colour, (placement, values) in zip(PLACEMENT_COLOURS, lines.items(), strict=False):
-        axes.plot(range(len(values)), values, color=colour, lw=1.4, label=placement)
-    axes.set_title(title, color=INK, fontsize=11, loc="left")
+        axes.plot(range(len(values)), values, color=colour, lw=1.2, alpha=0.85, label=placement)
+    axes.set_title(title, color=INK, fontsize=11, loc="left", pad=22)
     axes.set_ylim(bottom=0.0)
+    axes.margins(x=0.01)
     _say(axes, "slot", label)
-    axes.legend(frameon=False, fontsize=8, ncols=5, loc="upper right")
+    _explain(axes)
     return _as_svg(figure)
+
+
+def _stretch(axes: Axes, values: Sequence[float]) -> None:
+    """Few designs that cost far more than all others must not push those together."""
+    least, most = min(values), max(values)
+    if least > 0 and most > WIDE_RANGE * least:
+        axes.set_xscale("log")
+        axes.xaxis.set_major_formatter(ScalarFormatter())
+        axes.xaxis.set_minor_formatter(LogFormatter(minor_thresholds=(2.0, 0.5)))
+
+
+def _explain(axes: Axes) -> None:
+    """Colours of placements, above the picture where no dot or line can be."""
+    axes.legend(
+        frameon=False, fontsize=9, ncols=len(PLACEMENT_COLOURS), loc="lower left",
+        bbox_to_anchor=(-0.01, 1.0), borderaxespad=0.2, handletextpad=0.4,
+    )  # fmt: skip
+
+
+def _name_paths(
+    figure: Figure, axes: Axes, paths: Mapping[str, Sequence[tuple[float, float]]]
+) -> None:
+    """Each design's name once, beside one of its dots, where it covers least."""
+    axes.autoscale_view()
+    # In points, as pixels are another number in every file.
+    points = axes.transData + Affine2D().scale(72.0 / figure.dpi)
+    dots = {
+        name: [tuple(points.transform(dot).tolist()) for dot in path]
+        for name, path in paths.items()
+    }
+    taken = [_box(x, y, 6.0, 6.0) for path in dots.values() for x, y in path]
+    for name, path in dots.items():
+        width = NAME_HEIGHT * 0.62 * len(name)
+        places = [
+            (dot, across, up) for dot in path for across in (1, -1, 0) for up in (0, 1, -1)
+            if across or up
+        ]  # fmt: skip
+
+        def covered(place: tuple[tuple[float, float], int, int], width: float = width) -> float:
+            return sum(_overlap(_beside(place, width), other) for other in taken)
+
+        chosen = min(places, key=covered)
+        box = _beside(chosen, width)
+        taken.append(box)
+        axes.annotate(
+            name, ((box[0] + box[2]) / 2, (box[1] + box[3]) / 2), xycoords="figure points",
+            ha="center", va="center", fontsize=8, color=INK,
+        )  # fmt: skip
+
+
+def _beside(place: tuple[tuple[float, float], int, int], width: float) -> Box:
+    """The box of a name beside, above or below a dot."""
+    (x, y), across, up = place
+    return _box(x + across * (width / 2 + 4), y + up * 8.5, width, NAME_HEIGHT)
+
+
+def _box(x: float, y: float, width: float, height: float) -> Box:
+    return (x - width / 2, y - height / 2, x + width / 2, y + height / 2)
+
+
+def _overlap(one: Box, other: Box) -> float:
+    """The area that two boxes share."""
+    across = min(one[2], other[2]) - max(one[0], other[0])
+    up = min(one[3], other[3]) - max(one[1], other[1])
+    return max(across, 0.0) * max(up, 0.0)
 
 
 def _say(axes: Axes, along: str, up: str) -> None:
