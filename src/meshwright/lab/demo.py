@@ -31,6 +31,7 @@ from meshwright.live.local_network import LocalNetwork, free_ports
 from meshwright.model.overlay import Overlay
 from meshwright.pipeline.generators.parameters import LocationParameters
 from meshwright.pipeline.generators.trace_generation import generate_trace
+from meshwright.pipeline.keeping import Keeper
 from meshwright.pipeline.parameters import (
     OverlayParameters,
     PlacementParameters,
@@ -117,12 +118,16 @@ class DemoFolder:
     def findings(self) -> Path:
         return self.root / "findings"
 
+    @property
+    def stages(self) -> Path:
+        return self.findings / "stages"
+
     def prepare(self) -> None:
         """Begin anew: what a former demonstration left is removed, and nothing else."""
         make_folder(self.root)
         if self.network.exists() and not (self.network / "overlay.json").exists():
             raise OperatorError(f"{self.network}: this is not of a demonstration; name another.")
-        for former in (self.network, self.telemetry):
+        for former in (self.network, self.telemetry, self.stages):
             shutil.rmtree(former, ignore_errors=True)
         make_folder(self.network)
 
@@ -245,7 +250,7 @@ def replay_telemetry(
         ),
         overlay=OverlayParameters(designs=parameters.designs, k=1),
     )
-    return replay_trace(session, folder.telemetry, chosen)
+    return replay_trace(session, folder.telemetry, chosen, Keeper(session, folder.stages))
 
 
 def _compile_kernels() -> None:
