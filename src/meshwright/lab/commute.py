@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 
 from meshwright.lab.commuters import CATALOGUE, Commuter, Publisher
-from meshwright.lab.unicast import Tally, WatchedBroker
+from meshwright.lab.unicast import Tally
 from meshwright.model.identifiers import BrokerName
 from meshwright.model.overlay import Overlay
 from meshwright.protocol.broker import Broker
@@ -103,9 +103,10 @@ def commute(parameters: CommuteParameters) -> Commute:
     tally = Tally(names, FANOUT, WARM_UP_US, WINDOW_US)
     world = World(
         overlay,
-        lambda name: WatchedBroker(name, Broker(name, settings, overlay), tally),
+        lambda name: Broker(name, settings, overlay),
         NetworkSettings(),
         chances,
+        watch=tally.sent,
     )
     subscribers = _add_subscribers(
         world, trips, names, chances.topics, tally, stays=settings.mobility.has("home")

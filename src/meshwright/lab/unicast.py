@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from functools import cache
 
-from meshwright.protocol.broker import Broker
 from meshwright.protocol.classes import MESSAGE_CLASSES
-from meshwright.protocol.effects import Effect, SendPeer
-from meshwright.protocol.happenings import Happening
 from meshwright.protocol.moves import (
     MoveAsk,
     MoveBegun,
@@ -18,7 +15,6 @@ from meshwright.protocol.moves import (
     MoveSeen,
     MoveStored,
 )
-from meshwright.protocol.observation import Observation
 from meshwright.protocol.packets import Publish
 from meshwright.protocol.proxies import ProxyAnswer
 
@@ -93,26 +89,3 @@ class Tally:
             one, other = min(one, other), (max(one, other) - 1) // self._fanout
             hops += 1
         return hops
-
-
-class WatchedBroker:
-    """A broker whose messages are counted."""
-
-    def __init__(self, name: str, broker: Broker, tally: Tally) -> None:
-        self._name = name
-        self._broker = broker
-        self._tally = tally
-
-    def step(self, now_us: int, happening: Happening) -> list[Effect]:
-        """What the broker does next."""
-        effects = self._broker.step(now_us, happening)
-        for effect in effects:
-            if type(effect) is SendPeer:
-                body = getattr(effect.frame, "body", None)
-                if body is not None:
-                    self._tally.sent(now_us, self._name, effect.peer, body)
-        return effects
-
-    def observe(self) -> Observation:
-        """How the broker stands."""
-        return self._broker.observe()

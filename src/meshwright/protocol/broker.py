@@ -49,11 +49,12 @@ class Broker:
         """Take in what happened, and say what to do about it."""
         turn = self._turn
         turn.now_us = now_us
-        turn.effects = []
         self._doors[type(happening)](turn, happening)
         if turn.changes or turn.once_synced_actions or turn.forgotten:
             self._journal.close(turn)
-        return self._moving.redirected(turn) if self._guests else turn.effects
+        effects = self._moving.redirected(turn) if self._guests else turn.effects
+        turn.effects = []
+        return effects
 
     def observe(self) -> Observation:
         """How the broker stands, for telemetry and checkers; after its start only."""

@@ -197,10 +197,14 @@ class Deliveries:
             turn.report(_refusal(session, waiting.publication, problem))
         if waiting is not None:
             if session.is_durable:
-                # Who hands out messages of a group relies on what it is told of them.
-                forget = turn.forget if waiting.hand is None else turn.delete
-                forget(("under_way", session.client, packet_id))
-                forget(("queue", session.client, waiting.place))
+                sent = ("under_way", session.client, packet_id)
+                queued = ("queue", session.client, waiting.place)
+                if waiting.hand is None:
+                    turn.forget(sent, queued)
+                else:
+                    # Who hands out messages of a group relies on what it is told of them.
+                    turn.delete(sent)
+                    turn.delete(queued)
             if waiting.hand is not None:
                 self._shared.settled(turn, waiting)
         if session.queue or session.unsent:

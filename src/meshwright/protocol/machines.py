@@ -15,6 +15,7 @@ from meshwright.protocol.links import PeerLinks
 from meshwright.protocol.membership import Membership
 from meshwright.protocol.moving import Moving, Site
 from meshwright.protocol.outgoing import Outgoing
+from meshwright.protocol.reconfigure_blocking import HELD_UP
 from meshwright.protocol.removals import Removals
 from meshwright.protocol.retained import Retained
 from meshwright.protocol.retaining import Retaining
@@ -270,7 +271,8 @@ class Machines:
         self.incoming.remember(turn, topic)
 
     def _client_packet(self, turn: Turn, client: str, packet: object) -> None:
-        self.ways.packet(turn, client, packet)
+        if not (type(packet) in HELD_UP and self.ways.holds(client, packet)):
+            self.sessions.packet(turn, client, packet)
 
     def _went_away(self, client: str) -> None:
         self.ways.client_down(client)

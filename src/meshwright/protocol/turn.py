@@ -17,7 +17,8 @@ Action = Callable[["Turn"], None]
 class Turn(msgspec.Struct, eq=False):
     """Collects the effects of one step, and the disk changes that belong together.
 
-    A broker takes the same one for all its steps: Journal.close leaves nothing but the effects.
+    A broker takes the same one for all its steps: it leaves the effects to its host, and
+    Journal.close takes the rest.
     """
 
     now_us: int
@@ -44,9 +45,9 @@ class Turn(msgspec.Struct, eq=False):
         """Take a key from the disk together with all other changes of this step."""
         self.changes[key] = None
 
-    def forget(self, key: DiskKey) -> None:
-        """Take a key that this step does not write off the disk soon; a crash may restore it."""
-        self.forgotten.append(key)
+    def forget(self, *keys: DiskKey) -> None:
+        """Take keys that this step does not write off the disk soon; a crash may restore them."""
+        self.forgotten += keys
 
     def once_synced(self, action: Action) -> None:
         """Do something when all that was written so far, this step included, is on disk."""
@@ -64,7 +65,7 @@ class Journal:
     def __init__(self) -> None:
         self._batch = 0
         self._waiting: deque[tuple[int, list[Action]]] = deque()
-        self._forgotten: dict[DiskKey, Any] = {}
+        self._forgotten: list[DiskKey] = []
 
     def close(self, turn: Turn) -> list[Effect]:
         """End a step: its changes become one batch, and what needs no disk is done at once."""
@@ -79,7 +80,7 @@ class Journal:
             for action in actions:
                 action(turn)
         if turn.forgotten:
-            self._forgotten.update(dict.fromkeys(turn.forgotten))
+            self._forgotten += turn.forgotten
             turn.forgotten.clear()
         return turn.effects
 
@@ -104,7 +105,7 @@ class Journal:
         """Write the changes of a step, after what was to be forgotten before it."""
         changes, turn.changes = turn.changes, {}
         if self._forgotten:
-            changes = {**self._forgotten, **changes}
+            changes = {**dict.fromkeys(self._forgotten), **changes}
             self._forgotten.clear()
         self._batch += 1
         turn.effects.append(Write(self._batch, changes))

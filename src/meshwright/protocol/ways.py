@@ -18,7 +18,7 @@ from meshwright.protocol.forwarding.forwarding import Forwarding, Surroundings
 from meshwright.protocol.forwarding.machines import FRAMES, MACHINES, TELLINGS
 from meshwright.protocol.links import PeerLinks
 from meshwright.protocol.reconfigure import Around, Reconfigure
-from meshwright.protocol.reconfigure_blocking import HELD_UP, Blocking, BlockingAround
+from meshwright.protocol.reconfigure_blocking import Blocking, BlockingAround
 from meshwright.protocol.reconfigure_draining import note_lost
 from meshwright.protocol.reconfigure_messages import Bundle
 from meshwright.protocol.roads import Roads
@@ -145,10 +145,9 @@ class Ways:
         """Brokers to stay connected with."""
         return {*self._roads.neighbours(), *self.change.watched()}
 
-    def packet(self, turn: Turn, client: str, packet: Any) -> None:
-        """A client's packet, which waits while a change holds clients up."""
-        if not (type(packet) in HELD_UP and self._blocking.holds(client, packet)):
-            self._ground.do(turn, client, packet)
+    def holds(self, client: str, packet: Any) -> bool:
+        """True if a change holds clients up, and a packet of one until it is done."""
+        return self._blocking.holds(client, packet)
 
     def holds_clients(self) -> bool:
         """True while a change holds clients up."""

@@ -7,6 +7,9 @@ from heapq import heappop, heappush
 from itertools import count
 from typing import Any
 
+# Longer than most that is under way takes, shorter than most timers.
+NEAR_US = 50_000
+
 Handler = Callable[[Any, Any], None]
 Entry = tuple[int, int, Handler, Any, Any]
 
@@ -15,29 +18,45 @@ class Agenda:
     """A virtual clock and everything still to happen.
 
     An entry is a handler with two arguments, so that the busy ones need no closure. What happens at
-    the same microsecond happens in the order in which it was put down. Who has the most to put down
-    pushes onto entries itself, with the next place.
+    the same microsecond happens in the order in which it was put down. What happens at the horizon
+    or past it waits apart, so that the heap of what is near stays small. Who has the most to put
+    down pushes onto near itself, with the next place.
     """
 
-    __slots__ = ("entries", "next_place", "now_us")
+    __slots__ = ("_later", "horizon_us", "near", "next_place", "now_us")
 
     def __init__(self) -> None:
         self.now_us = 0
-        self.entries: list[Entry] = []
+        self.horizon_us = NEAR_US
+        self.near: list[Entry] = []
+        self._later: list[Entry] = []
         self.next_place: Callable[[], int] = count(1).__next__
 
     def __len__(self) -> int:
-        return len(self.entries)
+        return len(self.near) + len(self._later)
 
     def at(self, time_us: int, handler: Handler, subject: Any = None, value: Any = None) -> None:
         """Call handler(subject, value) at a time that has not passed."""
         assert time_us >= self.now_us, "the past cannot be changed"
-        heappush(self.entries, (time_us, self.next_place(), handler, subject, value))
+        entries = self.near if time_us < self.horizon_us else self._later
+        heappush(entries, (time_us, self.next_place(), handler, subject, value))
 
     def run_until(self, time_us: int) -> None:
         """Let everything happen up to a time, which it then is."""
-        entries, take = self.entries, heappop
-        while entries and entries[0][0] <= time_us:
-            self.now_us, _, handler, subject, value = take(entries)
+        near, take = self.near, heappop
+        while near or self._look_ahead(time_us):
+            if near[0][0] > time_us:
+                break
+            self.now_us, _, handler, subject, value = take(near)
             handler(subject, value)
         self.now_us = time_us
+
+    def _look_ahead(self, time_us: int) -> bool:
+        """Move the horizon past what happens next; False if that is after a time."""
+        later = self._later
+        if not later or later[0][0] > time_us:
+            return False
+        self.horizon_us = later[0][0] + NEAR_US
+        while later and later[0][0] < self.horizon_us:
+            heappush(self.near, heappop(later))
+        return True

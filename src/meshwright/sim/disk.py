@@ -11,8 +11,6 @@ from meshwright.sim.agenda import Agenda
 from meshwright.sim.chance import Draws
 
 SWEPT_MIN = 1_024
-# Changes that are put in their places together: a run that nobody crashes in need never do it.
-PLACED_MIN = 4_096
 
 
 class Disk:
@@ -23,7 +21,7 @@ class Disk:
 
     __slots__ = (
         "_agenda", "_delays_us", "_kept", "_life", "_stalled_until_us", "_swept_at", "_synced",
-        "_under_way", "_unplaced", "_unplaced_count", "_until_us",
+        "_under_way", "_until_us",
     )  # fmt: skip
 
     def __init__(self, agenda: Agenda, delays_us: Draws, synced: Callable[[int], None]) -> None:
@@ -34,9 +32,6 @@ class Disk:
         self._stalled_until_us = 0
         self._life = 0
         self._under_way: deque[Write] = deque()
-        # What has reached the disk since the last time that all was put in its place.
-        self._unplaced: list[dict[DiskKey, Any]] = []
-        self._unplaced_count = 0
         # What was deleted stays as None until it is swept out.
         self._kept: dict[DiskKey, Any] = {}
         self._swept_at = SWEPT_MIN
@@ -44,7 +39,6 @@ class Disk:
     @property
     def kept(self) -> dict[DiskKey, Any]:
         """What is on disk."""
-        self._place()
         self._sweep()
         return self._kept
 
@@ -74,20 +68,10 @@ class Disk:
             self._agenda.at(self._stalled_until_us, self._arrive, life)
             return
         batch = self._under_way.popleft()
-        changes = batch.changes
-        self._unplaced.append(changes)
-        self._unplaced_count += len(changes)
-        if self._unplaced_count >= PLACED_MIN:
-            self._place()
-        self._synced(batch.batch)
-
-    def _place(self) -> None:
-        for changes in self._unplaced:
-            self._kept.update(changes)
-        self._unplaced.clear()
-        self._unplaced_count = 0
+        self._kept.update(batch.changes)
         if len(self._kept) > self._swept_at:
             self._sweep()
+        self._synced(batch.batch)
 
     def _sweep(self) -> None:
         """Deleting at once, and not one by one, is what makes a batch cheap."""

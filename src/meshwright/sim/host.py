@@ -154,7 +154,9 @@ class BrokerHost:
             self._pass(type(effect.packet).__name__)
 
     def _set_timer(self, effect: SetTimer) -> None:
-        true_us = max(self.clock.true_us(effect.at_us), self._agenda.now_us)
+        clock, now_us = self.clock, self._agenda.now_us
+        true_us = effect.at_us if clock is TRUE_CLOCK else clock.true_us(effect.at_us)
+        true_us = max(true_us, now_us)
         self._timers[effect.key] = true_us
         self._agenda.at(true_us, self._fire, effect.key)
 

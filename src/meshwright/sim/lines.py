@@ -70,7 +70,12 @@ class Lines:
 
     def send(self, line: Line, packet: object) -> None:
         """A packet from the client."""
-        self._agenda.at(self._to_broker_us(line), self._at_broker, line, packet)
+        agenda = self._agenda
+        arrival_us = agenda.now_us + self._delay_us + self._jitter_us.next()
+        if arrival_us < line.to_broker_us:
+            arrival_us = line.to_broker_us
+        line.to_broker_us = arrival_us
+        agenda.at(arrival_us, self._at_broker, line, packet)
 
     def leave(self, line: Line) -> None:
         """The client says goodbye after what it sent, and listens no more."""
@@ -87,7 +92,7 @@ class Lines:
     def answerer(self, broker: str) -> Callable[[str, object], None]:
         """How a broker sends packets to its clients; what finds no line is lost."""
         agenda, arrive, jitter_us = self._agenda, self._at_client, self._jitter_us.next
-        entries, next_place = agenda.entries, agenda.next_place
+        near, next_place = agenda.near, agenda.next_place
         lines, delay_us = self._at[broker], self._delay_us
 
         def answer(client: str, packet: object) -> None:
@@ -97,7 +102,10 @@ class Lines:
                 if arrival_us < line.to_client_us:
                     arrival_us = line.to_client_us
                 line.to_client_us = arrival_us
-                heappush(entries, (arrival_us, next_place(), arrive, line, packet))
+                if arrival_us < agenda.horizon_us:
+                    heappush(near, (arrival_us, next_place(), arrive, line, packet))
+                else:
+                    agenda.at(arrival_us, arrive, line, packet)
 
         return answer
 
@@ -150,8 +158,9 @@ class Lines:
         self._agenda.at(self._to_client_us(former), self._lost, former)
 
     def _at_broker(self, line: Line, packet: Any) -> None:
-        if line.is_open and self._stands(line):
-            self._listeners[line.broker](ClientPacket(line.listener.name, packet))
+        client, broker = line.listener.name, line.broker
+        if line.is_open and self._at[broker].get(client) is line:
+            self._listeners[broker](ClientPacket(client, packet))
 
     def _at_client(self, line: Line, packet: Any) -> None:
         if line.is_open and line.is_heard:

@@ -21,6 +21,7 @@ from meshwright.sim.chance import Draws
 
 # How each broker is told of a happening; one that is down hears nothing.
 Listeners = dict[str, Callable[[Happening], None]]
+Watch = Callable[[int, str, str, object], None]
 
 
 class NetworkSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,7 +82,8 @@ class Network:
     """All wires and connections.
 
     delays_ms: one-way from broker to broker in the order of the names, (broker, broker), or None
-    for the same delay everywhere. message_counts: what brokers sent, by its type.
+    for the same delay everywhere. message_counts: what brokers sent, by its type. watch: told of
+    each message that a broker sends: when, from whom, to whom, and what it says.
     """
 
     def __init__(
@@ -94,7 +96,9 @@ class Network:
         jitter_us: Draws,
         listeners: Listeners,
         is_up: Callable[[str], bool],
+        watch: Watch | None = None,
     ) -> None:
+        self._watch = watch
         self._agenda = agenda
         self._settings = settings
         self._brokers = brokers
@@ -128,13 +132,15 @@ class Network:
     def sender(self, source: str) -> Callable[[SendPeer], None]:
         """How one broker sends frames to others; its busiest door, so all is at hand in it."""
         agenda, arrive, jitter_us = self._agenda, self._arrive, self._jitter_us.next
-        entries, next_place = agenda.entries, agenda.next_place
-        channels, counts = self._channels[source], self.message_counts
+        near, next_place = agenda.near, agenda.next_place
+        channels, counts, watch = self._channels[source], self.message_counts, self._watch
 
         def send(effect: SendPeer) -> None:
             frame = effect.frame
             body = getattr(frame, "body", None)
             counts[type(frame) if body is None else type(body)] += 1
+            if watch is not None and body is not None:
+                watch(agenda.now_us, source, effect.peer, body)
             channel = channels.get(effect.peer)
             if channel is None or not channel.is_open:
                 return
@@ -142,7 +148,10 @@ class Network:
             if arrival_us < channel.last_us:
                 arrival_us = channel.last_us
             channel.last_us = arrival_us
-            heappush(entries, (arrival_us, next_place(), arrive, channel, frame))
+            if arrival_us < agenda.horizon_us:
+                heappush(near, (arrival_us, next_place(), arrive, channel, frame))
+            else:
+                agenda.at(arrival_us, arrive, channel, frame)
 
         return send
 

@@ -18,7 +18,7 @@ from meshwright.sim.checkers.queues import QueueLength
 from meshwright.sim.client import Client, ClientSettings
 from meshwright.sim.host import BrokerHost, Machine, Witness
 from meshwright.sim.lines import Lines
-from meshwright.sim.network import Listeners, Network, NetworkSettings
+from meshwright.sim.network import Listeners, Network, NetworkSettings, Watch
 from meshwright.sim.records import Records
 
 # The first process starts at once, the last within this time.
@@ -30,7 +30,8 @@ RESTARTS_AFTER_US = 1_000_000
 class World:
     """Brokers on their hosts, the network between them, and the clients.
 
-    build makes the machine of a broker by its name; it is called again after each crash.
+    build makes the machine of a broker by its name; it is called again after each crash. watch is
+    told of each message between brokers.
     """
 
     def __init__(
@@ -41,6 +42,7 @@ class World:
         chances: Streams,
         *,
         delays_ms: Float64Array | None = None,
+        watch: Watch | None = None,
         witness: Witness | None = None,
     ) -> None:
         self.agenda = Agenda()
@@ -62,6 +64,7 @@ class World:
             jitter_us=Draws(chances.network, 0, network.jitter_us),
             listeners=listeners,
             is_up=self.is_up,
+            watch=watch,
         )
         self.message_counts = self.network.message_counts
         self.lines = Lines(
