@@ -36,7 +36,10 @@ def torture(
         float, typer.Option("--duration", min=0.5, metavar="SECONDS", help="Time under load.")
     ] = 10.0,
     kills: Annotated[
-        int, typer.Option("--kills", min=0, help="Brokers ended with SIGKILL and started again.")
+        int,
+        typer.Option(
+            "--kills", min=0, help="Brokers ended with SIGKILL and started again; some only stall."
+        ),
     ] = 10,
     rate: Annotated[
         float, typer.Option("--rate", min=0.1, help="Publications of each client, a second.")

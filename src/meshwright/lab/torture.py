@@ -28,10 +28,16 @@ LOOK_EVERY_S = 0.1
 QUIET_S = 0.5
 WINDOW = 10
 QUALITIES = (0, 1, 1, 2)
+SHARED = "$share/crew/t/1/+"
+# Long enough now and then to be taken for dead.
+FROZEN_TIMES = 5
 
 
 class TortureParameters(msgspec.Struct, frozen=True, kw_only=True):
-    """One run; kills fall on the time of load, moves and changes on every client now and then."""
+    """One run; kills fall on the time of load, moves and changes on every client now and then.
+
+    frozen_share: of the kills, how many only let a broker stand still for a while.
+    """
 
     design: str = "chord"
     brokers: int = 5
@@ -39,10 +45,13 @@ class TortureParameters(msgspec.Struct, frozen=True, kw_only=True):
     topics: int = 6
     duration_s: float = 10.0
     kills: int = 10
+    frozen_share: float = 0.2
     down_max_s: float = 1.0
     publications_per_s: float = 20.0
     moves_per_s: float = 0.1
     changes_per_s: float = 0.1
+    retained_share: float = 0.1
+    sharing_share: float = 0.3
     settle_max_s: float = 60.0
 
 
@@ -71,6 +80,7 @@ def torture(parameters: TortureParameters, seed: int, folder: Path) -> TortureRe
         counts={
             **totals(trial.history, found),
             "kills": trial.kill_count,
+            "freezes": trial.freeze_count,
             "moves": trial.move_count,
             "connections": sum(map(len, trial.history.connections.values())),
         },
@@ -103,6 +113,7 @@ class _Trial:
     def __init__(self, parameters: TortureParameters, seed: int, network: LocalNetwork) -> None:
         self.history = History()
         self.kill_count = 0
+        self.freeze_count = 0
         self.move_count = 0
         self._parameters = parameters
         self._network = network
@@ -149,7 +160,10 @@ class _Trial:
         filters = [self._topics[place] for place in chosen]
         if rng.random() < 0.5:
             filters[0] = f"t/{rng.integers(2)}/+"
-        return [await client.subscribe(text, int(rng.integers(1, 3))) for text in filters]
+        wanted = [await client.subscribe(text, int(rng.integers(1, 3))) for text in filters]
+        if rng.random() < self._parameters.sharing_share:
+            await client.subscribe(SHARED, int(rng.integers(1, 3)))
+        return wanted
 
     async def _load(
         self, client: Witness, wanted: list[Subscribed], rng: np.random.Generator
@@ -168,7 +182,8 @@ class _Trial:
                     await asyncio.wait(publishing, return_when=asyncio.FIRST_COMPLETED)
                 topic = self._topics[rng.integers(len(self._topics))]
                 qos = QUALITIES[rng.integers(len(QUALITIES))]
-                task = asyncio.create_task(client.publish(topic, qos))
+                retain = bool(rng.random() < parameters.retained_share)
+                task = asyncio.create_task(client.publish(topic, qos, retain=retain))
                 publishing.add(task)
                 task.add_done_callback(publishing.discard)
             elif action == 1:
@@ -193,7 +208,9 @@ class _Trial:
                 await asyncio.sleep(max(0.0, moment_s - time.monotonic()))
                 name = self._running[rng.integers(len(self._running))]
                 down_s = rng.uniform(0.0, parameters.down_max_s)
-                restarts.create_task(self._kill(name, down_s))
+                is_frozen = rng.random() < parameters.frozen_share
+                strike = self._freeze if is_frozen else self._kill
+                restarts.create_task(strike(name, down_s))
                 await self._some_run()
             await asyncio.sleep(max(0.0, start_s + parameters.duration_s - time.monotonic()))
 
@@ -204,6 +221,14 @@ class _Trial:
         self.kill_count += 1
         await asyncio.sleep(down_s)
         await asyncio.to_thread(self._network.restart, name)
+        self._running.append(name)
+
+    async def _freeze(self, name: str, down_s: float) -> None:
+        self._running.remove(name)
+        self._network.freeze(name)
+        self.freeze_count += 1
+        await asyncio.sleep(FROZEN_TIMES * down_s)
+        self._network.thaw(name)
         self._running.append(name)
 
     async def _some_run(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -98,6 +99,14 @@ class LocalNetwork:
         self._killed.add(name)
         broker.process.kill()
         broker.process.wait()
+
+    def freeze(self, name: str) -> None:
+        """Let a broker stand still, with its connections open."""
+        self._named(name).process.send_signal(signal.SIGSTOP)
+
+    def thaw(self, name: str) -> None:
+        """Let a broker that stands still go on."""
+        self._named(name).process.send_signal(signal.SIGCONT)
 
     def restart(self, name: str) -> None:
         """Start a broker that has ended with the disk that it left, and wait for it."""
