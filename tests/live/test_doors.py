@@ -11,7 +11,7 @@ from typing import Any
 
 import aiomqtt
 import pytest
-import trustme
+from certificates import Papers
 from live_network import ANY_PORT, port_of, small_overlay
 
 from meshwright.live.access.passwords import set_password
@@ -22,7 +22,6 @@ from meshwright.live.settings import (
     ListenerSettings,
     LiveSettings,
     PeerLinkSettings,
-    TlsSettings,
 )
 from meshwright.protocol.mqtt.encoding import encode
 from meshwright.protocol.packets import MQTT_5, Auth, Connect
@@ -32,31 +31,6 @@ pattern readwrite users/%u/#
 topic read news/#
 """
 V5 = aiomqtt.ProtocolVersion.V5
-
-
-class Papers:
-    """An authority with a certificate for brokers, as files."""
-
-    def __init__(self, folder: Path) -> None:
-        self.authority = trustme.CA()
-        self.trusted = folder / "authorities.pem"
-        self.authority.cert_pem.write_to_path(str(self.trusted))
-        issued = self.authority.issue_cert("localhost")
-        self.certificate, self.key = folder / "broker.pem", folder / "broker.key"
-        issued.cert_chain_pems[0].write_to_path(str(self.certificate))
-        issued.private_key_pem.write_to_path(str(self.key))
-
-    def settings(self, *, asks: bool = False) -> TlsSettings:
-        authorities = self.trusted if asks else None
-        return TlsSettings(certificate=self.certificate, key=self.key, authorities=authorities)
-
-    def for_client(self, name: str | None = None) -> ssl.SSLContext:
-        context = ssl.create_default_context(cafile=str(self.trusted))
-        if name is not None:
-            self.authority.issue_cert(f"{name}@example.org", common_name=name).configure_cert(
-                context
-            )
-        return context
 
 
 @asynccontextmanager

@@ -80,9 +80,9 @@ def torture(parameters: TortureParameters, seed: int, folder: Path) -> TortureRe
         counts={
             **totals(trial.history, found),
             "kills": trial.kill_count,
-            "freezes": trial.freeze_count,
+            "stalls": trial.freeze_count,
             "moves": trial.move_count,
-            "connections": sum(map(len, trial.history.connections.values())),
+            "connects": sum(map(len, trial.history.connections.values())),
         },
         violations=tuple(found),
         history=trial.history,
