@@ -10,6 +10,7 @@ from broker_kinds import tree_links
 from broker_pump import EPOCH, Pump
 from broker_stories import assert_everybody_is_done
 from test_acyclic_forwarding import (
+    FILTERS,
     MESSAGES,
     change_filters,
     check_laws,
@@ -22,6 +23,7 @@ from test_acyclic_forwarding import (
 from meshwright.filters.filter import matches, parse_filter
 from meshwright.model.overlay import Overlay, Parameter
 from meshwright.protocol.forwarding.acyclic import Acyclic, AlongTree
+from meshwright.protocol.forwarding.star_change import PUT_OFF_MAX
 from meshwright.protocol.forwarding.tree_tables import star_links
 from meshwright.protocol.reconfigure_messages import BuiltLate
 from meshwright.protocol.tree_rows import peers_of, with_links_replaced
@@ -208,3 +210,19 @@ def test_the_master_alone_knows_what_each_will_have_heard(seed: int) -> None:
         for link in links:
             assert set(link.filters.heard) == set(machine._tables.filters.heard(link.peer))
             assert set(link.filters.told) == set(machine._tables.filters.told(link.peer))
+
+
+def test_what_waits_for_a_star_is_bounded() -> None:
+    brokers = ("b0", "b1", "b2")
+    links = (("b0", "b1"), ("b0", "b2"))
+    pump = Pump(Overlay(design="tree", brokers=brokers, links=links), Acyclic)
+    machine = pump.machines["b0"]
+    assert isinstance(machine, Acyclic)
+    machine.pause()
+    for number in range(PUT_OFF_MAX):
+        pump.add("b0", FILTERS[number % len(FILTERS)])
+    assert not pump.queue
+    pump.add("b0", "one more")
+    pump.drain()
+    assert_everybody_is_done(pump)
+    check_laws(pump)

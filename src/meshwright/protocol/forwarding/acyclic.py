@@ -113,7 +113,7 @@ class Acyclic:
         return tuple(sorted({*self._planned, *self._links, *star}))
 
     def add_interest(self, turn: Turn, wanted: Filter, done: Action) -> None:
-        if self._pause.takes(lambda later: self.add_interest(later, wanted, done)):
+        if self._puts_off(turn, lambda later: self.add_interest(later, wanted, done)):
             return
         one = wanted.ungrouped()
         if self._wanted.add(one, wanted):
@@ -121,7 +121,7 @@ class Acyclic:
         self._answers.wait(turn, self._links, done)
 
     def remove_interest(self, turn: Turn, wanted: Filter) -> None:
-        if self._pause.takes(lambda later: self.remove_interest(later, wanted)):
+        if self._puts_off(turn, lambda later: self.remove_interest(later, wanted)):
             return
         one = wanted.ungrouped()
         if self._wanted.discard(one, wanted):
@@ -142,8 +142,8 @@ class Acyclic:
 
     def handle(self, turn: Turn, peer: str, message: Any) -> None:
         kind = type(message)
-        if kind is not AlongTree and self._pause.takes(
-            lambda later: self.handle(later, peer, message), peer
+        if kind is not AlongTree and self._puts_off(
+            turn, lambda later: self.handle(later, peer, message), peer
         ):
             return
         self._handlers[kind](turn, peer, message)
@@ -160,7 +160,7 @@ class Acyclic:
             self._relink(turn, self._withdraw(before))
 
     def peer_renewed(self, turn: Turn, peer: str) -> None:
-        if self._pause.takes(lambda later: self.peer_renewed(later, peer)):
+        if self._puts_off(turn, lambda later: self.peer_renewed(later, peer)):
             return
         self._tables.forget(peer)
         self._relink(turn, self._answers.renew(peer))
@@ -237,8 +237,9 @@ class Acyclic:
     def let_go(self, turn: Turn) -> None:
         """End what was prepared, and do what was put off."""
         star, self._star = self._star, None
-        if star is not None:
-            self._relink(turn, self._withdraw(star.before_links))
+        before = self._tables.filters.links if star is None else star.before_links
+        if star is not None or before != self._links:
+            self._relink(turn, self._withdraw(before))
         for action in self._pause.end():
             action(turn)
 
@@ -276,6 +277,12 @@ class Acyclic:
     @property
     def _links(self) -> tuple[str, ...]:
         return self._tree[self._around.me]
+
+    def _puts_off(self, turn: Turn, action: Action, peer: str | None = None) -> bool:
+        """Whether something waits until a star is redrawn; not more than can be kept."""
+        if self._pause.is_full:
+            self.let_go(turn)
+        return self._pause.takes(action, peer)
 
     def _take_shape(self, overlay: Overlay) -> None:
         """Stand in a tree among those that are seen."""
@@ -332,7 +339,7 @@ class Acyclic:
         )
 
     def _advertise(self, turn: Turn, topic: str) -> None:
-        if self._pause.takes(lambda later: self._advertise(later, topic)):
+        if self._puts_off(turn, lambda later: self._advertise(later, topic)):
             return
         changes = self._tables.advertisements.hear(self._around.me, (Filter(topic),))
         self._tell(turn, AdvertisementChange, changes)

@@ -80,6 +80,11 @@ class LinkFilters:
                 self._routes[topic] = links
         return links
 
+    @property
+    def links(self) -> tuple[str, ...]:
+        """The links that join this broker now."""
+        return self._links
+
     def heard(self, source: str) -> Collection[Filter]:
         """What a source wants."""
         return self._heard.get(source, ())

@@ -12,6 +12,9 @@ from collections.abc import Mapping
 from meshwright.protocol.forwarding.tree_tables import TreeTables
 from meshwright.protocol.turn import Action
 
+# What waits at most while a star is redrawn; with more it goes on without waiting.
+PUT_OFF_MAX = 4_096
+
 
 class StarChange:
     """A star before and after it is redrawn; versions: of its brokers' links, after."""
@@ -52,6 +55,10 @@ class Pause:
     @property
     def is_on(self) -> bool:
         return self._waiting is not None
+
+    @property
+    def is_full(self) -> bool:
+        return self._waiting is not None and len(self._waiting) >= PUT_OFF_MAX
 
     def begin(self, besides: str | None) -> None:
         """Put off everything from now on, but for what one peer says."""
