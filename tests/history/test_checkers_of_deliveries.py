@@ -148,6 +148,19 @@ def test_gaps_and_repetitions_are_not_out_of_order() -> None:
     assert not reordered(in_order(1, 3, 1, 3, 7))
 
 
+@pytest.mark.parametrize(("granted_us", "is_wrong"), [(20, True), (500, False)])
+def test_who_came_while_qos_1_was_sent_again_may_have_missed_the_first_copy(
+    granted_us: int, is_wrong: bool
+) -> None:
+    history = History()
+    subscribed(history, granted_us=granted_us)
+    for sequence in (1, 2):
+        published(history, sequence, at_us=100 + sequence).resend_count = 1
+    for sequence in (2, 1, 2):
+        delivered(history, sequence, at_us=600)
+    assert bool(reordered(history)) is is_wrong
+
+
 def test_order_is_judged_for_each_topic_qos_publisher_and_client_alone() -> None:
     history = History()
     published(history, 1, topic="a", qos=1)

@@ -2,20 +2,22 @@
 
 That holds in each session of the receiver and of the publisher: a new one knows nothing of the one
 before. MQTT promises no order to the members of a shared subscription, and none of retained
-messages.
+messages. Who subscribes while a publisher sends QoS 1 again may have missed the first copy of one
+message and not of the next.
 """
 
 from __future__ import annotations
 
-from meshwright.history.history import Delivered, History
+from meshwright.history.history import Delivered, History, Published
 from meshwright.history.violation import Violation, seconds
-from meshwright.history.wanted import group_of
+from meshwright.history.wanted import Wanted, group_of, wanted_by_client
 
 
 def reordered(history: History) -> list[Violation]:
     """Every first delivery that comes after one that was sent later."""
     found: list[Violation] = []
     sharing = {one.client for one in history.subscriptions if group_of(one) is not None}
+    wanted: dict[str, Wanted] | None = None
     seen: set[tuple[str, int, str, int]] = set()
     newest: dict[tuple[str, int, str, int, str, tuple[int, int]], Delivered] = {}
     for one in history.deliveries:
@@ -24,6 +26,10 @@ def reordered(history: History) -> list[Violation]:
         published = history.publications.get((one.publisher, one.sequence))
         if one.is_retained or one.client in sharing or event in seen or published is None:
             continue
+        if published.qos == 1 and published.resend_count:
+            wanted = wanted or wanted_by_client(history.subscriptions)
+            if not _was_there(wanted.get(one.client), published):
+                continue
         seen.add(event)
         source = history.session_at(one.publisher, published.attempted_us)
         qualities = (published.qos, one.qos)
@@ -34,6 +40,13 @@ def reordered(history: History) -> list[Violation]:
         else:
             found.append(_violation(before, one, published.qos))
     return found
+
+
+def _was_there(own: Wanted | None, published: Published) -> bool:
+    """Whether a client had asked for a message before it was sent for the first time."""
+    matching = own.by(published.topic, published.properties) if own is not None else []
+    granted_us = (one.granted_us for one in matching if one.granted_us is not None)
+    return any(time_us < published.attempted_us for time_us in granted_us)
 
 
 def _violation(before: Delivered, one: Delivered, qos: int) -> Violation:
