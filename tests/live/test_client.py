@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
-from live_network import live_brokers
+from live_network import live_brokers, port_of, running_brokers
 
 from meshwright.client import Client
 from meshwright.errors import OperatorError, PeerError
+from meshwright.live.settings import PlacementSettings
 
 
 def test_a_client_moves_between_brokers_and_misses_nothing(tmp_path: Path) -> None:
@@ -45,6 +47,32 @@ def test_a_client_goes_to_the_next_broker_if_the_first_is_not_there(tmp_path: Pa
                 assert client.broker == alive
                 with pytest.raises(PeerError, match="refused"):
                     await client.subscribe("a?b=1&&c=2")
+
+    asyncio.run(story())
+
+
+def test_a_client_is_sent_to_the_broker_whose_clients_want_the_same(tmp_path: Path) -> None:
+    placement = PlacementSettings(rule="similarity", every_s=0.2, load_slack=1.0)
+
+    async def story() -> None:
+        async with AsyncExitStack() as opened:
+            brokers = await opened.enter_async_context(
+                running_brokers("chord", tmp_path, 2, placement=placement)
+            )
+            here, there = (f"127.0.0.1:{port_of(broker)}" for broker in brokers)
+            alone, *others = [
+                await opened.enter_async_context(Client(address, name))
+                for address, name in ((here, "alone"), (there, "one"), (there, "other"))
+            ]
+            for client in (alone, *others):
+                await client.subscribe("news")
+            async with asyncio.timeout(20):
+                while alone.broker != there:
+                    await asyncio.sleep(0.05)
+                await others[0].publish("news", b"1")
+                message = await anext(alone.messages)
+            assert message.payload == b"1"
+            assert [client.broker for client in others] == [there, there]
 
     asyncio.run(story())
 

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from meshwright.cli.options import PlacementRule
+
 
 def broker(
     *,
@@ -40,6 +42,14 @@ def broker(
         Path | None,
         typer.Option("--brokers", metavar="FILE", help="JSON of name: [peer address, clients']."),
     ] = None,
+    placement: Annotated[
+        PlacementRule | None,
+        typer.Option(
+            "--placement",
+            show_default="the settings'",
+            help="similarity: clients may be sent to brokers whose clients want the same.",
+        ),
+    ] = None,
     test_config: Annotated[
         bool, typer.Option("--test-config", help="Check the settings, start nothing.")
     ] = False,
@@ -56,7 +66,13 @@ def broker(
     from meshwright.live.process import run_broker
 
     settings = combined_settings(
-        config, name=name, listen=listen, peer_listen=peer_listen, folder=data, join=join
+        config,
+        name=name,
+        listen=listen,
+        peer_listen=peer_listen,
+        folder=data,
+        join=join,
+        placement=placement,
     )
     others = {} if brokers is None else known_brokers(brokers)
     begins_as = None if overlay is None else read_overlay(overlay)

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from meshwright.cli.options import PlacementRule
 from meshwright.errors import InputFileError
 from meshwright.live.addresses import Whereabouts
 from meshwright.live.settings import (
@@ -25,6 +26,7 @@ def combined_settings(
     peer_listen: str | None,
     folder: Path | None,
     join: list[str] | None = None,
+    placement: PlacementRule | None = None,
 ) -> LiveSettings:
     """The file's settings, with what was given as an option in their place."""
     settings = LiveSettings() if config is None else read_live_settings(config)
@@ -35,6 +37,8 @@ def combined_settings(
         changes["folder"] = folder
     if listen is not None:
         changes["listeners"] = (ListenerSettings(address=listen, anonymous=True),)
+    if placement is not None:
+        changes["placement"] = msgspec.structs.replace(settings.placement, rule=placement)
     peers = settings.peers
     if peer_listen is not None:
         peers = msgspec.structs.replace(peers, listen=peer_listen)

@@ -14,6 +14,7 @@ AnyDesign = Literal[
     "chord", "dynatops", "tapestry", "pastry", "quadtree", "hypercube",
     "gm", "gm2", "harary", "cycle", "dcbm", "minmax", "best", "tree", "ocbr",
 ]  # fmt: skip
+PlacementRule = Literal["none", "similarity"]
 Method = Literal["hash", "lsap", "ssbr-greedy", "dynatops-greedy", "best"]
 
 

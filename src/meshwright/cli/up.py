@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from meshwright.cli.options import OwnK, Seed
+from meshwright.cli.options import OwnK, PlacementRule, Seed
 from meshwright.cli.screen import working
 
 
@@ -29,6 +29,10 @@ def up(
         Path | None,
         typer.Option("--config", metavar="FILE", help="Settings of all; see docs/broker.toml."),
     ] = None,
+    placement: Annotated[
+        PlacementRule | None,
+        typer.Option("--placement", show_default="the settings'", help="Of all brokers."),
+    ] = None,
     seed: Seed = 0,
 ) -> None:
     """Run brokers on this machine until Ctrl-C; any MQTT client may connect to any of them.
@@ -47,7 +51,10 @@ def up(
     overlay = founding_overlay(design, names, k=k, seed=seed)
     if config is not None:
         read_live_settings(config)
-    network = LocalNetwork(overlay, data, port=port, peer_port=peer_port, settings=config)
+    options = () if placement is None else ("--placement", placement)
+    network = LocalNetwork(
+        overlay, data, port=port, peer_port=peer_port, settings=config, options=options
+    )
     with working(f"Starting {count} brokers"):
         network.start()
     for broker in network.brokers:

@@ -24,7 +24,10 @@ from meshwright.model.overlay import Overlay
 from meshwright.protocol.broker import Broker
 from meshwright.protocol.broker_settings import BrokerSettings
 from meshwright.protocol.mobility import MobilitySettings, parse_policies
+from meshwright.protocol.placement import PlacementSettings
 from meshwright.protocol.sessions import SessionSettings
+
+SECOND_US = 1_000_000
 
 
 class LiveBroker:
@@ -112,7 +115,16 @@ def _core_settings(settings: LiveSettings) -> BrokerSettings:
     mobility = MobilitySettings(policies=parse_policies(settings.mobility))
     queue_max = settings.limits.queue_max or SessionSettings().queue_max
     sessions = msgspec.structs.replace(SessionSettings(), queue_max=queue_max)
-    return BrokerSettings(mobility=mobility, sessions=sessions)
+    wanted = settings.placement
+    placement = PlacementSettings(
+        rule=wanted.rule,
+        every_us=round(wanted.every_s * SECOND_US),
+        gain_min=wanted.gain_min,
+        load_slack=wanted.load_slack,
+        cluster_size=wanted.cluster_size,
+        rest_us=round(wanted.rest_s * SECOND_US),
+    )
+    return BrokerSettings(mobility=mobility, sessions=sessions, placement=placement)
 
 
 def peer_settings(settings: PeerLinkSettings) -> PeerSettings:

@@ -41,7 +41,8 @@ class LocalNetwork:
     """The processes of an overlay's brokers, numbered from two first ports on.
 
     Each broker keeps its disk and its log in a folder of its name, so a network that is started
-    again in the same folder goes on where it was. settings: a file of what all have in common.
+    again in the same folder goes on where it was. settings: a file of what all have in common;
+    options: more of the command that starts each.
     """
 
     def __init__(
@@ -52,12 +53,15 @@ class LocalNetwork:
         port: int,
         peer_port: int,
         settings: Path | None = None,
+        options: tuple[str, ...] = (),
     ) -> None:
         self.brokers: list[LocalBroker] = []
         self._killed: set[str] = set()
         self._overlay = overlay
         self._folder = folder
-        self._settings = settings
+        self._options = options
+        if settings is not None:
+            self._options = ("--config", str(settings), *options)
         self._ports = {
             name: (Address(HOST, port + number), Address(HOST, peer_port + number))
             for number, name in enumerate(overlay.brokers)
@@ -137,7 +141,7 @@ class LocalNetwork:
             "--name", name, "--listen", str(clients), "--peer-listen", str(peers),
             "--data", str(folder), "--overlay", str(self._folder / "overlay.json"),
             "--brokers", str(self._folder / "brokers.json"),
-            *(() if self._settings is None else ("--config", str(self._settings))),
+            *self._options,
         ]  # fmt: skip
         with self.log_of(name).open("ab") as log:
             process = subprocess.Popen(

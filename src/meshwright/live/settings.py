@@ -6,6 +6,7 @@ down takes nobody without a password or a certificate, unless it says so.
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Literal
 
@@ -14,9 +15,11 @@ import msgspec
 from meshwright.errors import OperatorError
 from meshwright.files.settings import read_settings
 from meshwright.live.addresses import parse_address
+from meshwright.protocol.placement import PlacementRule
 
 DOCUMENTED_IN = "docs/broker.toml"
 DEFAULT_LISTEN = "127.0.0.1:1883"
+CLUSTER_SIZE_MIN = 2
 DEFAULT_PEER_LISTEN = "127.0.0.1:7883"
 
 
@@ -81,6 +84,17 @@ class TelemetrySettings(msgspec.Struct, frozen=True, kw_only=True):
     log: Path | None = None
 
 
+class PlacementSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """Whether clients are sent to brokers whose clients want the same, and for how much gain."""
+
+    rule: PlacementRule = "none"
+    every_s: float = 10.0
+    gain_min: float = 0.2
+    load_slack: float = 0.1
+    cluster_size: int = 8
+    rest_s: float = 600.0
+
+
 class LiveSettings(msgspec.Struct, frozen=True, kw_only=True):
     """One broker."""
 
@@ -90,6 +104,7 @@ class LiveSettings(msgspec.Struct, frozen=True, kw_only=True):
     durability: Literal["synced", "memory"] = "synced"
     disk_bytes_max: int = 0
     mobility: str = "standard"
+    placement: PlacementSettings = PlacementSettings()
     listeners: tuple[ListenerSettings, ...] = ()
     peers: PeerLinkSettings = PeerLinkSettings()
     access: AccessSettings = AccessSettings()
@@ -123,10 +138,22 @@ def check_settings(settings: LiveSettings) -> LiveSettings:
     if not settings.name or "/" in settings.name:
         raise OperatorError(f"{settings.name!r} is no name for a broker; use letters and digits.")
     _refuse_negative(settings.limits)
+    _check_placement(settings.placement)
     for path in _paths(settings):
         if not path.is_file():
             raise OperatorError(f"{path}: there is no such file; check the settings.")
     return settings
+
+
+def _check_placement(placement: PlacementSettings) -> None:
+    for name, least in (("every_s", 0.1), ("gain_min", 0.0), ("load_slack", 0.0), ("rest_s", 0.0)):
+        value = getattr(placement, name)
+        if not least <= value < math.inf:
+            raise OperatorError(f"placement.{name} is {value}; write {least:g} or more.")
+    if placement.cluster_size < CLUSTER_SIZE_MIN:
+        raise OperatorError(
+            f"placement.cluster_size is {placement.cluster_size}; write {CLUSTER_SIZE_MIN} or more."
+        )
 
 
 def _refuse_negative(limits: LimitSettings) -> None:

@@ -10,6 +10,7 @@ from meshwright.protocol.links import LinkSettings
 from meshwright.protocol.mobility import MobilitySettings
 from meshwright.protocol.moves import MovingSettings
 from meshwright.protocol.outgoing import OutgoingSettings
+from meshwright.protocol.placement import PlacementSettings
 from meshwright.protocol.reconfigure import ReconfigureSettings
 from meshwright.protocol.removals import RemovalSettings
 from meshwright.protocol.retaining import RetainingSettings
@@ -32,6 +33,7 @@ class BrokerSettings(msgspec.Struct, frozen=True, kw_only=True):
     moving: MovingSettings = MovingSettings()
     removal: RemovalSettings = RemovalSettings()
     mobility: MobilitySettings = MobilitySettings()
+    placement: PlacementSettings = PlacementSettings()
     reconfigure: ReconfigureSettings = ReconfigureSettings()
     stars: StarSettings = StarSettings()
     adaptation: AdaptationSettings | None = None

@@ -20,6 +20,7 @@ from meshwright.protocol.moves import (
     MoveSeen,
     MoveStored,
 )
+from meshwright.protocol.placement import Summary
 from meshwright.protocol.proxies import PROXY_MESSAGES
 from meshwright.protocol.reconfigure_blocking import BLOCKING_MESSAGES
 from meshwright.protocol.reconfigure_messages import RECONFIGURATION_MESSAGES
@@ -102,6 +103,7 @@ MESSAGE_CLASSES: dict[type, str] = {
     **dict.fromkeys(PROXY_MESSAGES, "mobility"),
     Standing: "mobility",
     StandingQuestion: "mobility",
+    Summary: "placement",
     Hello: "link",
     Frame: "link",
 }

@@ -202,12 +202,14 @@ class Machines:
             is_alive=lambda name: name in self.membership.alive(),
             others=lambda: tuple(one for one in self.membership.alive() if one != self._me),
             publication_count=self.retaining.log_length,
+            counts=self.interest.counts,
             is_removed=self.removals.is_removed,
             do=self._client_packet,
             went_away=self._went_away,
             relink=self.relink,
         )
-        self.moving: Moving = Moving(site, self._settings.moving, self._settings.mobility)
+        settings = self._settings
+        self.moving: Moving = Moving(site, settings.moving, settings.mobility, settings.placement)
         self._seen_log = self.moving.seen_log
 
     def _build_ways(self, incarnation: int) -> None:

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from meshwright.filters.filter import Filter
 from meshwright.model.plan import ClientMove
-from meshwright.protocol import arriving, departing, emptying, packets, redirects
+from meshwright.protocol import arriving, departing, emptying, packets, placement, redirects
 from meshwright.protocol.arriving import Arriving
 from meshwright.protocol.departing import Departing
 from meshwright.protocol.directory import Directory
@@ -16,6 +17,7 @@ from meshwright.protocol.emptying import Emptying, EmptyingAround
 from meshwright.protocol.homes import Homes
 from meshwright.protocol.mobility import MobilitySettings
 from meshwright.protocol.moves import MoveAsk, MoveDone, MoveOffer, MovingSettings
+from meshwright.protocol.placement import Placement, PlacementAround, PlacementSettings
 from meshwright.protocol.prefetching import Prefetching
 from meshwright.protocol.proxies import Inside, Proxies
 from meshwright.protocol.redirects import Redirects
@@ -31,7 +33,7 @@ class Site:
     places: how far every stream has come. points_of: a publisher's last numbers here, by topic. do:
     takes a packet of a client whose session is here; went_away is told when its connection ends.
     others: brokers that live, but for this one. publication_count: those kept here because somebody
-    may still need them.
+    may still need them. counts: how many sessions here want each filter.
     """
 
     me: str
@@ -45,6 +47,7 @@ class Site:
     is_alive: Callable[[str], bool]
     others: Callable[[], tuple[str, ...]]
     publication_count: Callable[[], int]
+    counts: Callable[[], dict[Filter, int]]
     is_removed: Callable[[str], bool]
     do: Callable[[Turn, str, Any], None]
     went_away: Callable[[str], None]
@@ -54,7 +57,13 @@ class Site:
 class Moving:
     """Where clients come in and go out; seen_log is there if a policy asks for one."""
 
-    def __init__(self, site: Site, settings: MovingSettings, mobility: MobilitySettings) -> None:
+    def __init__(
+        self,
+        site: Site,
+        settings: MovingSettings,
+        mobility: MobilitySettings,
+        placement_settings: PlacementSettings,
+    ) -> None:
         self._site = site
         self._sessions = site.sessions
         self.seen_log = SeenLog(mobility.log_max) if mobility.has("logging") else None
@@ -72,6 +81,18 @@ class Moving:
             ),
         )
         self._redirects = Redirects(site.me, site.sessions, send=site.send, is_alive=site.is_alive)
+        self._placement = Placement(
+            site.me,
+            placement_settings,
+            site.sessions,
+            self._redirects,
+            PlacementAround(
+                send=site.send,
+                others=site.others,
+                counts=site.counts,
+                is_emptying=lambda: self.emptying.is_on,
+            ),
+        )
         self._proxies = Proxies(
             site.incarnation,
             Inside(
@@ -122,6 +143,7 @@ class Moving:
             **self._arriving.handlers(),
             **self._departing.handlers(),
             **self._proxies.handlers(),
+            **self._placement.handlers(),
             MoveAsk: self._asked,
             MoveDone: self._done,
             MoveOffer: self._offered,
@@ -134,6 +156,7 @@ class Moving:
             departing.TICK[0]: self._departing.tick,
             redirects.TICK[0]: self._redirects.tick,
             emptying.TICK[0]: self.emptying.tick,
+            placement.TICK[0]: self._placement.tick,
         }
 
     def restore(self, turn: Turn, disk: dict[DiskKey, Any]) -> None:
@@ -142,6 +165,7 @@ class Moving:
         self._departing.restore(turn, disk)
         self._redirects.restore(turn, disk)
         self.emptying.restore(turn, disk)
+        self._placement.started(turn)
 
     def plan_in_force(self, turn: Turn, epoch: int, moves: tuple[ClientMove, ...]) -> None:
         """A plan has clients of this broker go elsewhere."""

@@ -1,17 +1,18 @@
-"""Clients that a plan moves: told to go to another broker, where their session follows them.
+"""Clients that are moved: told to go to another broker, where their session follows them.
 
-A client that is connected gets DISCONNECT with the broker to go to; the session of one that is away
+A client that a plan moves gets DISCONNECT with the broker to go to; the session of one that is away
 is offered to that broker. Who comes back meanwhile is turned away a few times, and then let in: no
 plan keeps a client out. A client stays whose session would end with its connection, whose will
 would go out, or that does not understand. What is still to be moved is on disk until it has moved,
-stays, or a later plan is in force; a client whose session went ahead is sent after it.
+stays, or a later plan is in force; a client whose session went ahead is sent after it. A client
+that is merely better off elsewhere is sent once; if it comes back, it is never sent for that again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -29,10 +30,15 @@ TICK_US = 1_000_000
 # How often a client is sent away before it may stay, and for how long its move is tried.
 TURNED_AWAY_MAX = 3
 PATIENCE_TICKS = 60
+# Suggestions and clients that did not follow one, of which as many are remembered.
+REMEMBERED_MAX = 10_000
+
+
+Kept = TypeVar("Kept")
 
 
 class ClientMoveRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of a client's move in a plan. step: redirected, moved or stays."""
+    """What became of a client's move. step: redirected, moved or stays. epoch: 0 for no plan's."""
 
     client: str
     target: str
@@ -71,6 +77,8 @@ class Redirects:
         self._is_alive = is_alive
         self._waiting: dict[str, Redirect] = {}
         self._deaf: set[str] = set()
+        self._suggested: dict[str, Redirect] = {}
+        self._stubborn: dict[str, None] = {}
         self._has_tick = False
 
     def restore(self, turn: Turn, disk: dict[DiskKey, Any]) -> None:
@@ -93,11 +101,27 @@ class Redirects:
         if self._waiting:
             self._wake(turn)
 
+    def suggest(self, turn: Turn, client: str, target: str) -> bool:
+        """Send a connected client once to where it is better off; False if it is to stay."""
+        session = self._sessions.find(client)
+        redirect = Redirect(0, target)
+        if session is None or not session.is_connected or not self._is_alive(target):
+            return False
+        if client in self._waiting or client in self._stubborn or self._why_stay(client, redirect):
+            return False
+        _remember(self._suggested, client, redirect)
+        self._send_away(turn, client, redirect)
+        return True
+
     def turns_away(self, turn: Turn, client: str, packet: packets.Connect) -> bool:
         """Whether a client that connects is sent to where its plan has it."""
         self._deaf.discard(client)
         if not packet.can_be_redirected:
             self._deaf.add(client)
+        suggested = self._suggested.pop(client, None)
+        if suggested is not None:
+            _remember(self._stubborn, client, None)
+            self._report(turn, client, suggested, "stays", "it came back")
         redirect = self._waiting.get(client)
         if redirect is None or self._why_stay(client, redirect) or packet.clean_start:
             return False
@@ -111,6 +135,9 @@ class Redirects:
 
     def left(self, turn: Turn, client: str, target: str) -> None:
         """The session of a client has arrived elsewhere."""
+        suggested = self._suggested.pop(client, None)
+        if suggested is not None:
+            self._report(turn, client, suggested, "moved", f"to {target}")
         redirect = self._waiting.get(client)
         if redirect is None:
             return
@@ -142,13 +169,16 @@ class Redirects:
         if session is None or not self._is_alive(redirect.target):
             return
         if session.is_connected:
-            self._count(turn, client, redirect)
-            reason = packets.USE_ANOTHER_SERVER
-            turn.ask(SendClient(client, packets.Disconnect(reason, redirect.target)))
-            turn.ask(CloseClient(client))
-            self._sessions.disconnect(turn, client, clean=False)
+            self._send_away(turn, client, redirect)
         elif may_go_ahead(session):
             self._send(turn, redirect.target, MoveOffer(client))
+
+    def _send_away(self, turn: Turn, client: str, redirect: Redirect) -> None:
+        self._count(turn, client, redirect)
+        goodbye = packets.Disconnect(packets.USE_ANOTHER_SERVER, redirect.target)
+        turn.ask(SendClient(client, goodbye))
+        turn.ask(CloseClient(client))
+        self._sessions.disconnect(turn, client, clean=False)
 
     def _why_stay(self, client: str, redirect: Redirect) -> str | None:
         if redirect.turned_away_count >= TURNED_AWAY_MAX:
@@ -196,3 +226,10 @@ class Redirects:
                 detail=detail,
             )
         )
+
+
+def _remember(known: dict[str, Kept], client: str, value: Kept) -> None:
+    """Keep something about a client; the oldest of too many is forgotten."""
+    known[client] = value
+    if len(known) > REMEMBERED_MAX:
+        del known[next(iter(known))]

@@ -44,6 +44,7 @@ class ClientSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     session_expiry_s: 0 for a session that ends with its connection. window: unacknowledged
     publications at a time. roams_after: failed attempts before it tries another broker, or None.
+    understands_redirects: as in MQTT 5. follows_redirects: it goes where it is sent.
     """
 
     session_expiry_s: int = 0
@@ -54,6 +55,8 @@ class ClientSettings(msgspec.Struct, frozen=True, kw_only=True):
     roams_after: int | None = 3
     names_previous_broker: bool = False
     carries_subscriptions: bool = False
+    understands_redirects: bool = True
+    follows_redirects: bool = True
 
 
 class Client:
@@ -183,6 +186,7 @@ class Client:
             receive_maximum=settings.receive_maximum,
             previous_broker=previous if settings.names_previous_broker else None,
             carried=carried if settings.carries_subscriptions else None,
+            can_be_redirected=settings.understands_redirects,
         )
         self.line = self._lines.open(self, self.broker, packet)
         deadline_us = self._agenda.now_us + settings.answer_timeout_us
@@ -259,7 +263,7 @@ class Client:
         """The broker wants no more of this line; another one may be named."""
         assert self.line is not None
         self._lines.leave(self.line)
-        if reference is not None:
+        if reference is not None and self._settings.follows_redirects:
             self.broker = reference
         self.closed()
 
