@@ -18,7 +18,8 @@ class SimulationParameters(msgspec.Struct, frozen=True, kw_only=True):
     the filters, persistent_share of the clients. mobility names how a moving client's session
     follows it, policies joined by '+'; None if clients do not move. roams: whether a client whose
     broker stays down goes to another one. adapts: whether brokers fit their tree to the traffic by
-    themselves. tight: whether brokers have room for so little that bounds are met.
+    themselves. gathers: whether they send clients to where others want the same. tight: whether
+    brokers have room for so little that bounds are met.
     """
 
     design: str
@@ -28,6 +29,7 @@ class SimulationParameters(msgspec.Struct, frozen=True, kw_only=True):
     faults: tuple[str, ...] = ()
     reconfigure: bool = False
     adapts: bool = False
+    gathers: bool = False
     mobility: str | None = None
     k: int | None = None
     topics: int = 12
@@ -48,7 +50,10 @@ class SimulationParameters(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def is_still(self) -> bool:
         """Whether nothing changes while publications flow, and brokers want topics by name."""
-        changes = (self.faults, self.reconfigure, self.adapts, self.mobility, self.changes_per_s)
+        changes = (
+            self.faults, self.reconfigure, self.adapts, self.gathers, self.mobility,
+            self.changes_per_s,
+        )  # fmt: skip
         filters = (self.wildcard_share, self.content_share, self.shared_share)
         return not any((*changes, *filters))
 

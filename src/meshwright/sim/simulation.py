@@ -17,6 +17,7 @@ from meshwright.protocol.broker import Broker
 from meshwright.protocol.broker_settings import BrokerSettings
 from meshwright.protocol.classes import MESSAGE_CLASSES
 from meshwright.protocol.mobility import MobilitySettings, parse_policies
+from meshwright.protocol.placement import PlacementSettings
 from meshwright.protocol.reconfigure_draining import LostInChange
 from meshwright.protocol.removals import RemovalSettings
 from meshwright.sim.adapting import adapting_settings
@@ -34,6 +35,7 @@ from meshwright.sim.story import Story
 SENTENCES_MAX = 10
 # Longer than nearly every crash and partition that ends, and short enough to see what follows.
 IMPATIENT = RemovalSettings(remove_after_us=20_000_000)
+GATHERING = PlacementSettings(rule="similarity", every_us=500_000, rest_us=2_000_000, load_slack=1)
 
 
 class Failure(msgspec.Struct, frozen=True, kw_only=True):
@@ -132,6 +134,8 @@ def tightened(settings: BrokerSettings) -> BrokerSettings:
 def builder_of(parameters: SimulationParameters) -> BuildMachine:
     """What makes the machines of a simulation, with what its parameters say of brokers."""
     settings = adapting_settings() if parameters.adapts else BrokerSettings()
+    if parameters.gathers:
+        settings = msgspec.structs.replace(settings, placement=GATHERING)
     if "never_returns" in parameters.faults:
         settings = msgspec.structs.replace(settings, removal=IMPATIENT)
     if parameters.tight:
