@@ -81,29 +81,8 @@ class Moving:
             ),
         )
         self._redirects = Redirects(site.me, site.sessions, send=site.send, is_alive=site.is_alive)
-        self._placement = Placement(
-            site.me,
-            placement_settings,
-            site.sessions,
-            self._redirects,
-            PlacementAround(
-                send=site.send,
-                others=site.others,
-                counts=site.counts,
-                is_emptying=lambda: self.emptying.is_on,
-            ),
-        )
-        self._proxies = Proxies(
-            site.incarnation,
-            Inside(
-                send=site.send,
-                is_lost=site.is_lost,
-                up=self._admit,
-                packet=self.packet,
-                down=self._down,
-                relink=site.relink,
-            ),
-        )
+        self._placement = self._new_placement(placement_settings)
+        self._proxies = self._new_proxies()
         self.guests = self._proxies.guests
         self._homes = Homes(site.me, site.incarnation, site.directory)
         self._departing = Departing(
@@ -225,6 +204,28 @@ class Moving:
     def redirected(self, turn: Turn) -> list[Effect]:
         """The effects of a step, as they are while there are guests."""
         return self._proxies.redirected(turn)
+
+    def _new_proxies(self) -> Proxies:
+        site = self._site
+        inside = Inside(
+            send=site.send,
+            is_lost=site.is_lost,
+            up=self._admit,
+            packet=self.packet,
+            down=self._down,
+            relink=site.relink,
+        )
+        return Proxies(site.incarnation, inside)
+
+    def _new_placement(self, settings: PlacementSettings) -> Placement:
+        site = self._site
+        around = PlacementAround(
+            send=site.send,
+            others=site.others,
+            counts=site.counts,
+            is_emptying=lambda: self.emptying.is_on,
+        )
+        return Placement(site.me, settings, site.sessions, self._redirects, around)
 
     def _admit(self, turn: Turn, client: str, packet: packets.Connect) -> None:
         is_away = self.emptying.turns_away(turn, client, packet)
