@@ -2,11 +2,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from meshwright.model.publication import Publication, StreamPoint
 from meshwright.protocol.incoming import Incoming, IncomingSettings
-from meshwright.protocol.stream import StreamFrame
+from meshwright.protocol.stream import OwedNothing, StreamFrame
 from meshwright.protocol.turn import Turn
 
 
@@ -57,3 +58,15 @@ def test_no_more_is_held_than_is_allowed_whatever_it_waits_for() -> None:
     assert machine.held_length() == 2
     machine.arrive(Turn(0), frame(1))
     assert passed == [b"1"]
+
+
+def test_what_is_next_is_held_though_as_much_is_held_as_may_be() -> None:
+    machine, passed = incoming(held_max=2)
+    # Of what others are owed some comes by, and this broker will never be sent what is before it.
+    for number in (3, 4):
+        machine.arrive(Turn(0), frame(number))
+    after = StreamPoint("b1", 7)
+    first = msgspec.structs.replace(frame(6, after=after), previous=(("me", 0),))
+    machine.arrive(Turn(0), first)
+    machine.owed_nothing(Turn(0), "b1", OwedNothing("a/b", 7))
+    assert passed == [b"6"]

@@ -188,8 +188,9 @@ class Incoming:
     ) -> None:
         after = frame.publication.after
         if after is not None and self._must_wait(turn, after, key[1]):
-            if self._hold(key, stream, frame):
-                self._wait_for(turn, after, frame)
+            self._make_room(stream, frame.number)
+            self._hold(key, stream, frame)
+            self._wait_for(turn, after, frame)
             return
         number = stream.last = frame.number
         stream.held.pop(number, None)
@@ -199,13 +200,18 @@ class Incoming:
         if stream.held or self._waiting:
             self._advance(turn, key, stream)
 
-    def _hold(self, key: tuple[str, str], stream: IncomingStream, frame: StreamFrame) -> bool:
-        """Keep a frame that comes too early; False if too much is held, so it must come again."""
-        if frame.number not in stream.held and len(stream.held) >= self._settings.held_max:
-            return False
-        stream.held[frame.number] = frame
-        self._holding[key] = stream
-        return True
+    def _make_room(self, stream: IncomingStream, number: int) -> None:
+        """Have room for what is next: nothing before it is wanted, what is later comes again."""
+        for earlier in [one for one in stream.held if one < number]:
+            del stream.held[earlier]
+        if number not in stream.held and len(stream.held) >= self._settings.held_max:
+            del stream.held[max(stream.held)]
+
+    def _hold(self, key: tuple[str, str], stream: IncomingStream, frame: StreamFrame) -> None:
+        """Keep a frame that comes too early; if too much is held, it must come again."""
+        if frame.number in stream.held or len(stream.held) < self._settings.held_max:
+            stream.held[frame.number] = frame
+            self._holding[key] = stream
 
     def _wait_for(self, turn: Turn, after: StreamPoint, frame: StreamFrame) -> None:
         """Have a frame wait for a point of another stream, and ask once whether it comes."""
