@@ -189,7 +189,7 @@ RARE_MUTATIONS = [
         id="conversation-without-bound",
     ),
     pytest.param(
-        (Incoming, "_hold", "len(stream.held) >= self._settings.held_max", "False"),
+        (Incoming, "_hold", "len(stream.held) < self._settings.held_max", "True"),
         "queues",
         {"faults": ("slow", "disconnect"), "tight": True, "publications_per_s": 100.0},
         id="held-without-bound",
