@@ -350,8 +350,9 @@ class Directory:
         required = removals.unsettled() if is_reading else removals.without_roll()
         request.begin(message, self.keepers_of(request.key), required)
         self._requests[number] = request
+        send = self._send
         for broker in request.asked():
-            self._send(turn, broker, message)
+            send(turn, broker, message)
 
     def _has_moved(self, key: str) -> bool:
         """True if others keep a key than when this broker had settled last."""

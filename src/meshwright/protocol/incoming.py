@@ -114,7 +114,8 @@ class Incoming:
             publisher = (publication.publisher, publication.topic)
             if self._seen_unpromised.get(publisher, 0) < publication.sequence:
                 self._seen_unpromised[publisher] = publication.sequence + publication.count - 1
-                self._deliver(turn, frame)
+                deliver = self._deliver
+                deliver(turn, frame)
             return
         key = (frame.origin, publication.topic)
         stream = self._streams.get(key)
@@ -160,8 +161,9 @@ class Incoming:
     def send_acknowledgements(self, turn: Turn) -> None:
         """Tell every origin up to where its streams are safe here."""
         unsent, self._unsent = self._unsent, {}
+        send = self._send
         for origin, points in unsent.items():
-            self._send(turn, origin, Acknowledged(tuple(points.items())))
+            send(turn, origin, Acknowledged(tuple(points.items())))
 
     def _skip(self, turn: Turn, key: tuple[str, str], number: int) -> None:
         """Do not wait for anything up to a number: should it come after all, it is too late."""
@@ -177,7 +179,8 @@ class Incoming:
         An origin that could not be told what is wanted may skip what it should not. From one that
         is gone for good nothing comes any more.
         """
-        if self._is_removed(frame.origin):
+        is_removed = self._is_removed
+        if is_removed(frame.origin):
             return True
         previous = frame.previous_of(self._me)
         is_skipping = previous != frame.number - 1 and frame.number != stream.last + 1
@@ -194,7 +197,8 @@ class Incoming:
             return
         number = stream.last = frame.number
         stream.held.pop(number, None)
-        if self._deliver(turn, frame):
+        deliver = self._deliver
+        if deliver(turn, frame):
             turn.write(("position", *key), frame.number)
         turn.once_synced(lambda later: self._acknowledge(later, key, number))
         if stream.held or self._waiting:

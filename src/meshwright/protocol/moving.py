@@ -179,7 +179,8 @@ class Moving:
     def packet(self, turn: Turn, client: str, packet: Any) -> None:
         """A packet of a client that is here, or that is elsewhere and has its home here."""
         if not (self._proxies.homes and self._proxies.passed_on(turn, client, packet)):
-            self._site.do(turn, client, packet)
+            do = self._site.do
+            do(turn, client, packet)
 
     def client_down(self, turn: Turn, client: str, *, is_clean: bool) -> None:
         """A client's connection is gone."""

@@ -39,7 +39,8 @@ class Agenda:
         """Call handler(subject, value) at a time that has not passed."""
         assert time_us >= self.now_us, "the past cannot be changed"
         entries = self.near if time_us < self.horizon_us else self._later
-        heappush(entries, (time_us, self.next_place(), handler, subject, value))
+        next_place = self.next_place
+        heappush(entries, (time_us, next_place(), handler, subject, value))
 
     def run_until(self, time_us: int) -> None:
         """Let everything happen up to a time, which it then is."""

@@ -44,8 +44,8 @@ class Disk:
 
     def write(self, batch: Write) -> None:
         """Begin to write a batch."""
-        agenda = self._agenda
-        until_us = agenda.now_us + self._delays_us.next()
+        agenda, delay_us = self._agenda, self._delays_us.next
+        until_us = agenda.now_us + delay_us()
         if until_us > self._until_us:
             self._until_us = until_us
         self._under_way.append(batch)
@@ -71,7 +71,8 @@ class Disk:
         self._kept.update(batch.changes)
         if len(self._kept) > self._swept_at:
             self._sweep()
-        self._synced(batch.batch)
+        synced = self._synced
+        synced(batch.batch)
 
     def _sweep(self) -> None:
         """Deleting at once, and not one by one, is what makes a batch cheap."""

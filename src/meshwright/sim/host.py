@@ -149,7 +149,8 @@ class BrokerHost:
             do[type(effect)](effect)
 
     def _send_client(self, effect: SendClient) -> None:
-        self._answer(effect.client, effect.packet)
+        answer = self._answer
+        answer(effect.client, effect.packet)
         if self._ambushes:
             self._pass(type(effect.packet).__name__)
 

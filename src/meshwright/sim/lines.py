@@ -70,8 +70,8 @@ class Lines:
 
     def send(self, line: Line, packet: object) -> None:
         """A packet from the client."""
-        agenda = self._agenda
-        arrival_us = agenda.now_us + self._delay_us + self._jitter_us.next()
+        agenda, jitter_us = self._agenda, self._jitter_us.next
+        arrival_us = agenda.now_us + self._delay_us + jitter_us()
         if arrival_us < line.to_broker_us:
             arrival_us = line.to_broker_us
         line.to_broker_us = arrival_us

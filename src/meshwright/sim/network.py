@@ -263,7 +263,8 @@ class Network:
         if channel.wire.blocked_count or channel.waiting:
             channel.waiting.append(frame)
         else:
-            channel.listener(PeerFrame(channel.source, frame))
+            tell = channel.listener
+            tell(PeerFrame(channel.source, frame))
 
     def _flush(self, channel: Channel) -> None:
         while channel.waiting and channel.is_open:

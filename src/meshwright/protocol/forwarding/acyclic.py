@@ -305,7 +305,8 @@ class Acyclic:
     ) -> None:
         if self._recent.mark(frame_key(frame), VISITED):
             return
-        self._around.arrived(turn, frame)
+        arrived, send = self._around.arrived, self._around.send
+        arrived(turn, frame)
         if hops >= self._hops_max:
             drop_circling(turn, frame)
             return
@@ -317,7 +318,7 @@ class Acyclic:
         for link in links:
             if link != source:
                 onward = onward or AlongTree(self._around.epoch, frame, hops + 1, tables.version)
-                self._around.send(turn, link, onward)
+                send(turn, link, onward)
 
     def _filters_changed(self, turn: Turn, peer: str, message: FilterChange) -> None:
         changes = self._tables.filters.hear(peer, message.added, message.removed)

@@ -126,12 +126,13 @@ class Offers:
         fresh, self._fresh = self._fresh, []
         offerers, self._offerers = self._offerers, {}
         keys: dict[str, list[FrameKey]] = {}
+        lazy, send = self._lazy, self._around.send
         for key, push, source in fresh:
-            for peer in self._lazy(push, source):
+            for peer in lazy(push, source):
                 if peer not in offerers.get(key, ()):
                     keys.setdefault(peer, []).append(key)
         for peer, offered in keys.items():
-            self._around.send(turn, peer, Offer(self._around.epoch, *_parted(offered)))
+            send(turn, peer, Offer(self._around.epoch, *_parted(offered)))
 
     def _graft(self, turn: Turn) -> None:
         """Ask for all that was due; who does not answer, is followed by who offered it next."""

@@ -177,7 +177,8 @@ class Partition:
 
     def _arrive(self, turn: Turn, frame: StreamFrame) -> None:
         if not self._recent.mark(frame_key(frame), VISIT):
-            self._around.arrived(turn, frame)
+            arrived = self._around.arrived
+            arrived(turn, frame)
 
     def _climb(self, turn: Turn, frame: StreamFrame, position: int, hops: int) -> None:
         view, me, epoch = self._view, self._around.me, self._around.epoch
@@ -190,16 +191,16 @@ class Partition:
         self._cross(turn, frame, self._crossing(position, -1), hops)
 
     def _cross(self, turn: Turn, frame: StreamFrame, crossing: Crossing, hops: int) -> None:
-        epoch = self._around.epoch
+        epoch, send = self._around.epoch, self._around.send
         for host, target, over in crossing.sent:
-            self._around.send(turn, host, AcrossDominators(epoch, frame, target, over, hops + 1))
+            send(turn, host, AcrossDominators(epoch, frame, target, over, hops + 1))
         for own in crossing.dominators:
             self._send_down(turn, frame, own, hops)
 
     def _send_down(self, turn: Turn, frame: StreamFrame, position: int, hops: int) -> None:
-        epoch = self._around.epoch
+        epoch, send = self._around.epoch, self._around.send
         for host, child in self._fall(frame.publication.topic, position):
-            self._around.send(turn, host, FromDominator(epoch, frame, child, hops + 1))
+            send(turn, host, FromDominator(epoch, frame, child, hops + 1))
 
     def _crossing(self, dominator: int, dimension: int) -> Crossing:
         """Where a frame goes across from a dominating node, over others that stand here too."""

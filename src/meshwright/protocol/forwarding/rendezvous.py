@@ -144,7 +144,8 @@ class Rendezvous:
         if before & UP:
             return
         if not before:
-            self._around.arrived(turn, frame)
+            arrived = self._around.arrived
+            arrived(turn, frame)
         topic = frame.publication.topic
         above = (self._routes.get(topic) or self._route(topic)).above
         if above is None:
@@ -162,7 +163,8 @@ class Rendezvous:
         if before & DOWN:
             return
         if not before:
-            self._around.arrived(turn, frame)
+            arrived = self._around.arrived
+            arrived(turn, frame)
         self._fall(turn, frame, message.hops)
 
     def _fall(self, turn: Turn, frame: StreamFrame, hops: int) -> None:
@@ -172,8 +174,9 @@ class Rendezvous:
             drop_circling(turn, frame)
         elif below:
             message = FromRoot(self._around.epoch, frame, hops + 1)
+            send = self._around.send
             for child in below:
-                self._around.send(turn, child, message)
+                send(turn, child, message)
 
     def _route(self, topic: str) -> Route:
         """Where frames go that were not asked for before."""

@@ -171,7 +171,8 @@ class TopicConnected:
             self._came_twice(turn, peer, message)
             return
         if not before:
-            self._around.arrived(turn, message.frame)
+            arrived = self._around.arrived
+            arrived(turn, message.frame)
         self._push(turn, message, peer, key)
 
     def _push(self, turn: Turn, push: Push, source: str, key: FrameKey) -> None:
@@ -180,9 +181,10 @@ class TopicConnected:
             return
         frame, entry, crowd = push.frame, push.entry, push.crowd
         onward = Push(push.epoch, frame, entry, crowd, push.hops + 1)
+        send = self._around.send
         for target in self._targets(frame.publication.topic, entry, crowd):
             if target != source:
-                self._around.send(turn, target, onward)
+                send(turn, target, onward)
         if not self._is_flooding:
             self._offers.keep(turn, key, onward, source)
 
