@@ -52,6 +52,8 @@ Entries = dict[str, Entry]
 
 # The owner of an entry that all brokers write.
 EVERYBODY = "*"
+# Keys with readers before those of long ago are looked for.
+READERS_MIN = 4_096
 
 
 class Put(Message, frozen=True, gc=False):
@@ -161,6 +163,7 @@ class Directory:
         self._kept: dict[str, Entries] = {}
         self._own: dict[str, Entry] = {}
         self._readers: dict[str, dict[str, int]] = {}
+        self._sweep_above = READERS_MIN
         self._requests: dict[int, _Request] = {}
         # An answer to a question from before a crash must not count for one after it.
         self._request_count = incarnation << 32
@@ -292,6 +295,8 @@ class Directory:
         if message.is_remembered and readers.get(peer, 0) < refresh_us:
             readers[peer] = until_us
             turn.write(("reader", message.key, peer), until_us)
+            if len(self._readers) > self._sweep_above:
+                self._sweep_readers(turn)
         entries = self._kept.get(message.key, {})
         mine = self._own.get(message.key)
         if mine is not None and not self._removals.has_settled():
@@ -387,6 +392,16 @@ class Directory:
         if not removals.is_settled_since(turn.now_us - self._settings.reader_memory_us):
             return list(removals.present)
         return sorted(name for name in request.readers if not removals.is_removed(name))
+
+    def _sweep_readers(self, turn: Turn) -> None:
+        """Forget readers of long ago: every topic and client that ever was had some."""
+        for key, readers in list(self._readers.items()):
+            for peer in [peer for peer, until_us in readers.items() if until_us <= turn.now_us]:
+                del readers[peer]
+                turn.forget(("reader", key, peer))
+            if not readers:
+                del self._readers[key]
+        self._sweep_above = max(READERS_MIN, 2 * len(self._readers))
 
     def _readers_now(self, now_us: int, key: str) -> list[str]:
         readers = self._readers.get(key, {})

@@ -19,6 +19,8 @@ from meshwright.protocol.roads import Roads
 from meshwright.protocol.stream import WILDCARDS, Announce, Announced, Joined, Joining
 from meshwright.protocol.turn import Action, Turn, nothing
 
+TOPICS_MAX = 65_536
+
 
 class _Change:
     """One change of an entry on its way to being in force.
@@ -104,6 +106,8 @@ class Interest:
             return self._wanted_topics[topic]
         except KeyError:
             answer = any(matches(Filter(one.topic_filter), topic) for one in self._counts)
+            if len(self._wanted_topics) >= TOPICS_MAX:
+                self._wanted_topics.clear()
             self._wanted_topics[topic] = answer
             return answer
 
