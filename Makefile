@@ -52,7 +52,7 @@ lock: $(VENV)/.development ## resolve the dependencies anew
 	$(COMPILE) --constraint requirements/development.lock --output-file requirements/runtime.lock pyproject.toml
 
 clean: ## remove the environment and everything made by it
-	rm -rf $(VENV) demo build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) demo torture build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
