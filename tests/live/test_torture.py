@@ -16,7 +16,7 @@ def test_nothing_acknowledged_is_lost_doubled_or_reordered_when_brokers_are_kill
     )  # fmt: skip
     counts = document["designs"]["gm2"]
     assert document["violations"] == []
-    assert counts["kills"] + counts["stalls"] == 2
+    assert counts["kills"] + counts["stalls"] >= 2
     assert counts["acknowledged"] > 0
     assert counts["connects"] > 6
     again = answered("check", tmp_path / "gm2-0" / "history.jsonl")["totals"]

@@ -38,7 +38,7 @@ def torture(
     kills: Annotated[
         int,
         typer.Option(
-            "--kills", min=0, help="Brokers ended with SIGKILL and started again; some only stall."
+            "--kills", min=0, help="Strikes with SIGKILL, some at all brokers; some only stall one."
         ),
     ] = 10,
     rate: Annotated[

@@ -36,7 +36,8 @@ FROZEN_TIMES = 5
 class TortureParameters(msgspec.Struct, frozen=True, kw_only=True):
     """One run; kills fall on the time of load, moves and changes on every client now and then.
 
-    frozen_share: of the kills, how many only let a broker stand still for a while.
+    frozen_share: of the kills, how many only let a broker stand still for a while. blackout_share:
+    how many strike all brokers at once.
     """
 
     design: str = "chord"
@@ -46,6 +47,7 @@ class TortureParameters(msgspec.Struct, frozen=True, kw_only=True):
     duration_s: float = 10.0
     kills: int = 10
     frozen_share: float = 0.2
+    blackout_share: float = 0.1
     down_max_s: float = 1.0
     publications_per_s: float = 20.0
     moves_per_s: float = 0.1
@@ -206,11 +208,14 @@ class _Trial:
             for moment in np.sort(rng.uniform(0.05, 0.9, parameters.kills)):
                 moment_s = start_s + moment * parameters.duration_s
                 await asyncio.sleep(max(0.0, moment_s - time.monotonic()))
-                name = self._running[rng.integers(len(self._running))]
+                struck = [self._running[rng.integers(len(self._running))]]
+                if rng.random() < parameters.blackout_share:
+                    struck = list(self._running)
                 down_s = rng.uniform(0.0, parameters.down_max_s)
                 is_frozen = rng.random() < parameters.frozen_share
                 strike = self._freeze if is_frozen else self._kill
-                restarts.create_task(strike(name, down_s))
+                for name in struck:
+                    restarts.create_task(strike(name, down_s))
                 await self._some_run()
             await asyncio.sleep(max(0.0, start_s + parameters.duration_s - time.monotonic()))
 
