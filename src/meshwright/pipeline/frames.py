@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession, Window, WindowSpec
 from pyspark.sql import functions as spark_functions
 from pyspark.sql.types import (
     BooleanType,
@@ -62,6 +62,14 @@ def conform(frame: DataFrame, table: Table) -> DataFrame:
             for column in table.columns
         )
     )
+
+
+def one_history(*columns: str | Column) -> WindowSpec:
+    """Rows that are equal in some columns, for windows over what happened to them one by one.
+
+    They are sorted by one number first: by texts alone, most rows would be compared in full.
+    """
+    return Window.partitionBy(spark_functions.xxhash64(*columns), *columns)
 
 
 def literal_list(values: Iterable[object]) -> Column:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from pyspark.sql import Column as SparkColumn
-from pyspark.sql import DataFrame, Window
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
 from meshwright.model.schema import QUARANTINE, Column, ColumnKind, Table
-from meshwright.pipeline.frames import SPARK_TYPES, conform
+from meshwright.pipeline.frames import SPARK_TYPES, conform, one_history
 from meshwright.pipeline.imports.lines import ORIGIN
 
 DAY = r"\d{4}-\d{2}-\d{2}"
@@ -49,7 +49,7 @@ def without_repetitions(rows: DataFrame, table: Table) -> DataFrame:
     is_refused = sf.col("reason").isNotNull()
     # Refused rows repeat nothing: each is alone with its own place.
     alone = (sf.when(is_refused, sf.col(name)) for name in ("file_number", "line"))
-    alike = Window.partitionBy(*table.column_names(), *alone).orderBy("file_number", "line")
+    alike = one_history(*table.column_names(), *alone).orderBy("file_number", "line")
     first_line, first_file = (sf.first(name).over(alike) for name in ("line", "file"))
     same_file = first_file == sf.col("file")
     where = sf.when(same_file, sf.lit("")).otherwise(sf.concat(sf.lit(" of "), first_file))

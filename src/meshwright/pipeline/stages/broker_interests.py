@@ -15,14 +15,14 @@ from meshwright.model.replay_schema import (
     HOSTED_CHANGES,
     SNAPSHOTS,
 )
-from meshwright.pipeline.frames import conform
+from meshwright.pipeline.frames import conform, one_history
 from meshwright.pipeline.stages.interests import interest_spans
 from meshwright.pipeline.timeline import Timeline
 
 
 def hosted_changes(interests: DataFrame, placements: DataFrame) -> DataFrame:
     """HOSTED_CHANGES: a client's want counts at its broker; a hand-over takes all wants along."""
-    stays = Window.partitionBy("placement", "client").orderBy("time")
+    stays = one_history("placement", "client").orderBy("time")
     hosted = placements.withColumn("leave", sf.lead("time").over(stays)).select(
         "placement", "client", "broker", sf.col("time").alias("come"), "leave"
     )
@@ -48,7 +48,7 @@ def hosted_changes(interests: DataFrame, placements: DataFrame) -> DataFrame:
 
 def broker_changes(hosted: DataFrame) -> DataFrame:
     """BROKER_CHANGES of reference counts that leave 0 or come back to it."""
-    history = Window.partitionBy("placement", "broker", "topic").orderBy("time")
+    history = one_history("placement", "broker", "topic").orderBy("time")
     counts = sf.sum("change").over(history.rowsBetween(Window.unboundedPreceding, 0))
     changed = (
         hosted.withColumn("clients", counts)
@@ -60,7 +60,7 @@ def broker_changes(hosted: DataFrame) -> DataFrame:
 
 def broker_spans(changes: DataFrame, timeline: Timeline) -> DataFrame:
     """BROKER_SPANS: broker interests as runs of slots, cut where epochs begin."""
-    history = Window.partitionBy("placement", "broker", "topic").orderBy("time")
+    history = one_history("placement", "broker", "topic").orderBy("time")
     end = sf.coalesce(
         timeline.slot_after(sf.lead("time").over(history)),
         sf.lit(timeline.slot_count),

@@ -6,7 +6,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sf
 
 from meshwright.model.replay_schema import INTERESTS
-from meshwright.pipeline.frames import conform
+from meshwright.pipeline.frames import conform, one_history
 
 
 def subscribed_interests(subscriptions: DataFrame) -> DataFrame:
@@ -20,7 +20,7 @@ def subscribed_interests(subscriptions: DataFrame) -> DataFrame:
         .groupBy("client", "topic", "time")
         .agg(sf.bool_or("is_on").alias("is_on"))
     )
-    history = Window.partitionBy("client", "topic").orderBy("time")
+    history = one_history("client", "topic").orderBy("time")
     was_on = sf.coalesce(sf.lag("is_on").over(history), sf.lit(False))
     changed = settled.withColumn("was_on", was_on).where("is_on != was_on")
     return conform(changed, INTERESTS)
@@ -42,7 +42,7 @@ def located_interests(visits: DataFrame, friendships: DataFrame | None = None) -
         .agg(sf.sum("change").alias("change"))
         .where("change != 0")
     )
-    history = Window.partitionBy("client", "topic").orderBy("time")
+    history = one_history("client", "topic").orderBy("time")
     reasons = sf.sum("change").over(history.rowsBetween(Window.unboundedPreceding, 0))
     counted = wants.withColumn("reasons", reasons).withColumn("is_on", sf.expr("reasons > 0"))
     changed = counted.where("(reasons > 0) != (reasons - change > 0)")
@@ -51,7 +51,7 @@ def located_interests(visits: DataFrame, friendships: DataFrame | None = None) -
 
 def interest_spans(interests: DataFrame) -> DataFrame:
     """client, topic, begin and end of every interest; end is null where it lasts."""
-    history = Window.partitionBy("client", "topic").orderBy("time")
+    history = one_history("client", "topic").orderBy("time")
     return (
         interests.withColumn("end", sf.lead("time").over(history))
         .where("is_on")

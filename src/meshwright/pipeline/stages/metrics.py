@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as sf
 
 from meshwright.model.replay_schema import COMPARISON, METRICS
-from meshwright.pipeline.frames import arrow_table, conform, spark_schema
+from meshwright.pipeline.frames import arrow_table, conform, one_history, spark_schema
 from meshwright.pipeline.timeline import Timeline
 
 SUMS = (
@@ -161,7 +161,7 @@ def _of_placements(tables: Replayed, timeline: Timeline) -> DataFrame:
     changed = tables.changes.groupBy("placement", slot).agg(
         sf.count("*").alias("subscription_changes")
     )
-    stays = Window.partitionBy("placement", "client").orderBy("time")
+    stays = one_history("placement", "client").orderBy("time")
     moved = (
         tables.placements.withColumn("former", sf.lag("broker").over(stays))
         .where("former != broker")

@@ -18,7 +18,7 @@ from pyspark.sql import functions as sf
 from meshwright.model.interests import Int32Array, Int64Array, interests_from_pairs
 from meshwright.model.replay_schema import PLACEMENTS
 from meshwright.pipeline.brokers import Brokers
-from meshwright.pipeline.frames import conform, literal_list
+from meshwright.pipeline.frames import conform, literal_list, one_history
 from meshwright.pipeline.stages.interests import interest_spans
 from meshwright.pipeline.timeline import Timeline
 from meshwright.planning.placement.over_time import Asks, place_over_time
@@ -69,7 +69,7 @@ def placed_by_similarity(
     first_seats = literal_list(starts.tolist()).cast("array<long>")
     seated = sf.element_at(first_seats, sf.col("cluster").cast("int") + 1)
     ordered = Brokers(tuple(selection.brokers.names[number] for number in members.tolist()))
-    stays = Window.partitionBy("placement", "client").orderBy("time")
+    stays = one_history("placement", "client").orderBy("time")
     moved = (
         chosen.withColumn("broker", ordered.name_of(seated + sf.col("seat")))
         .withColumn("time", sf.timestamp_micros("time_us"))
