@@ -233,9 +233,12 @@ def _events(
     ]
     columns = [np.concatenate([np.asarray(part[place]) for part in parts]) for place in range(1, 5)]
     kinds = np.concatenate([np.full(len(part[1]), part[0]) for part in parts])
-    names = ("topic", "broker", "first", "second")
-    numbers = {name: column.astype(np.int64) for name, column in zip(names, columns, strict=True)}
-    return pa.table({"kind": kinds, **numbers})
+    numbers = {
+        name: column.astype(np.int64)
+        for name, column in zip(("broker", "first", "second"), columns[1:], strict=True)
+    }
+    names = np.array(read.topics, dtype=object)[columns[0].astype(np.int64)]
+    return pa.table({"kind": kinds, "topic": names, **numbers})
 
 
 def _microseconds(times: pd.Series) -> Int64Array:
