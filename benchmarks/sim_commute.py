@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from functools import partial
+import time
 
-from benchmarks.table import Row, timed
+from benchmarks.table import Row
 from meshwright.lab.commute import Commute, CommuteParameters, commute
 
 SECONDS_TARGET = 60.0
@@ -22,9 +22,9 @@ PAPER = {
 def rows() -> list[Row]:
     found: list[Row] = []
     for policy in PAPER:
-        parameters = CommuteParameters(policy=policy)
-        seconds, result = timed(partial(commute, parameters), repeat=1)
-        found.extend(_rows(policy, seconds, result))
+        start_s = time.process_time()
+        result = commute(CommuteParameters(policy=policy))
+        found.extend(_rows(policy, time.process_time() - start_s, result))
     return found
 
 
@@ -35,7 +35,7 @@ def _rows(policy: str, seconds: float, result: Commute) -> list[Row]:
     return [
         Row(
             task=task,
-            measured=f"{seconds:.0f} s",
+            measured=f"{seconds:.0f} CPU s",
             target=f"{SECONDS_TARGET:.0f} s",
             met=seconds <= SECONDS_TARGET and result.owed == result.delivered,
             note=f"{result.delivered:,} of {result.owed:,} owed messages delivered",

@@ -67,7 +67,7 @@ def packed(
 def unpack(turn: Turn, session: Session, belongings: Belongings) -> None:
     """Give an arriving session what it brought, before what has come here meanwhile; to disk."""
     session.sequence = belongings.sequence
-    session.expiry_s = belongings.expiry_s
+    session.last_for(belongings.expiry_s)
     session.floors = {(origin, topic): n for origin, topic, n in belongings.floors}
     session.points = dict(belongings.points)
     session.visits = belongings.visits

@@ -32,8 +32,8 @@ class Session:
     """All that a broker remembers of one client.
 
     connection counts the client's connections here. identity names the publisher of all that
-    enters through this session. disconnected_us: since when it has no connection. is_stored: it
-    is on disk from a time when it was to outlive its connection. queue: what waits.
+    enters through this session. disconnected_us: since when it has no connection. is_durable: it
+    is kept on disk, as it outlives its connection, or did before. queue: what waits.
     under_way: by packet identifier, what was sent and is not settled, in the order of sending;
     unsent holds those that were not yet sent again on this connection, released those of QoS 2
     whose message the client has. received: packet identifiers of QoS 2 messages from the client
@@ -44,7 +44,7 @@ class Session:
 
     __slots__ = (
         "claim", "client", "connection", "disconnected_us", "expiry_s", "floors", "identity",
-        "is_arriving", "is_connected", "is_leaving", "is_stored", "next_index", "next_packet_id",
+        "is_arriving", "is_connected", "is_durable", "is_leaving", "next_index", "next_packet_id",
         "points", "queue", "receive_maximum", "received", "released", "sequence", "subscriptions",
         "under_way", "unsent", "visits", "will",
     )  # fmt: skip
@@ -58,7 +58,7 @@ class Session:
         self.is_connected = False
         self.connection = 0
         self.disconnected_us: int | None = None
-        self.is_stored = False
+        self.is_durable = False
         self.will: Will | None = None
         self.subscriptions: dict[str, Subscription] = {}
         self.queue: deque[Waiting] = deque()
@@ -75,10 +75,10 @@ class Session:
         self.visits: tuple[str, ...] = ()
         self.claim = 0
 
-    @property
-    def is_durable(self) -> bool:
-        """True if the session is kept on disk: it outlives its connection, or did before."""
-        return self.expiry_s > 0 or self.is_stored
+    def last_for(self, expiry_s: int) -> None:
+        """Outlive the connection by this time from now on; once on disk, a session stays there."""
+        self.expiry_s = expiry_s
+        self.is_durable = self.is_durable or expiry_s > 0
 
     def has_sent(self, publication: Publication) -> bool:
         """True if its client published it, in this session or in one before."""

@@ -18,7 +18,7 @@ def restored_sessions(disk: dict[DiskKey, Any]) -> dict[str, Session]:
         session = sessions[client] = Session(client, identity)
         session.expiry_s, session.will = session_expiry_s, will
         session.disconnected_us = disconnected_us
-        session.is_stored = True
+        session.is_durable = True
         session.sequence = disk.get(("sequence", client), 0)
         floors, points, visits, claim = disk.get(("moved", client), ((), (), (), 0))
         session.floors, session.points = dict(floors), dict(points)

@@ -162,8 +162,7 @@ class Sessions:
             session = self._sessions[client] = Session(client, identity)
         # Nothing may be sent before CONNACK, nor on an earlier connection any more.
         session.connection += 1
-        session.is_stored = session.is_durable
-        session.expiry_s = packet.session_expiry_s
+        session.last_for(packet.session_expiry_s)
         session.receive_maximum = packet.receive_maximum
         session.will = packet.will
         session.disconnected_us = None
@@ -363,8 +362,7 @@ class Sessions:
     def _goodbye(self, turn: Turn, session: Session, packet: packets.Disconnect) -> None:
         """A client leaves; only with the plain reason it takes its will back."""
         if packet.session_expiry_s is not None and session.expiry_s:
-            session.is_stored = True
-            session.expiry_s = packet.session_expiry_s
+            session.last_for(packet.session_expiry_s)
         self.disconnect(turn, session.client, clean=packet.reason == packets.SUCCESS)
 
     def _write_state(self, turn: Turn, session: Session) -> None:
