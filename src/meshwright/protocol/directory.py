@@ -304,7 +304,8 @@ class Directory:
             merge(entries, {self._me: mine})
         answer = Got(message.request, entries)
         # What is told must not be forgotten by a crash: a reader relies on it.
-        turn.once_synced(lambda later: self._send(later, peer, answer))
+        send = self._send
+        turn.once_synced(lambda later: send(later, peer, answer))
 
     def readers_asked(self, turn: Turn, peer: str, message: AskReaders) -> None:
         if self._is_same_roll(turn, peer, message):

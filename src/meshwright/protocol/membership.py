@@ -80,7 +80,7 @@ class Membership:
     def heard(self, turn: Turn, peer: str, rumour: Rumour) -> None:
         """Believe the higher version; of one version, death."""
         news = []
-        had_alive = self._alive
+        is_changed = False
         for name, version, is_alive in rumour.words:
             if name not in self._words:
                 continue
@@ -96,9 +96,9 @@ class Membership:
             if version > known[0] or (version == known[0] and known[1] and not is_alive):
                 self._words[name] = (version, is_alive)
                 news.append(name)
-        if news:
+                is_changed = is_changed or known[1] != is_alive
+        if is_changed:
             self._count_alive()
-        if self._alive != had_alive:
             self._changed(turn)
         if news:
             self._spread(turn, news, besides=peer)
