@@ -11,8 +11,9 @@ def test_live_brokers_lose_nothing_and_their_telemetry_is_compared(
     spark: object, tmp_path: Path
 ) -> None:
     del spark  # one that runs already is used by every command
-    words = ("demo", "--brokers", 3, "--clients", 12, "--seconds", 2, "--rate", 20)
-    document = answered(*words, "--designs", "chord,gm", "--out", tmp_path / "demo")
+    words = ("demo", "--brokers", 3, "--clients", 12, "--seconds", 3, "--rate", 20)
+    chosen = ("--designs", "chord,gm", "--placement", "similarity")
+    document = answered(*words, *chosen, "--out", tmp_path / "demo")
     assert document["clients"] == 12
     assert document["attempted"] == document["acknowledged"] > 0
     assert document["delivered"] > 0

@@ -37,6 +37,12 @@ def test_a_publication_is_due_to_who_wants_it_as_it_is_sent() -> None:
     )
 
 
+def test_a_reader_that_moved_is_counted_where_it_is() -> None:
+    found = history()
+    found.connected("reader", "b", 15, session_present=True)
+    assert due(LINE, found).messages == 1
+
+
 def test_what_brokers_counted_is_summed_and_what_came_twice_is_one_delivery() -> None:
     views = [
         TrafficView(broker=name, sent={}, carried=carried)

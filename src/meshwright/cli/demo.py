@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from meshwright.cli.check import sentences
-from meshwright.cli.options import Json, Master, OwnK, Remote, Seed, finite
+from meshwright.cli.options import Json, Master, OwnK, PlacementRule, Remote, Seed, finite
 from meshwright.cli.screen import answer, task_bar, working
 from meshwright.cli.simulate import CHECK_SAYS_NO
 from meshwright.cli.spark import opened_session, session_work
@@ -34,6 +34,10 @@ def demo(
         str, typer.Option("--design", help="How the live brokers are joined.")
     ] = "chord",
     k: OwnK = None,
+    placement: Annotated[
+        PlacementRule,
+        typer.Option("--placement", help="Whether clients are sent to where others are alike."),
+    ] = "none",
     seconds: Annotated[
         float,
         typer.Option("--seconds", min=2.0, max=3_600.0, callback=finite, help="Live traffic."),
@@ -79,7 +83,8 @@ def demo(
 
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     parameters = DemoParameters(
-        brokers=brokers, clients=clients, design=design, k=k, seconds=seconds, days=days,
+        brokers=brokers, clients=clients, design=design, k=k, placement=placement,
+        seconds=seconds, days=days,
         publications_per_second=rate, designs=wanted_designs(designs), seed=seed,
     )  # fmt: skip
     folder = DemoFolder(out)

@@ -23,6 +23,10 @@ EXPLANATION = (
     "similar clients together:\nmessages for a publication, hops of delay, and the price of both, "
     "of management and of changes."
 )
+BESIDE = (
+    "Hops are to other brokers that want a message; a live one takes what passes by on its way in, "
+    "the closed form what comes down.\n"
+)
 PLACES = {"recorded": "as it was", "similarity-bounded": "together"}
 PERCENTILES = {"p50": 50, "p99": 99}
 
@@ -40,7 +44,9 @@ def demo_document(
         "seed": parameters.seed,
         "design": parameters.design,
         "brokers": parameters.brokers,
+        "placement": parameters.placement,
         "clients": len(lived.history.connections),
+        "hand_overs": lived.hand_overs,
         **totals(lived.history, lived.violations),
         "measured": {**_means(lived.measured), **_delays(lived)},
         "closed_form": _means(lived.due),
@@ -69,10 +75,13 @@ def demo_shown(
         f"{parameters.brokers} live brokers joined as {parameters.design}, "
         f"{len(lived.history.connections)} MQTT clients, {parameters.seconds:g} s of traffic"
     )
+    if parameters.placement != "none":
+        told += f", {lived.hand_overs} clients sent to where others want the same"
     return [
         told,
         plain_table(dict.fromkeys(counts, True), [[f"{count:,}" for count in counts.values()]]),
         _beside(lived),
+        BESIDE,
         EXPLANATION,
         _designs(candidates, recommendation),
         f"Recommended: {recommendation.reason}",

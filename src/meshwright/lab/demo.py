@@ -42,6 +42,7 @@ from meshwright.pipeline.replay import TraceReplay, replay_trace
 from meshwright.pipeline.session import Session
 from meshwright.pipeline.trace_deeds import located_deeds
 from meshwright.planning.founding import founding_overlay
+from meshwright.protocol.placement import PlacementRule
 
 SECOND_US = 1_000_000
 DAY_S = 86_400
@@ -49,6 +50,7 @@ GRID = 12
 SLOT_COUNT = 20
 EPOCH_SLOTS = 5
 NICENESS = 19
+PLACING_LEAST_S = 0.5
 # A broker must be seen to write its files while it runs, and all of them when it stops.
 TRACE_EVERY_S = 2.0
 
@@ -57,13 +59,15 @@ TRACE_EVERY_S = 2.0
 class DemoParameters:
     """What is to be shown: so many seconds of traffic stand for so many days of the trace.
 
-    design: of the live brokers. designs: those that are compared, all for None.
+    design: of the live brokers, and placement their rule. designs: those that are compared, all for
+    None.
     """
 
     brokers: int = 8
     clients: int = 300
     design: str = "chord"
     k: int | None = None
+    placement: PlacementRule = "none"
     seconds: float = 40.0
     days: float = 1.0
     publications_per_second: float = 40.0
@@ -75,6 +79,11 @@ class DemoParameters:
         """How the live brokers are joined."""
         names = tuple(f"broker{number}" for number in range(1, self.brokers + 1))
         return founding_overlay(self.design, names, k=self.k, seed=self.seed)
+
+    @property
+    def placing_every_s(self) -> float:
+        """How often brokers tell each other what clients want: each has two turns to send some."""
+        return max(self.seconds / (2 * self.brokers), PLACING_LEAST_S)
 
     def location(self) -> LocationParameters:
         """The trace that clients follow."""
@@ -141,6 +150,11 @@ class Lived:
     measured: Measures
     due: Measures
 
+    @property
+    def hand_overs(self) -> int:
+        """How often a client went to another broker."""
+        return sum(len(own) - 1 for own in self.history.connections.values())
+
 
 @contextmanager
 def compiling_kernels() -> Iterator[Callable[[], None]]:
@@ -197,6 +211,8 @@ def live_network(parameters: DemoParameters, folder: DemoFolder) -> Iterator[Loc
             settings: (
                 f"[telemetry]\ntrace = {json.dumps(str(folder.telemetry.resolve()))}\n"
                 f"trace_every_s = {TRACE_EVERY_S}\nsys_every_s = 0\n"
+                f'[placement]\nrule = "{parameters.placement}"\n'
+                f"every_s = {parameters.placing_every_s}\n"
             ).encode()
         }
     )

@@ -124,22 +124,30 @@ class _Costs:
 def _with_readers(history: History) -> Iterator[tuple[Published, dict[str, str]]]:
     """Every publication with the clients that wanted its topic as it was sent, and their brokers.
 
-    An interest counts from when it was granted until its end is asked for.
+    An interest counts from when it was granted until its end is asked for, and a client is where it
+    connected last.
     """
-    changes = [
-        (time_us, is_on, one.client, one.filter_text)
+    changes: list[tuple[int, str, str, bool | None]] = [
+        (time_us, one.client, one.filter_text, is_on)
         for one in history.subscriptions
         for time_us, is_on in ((one.granted_us, True), (one.end_requested_us, False))
         if time_us is not None
     ]
-    changes.sort(reverse=True)
-    readers: dict[str, dict[str, str]] = {}
+    changes += [
+        (one.opened_us, one.client, one.broker, None)
+        for own in history.connections.values()
+        for one in own
+    ]
+    changes.sort(key=lambda change: change[0], reverse=True)
+    brokers: dict[str, str] = {}
+    readers: dict[str, dict[str, None]] = {}
     for published in sorted(history.publications.values(), key=lambda one: one.attempted_us):
         while changes and changes[-1][0] <= published.attempted_us:
-            _, is_on, client, topic = changes.pop()
-            if is_on:
-                broker = history.connections[client][-1].broker
-                readers.setdefault(topic, {})[client] = broker
+            _, client, name, is_on = changes.pop()
+            if is_on is None:
+                brokers[client] = name
+            elif is_on:
+                readers.setdefault(name, {})[client] = None
             else:
-                readers[topic].pop(client, None)
-        yield published, readers.get(published.topic, {})
+                readers[name].pop(client, None)
+        yield published, {client: brokers[client] for client in readers.get(published.topic, ())}

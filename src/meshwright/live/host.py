@@ -181,7 +181,7 @@ class Host:
 
     def count_carried(self) -> None:
         """Count from now on what other brokers hand on to this one, which has started."""
-        self.meter.carried = CarriedFrames(self._broker.wants)
+        self.meter.carried = CarriedFrames(self.name, self._broker.wants)
         self.peers.watched = self.meter.carried.count
 
     def view(self) -> BrokerView:

@@ -17,8 +17,8 @@ class CarriedCounts(msgspec.Struct, kw_only=True):
     """Messages of publications that came from other brokers, as the closed form counts them.
 
     entering: on their way to where they are spread from. wanted and relayed: spread, to a broker
-    with clients for them or without. arrivals: publications that clients here want, each once, and
-    arrival_hops the hops that they had made.
+    with clients for them or without. arrivals: publications from elsewhere that clients here want,
+    each once, and arrival_hops the hops that they had made.
     """
 
     entering: int = 0
@@ -29,10 +29,11 @@ class CarriedCounts(msgspec.Struct, kw_only=True):
 
 
 class CarriedFrames:
-    """Counts as frames come in; wants says whether a topic is wanted here."""
+    """Counts as frames come in at me; wants says whether a topic is wanted here."""
 
-    def __init__(self, wants: Callable[[str], bool]) -> None:
+    def __init__(self, me: str, wants: Callable[[str], bool]) -> None:
         self.counts = CarriedCounts()
+        self._me = me
         self._wants = wants
         # The newest that arrived, by origin and topic: a frame may come twice.
         self._newest: dict[tuple[str, str], int] = {}
@@ -59,6 +60,8 @@ class CarriedFrames:
             counts.arrival_hops += count * message.hops
 
     def _is_new(self, frame: StreamFrame) -> bool:
+        if frame.origin == self._me:
+            return False  # it began here, and came down again with the tree
         if not frame.number:
             return True  # without a promise nobody sends it twice
         stream = (frame.origin, frame.publication.topic)
