@@ -11,7 +11,7 @@ def test_nothing_acknowledged_is_lost_doubled_or_reordered_when_brokers_are_kill
     tmp_path: Path,
 ) -> None:
     document = answered(
-        "torture", "--design", "gm2", "-n", "3", "--clients", "6", "--duration", "1",
+        "torture", "--design", "gm2", "-n", "2", "--clients", "6", "--duration", "1",
         "--kills", "2", "--out", tmp_path,
     )  # fmt: skip
     counts = document["designs"]["gm2"]

@@ -310,3 +310,18 @@ def test_a_client_that_wants_nothing_of_its_own_gets_nothing_of_an_earlier_sessi
     network.connect("other", "b3")
     network.subscribe("other", text, no_local=True)
     assert seen(network, "other") == [("first", True)]
+
+
+def test_a_message_sent_again_is_answered_though_one_without_a_promise_waits_behind_it() -> None:
+    network = keeping(3)
+    for name in ("b1", "b2"):
+        network.stall_disk(name)
+    again = packets.Publish(TOPIC, b"second", 2, retain=True, packet_id=7)
+    network.send("publisher", again)
+    network.send("publisher", packets.Publish(TOPIC, b"third"))
+    network.send("publisher", again)
+    assert packets.Pubrec(7) not in network.got["publisher"]
+    for name in ("b1", "b2"):
+        network.unstall_disk(name)
+    network.advance(3)
+    assert network.got["publisher"].count(packets.Pubrec(7)) == 2

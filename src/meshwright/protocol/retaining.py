@@ -190,11 +190,12 @@ class Retaining:
         waiting = self._waiting[topic]
         for _ in range(count):
             pending = waiting.popleft()
+            accepted = partial(_all, actions=pending.accepted)
             if not pending.place:
                 self._outgoing.publish_unpromised(turn, pending.publication)
+                turn.once_synced(accepted)
                 continue
             turn.write(("retaining", pending.place), None)
-            accepted = partial(_all, actions=pending.accepted)
             self._outgoing.publish(turn, pending.publication, accepted)
 
 
