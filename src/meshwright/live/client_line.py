@@ -78,6 +78,10 @@ class ClientLine(asyncio.Protocol):
         """True if any message of the client's version can go out as it came."""
         return self._machine.takes_as_is
 
+    def expects(self, run: packets.PromisedRun) -> bool:
+        """Count messages of QoS 1 from the client as under way; False if they are too many."""
+        return self._machine.expects(run)
+
     @property
     def output(self) -> list[bytes]:
         """What waits to be flushed."""
@@ -138,6 +142,9 @@ class ClientLine(asyncio.Protocol):
         before, count = lane.message_count, 0
         while at < end and machine.state is State.OPEN:
             at = lane.take(block, at)
+            if lane.must_wait():
+                self._hold(block[at:])
+                break
             if at >= end:
                 break
             happenings, at = machine.receive_one(block, at)

@@ -11,6 +11,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from meshwright.errors import MqttError
+from meshwright.live.lag import Lag
+from meshwright.live.promised_lane import PromisedLane
 from meshwright.protocol.happenings import ClientPacket
 from meshwright.protocol.mqtt.plain_messages import (
     PUBLISH,
@@ -20,6 +22,7 @@ from meshwright.protocol.mqtt.plain_messages import (
     run_stop,
 )
 from meshwright.protocol.packets import MQTT_5, PublishRun
+from meshwright.protocol.promised_runs import PROMISED, PUBACK
 from meshwright.protocol.shortcuts import NEVER
 
 if TYPE_CHECKING:
@@ -55,8 +58,8 @@ class FastLane:
     """The publishing side of one open connection; message_count: all that it passed on."""
 
     __slots__ = (
-        "_bytes_max", "_client", "_host", "_is_5", "_is_behind", "_leaving", "_line", "_revision",
-        "_routes", "_session", "_topics", "_until_us", "_ways", "message_count",
+        "_bytes_max", "_client", "_host", "_is_5", "_lag", "_leaving", "_line", "_promised",
+        "_revision", "_routes", "_session", "_topics", "_until_us", "_ways", "message_count",
     )  # fmt: skip
 
     def __init__(self, line: ClientLine, host: Host, topics: TopicTexts, bytes_max: int) -> None:
@@ -67,7 +70,8 @@ class FastLane:
         self._topics = topics
         self._is_5 = line.version == MQTT_5
         self._bytes_max = min(bytes_max, SIZE_BYTES_MAX)
-        self._is_behind = False
+        self._lag = Lag()
+        self._promised = PromisedLane(line, host, topics, self._bytes_max)
         self._session: Session | None = None
         self._revision = NEVER
         self._until_us = 0
@@ -77,30 +81,44 @@ class FastLane:
 
     def published_elsewhere(self) -> None:
         """A message of this client went the whole way: what follows must not overtake it."""
-        self._is_behind = True
+        self._lag.begin(self._host.shortcuts)
+        self._promised.lag.begin(self._host.shortcuts)
+
+    def must_wait(self) -> bool:
+        """True if the last take ended because the rest had better be read later."""
+        must_wait, self._promised.must_wait = self._promised.must_wait, False
+        return must_wait
 
     def take(self, block: bytes, at: int) -> int:
-        """Pass on messages from a place on; returns where the first packet is that is not plain."""
-        if not self._is_usable():
-            return at
-        at = self._take(block, at)
-        if self._leaving:
-            self._send_off()
+        """Pass on packets from a place on; returns where the first one is that needs a look."""
+        start, end = -1, len(block)
+        while start < at < end and self._is_usable():
+            start, first = at, block[at]
+            if first == PUBLISH:
+                if self._lag.is_over(self._host.shortcuts):
+                    at = self._take(block, at)
+                    if self._leaving:
+                        self._send_off()
+            elif first == PROMISED:
+                at, count = self._promised.take(block, at)
+                if count:
+                    self.message_count += count
+                    self._lag.begin(self._host.shortcuts)
+            elif first == PUBACK[0]:
+                at = self._promised.take_answers(block, at)
         return at
 
     def _is_usable(self) -> bool:
         shortcuts = self._host.shortcuts
         revision = shortcuts.revision
-        if revision != self._revision or self._host.clock.now_us() > self._until_us:
+        until_us = min(self._until_us, self._promised.until_us)
+        if revision != self._revision or self._host.clock.now_us() > until_us:
             self._revision = revision
-            self._until_us = FOREVER_US
+            self._until_us = self._promised.until_us = FOREVER_US
             self._routes.clear()
             self._ways.clear()
-        if revision == NEVER or self._host.meter.trace is not None:
-            return False
-        if self._is_behind:
-            self._is_behind = not shortcuts.is_settled
-        return not self._is_behind
+            self._promised.forget()
+        return revision != NEVER and self._host.meter.trace is None
 
     def _take(self, block: bytes, at: int) -> int:
         routes, extra, end = self._routes, TOPIC_LENGTH_BYTES + self._is_5, len(block)

@@ -6,8 +6,6 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-import msgspec
-
 from meshwright.errors import OperatorError
 from meshwright.live.access.doorman import Doorman
 from meshwright.live.addresses import Address, parse_address
@@ -114,7 +112,7 @@ class LiveBroker:
 def _core_settings(settings: LiveSettings) -> BrokerSettings:
     mobility = MobilitySettings(policies=parse_policies(settings.mobility))
     queue_max = settings.limits.queue_max or SessionSettings().queue_max
-    sessions = msgspec.structs.replace(SessionSettings(), queue_max=queue_max)
+    sessions = SessionSettings(queue_max=queue_max, writes_runs=settings.durability == "synced")
     wanted = settings.placement
     placement = PlacementSettings(
         rule=wanted.rule,

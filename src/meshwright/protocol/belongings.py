@@ -43,6 +43,7 @@ def packed(
     session: Session, places: dict[tuple[str, str], int], points: dict[str, StreamPoint]
 ) -> Belongings:
     """A session as it is now; floors of before still hold where streams stand lower."""
+    session.lay_open()
     floors = dict(session.floors)
     for key, number in places.items():
         floors[key] = max(number, floors.get(key, 0))

@@ -101,6 +101,7 @@ class Broker:
         machines.shared_member.restore(turn, disk, machines.sessions.all())
         machines.shared_keeper.started(turn)
         machines.moving.restore(turn, disk)
+        machines.sessions.publishing.restore(turn, disk)
         machines.sessions.publish_wills(turn)
         machines.removals.started(turn)
         machines.directory.hand_over(turn)

@@ -16,6 +16,7 @@ import msgspec
 from meshwright.model.publication import Publication
 from meshwright.protocol import packets
 from meshwright.protocol.effects import SendClient
+from meshwright.protocol.promised_runs import SentRun, numbers, unpromised
 from meshwright.protocol.session import Recipient, Session, Waiting
 from meshwright.protocol.shared_member import Hand, SharedMember
 from meshwright.protocol.stream import StreamFrame
@@ -51,6 +52,7 @@ class Deliveries:
         """Which packet of a client is for which method."""
         return {
             packets.Puback: self._puback,
+            packets.PubackRun: self._settle_run,
             packets.Pubrec: self._pubrec,
             packets.Pubcomp: self._pubcomp,
         }
@@ -102,6 +104,36 @@ class Deliveries:
         else:
             session.queue.append(waiting)
         return is_durable
+
+    def takes_run(self, recipient: Recipient, count: int) -> bool:
+        """True if a client may be sent so many messages of QoS 1 in a row now, for itself alone."""
+        session, qos_max, _, identifiers = recipient
+        if not session.is_connected:
+            return not session.is_durable
+        return (
+            not (session.is_durable or session.queue or session.unsent or session.floors)
+            and not identifiers
+            and (qos_max == 0 or session.sent_count() + count <= session.receive_maximum)
+        )
+
+    def send_run(self, turn: Turn, recipient: Recipient, sent: SentRun) -> bool:
+        """Send a run to a client that takes it; False if it has no packet identifiers for it."""
+        session, qos_max = recipient.session, recipient.qos
+        run = sent.run
+        if not session.is_connected:
+            return True
+        if not qos_max:
+            plain = packets.PublishRun(run.topic, unpromised(run), run.count)
+            turn.ask(SendClient(session.client, plain))
+            return True
+        first = session.free_packet_ids(run.count)
+        if not first:
+            return False
+        sent = msgspec.structs.replace(sent, packet_id=first, place=session.next_index)
+        session.next_index += run.count
+        session.sent_runs.update(dict.fromkeys(range(first, first + run.count), sent))
+        turn.ask(SendClient(session.client, packets.DeliverPromised(run, first)))
+        return True
 
     def hand_over(self, turn: Turn, session: Session) -> None:
         """Send again what is to be, then what waits, as far as the client takes it."""
@@ -158,9 +190,12 @@ class Deliveries:
     def _answers(self, turn: Turn, session: Session, packet_id: int, *, qos: int) -> bool:
         """Whether an answer is one to its message's QoS; if not, the client has to go."""
         waiting = session.under_way.get(packet_id)
-        if waiting is None or waiting.qos == qos:
+        sent_qos = qos if waiting is None else waiting.qos
+        if packet_id in session.sent_runs:
+            sent_qos = 1
+        if sent_qos == qos:
             return True
-        problem = f"message {packet_id} has QoS {waiting.qos} and was answered as QoS {qos}"
+        problem = f"message {packet_id} has QoS {sent_qos} and was answered as QoS {qos}"
         self._misbehaved(turn, session, problem)
         return False
 
@@ -181,6 +216,15 @@ class Deliveries:
         release = packets.Pubrel(packet.packet_id, reason)
         turn.once_synced(on_this_connection(session, release))
 
+    def _settle_run(self, turn: Turn, session: Session, packet: packets.PubackRun) -> None:
+        """The client has messages, most of which were sent in runs."""
+        sent_runs = session.sent_runs
+        for packet_id in numbers(packet.packet_ids):
+            if sent_runs.pop(packet_id, None) is None:
+                self._puback(turn, session, packets.Puback(packet_id))
+        if session.queue or session.unsent:
+            self.hand_over(turn, session)
+
     def _settle(
         self,
         turn: Turn,
@@ -189,6 +233,7 @@ class Deliveries:
     ) -> None:
         """The client has a message for good, or never takes it."""
         packet_id = packet.packet_id
+        session.sent_runs.pop(packet_id, None)
         waiting = session.under_way.pop(packet_id, None)
         session.unsent.pop(packet_id, None)
         is_refused = packet.reason >= packets.UNSPECIFIED_ERROR

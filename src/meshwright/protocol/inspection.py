@@ -112,7 +112,7 @@ def _session(session: Session) -> SessionView:
             SubscriptionView(text, one.qos) for text, one in session.subscriptions.items()
         ),
         queued=len(session.queue),
-        under_way=len(session.under_way),
+        under_way=len(session.under_way) + len(session.sent_runs),
     )
 
 

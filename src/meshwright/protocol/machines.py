@@ -63,6 +63,15 @@ class Machines:
             **self.moving.handlers(),
         }
 
+    def stays_here(self, now_us: int, topic: str) -> bool:
+        """True if what is published here on a topic now is for clients of this broker alone."""
+        return (
+            self.outgoing.open_until_us(topic) >= now_us
+            and all(name == self._me for name in self.outgoing.members_of(topic))
+            and not self.shared_keeper.takes(topic)
+            and self._seen_log is None
+        )
+
     def _build(self, incarnation: int) -> None:
         settings = self._settings
         self._build_network(incarnation)
@@ -92,6 +101,8 @@ class Machines:
                 publish=self.retaining.publish,
                 publish_unpromised=self.retaining.publish_unpromised,
                 carry=self._carry,
+                publish_taken=self.outgoing.publish,
+                stays_here=self.stays_here,
                 when_settled=self.retaining.when_settled,
                 find_retained=self.retained.find,
                 shared=self.shared_member,

@@ -392,6 +392,7 @@ class Outgoing:
         if wanted is stream.wanted:
             return
         stream.wanted = wanted
+        self.change_count += 1
         for name in [name for name in stream.members if name not in wanted]:
             for number in stream.members.pop(name).pending:
                 stream.owed_counts[number] -= 1

@@ -157,6 +157,39 @@ class PublishRun(Message, frozen=True, gc=False):
     count: int
 
 
+class PromisedRun(msgspec.Struct, frozen=True, gc=False, array_like=True):
+    """Messages of QoS 1 on one topic, of one length and with nothing but payload, together.
+
+    frames: their PUBLISH packets, one after the other; id_at: where each has its packet identifier;
+    is_5: they are of MQTT 5, and have a byte 0 after that.
+    """
+
+    topic: str
+    frames: bytes
+    count: int
+    id_at: int
+    is_5: bool
+
+
+class PublishPromised(Message, frozen=True, gc=False):
+    """Runs that a client publishes, in order."""
+
+    runs: tuple[PromisedRun, ...]
+
+
+class DeliverPromised(Message, frozen=True, gc=False):
+    """A run to a client, with packet identifiers from one on."""
+
+    run: PromisedRun
+    packet_id: int
+
+
+class PubackRun(Message, frozen=True, gc=False):
+    """Answers to QoS 1 messages that are safe, either way; packet_ids: two bytes each."""
+
+    packet_ids: bytes
+
+
 class Puback(Message, frozen=True, gc=False):
     """Answer to a QoS 1 message: it is safe, or why it was refused."""
 
@@ -271,6 +304,9 @@ Packet = (
     | Connack
     | Publish
     | PublishRun
+    | PublishPromised
+    | DeliverPromised
+    | PubackRun
     | Puback
     | Pubrec
     | Pubrel

@@ -10,7 +10,15 @@ from meshwright.filters.topics import check_topic_name
 from meshwright.model.publication import Publication
 from meshwright.protocol import packets
 from meshwright.protocol.deliveries import on_this_connection, send_packet
+from meshwright.protocol.effects import DiskKey
 from meshwright.protocol.mqtt.plain_messages import payloads
+from meshwright.protocol.promised_runs import (
+    SentRun,
+    numbers,
+    packet_ids,
+    payload_of,
+    publications,
+)
 from meshwright.protocol.session import Session
 from meshwright.protocol.turn import Action, Turn, nothing
 from meshwright.protocol.wills import expires_us, will_publication
@@ -28,16 +36,25 @@ class Publishing:
         self,
         log_max: int,
         *,
+        writes_runs: bool,
         publish: Callable[[Turn, Publication, Action], Any],
         publish_unpromised: Callable[[Turn, Publication], None],
         carry: Callable[[Turn, Publication], None],
+        publish_taken: Callable[[Turn, Publication, Action], Any],
+        takes_promised: Callable[[str, int], bool],
+        hand_out: Callable[[Turn, SentRun], bool],
         when_settled: Callable[[Turn, str, Action], None],
         log_length: Callable[[], int],
     ) -> None:
         self._log_max = log_max
+        self._writes_runs = writes_runs
         self._publish = publish
         self._publish_unpromised = publish_unpromised
         self._carry = carry
+        self._publish_taken = publish_taken
+        self._takes_promised = takes_promised
+        self._hand_out = hand_out
+        self._run_count = 0
         self._when_settled = when_settled
         self._log_length = log_length
         self.disk_is_full = False
@@ -88,6 +105,93 @@ class Publishing:
             turn,
             Publication(session.identity, first, packet.topic, payload, count=packet.count),
         )
+
+    def publish_promised(
+        self, turn: Turn, session: Session, packet: packets.PublishPromised
+    ) -> None:
+        """A client publishes runs of QoS 1: on disk together, then handed out and answered."""
+        if (
+            session.detour_count
+            or self.disk_is_full
+            or self._log_length() >= self._log_max
+            or not all(self._takes_promised(run.topic, run.count) for run in packet.runs)
+        ):
+            for run in packet.runs:
+                self._publish_one_by_one(turn, session, run)
+            return
+        first = session.sequence + 1
+        session.sequence += sum([run.count for run in packet.runs])
+        self._run_count += 1
+        key = ("runs", self._run_count)
+        if self._writes_runs:
+            turn.write(key, (session.identity, first, packet.runs))
+        if session.is_durable:
+            turn.write(("sequence", session.client), session.sequence)
+        connection = session.connection
+        ids = b"".join([packet_ids(run) for run in packet.runs])
+
+        def safe(later: Turn) -> None:
+            self._runs_safe(later, session, key, first, packet.runs)
+            if session.connection == connection:
+                send_packet(later, session, packets.PubackRun(ids))
+
+        turn.once_synced(safe)
+
+    def restore(self, turn: Turn, disk: dict[DiskKey, Any]) -> None:
+        """After a crash: publish runs that were safe, as they may not have been handed out."""
+        for key in sorted(key for key in disk if key[0] == "runs"):
+            identity, sequence, runs = disk[key]
+            turn.write(key, None)
+            self._run_count = int(key[1])
+            for run in runs:
+                for publication in publications(run, identity, sequence):
+                    self._publish_taken(turn, publication, nothing)
+                sequence += run.count
+
+    def _runs_safe(
+        self,
+        turn: Turn,
+        session: Session,
+        key: DiskKey,
+        first: int,
+        runs: tuple[packets.PromisedRun, ...],
+    ) -> None:
+        """Runs are on disk: hand them out, and forget them but for those on a detour."""
+        is_whole = True
+        for run in runs:
+            sent = SentRun(run, session.identity, first, 0, 0)
+            if session.detour_count or not self._hand_out(turn, sent):
+                is_whole = False
+                self._detour(turn, session, sent)
+            first += run.count
+        if not self._writes_runs:
+            return
+        if is_whole:
+            turn.forget(key)
+        else:
+            turn.delete(key)
+
+    def _detour(self, turn: Turn, session: Session, sent: SentRun) -> None:
+        """Have a run that was taken go the whole way, and all after it until it is through."""
+
+        def accepted(_later: Turn) -> None:
+            session.detour_count -= 1
+
+        for publication in publications(sent.run, sent.publisher, sent.sequence):
+            session.detour_count += 1
+            self._publish_taken(turn, publication, accepted)
+
+    def _publish_one_by_one(self, turn: Turn, session: Session, run: packets.PromisedRun) -> None:
+        ids = numbers(packet_ids(run))
+        for place, packet_id in enumerate(ids):
+            packet = packets.Publish(run.topic, payload_of(run, place), 1, False, packet_id)
+            self.publish(turn, session, packet)
+
+        def settled(_later: Turn) -> None:
+            session.detour_count -= 1
+
+        session.detour_count += 1
+        self._when_settled(turn, run.topic, settled)
 
     def release(self, turn: Turn, session: Session, packet: packets.Pubrel) -> None:
         """A client forgets a QoS 2 message: so does its session."""

@@ -21,7 +21,7 @@ from meshwright.protocol.forwarding.key_routes import key_routes
 from meshwright.protocol.forwarding.member_trees import MemberTrees, TreeTable
 from meshwright.protocol.forwarding.rendezvous import Rendezvous
 from meshwright.protocol.message import Message
-from meshwright.protocol.packets import Publish, Subscribe, Unsubscribe
+from meshwright.protocol.packets import Publish, PublishPromised, Subscribe, Unsubscribe
 from meshwright.protocol.reconfigure_messages import PlanRecord, Switch
 from meshwright.protocol.reconfigure_seats import has_same_seats, heirs
 from meshwright.protocol.roads import Roads
@@ -29,7 +29,7 @@ from meshwright.protocol.turn import Action, Turn
 
 LET_GO = ("reconfigure let go",)
 # The packets of clients that have to wait.
-HELD_UP: frozenset[type] = frozenset({Publish, Subscribe, Unsubscribe})
+HELD_UP: frozenset[type] = frozenset({Publish, PublishPromised, Subscribe, Unsubscribe})
 
 
 class HoldClients(Message, frozen=True, gc=False):

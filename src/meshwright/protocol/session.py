@@ -9,6 +9,7 @@ import msgspec
 
 from meshwright.model.publication import Publication, StreamPoint
 from meshwright.protocol.packets import Subscription, Will
+from meshwright.protocol.promised_runs import PACKET_ID_MAX, SentRun
 
 
 class Waiting(msgspec.Struct, frozen=True, gc=False, array_like=True):
@@ -40,13 +41,16 @@ class Session:
     that it has not released. is_arriving: it collects here, but its client's former broker still
     has it. is_leaving: it was sent elsewhere. floors, points and visits: what is left of former
     brokers. claim: a number as high as any with which a broker claimed the client for this session.
+    sent_runs: like under_way, what was sent in runs, which only a session has that ends with its
+    connection. detour_count: its own messages that were taken as runs, and then had to take the
+    whole way; none may overtake them.
     """
 
     __slots__ = (
-        "claim", "client", "connection", "disconnected_us", "expiry_s", "floors", "identity",
-        "is_arriving", "is_connected", "is_durable", "is_leaving", "next_index", "next_packet_id",
-        "points", "queue", "receive_maximum", "received", "released", "sequence", "subscriptions",
-        "under_way", "unsent", "visits", "will",
+        "claim", "client", "connection", "detour_count", "disconnected_us", "expiry_s", "floors",
+        "identity", "is_arriving", "is_connected", "is_durable", "is_leaving", "next_index",
+        "next_packet_id", "points", "queue", "receive_maximum", "received", "released", "sent_runs",
+        "sequence", "subscriptions", "under_way", "unsent", "visits", "will",
     )  # fmt: skip
 
     def __init__(self, client: str, identity: str) -> None:
@@ -74,6 +78,8 @@ class Session:
         self.points: dict[str, StreamPoint] = {}
         self.visits: tuple[str, ...] = ()
         self.claim = 0
+        self.sent_runs: dict[int, SentRun] = {}
+        self.detour_count = 0
 
     def last_for(self, expiry_s: int) -> None:
         """Outlive the connection by this time from now on; once on disk, a session stays there."""
@@ -88,13 +94,43 @@ class Session:
         """A packet identifier that is not under way."""
         while True:
             self.next_packet_id = self.next_packet_id % 65_535 + 1
-            if self.next_packet_id not in self.under_way:
-                return self.next_packet_id
+            number = self.next_packet_id
+            if number not in self.under_way and number not in self.sent_runs:
+                return number
+
+    def free_packet_ids(self, count: int) -> int:
+        """The first of so many packet identifiers in a row that are not under way; 0 if none."""
+        first = self.next_packet_id + 1
+        if first + count > PACKET_ID_MAX:
+            first = 1
+        wanted = range(first, first + count)
+        if not (
+            self.under_way.keys().isdisjoint(wanted) and self.sent_runs.keys().isdisjoint(wanted)
+        ):
+            return 0
+        self.next_packet_id = first + count - 1
+        return first
+
+    def lay_open(self) -> None:
+        """Make single messages of what is under way in runs, in the order of sending."""
+        laid_open = {
+            number: Waiting(
+                sent.place + number - sent.packet_id, sent.publication(number), 1, False, ()
+            )
+            for number, sent in self.sent_runs.items()
+        }
+        self.sent_runs = {}
+        if laid_open:
+            together = {**self.under_way, **laid_open}
+            self.under_way = dict(sorted(together.items(), key=lambda item: item[1].place))
 
     def has_window(self) -> bool:
         """True if the client takes one more message now."""
-        sent_count = len(self.under_way) - len(self.unsent)
-        return self.is_connected and sent_count < self.receive_maximum
+        return self.is_connected and self.sent_count() < self.receive_maximum
+
+    def sent_count(self) -> int:
+        """Messages that were sent on this connection and not answered."""
+        return len(self.under_way) - len(self.unsent) + len(self.sent_runs)
 
 
 class Recipient(NamedTuple):

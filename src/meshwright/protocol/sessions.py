@@ -22,6 +22,7 @@ from meshwright.protocol.belongings import ARRIVAL_PLACE, Belongings, unpack
 from meshwright.protocol.deliveries import Deliveries, on_this_connection, send_packet
 from meshwright.protocol.effects import CloseClient, DiskKey, SendClient
 from meshwright.protocol.first_looks import FirstLooks
+from meshwright.protocol.promised_runs import SentRun
 from meshwright.protocol.publishing import Publishing, may_be_published
 from meshwright.protocol.recipients import Recipients
 from meshwright.protocol.retained import Find
@@ -40,10 +41,15 @@ from meshwright.protocol.wills import (
 
 
 class SessionSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """How much may wait for one client, and how much this broker keeps for the network."""
+    """How much may wait for one client, and how much this broker keeps for the network.
+
+    writes_runs: what is for clients here alone, who are owed nothing after a crash, is on disk
+    before it is acknowledged all the same.
+    """
 
     queue_max: int = 100_000
     log_max: int = 1_000_000
+    writes_runs: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +59,8 @@ class Outside:
     publish: Callable[[Turn, Publication, Action], Any]
     publish_unpromised: Callable[[Turn, Publication], None]
     carry: Callable[[Turn, Publication], None]
+    publish_taken: Callable[[Turn, Publication, Action], Any]
+    stays_here: Callable[[int, str], bool]
     when_settled: Callable[[Turn, str, Action], None]
     find_retained: Find
     shared: SharedMember
@@ -78,9 +86,13 @@ class Sessions:
         self._wills: dict[str, tuple[str, packets.Will]] = {}
         self.publishing = Publishing(
             settings.log_max,
+            writes_runs=settings.writes_runs,
             publish=outside.publish,
             publish_unpromised=outside.publish_unpromised,
             carry=outside.carry,
+            publish_taken=outside.publish_taken,
+            takes_promised=self.takes_promised,
+            hand_out=self.hand_out,
             when_settled=outside.when_settled,
             log_length=outside.log_length,
         )
@@ -92,6 +104,7 @@ class Sessions:
         self._answers: dict[type, Callable[[Turn, Session, Any], None]] = {
             packets.Publish: self.publishing.publish,
             packets.PublishRun: self.publishing.publish_run,
+            packets.PublishPromised: self.publishing.publish_promised,
             packets.Pubrel: self.publishing.release,
             packets.Subscribe: self._subscribe,
             packets.Unsubscribe: self._unsubscribe,
@@ -315,6 +328,25 @@ class Sessions:
         """True if every client here may get the messages of a run as they are, together."""
         recipients = self._recipients.lasting(publication.topic)
         return recipients is not None and not any(one.identifiers for one in recipients)
+
+    def takes_promised(self, topic: str, count: int) -> bool:
+        """True if those here who want a topic may get messages of QoS 1 in a run."""
+        recipients = self._recipients.lasting(topic)
+        takes = self._deliveries.takes_run
+        return recipients is not None and all(takes(one, count) for one in recipients)
+
+    def hand_out(self, turn: Turn, sent: SentRun) -> bool:
+        """Give a run to all who want it; False if it must take the whole way instead.
+
+        Who has got it nevertheless may get it twice, which QoS 1 allows.
+        """
+        topic = sent.run.topic
+        if not self._outside.stays_here(turn.now_us, topic):
+            return False
+        recipients = self._recipients.lasting(topic)
+        if recipients is None or not self.takes_promised(topic, sent.run.count):
+            return False
+        return all(self._deliveries.send_run(turn, one, sent) for one in recipients)
 
     def deliver(self, turn: Turn, frame: StreamFrame) -> bool:
         """Give a publication to every session that wants it; True if that wrote to disk."""

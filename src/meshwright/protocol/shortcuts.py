@@ -29,6 +29,13 @@ class Shortcut(NamedTuple):
     until_us: int
 
 
+class Promised(NamedTuple):
+    """A publisher's session, and until when it may publish runs of QoS 1 on a topic."""
+
+    session: Session
+    until_us: int
+
+
 class Shortcuts:
     """Answers for one life of a broker."""
 
@@ -53,9 +60,19 @@ class Shortcuts:
         )
 
     @property
-    def is_settled(self) -> bool:
-        """True if nothing that a client published is still on its way through the disk."""
-        return self._journal.is_idle
+    def written(self) -> int:
+        """The last batch that went to the disk."""
+        return self._journal.batch
+
+    @property
+    def synced(self) -> int:
+        """The last batch that is on disk, with all that waited for it done."""
+        return self._journal.synced_batch
+
+    @property
+    def disk_is_full(self) -> bool:
+        """True while nothing is promised, as it could not be kept."""
+        return self._machines.sessions.publishing.disk_is_full
 
     def is_crowded(self, topic: str) -> bool:
         """True if a client that publishes on a topic had better be read later."""
@@ -78,3 +95,17 @@ class Shortcuts:
         clients = tuple(one.session.client for one in recipients if one.session.is_connected)
         has_others = len(machines.ways.change.in_force.overlay.brokers) > 1
         return Shortcut(session, clients, has_others, until_us)
+
+    def find_promised(self, now_us: int, client: str, topic: str) -> Promised | None:
+        """Whether messages of QoS 1 of a client on a topic may be published in runs."""
+        machines = self._machines
+        session = machines.sessions.find(client)
+        if session is None or not session.is_connected or session.is_leaving:
+            return None
+        if topic in session.points or not may_be_published(topic):
+            return None
+        if machines.retaining.waits_on(topic):
+            return None
+        if not machines.stays_here(now_us, topic) or not machines.sessions.takes_promised(topic, 1):
+            return None
+        return Promised(session, machines.outgoing.open_until_us(topic))

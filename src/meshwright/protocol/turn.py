@@ -85,9 +85,14 @@ class Journal:
         return turn.effects
 
     @property
-    def is_idle(self) -> bool:
-        """True if nothing waits for the disk."""
-        return not self._waiting
+    def batch(self) -> int:
+        """The last batch that was written."""
+        return self._batch
+
+    @property
+    def synced_batch(self) -> int:
+        """The last batch that is on disk, with all that waited for it done."""
+        return self._waiting[0][0] - 1 if self._waiting else self._batch
 
     def forget(self, turn: Turn) -> None:
         """Forget what is to be forgotten, if nothing else goes to the disk."""

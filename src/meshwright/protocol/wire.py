@@ -22,7 +22,7 @@ from meshwright.protocol.directory import EntryValue
 from meshwright.protocol.effects import DiskKey
 from meshwright.protocol.forwarding.machines import MESSAGES
 from meshwright.protocol.links import Frame, Hello
-from meshwright.protocol.packets import Subscription, Will
+from meshwright.protocol.packets import PromisedRun, Subscription, Will
 from meshwright.protocol.reconfigure_messages import Bundle
 from meshwright.protocol.removals import Roll
 from meshwright.protocol.session import Waiting
@@ -55,6 +55,7 @@ DISK_VALUES: dict[str, Any] = {
     "redirect": tuple[int, str],
     "removals": int,
     "retaining": Publication,
+    "runs": tuple[str, int, tuple[PromisedRun, ...]],
     "sequence": int,
     "session": tuple[str, int, Will | None, int | None],
     "settled": Roll,

@@ -15,6 +15,7 @@ from meshwright.protocol.links import Frame
 from meshwright.protocol.mqtt.plain_messages import payload_bytes
 from meshwright.protocol.packets import (
     Connack,
+    DeliverPromised,
     Puback,
     Publish,
     PublishRun,
@@ -22,6 +23,7 @@ from meshwright.protocol.packets import (
     Subscribe,
     Unsubscribe,
 )
+from meshwright.protocol.promised_runs import payload_size
 from meshwright.protocol.stream import StreamFrame
 
 QOS_COUNT = 3
@@ -94,6 +96,9 @@ class Meter:
         elif kind is PublishRun:
             self.sent_messages[0] += packet.count
             self.sent_bytes[0] += payload_bytes(packet.frames)
+        elif kind is DeliverPromised:
+            self.sent_messages[1] += packet.run.count
+            self.sent_bytes[1] += packet.run.count * payload_size(packet.run)
         elif kind is Puback:
             if packet.reason >= REFUSED_FROM:
                 self.refused[packet.reason] += 1

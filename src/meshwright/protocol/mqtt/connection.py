@@ -22,6 +22,7 @@ from meshwright.protocol.mqtt.plain_messages import payloads
 from meshwright.protocol.mqtt.terms import Terms
 from meshwright.protocol.mqtt.topic_texts import TopicTexts
 from meshwright.protocol.packets import MQTT_5, Publish
+from meshwright.protocol.promised_runs import numbers, packet_ids, payload_of, pubacks, spliced
 from meshwright.protocol.wills import SECOND_US
 
 
@@ -162,8 +163,12 @@ class Connection:
             return []
         if type(packet) is Publish:
             return self._send_publish(packet)
-        if isinstance(packet, packets.PublishRun):
+        if isinstance(packet, packets.PublishRun | packets.DeliverPromised):
             return self._send_run(packet)
+        if isinstance(packet, packets.PubackRun):
+            self.output.append(pubacks(packet.packet_ids))
+            self._unanswered.difference_update(numbers(packet.packet_ids))
+            return []
         if isinstance(packet, packets.Connack):
             return self._answer_connect(packet)
         if isinstance(packet, packets.Disconnect):
@@ -330,13 +335,30 @@ class Connection:
             self.output.append(head)
         return []
 
-    def _send_run(self, packet: packets.PublishRun) -> list[Happening]:
-        if self.takes_as_is:
-            self.output.append(self._fan_out.run(packet.frames, self._version))
-        else:
+    def expects(self, run: packets.PromisedRun) -> bool:
+        """Count messages of QoS 1 from the client as under way; False if they are too many."""
+        unanswered = self._unanswered
+        if self._version == MQTT_5 and len(unanswered) + run.count > self._terms.receive_maximum:
+            return False
+        unanswered.update(numbers(packet_ids(run)))
+        return True
+
+    def _send_run(self, packet: packets.PublishRun | packets.DeliverPromised) -> list[Happening]:
+        is_5 = self._version == MQTT_5
+        left: list[Happening] = []
+        if isinstance(packet, packets.PublishRun):
+            if self.takes_as_is:
+                self.output.append(self._fan_out.run(packet.frames, self._version))
+                return []
             for payload in payloads(packet.frames):
                 self._send_publish(Publish(packet.topic, payload))
-        return []
+        elif self.takes_as_is:
+            self.output.append(spliced(packet.run, packet.packet_id, is_5=is_5))
+        else:
+            for place in range(packet.run.count):
+                payload, packet_id = payload_of(packet.run, place), packet.packet_id + place
+                left += self._send_publish(Publish(packet.run.topic, payload, 1, False, packet_id))
+        return left
 
     def _drop(self, packet: Publish) -> list[Happening]:
         """Behave as if a message that is too large for the client had been sent and answered."""
