@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import msgspec
-from hypothesis import Phase, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from lines_without_sockets import DullLine, LineClient, one_broker, settle
 
@@ -87,7 +87,7 @@ scripts = st.lists(publishing | subscribing, min_size=4, max_size=14)
 versions = st.tuples(*[st.sampled_from([MQTT_3_1_1, MQTT_5])] * (PUBLISHERS + SUBSCRIBERS))
 
 
-@settings(max_examples=60, deadline=None, phases=[Phase.generate])
+@settings(max_examples=60, deadline=None)
 @given(scripts, versions)
 def test_the_fast_lane_hands_on_what_the_core_would(
     script: list[Said], spoken: tuple[int, ...]

@@ -1,0 +1,183 @@
+"""QoS 1 messages that are taken in runs are answered and delivered like single ones."""
+
+from __future__ import annotations
+
+import pytest
+from small_network import SmallNetwork
+
+from meshwright.protocol.mqtt.encoding import encode
+from meshwright.protocol.packets import (
+    MQTT_3_1_1,
+    MQTT_5,
+    DeliverPromised,
+    PromisedRun,
+    Puback,
+    PubackRun,
+    Publish,
+    PublishPromised,
+    PublishRun,
+)
+from meshwright.protocol.promised_runs import (
+    numbers,
+    packet_ids,
+    payload_of,
+    pubacks,
+    spliced,
+    unpromised,
+)
+
+SIZES = (0, 100, 200, 20_000)
+
+
+def a_run(topic: str, payloads: list[bytes], first_id: int, version: int) -> PromisedRun:
+    frames = [
+        encode(Publish(topic, payload, 1, False, first_id + place), version)
+        for place, payload in enumerate(payloads)
+    ]
+    is_5 = version == MQTT_5
+    id_at = len(frames[0]) - len(payloads[0]) - 2 - is_5
+    return PromisedRun(topic, b"".join(frames), len(frames), id_at, is_5)
+
+
+def ten(mark: str) -> list[bytes]:
+    return [f"{mark}{number}".encode() for number in range(10)]
+
+
+def said(network: SmallNetwork, client: str) -> list[bytes]:
+    """All payloads that a client has got, in order."""
+    found = []
+    for one in network.got[client]:
+        if isinstance(one, DeliverPromised):
+            found += [payload_of(one.run, place) for place in range(one.run.count)]
+        elif isinstance(one, PublishRun):
+            found += [one.frames]
+        elif isinstance(one, Publish):
+            found.append(one.payload)
+    return found
+
+
+def answered(network: SmallNetwork, client: str) -> list[int]:
+    found = []
+    for one in network.got[client]:
+        if isinstance(one, PubackRun):
+            found += numbers(one.packet_ids)
+        elif isinstance(one, Puback):
+            found.append(one.packet_id)
+    return found
+
+
+def opened(broker_count: int = 1, **options: int) -> SmallNetwork:
+    """A network with a reader and an open topic."""
+    network = SmallNetwork(broker_count)
+    network.connect("writer", "b0")
+    network.connect("reader", "b0", **options)
+    network.subscribe("reader", "t")
+    network.publish("writer", "t", "first")
+    network.answer_all("reader")
+    for client in ("reader", "writer"):
+        network.forget(client)
+    return network
+
+
+def publish(network: SmallNetwork, mark: str, first_id: int = 1) -> None:
+    run = a_run("t", ten(mark), first_id, MQTT_3_1_1)
+    network.send("writer", PublishPromised((run,)))
+
+
+def test_a_run_is_answered_and_delivered_once_it_is_on_disk() -> None:
+    network = opened()
+    network.stall_disk("b0")
+    publish(network, "x")
+    assert network.got["reader"] == network.got["writer"] == []
+    network.unstall_disk("b0")
+    assert said(network, "reader") == ten("x")
+    assert answered(network, "writer") == list(range(1, 11))
+
+
+def test_a_client_that_has_answered_a_run_can_be_sent_all_packet_identifiers_again() -> None:
+    network = opened()
+    for number in range(7_000):
+        publish(network, "x")
+        (sent,) = [one for one in network.got["reader"] if isinstance(one, DeliverPromised)]
+        ids = range(sent.packet_id, sent.packet_id + sent.run.count)
+        assert 0 < ids[0] < ids[-1] <= 65_535, number
+        network.forget("reader")
+        network.send("reader", PubackRun(b"".join(one.to_bytes(2) for one in ids)))
+
+
+@pytest.mark.parametrize("receive_maximum", [1, 4, 15])
+def test_a_small_window_is_kept_and_the_rest_follows_in_order(receive_maximum: int) -> None:
+    network = opened(receive_maximum=receive_maximum)
+    publish(network, "x")
+    publish(network, "y")
+    network.publish("writer", "t", "z")
+    for _ in range(30):
+        sent = list(network.got["reader"])
+        network.forget("reader")
+        for one in sent:
+            if isinstance(one, DeliverPromised):
+                assert one.run.count <= receive_maximum
+                ids = range(one.packet_id, one.packet_id + one.run.count)
+                network.send("reader", PubackRun(b"".join(number.to_bytes(2) for number in ids)))
+            elif isinstance(one, Publish):
+                network.send("reader", Puback(one.packet_id))
+        network.got["reader"][:0] = sent
+        if len(said(network, "reader")) == 21:
+            break
+        network.got["reader"][:] = network.got["reader"][len(sent) :]
+        network.got.setdefault("all", []).extend(sent)
+    network.got["all"] = [*network.got.get("all", []), *network.got["reader"]]
+    assert said(network, "all") == [*ten("x"), *ten("y"), b"z"]
+    assert sorted(answered(network, "writer")) == sorted([*range(1, 11), *range(1, 11), 3])
+
+
+def test_what_was_answered_reaches_who_is_owed_it_although_the_broker_crashed() -> None:
+    network = opened()
+    network.connect("keeper", "b0", session_expiry_s=600)
+    network.subscribe("keeper", "t")
+    network.publish("writer", "t", "again")
+    publish(network, "x")
+    assert said(network, "keeper") == [b"again", *ten("x")]
+    network.crash("b0")
+    network.forget("keeper")
+    network.start("b0")
+    network.connect("keeper", "b0", session_expiry_s=600)
+    assert said(network, "keeper") == [b"again", *ten("x")]
+
+
+def test_a_run_that_was_on_disk_only_is_published_after_a_crash() -> None:
+    network = opened()
+    publish(network, "x")
+    kept = {key: value for key, value in network.disks["b0"].items() if key[0] == "runs"}
+    assert len(kept) == 1
+    network.crash("b0")
+    network.start("b0")
+    assert not [key for key in network.disks["b0"] if key[0] == "runs"]
+    network.connect("late", "b0")
+    assert said(network, "late") == []
+
+
+def test_readers_at_other_brokers_get_what_was_published_in_runs() -> None:
+    network = opened(3)
+    network.connect("far", "b2")
+    network.subscribe("far", "t")
+    publish(network, "x")
+    network.publish("writer", "t", "last")
+    assert said(network, "far") == said(network, "reader") == [*ten("x"), b"last"]
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_runs_become_the_packets_of_every_version_and_qos(size: int) -> None:
+    payloads = [bytes([number]) * size for number in range(3)]
+    for source in (MQTT_3_1_1, MQTT_5):
+        run = a_run("ö/t", payloads, 250, source)
+        assert numbers(packet_ids(run)) == [250, 251, 252]
+        assert pubacks(packet_ids(run)) == b"".join(
+            encode(Puback(number), source) for number in (250, 251, 252)
+        )
+        assert [payload_of(run, place) for place in range(3)] == payloads
+        plain = [Publish("ö/t", payload) for payload in payloads]
+        assert unpromised(run) == b"".join(encode(one, MQTT_3_1_1) for one in plain)
+        for target in (MQTT_3_1_1, MQTT_5):
+            expected = a_run("ö/t", payloads, 65_533, target).frames
+            assert spliced(run, 65_533, is_5=target == MQTT_5) == expected
