@@ -242,6 +242,9 @@ def live_part(
     """Real clients do what the script says; brokers' counts beside the closed form."""
     addresses = {broker.name: str(broker.clients) for broker in network.brokers}
     history = play(script, addresses, progress)
+    ended = network.ended()
+    if ended is not None:
+        raise OperatorError(f"{ended.name} has ended; see {network.log_of(ended.name)}.")
     views = [
         control.get("/traffic", TrafficView)
         for control, _ in running_brokers(folder.network).values()

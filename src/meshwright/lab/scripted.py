@@ -15,6 +15,7 @@ from meshwright.lab.witness import Stopwatch, Witness
 QOS = 1
 # Connections that are opened at once: more only wait for each other.
 OPENED_AT_ONCE = 16
+ANSWER_MAX_S = 60.0
 SETTLE_MAX_S = 20.0
 LOOK_EVERY_S = 0.25
 
@@ -44,7 +45,7 @@ class Script:
 def play(script: Script, brokers: Mapping[str, str], progress: Progress) -> History:
     """Have real clients do it, at brokers whose addresses are given by name.
 
-    progress is told how many of all deeds are done. Returns when everything was answered and
+    progress is told how many of all deeds are begun. Returns when everything was answered and
     everything owed has come, or nothing more is to be hoped for.
     """
     crowd = _Crowd(script, brokers, progress)
@@ -79,6 +80,8 @@ class _Crowd:
             await asyncio.gather(*map(come, self._clients.values()))
             await self._do_all()
             await self._settle()
+            for task in self._under_way:
+                task.cancel()
 
     async def _do_all(self) -> None:
         deeds = self._script.deeds
@@ -123,8 +126,11 @@ class _Crowd:
             self._under_way.discard(task)
 
     async def _answered(self) -> None:
-        """Until all that was asked for is answered; raises what went wrong."""
-        await asyncio.gather(*self._under_way)
+        """Until all that was asked for is answered, or patience ends; raises what went wrong."""
+        if self._under_way:
+            done, _ = await asyncio.wait(self._under_way, timeout=ANSWER_MAX_S)
+            for task in done:
+                task.result()
 
     async def _settle(self) -> None:
         """Wait until all that is owed has come, and as long as more comes."""
