@@ -148,12 +148,14 @@ def test_gaps_and_repetitions_are_not_out_of_order() -> None:
     assert not reordered(in_order(1, 3, 1, 3, 7))
 
 
-@pytest.mark.parametrize(("granted_us", "is_wrong"), [(20, True), (500, False)])
+@pytest.mark.parametrize(
+    ("granted_us", "ended_us", "is_wrong"), [(20, None, True), (500, None, False), (20, 50, False)]
+)
 def test_who_came_while_qos_1_was_sent_again_may_have_missed_the_first_copy(
-    granted_us: int, is_wrong: bool
+    granted_us: int, ended_us: int | None, is_wrong: bool
 ) -> None:
     history = History()
-    subscribed(history, granted_us=granted_us)
+    subscribed(history, granted_us=granted_us, ended_us=ended_us)
     for sequence in (1, 2):
         published(history, sequence, at_us=100 + sequence).resend_count = 1
     for sequence in (2, 1, 2):

@@ -43,10 +43,15 @@ def reordered(history: History) -> list[Violation]:
 
 
 def _was_there(own: Wanted | None, published: Published) -> bool:
-    """Whether a client had asked for a message before it was sent for the first time."""
+    """Whether a client had asked for a message when it was sent for the first time."""
     matching = own.by(published.topic, published.properties) if own is not None else []
-    granted_us = (one.granted_us for one in matching if one.granted_us is not None)
-    return any(time_us < published.attempted_us for time_us in granted_us)
+    sent_us = published.attempted_us
+    return any(
+        one.granted_us is not None
+        and one.granted_us < sent_us
+        and (one.ended_us is None or one.ended_us > sent_us)
+        for one in matching
+    )
 
 
 def _violation(before: Delivered, one: Delivered, qos: int) -> Violation:
