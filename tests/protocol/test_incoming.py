@@ -70,3 +70,15 @@ def test_what_is_next_is_held_though_as_much_is_held_as_may_be() -> None:
     machine.arrive(Turn(0), first)
     machine.owed_nothing(Turn(0), "b1", OwedNothing("a/b", 7))
     assert passed == [b"6"]
+
+
+def test_what_is_held_for_nobody_does_not_come_to_who_wants_the_topic_later() -> None:
+    machine, passed = incoming()
+    machine.arrive(Turn(0), frame(2))
+    machine.arrive(Turn(0), frame(1, after=StreamPoint("b1", 7)))
+    machine.forget_unwanted(lambda topic: topic == "a/b")
+    assert machine.held_length() == 2
+    machine.forget_unwanted(lambda topic: topic != "a/b")
+    assert machine.held_length() == 0
+    machine.owed_nothing(Turn(0), "b1", OwedNothing("a/b", 7))
+    assert passed == []

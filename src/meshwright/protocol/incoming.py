@@ -99,6 +99,13 @@ class Incoming:
         self._holding = {key: one for key, one in self._holding.items() if one.held}
         return length
 
+    def forget_unwanted(self, wants: Callable[[str], bool]) -> None:
+        """Nobody here wants some topics any more: what is held of them is for nobody to come."""
+        for key in [key for key in self._holding if not wants(key[1])]:
+            self._holding.pop(key).held.clear()
+        for key in [key for key in self._waiting if not wants(key[1])]:
+            del self._waiting[key]
+
     def remember(self, turn: Turn, topic_filter: str) -> None:
         """A session that outlives crashes now wants topics: write where their streams stand."""
         levels = levels_of(topic_filter)

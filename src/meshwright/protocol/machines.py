@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from meshwright.filters.filter import Filter
 from meshwright.model.overlay import Overlay
 from meshwright.model.publication import Publication
 from meshwright.protocol.broker_settings import BrokerSettings
@@ -108,7 +109,7 @@ class Machines:
                 shared=self.shared_member,
                 want=self.interest.add,
                 when_in_force=self.interest.when_in_force,
-                unwant=self.interest.remove,
+                unwant=self._unwant,
                 remember=self._remember,
                 log_length=self.retaining.log_length,
             ),
@@ -194,7 +195,7 @@ class Machines:
             self.removals,
             send=self.links.send,
             want=self.interest.add,
-            unwant=self.interest.remove,
+            unwant=self._unwant,
             remember=self._remember,
             is_lost=self.links.is_lost,
             incarnation=incarnation,
@@ -279,6 +280,11 @@ class Machines:
         self, turn: Turn, client: str, hand: tuple[str, int], publication: Publication
     ) -> bool:
         return self.sessions.take_shared(turn, client, hand, publication)
+
+    def _unwant(self, turn: Turn, wanted: Filter) -> None:
+        """A session wants a filter no more; what comes for who wants it later, is not of before."""
+        self.interest.remove(turn, wanted)
+        self.incoming.forget_unwanted(self.interest.wants)
 
     def _remember(self, turn: Turn, topic: str) -> None:
         self.incoming.remember(turn, topic)
