@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from meshwright.sim.agenda import Agenda
+from meshwright.sim.agenda import NEAR_US, Agenda
 from meshwright.sim.chance import Draws, Streams, streams
 from meshwright.sim.clocks import SkewedClock
 
@@ -17,6 +17,23 @@ def test_things_happen_by_time_and_then_in_the_order_of_planning(times_us: list[
         agenda.at(time_us, lambda a, b: happened.append((a, b)), time_us, number)
     agenda.run_until(10)
     assert happened == sorted((time_us, number) for number, time_us in enumerate(times_us))
+
+
+@given(st.lists(st.tuples(st.integers(0, 3 * NEAR_US), st.integers(0, 3 * NEAR_US))))
+def test_what_is_near_and_what_is_far_happens_in_one_order(plans: list[tuple[int, int]]) -> None:
+    agenda = Agenda()
+    happened: list[int] = []
+
+    def follow(delay_us: int, _: None) -> None:
+        happened.append(agenda.now_us)
+        agenda.at(agenda.now_us + delay_us, lambda _, __: happened.append(agenda.now_us))
+
+    for time_us, delay_us in plans:
+        agenda.at(time_us, follow, delay_us)
+    for end_us in (2 * NEAR_US, 2 * NEAR_US, 6 * NEAR_US):
+        agenda.run_until(end_us)
+    assert happened == sorted(time for at, after in plans for time in (at, at + after))
+    assert not len(agenda)
 
 
 def test_what_is_planned_while_it_happens_still_happens_in_its_place() -> None:

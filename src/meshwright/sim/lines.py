@@ -70,12 +70,7 @@ class Lines:
 
     def send(self, line: Line, packet: object) -> None:
         """A packet from the client."""
-        agenda, jitter_us = self._agenda, self._jitter_us.next
-        arrival_us = agenda.now_us + self._delay_us + jitter_us()
-        if arrival_us < line.to_broker_us:
-            arrival_us = line.to_broker_us
-        line.to_broker_us = arrival_us
-        agenda.at(arrival_us, self._at_broker, line, packet)
+        self._agenda.at(self._to_broker_us(line), self._at_broker, line, packet)
 
     def leave(self, line: Line) -> None:
         """The client says goodbye after what it sent, and listens no more."""
