@@ -68,16 +68,16 @@ def pairs(message_count: int) -> Case:
 
 
 CONTESTS = {
-    "1 to 1": Contest(case=Case(message_count=200_000), goal=8.0, has_amqtt=True),
-    "1 to 1, 10 topics, mixed sizes": Contest(case=mixed(140_000), goal=2.5),
+    "1 to 1": Contest(case=Case(message_count=100_000), goal=8.0, has_amqtt=True),
+    "1 to 1, 10 topics, mixed sizes": Contest(case=mixed(70_000), goal=2.5),
     "1 to 1, lock-step": Contest(case=lock_step(Case(message_count=4_000)), goal=0.85),
     "1 to 100": Contest(
-        case=Case(subscriber_count=100, message_count=5_000), goal=20.0, has_amqtt=True
+        case=Case(subscriber_count=100, message_count=3_000), goal=20.0, has_amqtt=True
     ),
     "1 to 100, lock-step": Contest(
         case=lock_step(Case(subscriber_count=100, message_count=150)), goal=1.1
     ),
-    "50 to 50": Contest(case=pairs(200_000), goal=6.0, has_amqtt=True),
+    "50 to 50": Contest(case=pairs(100_000), goal=6.0, has_amqtt=True),
     "50 to 50, lock-step": Contest(case=lock_step(pairs(8_000)), goal=0.85),
     "1 to 1, QoS 1 in memory": Contest(
         case=Case(qos=1, message_count=60_000), goal=4.0, has_amqtt=True
@@ -100,9 +100,9 @@ CONTESTS = {
         ours=lambda: servers.meshwright(count=2),
         theirs=lambda: servers.mosquitto(is_bridged=True),
     ),
-    "1 to 1, MQTT 5": Contest(case=Case(message_count=150_000, version=MQTT_5)),
+    "1 to 1, MQTT 5": Contest(case=Case(message_count=80_000, version=MQTT_5)),
     "1 to 1, TLS": Contest(
-        case=Case(message_count=100_000),
+        case=Case(message_count=60_000),
         ours=lambda: servers.meshwright(has_tls=True),
         theirs=lambda: servers.mosquitto(has_tls=True),
     ),

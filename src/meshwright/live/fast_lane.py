@@ -58,8 +58,9 @@ class FastLane:
     """The publishing side of one open connection; message_count: all that it passed on."""
 
     __slots__ = (
-        "_bytes_max", "_client", "_host", "_is_5", "_lag", "_leaving", "_line", "_promised",
-        "_revision", "_routes", "_session", "_topics", "_until_us", "_ways", "message_count",
+        "_bytes_max", "_client", "_host", "_is_5", "_is_crowded", "_lag", "_leaves", "_leaving",
+        "_line", "_promised", "_revision", "_routes", "_session", "_topics", "_until_us", "_ways",
+        "message_count",
     )  # fmt: skip
 
     def __init__(self, line: ClientLine, host: Host, topics: TopicTexts, bytes_max: int) -> None:
@@ -70,7 +71,9 @@ class FastLane:
         self._topics = topics
         self._is_5 = line.version == MQTT_5
         self._bytes_max = min(bytes_max, SIZE_BYTES_MAX)
+        self._is_crowded = False
         self._lag = Lag()
+        self._leaves = False
         self._promised = PromisedLane(line, host, topics, self._bytes_max)
         self._session: Session | None = None
         self._revision = NEVER
@@ -86,7 +89,8 @@ class FastLane:
 
     def must_wait(self) -> bool:
         """True if the last take ended because the rest had better be read later."""
-        must_wait, self._promised.must_wait = self._promised.must_wait, False
+        must_wait = self._is_crowded or self._promised.must_wait
+        self._is_crowded = self._promised.must_wait = False
         return must_wait
 
     def take(self, block: bytes, at: int) -> int:
@@ -95,6 +99,9 @@ class FastLane:
         while start < at < end and self._is_usable():
             start, first = at, block[at]
             if first == PUBLISH:
+                self._is_crowded = self._leaves and self._host.peers.is_crowded()
+                if self._is_crowded:
+                    break
                 if self._lag.is_over(self._host.shortcuts):
                     at = self._take(block, at)
                     if self._leaving:
@@ -187,6 +194,7 @@ class FastLane:
         self._until_us = min(self._until_us, shortcut.until_us)
         alike = tuple(line for line in lines if (line.version == MQTT_5) == self._is_5)
         others = tuple(line for line in lines if (line.version == MQTT_5) != self._is_5)
+        self._leaves = shortcut.leaves
         if shortcut.leaves:
             way = Way(alike, others, topic)
         else:

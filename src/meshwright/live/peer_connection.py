@@ -27,6 +27,7 @@ HANDSHAKE_BYTES_MAX = 1 << 20
 BATCH_BYTES_MAX = 1 << 28
 FRAMES_A_BATCH = 4_096
 UNSENT_BYTES_MAX = 1 << 26
+CROWDED_BYTES = 1 << 22
 HANDSHAKE_S = 5.0
 
 
@@ -105,6 +106,12 @@ class PeerConnection(asyncio.Protocol):
         if not self._unsent:
             asyncio.get_running_loop().call_soon(self._flush)
         self._unsent.append(frame)
+
+    @property
+    def is_crowded(self) -> bool:
+        """True if the other side is behind, so that whoever has more for it had better wait."""
+        transport = self._transport
+        return transport is not None and transport.get_write_buffer_size() > CROWDED_BYTES
 
     def close(self) -> None:
         """Break the connection; what was not sent is lost."""

@@ -102,6 +102,10 @@ class Peers:
         if connection is not None:
             connection.close()
 
+    def is_crowded(self) -> bool:
+        """True if a peer takes what it is sent more slowly than it comes."""
+        return any(connection.is_crowded for connection in self._connections.values())
+
     def connected(self) -> tuple[str, ...]:
         """The peers with which a connection stands."""
         return tuple(sorted(self._connections))
