@@ -77,8 +77,11 @@ def _grown(
 
 def _driver_memory(log: Path) -> DriverMemory:
     """After both have thrown away what nobody needs; Java does so by the clock and says it."""
+    assert log.exists(), "Java was started by another benchmark; run this one alone"
     seen = len(FULL_COLLECTION.findall(log.read_text()))
+    deadline_s = time.monotonic() + 4 * COLLECTION_S
     while len(left := FULL_COLLECTION.findall(log.read_text())) <= seen:
+        assert time.monotonic() < deadline_s, "Java does not say what it holds"
         time.sleep(1.0)
     gc.collect()
     held = Path("/proc/self/status").read_text().partition("VmRSS:")[2]

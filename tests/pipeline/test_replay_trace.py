@@ -10,6 +10,8 @@ from pyspark.sql import SparkSession
 from small_traces import subscribing_trace, wandering_trace
 
 from meshwright.errors import OperatorError
+from meshwright.model.identifiers import BrokerName
+from meshwright.pipeline.brokers import Brokers
 from meshwright.pipeline.keeping import Keeper
 from meshwright.pipeline.parameters import (
     BrokerParameters,
@@ -20,6 +22,7 @@ from meshwright.pipeline.parameters import (
     WorkParameters,
 )
 from meshwright.pipeline.replay import replay_trace
+from meshwright.pipeline.trace_brokers import made_brokers, refuse_strangers
 
 FEW = ReplayParameters(
     time=TimeParameters(epoch_slots=2),
@@ -84,3 +87,9 @@ def test_what_cannot_be_replayed_is_refused_in_one_sentence(
     ):
         with pytest.raises(OperatorError, match=words):
             replay_trace(spark, trace, parameters, Keeper(spark, tmp_path / "kept"))
+    one_cell = spark.createDataFrame([(0, 0)], "cell_north long, cell_east long")
+    with pytest.raises(OperatorError, match="one cell of 2 degrees"):
+        made_brokers(5, one_cell, 2.0)
+    strangers = spark.createDataFrame([("b0",), ("b9",)], "broker string")
+    with pytest.raises(OperatorError, match="connected to 'b9'"):
+        refuse_strangers(trace, strangers, Brokers((BrokerName("b0"), BrokerName("b1"))))

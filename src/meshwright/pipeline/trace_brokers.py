@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-from meshwright.errors import InputFileError
+from meshwright.errors import InputFileError, OperatorError
 from meshwright.model.identifiers import BrokerName
 from meshwright.model.schema import BROKERS, CONNECTIONS, DELAYS, Table
 from meshwright.model.snapshot import Float64Array
@@ -64,6 +64,11 @@ def made_brokers(count: int, visits: DataFrame | None, cell_degrees: float) -> B
         .limit(count)
         .collect()
     )
+    if len(cells) < 2:
+        raise OperatorError(
+            f"Everybody is in one cell of {cell_degrees:g} degrees, and one broker is no network; "
+            "choose smaller cells."
+        )
     named = sorted((f"b{row.cell_north}/{row.cell_east}", row) for row in cells)
     middles = [[row.cell_north + 0.5, row.cell_east + 0.5] for _, row in named]
     return Brokers(
