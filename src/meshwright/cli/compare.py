@@ -94,7 +94,6 @@ def compare(
     from meshwright.pipeline.replay import replay_trace, wanted_designs, wanted_placements
     from meshwright.pipeline.traces import table_names
 
-    table_names(trace)  # what is no trace is refused before Spark starts
     chosen: tuple[PlacementName, ...] | None = wanted_placements(placements)
     parameters = ReplayParameters(
         seed=seed,
@@ -104,6 +103,7 @@ def compare(
         placement=PlacementParameters(methods=chosen, cluster_size=cluster),
         overlay=OverlayParameters(designs=wanted_designs(designs), k=k, delay_weight=delay_weight),
     )
+    table_names(trace)  # what is no trace is refused before Spark starts
     files: dict[str, Path] = {}
     with (
         spark_work("Replaying the trace", master=master, remote=remote) as work,
