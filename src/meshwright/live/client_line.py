@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 WAITING_BYTES_MAX = 1 << 20
 SECOND_US = 1_000_000
+# What goes to a client many at a time, and needs no look.
+RUNS = (packets.PublishRun, packets.DeliverPromised, packets.PubackRun)
 SLOWED_GRACE_US = 5_000_000
 HELD_S = 0.002
 
@@ -192,14 +194,15 @@ class ClientLine(asyncio.Protocol):
 
     def send(self, packet: Any) -> None:
         """A packet from the broker."""
-        if self.is_slow:
-            if type(packet) is packets.Publish and not packet.qos:
-                self.dropped_count += 1
-                return
-            if type(packet) is packets.PublishRun:
-                self.dropped_count += packet.count
-                return
+        if self.is_slow and self._drops(packet):
+            return
         self._meter.sent(packet)
+        if isinstance(packet, RUNS):
+            left = self._machine.send(packet)
+            if left:
+                asyncio.get_running_loop().call_soon(self._pass_on, left)
+            self._want_flush()
+            return
         looks: list[packets.Publish] = []
         if isinstance(packet, packets.Suback):
             asked = self._asked.pop(packet.packet_id, None)
@@ -222,6 +225,16 @@ class ClientLine(asyncio.Protocol):
         for look in looks:
             self.send(look)
         self._want_flush()
+
+    def _drops(self, packet: Any) -> bool:
+        """Count messages of QoS 0 that the client reads too slowly to get."""
+        if type(packet) is packets.Publish and not packet.qos:
+            self.dropped_count += 1
+            return True
+        if type(packet) is packets.PublishRun:
+            self.dropped_count += packet.count
+            return True
+        return False
 
     def close(self) -> None:
         """The broker closes the connection after what was sent."""

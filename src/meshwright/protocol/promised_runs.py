@@ -64,6 +64,8 @@ def payload_size(run: PromisedRun) -> int:
 
 def packet_ids(run: PromisedRun) -> bytes:
     """The publisher's packet identifiers, two bytes each."""
+    if run.count == 1:
+        return run.frames[run.id_at : run.id_at + 2]
     step = len(run.frames) // run.count
     ids = bytearray(2 * run.count)
     ids[::2] = run.frames[run.id_at :: step]
@@ -73,6 +75,8 @@ def packet_ids(run: PromisedRun) -> bytes:
 
 def pubacks(ids: bytes) -> bytes:
     """Answers that need no reason for packet identifiers of two bytes each."""
+    if len(ids) == 2:
+        return PUBACK[:2] + ids
     answers = bytearray(PUBACK * (len(ids) // 2))
     answers[2::PUBACK_BYTES] = ids[::2]
     answers[3::PUBACK_BYTES] = ids[1::2]

@@ -25,6 +25,8 @@ from meshwright.protocol.packets import MQTT_5, Publish
 from meshwright.protocol.promised_runs import numbers, packet_ids, payload_of, pubacks, spliced
 from meshwright.protocol.wills import SECOND_US
 
+RUNS = (packets.PublishRun, packets.DeliverPromised)
+
 
 class State(Enum):
     """How far a conversation is."""
@@ -163,12 +165,13 @@ class Connection:
             return []
         if type(packet) is Publish:
             return self._send_publish(packet)
-        if isinstance(packet, packets.PublishRun | packets.DeliverPromised):
-            return self._send_run(packet)
         if isinstance(packet, packets.PubackRun):
             self.output.append(pubacks(packet.packet_ids))
-            self._unanswered.difference_update(numbers(packet.packet_ids))
+            if self._version == MQTT_5:
+                self._unanswered.difference_update(numbers(packet.packet_ids))
             return []
+        if isinstance(packet, RUNS):
+            return self._send_run(packet)
         if isinstance(packet, packets.Connack):
             return self._answer_connect(packet)
         if isinstance(packet, packets.Disconnect):
@@ -337,8 +340,10 @@ class Connection:
 
     def expects(self, run: packets.PromisedRun) -> bool:
         """Count messages of QoS 1 from the client as under way; False if they are too many."""
+        if self._version != MQTT_5:
+            return True
         unanswered = self._unanswered
-        if self._version == MQTT_5 and len(unanswered) + run.count > self._terms.receive_maximum:
+        if len(unanswered) + run.count > self._terms.receive_maximum:
             return False
         unanswered.update(numbers(packet_ids(run)))
         return True
