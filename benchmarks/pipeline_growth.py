@@ -15,7 +15,7 @@ from benchmarks.replays import HOURLY, Measured, measured, warm_session
 from benchmarks.table import Row
 from meshwright.pipeline.generators.parameters import PoissonParameters
 
-USERS, TIMES = 15_000, 10
+USERS, TIMES = 10_000, 10
 HOURS = 20.0
 GROWTH_MAX = 11.0
 MEMORY_GROWTH_MAX = 1.1
