@@ -53,6 +53,11 @@ def offend(done: Run) -> Run:
     return done
 
 
+def ask(done: Run) -> Run:
+    next(iter(done.world.clients.values())).publish("t0", 1)
+    return done
+
+
 def break_down(done: Run) -> Run:
     done.world.breakdowns.append(Breakdown(7, "b0", "Synced", "KeyError: 1", "here"))
     return done
@@ -104,6 +109,7 @@ def repair(done: Run) -> Run:
         (lambda done: deliver(done, 2, 1), "reordered"),
         (surprise, "unexpected"),
         (offend, "manners"),
+        (ask, "unanswered"),
         (break_down, "broken"),
         (circle, "loops"),
         (lambda done: replace(done, late_messages={"publication": 1}), "loops"),

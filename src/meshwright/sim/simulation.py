@@ -27,6 +27,7 @@ from meshwright.sim.checkers.connectivity import k_not_held
 from meshwright.sim.checkers.epochs import epochs_shared, torn
 from meshwright.sim.checkers.loops import loops, restless
 from meshwright.sim.checkers.queues import overfull
+from meshwright.sim.checkers.unanswered import unanswered
 from meshwright.sim.parameters import SimulationParameters
 from meshwright.sim.replay import replay_command
 from meshwright.sim.run import BuildMachine, Run, run
@@ -88,6 +89,7 @@ def judge(done: Run) -> dict[str, list[Violation]]:
     end_us = done.world.agenda.now_us
     found = [
         *violations(history),
+        *unanswered(done.world.clients.values(), end_us),
         *broken(done.world.breakdowns),
         *loops(records),
         *restless(done.late_messages, end_us),
