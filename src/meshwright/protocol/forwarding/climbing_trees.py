@@ -210,6 +210,9 @@ class ClimbingTrees(Trees):
         if branch is not None and branch.number == number:
             branch.is_installed = True
             self._answer(turn, topic, place, branch)
+            # Who came while the place had to join once more was not there to be answered.
+            if self._own in branch.sources:
+                self.installed(turn, topic)
 
     def _answer(self, turn: Turn, topic: str, place: Place, branch: Branch) -> None:
         unanswered, branch.unanswered = branch.unanswered, {}
