@@ -74,11 +74,6 @@ class Witness:
         await self._client.__aexit__(kind, error, trace)
 
     @property
-    def unanswered_count(self) -> int:
-        """Publications of QoS 1 and 2 that no broker has answered yet."""
-        return len(self._unanswered)
-
-    @property
     def broker(self) -> str:
         """Where the client is, or is going to."""
         return self._names[self._client.broker]
