@@ -64,6 +64,7 @@ class SmallNetwork:
         self.links: set[frozenset[str]] = set()
         self.cut: set[frozenset[str]] = set()
         self.queue: deque[tuple[str, Happening]] = deque()
+        self.held: dict[tuple[str, str], list[Happening]] = {}
         self.got: dict[str, list[Any]] = {}
         self.connected: dict[str, str] = {}
         self.reports: list[Any] = []
@@ -99,6 +100,14 @@ class SmallNetwork:
         link = frozenset((one, other))
         self.cut.add(link)
         self._break(link)
+        self.run()
+
+    def hold(self, *, source: str, target: str) -> None:
+        """Let nothing that a broker hears of another arrive until it is released."""
+        self.held[source, target] = []
+
+    def release(self, *, source: str, target: str) -> None:
+        self.queue.extend((target, one) for one in self.held.pop((source, target)))
         self.run()
 
     def stall_disk(self, name: str) -> None:
@@ -192,6 +201,11 @@ class SmallNetwork:
             if not self.queue:
                 return
             broker, happening = self.queue.popleft()
+            if isinstance(happening, LinkUp | LinkDown | PeerFrame):
+                held = self.held.get((happening.peer, broker))
+                if held is not None:
+                    held.append(happening)
+                    continue
             machine = self.machines.get(broker)
             if machine is not None:
                 for effect in machine.step(self.now_us, happening):

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import pytest
+from small_network import SmallNetwork
 
 from meshwright.planning.founding import founding_overlay
+from meshwright.protocol.packets import Suback
 from meshwright.sim.chance import streams
 from meshwright.sim.client import ClientSettings
 from meshwright.sim.network import NetworkSettings
@@ -36,3 +38,24 @@ def test_who_subscribes_long_after_the_last_message_gets_the_next(design: str, q
     world.run_until(310 * SECOND_US)
     got = [(one.client, one.sequence) for one in world.history.deliveries]
     assert sorted(got) == [("early", 1), ("early", 2), ("early", 3), ("late", 3)]
+
+
+def test_who_gave_up_waiting_for_an_origin_gets_what_that_took_before_it_heard() -> None:
+    network = SmallNetwork()
+    for client, broker in (("writer", "b2"), ("early", "b1"), ("late", "b0")):
+        network.connect(client, broker, session_expiry_s=60)
+    network.subscribe("early", "t")
+    network.publish("writer", "t", "before")
+    network.advance(5)
+    network.hold(source="b2", target="b0")
+    network.advance(3)
+    network.hold(source="b0", target="b2")
+    assert not network.subscribe("late", "t")
+    network.advance(2)
+    # Silence has lasted too long for one side, not yet for the other.
+    assert [one for one in network.got["late"] if isinstance(one, Suback)]
+    assert network.publish("writer", "t", "between")
+    network.release(source="b0", target="b2")
+    network.release(source="b2", target="b0")
+    network.advance(20)
+    assert network.payloads("late") == ["between"]

@@ -98,6 +98,13 @@ class Position(NamedTuple):
     received: int
 
 
+class Mark(NamedTuple):
+    """A place in what is sent to a peer: this broker's half of the conversation, and a number."""
+
+    epoch: int
+    number: int
+
+
 class PeerLinks:
     """All conversations of one broker.
 
@@ -154,6 +161,18 @@ class PeerLinks:
         if one is None:
             return Position(0, 0, 0, 0)
         return Position(one.epoch, one.number, one.their_epoch, one.received)
+
+    def mark(self, peer: str) -> Mark:
+        """Where all that was sent to a peer so far ends."""
+        one = self._conversations.get(peer)
+        return Mark(0, 0) if one is None else Mark(one.epoch, one.number)
+
+    def has_reached(self, peer: str, mark: Mark) -> bool:
+        """True if a peer is known to have got all up to a mark, in one conversation."""
+        one = self._conversations.get(peer)
+        if one is None or one.epoch != mark.epoch or one.is_overfull:
+            return False
+        return mark.number <= one.number - len(one.unacknowledged)
 
     def send(self, turn: Turn, peer: str, body: object) -> None:
         """Send a message, or take one to this broker itself.

@@ -79,7 +79,7 @@ class Machines:
         self.outgoing = Outgoing(
             settings.outgoing,
             self.directory,
-            send=self.links.send,
+            links=self.links,
             emit=self._emit,
             is_removed=self.removals.is_removed,
             me=self._me,

@@ -6,24 +6,28 @@ whose subscription was in force before it is missed, whatever the overlay did me
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import msgspec
 
-from meshwright.filters.filter import Filter, matches, parse_filter
+from meshwright.filters.filter import matches, parse_filter
 from meshwright.model.publication import Publication
 from meshwright.protocol.directory import Directory, Entries
 from meshwright.protocol.effects import DiskKey
 from meshwright.protocol.known_interest import KnownInterest
+from meshwright.protocol.links import Mark, PeerLinks
 from meshwright.protocol.outgoing_stream import (
     Member,
     OutgoingStream,
+    doubt,
     is_for,
+    owe_late,
     owed_to,
     owed_to_any,
+    undoubt,
+    widen,
 )
 from meshwright.protocol.shared_takeover import Legacy, LegacyQuestion
 from meshwright.protocol.stream import (
@@ -75,7 +79,7 @@ class Outgoing:
         settings: OutgoingSettings,
         directory: Directory,
         *,
-        send: Send,
+        links: PeerLinks,
         emit: Callable[[Turn, StreamFrame], None],
         is_removed: Callable[[str], bool],
         me: str,
@@ -83,12 +87,15 @@ class Outgoing:
         self._me = me
         self._settings = settings
         self._directory = directory
-        self._send = send
+        self._links = links
+        self._send: Send = links.send
         self._emit = emit
         self._streams: dict[str, OutgoingStream] = {}
         self._is_removed = is_removed
         self._forgotten: frozenset[str] = frozenset()
         self._known = KnownInterest(lambda name: name in self._forgotten)
+        # By broker: what it has got once it knows that it joined.
+        self._doubts: dict[str, Mark] = {}
         self._postponed: list[tuple[str, StandingQuestion]] = []
         self._has_tick = False
         self._floor = 0
@@ -219,6 +226,8 @@ class Outgoing:
                 self._refresh(turn, topic, stream, newcomer=newcomer)
         found = tuple(t for t in topics if peer in self._streams[t].members) if wild else ()
         self._send(turn, peer, Joined(message.key, message.entry.version, found))
+        if peer in self._doubts:
+            self._doubts[peer] = self._links.mark(peer)
 
     def announced(self, turn: Turn, peer: str, message: Announced) -> None:
         """A broker with a wildcard is ready for a new topic."""
@@ -258,6 +267,8 @@ class Outgoing:
 
     def peer_renewed(self, turn: Turn, peer: str) -> None:
         """A member came back and may have forgotten what it had: say exactly what it is owed."""
+        if peer in self._doubts:
+            self._settle_doubts(turn, peer, is_owed=True)
         for stream in self._streams.values():
             member = stream.members.get(peer)
             if member is not None:
@@ -292,6 +303,9 @@ class Outgoing:
     def tick(self, turn: Turn) -> None:
         """Send again what is late, and read members for what was taken since the last time."""
         self._has_tick = False
+        for peer, mark in list(self._doubts.items()):
+            if self._links.has_reached(peer, mark):
+                self._settle_doubts(turn, peer, is_owed=False)
         patience_us = self._settings.repair_after_us
         for topic, stream in self._streams.items():
             if not stream.log and not stream.unpromised:
@@ -386,7 +400,9 @@ class Outgoing:
         """Bring the members of a stream in line with the entries known.
 
         A newcomer, whose client still waits for its answer, counts from now on; whoever else turns
-        up may have been in force for a while, and is owed all that was not checked.
+        up may have been in force for a while, and is owed all that was not checked. A newcomer may
+        have given up waiting before its word came: what it would then be owed is kept until it has
+        the answer.
         """
         wanted = self._known.wanted(topic)
         if wanted is stream.wanted:
@@ -394,39 +410,36 @@ class Outgoing:
         stream.wanted = wanted
         self.change_count += 1
         for name in [name for name in stream.members if name not in wanted]:
-            for number in stream.members.pop(name).pending:
+            member = stream.members.pop(name)
+            for number in undoubt(stream, member):
+                self._forget_if_safe(turn, topic, stream, number)
+            for number in member.pending:
                 stream.owed_counts[number] -= 1
                 self._forget_if_safe(turn, topic, stream, number)
         for name, filters in wanted.items():
-            member = stream.members.get(name)
-            if member is None:
-                member = stream.members[name] = Member(turn.now_us)
-                member.filters = filters
-                if name != newcomer and stream.is_open:
-                    for number in sorted(
-                        n for n in stream.log if stream.checked < n <= stream.sent
-                    ):
-                        self._owe(turn, stream, member, number)
-                    self._repair(turn, name, stream, member)
-            elif member.filters != filters and name != newcomer:
-                self._owe_widened(turn, name, stream, filters)
-            member.filters = filters
+            before = stream.members.get(name)
+            if before is not None and before.filters == filters:
+                continue
+            member, missed = widen(stream, name, filters, turn.now_us)
+            if missed and name != newcomer:
+                owe_late(stream, member, missed)
+                self._repair(turn, name, stream, member)
+            elif missed and name != self._me:
+                doubt(stream, member, missed)
+                self._doubts[name] = self._links.mark(name)
 
-    def _owe_widened(
-        self, turn: Turn, name: str, stream: OutgoingStream, filters: tuple[Filter, ...]
-    ) -> None:
-        """A member turns out to want more: owe it what was skipped and is not checked."""
-        member = stream.members[name]
-        unchecked = [n for n in stream.log if stream.checked < n <= stream.sent]
-        skipped = [n for n in unchecked if not is_for(member, stream.log[n])]
-        member.filters = filters
-        found = [n for n in skipped if is_for(member, stream.log[n])]
-        if found:
-            member.pending = deque(sorted({*member.pending, *found}))
-            for number in found:
-                stream.owed_counts[number] += 1
-            member.is_fresh = True
-            self._repair(turn, name, stream, member)
+    def _settle_doubts(self, turn: Turn, peer: str, *, is_owed: bool) -> None:
+        """A newcomer has the answer, or did not wait for it: it is owed what came before, too."""
+        del self._doubts[peer]
+        for topic, stream in self._streams.items():
+            member = stream.members.get(peer)
+            if member is None:
+                continue
+            doubtful = undoubt(stream, member)
+            if is_owed and doubtful:
+                owe_late(stream, member, doubtful)
+            for number in doubtful:
+                self._forget_if_safe(turn, topic, stream, number)
 
     def _send_out(self, turn: Turn, stream: OutgoingStream, number: int) -> None:
         """First sending of a number: note who is owed it, and hand it to the overlay."""

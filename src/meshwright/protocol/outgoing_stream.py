@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable
+from itertools import takewhile
 
 from meshwright.filters.filter import Filter, matches
 from meshwright.model.publication import Publication
@@ -11,13 +13,17 @@ from meshwright.protocol.stream import NOTHING_OWED
 
 
 class Member:
-    """What one interested broker is owed of one stream."""
+    """What one interested broker is owed of one stream.
 
-    __slots__ = ("filters", "is_fresh", "last_owed", "pending", "progress_us")
+    doubtful: numbers from before it joined, which it is owed if it did not wait for the answer.
+    """
+
+    __slots__ = ("doubtful", "filters", "is_fresh", "last_owed", "pending", "progress_us")
 
     def __init__(self, now_us: int) -> None:
         self.filters: tuple[Filter, ...] = ()
         self.pending: deque[int] = deque()
+        self.doubtful: tuple[int, ...] = ()
         self.last_owed = NOTHING_OWED
         self.is_fresh = True
         self.progress_us = now_us
@@ -53,6 +59,48 @@ class OutgoingStream:
         self.wanted: Wanted | None = None
 
 
+def widen(
+    stream: OutgoingStream, name: str, filters: tuple[Filter, ...], now_us: int
+) -> tuple[Member, list[int]]:
+    """A broker turns out to want something, or something else.
+
+    Returns its member, and which numbers were sent without it and are not checked.
+    """
+    member = stream.members.get(name)
+    if member is None:
+        member = stream.members[name] = Member(now_us)
+        skipped = _unchecked(stream) if stream.is_open else []
+    else:
+        skipped = [n for n in _unchecked(stream) if not is_for(member, stream.log[n])]
+    member.filters = filters
+    return member, [n for n in skipped if is_for(member, stream.log[n])]
+
+
+def owe_late(stream: OutgoingStream, member: Member, numbers: Iterable[int]) -> None:
+    """Owe a member numbers that were sent before; it must hear exactly what it is owed."""
+    found = sorted({*numbers} - {*member.pending})
+    for number in found:
+        stream.owed_counts[number] += 1
+    member.pending = deque(sorted((*member.pending, *found)))
+    member.is_fresh = True
+
+
+def doubt(stream: OutgoingStream, member: Member, numbers: Iterable[int]) -> None:
+    """Keep numbers that a member may turn out to be owed."""
+    found = {*numbers} - {*member.doubtful}
+    for number in found:
+        stream.owed_counts[number] += 1
+    member.doubtful = tuple(sorted((*member.doubtful, *found)))
+
+
+def undoubt(stream: OutgoingStream, member: Member) -> tuple[int, ...]:
+    """Keep them no longer for that; returns which they were."""
+    doubtful, member.doubtful = member.doubtful, ()
+    for number in doubtful:
+        stream.owed_counts[number] -= 1
+    return doubtful
+
+
 def is_for(member: Member, publication: Publication) -> bool:
     """True unless all filters of a member ask for other content."""
     topic, properties = publication.topic, publication.properties
@@ -71,3 +119,9 @@ def owed_to(broker: str, stream: OutgoingStream) -> list[int]:
         return []
     unsent = (number for number in stream.log if number > stream.sent)
     return [*member.pending, *(n for n in unsent if is_for(member, stream.log[n]))]
+
+
+def _unchecked(stream: OutgoingStream) -> list[int]:
+    """The numbers that were sent before it was read who wants them."""
+    latest = takewhile(lambda number: number > stream.checked, reversed(stream.log))
+    return sorted(number for number in latest if number <= stream.sent)
