@@ -5,9 +5,11 @@ from collections import Counter
 import pytest
 from small_network import SmallNetwork
 
+from meshwright.model.publication import Publication
 from meshwright.protocol.broker_settings import BrokerSettings
 from meshwright.protocol.removals import RemovalSettings
 from meshwright.protocol.shared import HandDone, keeper_of
+from meshwright.protocol.wire import decode_disk, encode
 
 TOPIC = "work/item"
 GROUP = f"$share/crew/{TOPIC}"
@@ -353,3 +355,31 @@ def test_a_keeper_that_was_removed_and_returns_leaves_its_groups_to_others() -> 
         network.answer_all(client)
     network.advance(2)
     assert left_behind(network) == []
+
+
+def test_what_a_lost_broker_has_got_after_all_does_not_come_again() -> None:
+    network = crewed(qos=1, session_expiry_s=600, settings=GONE)
+    network.unsubscribe("cid", GROUP)
+    first, ann_at, bob_at = keeper(network), network.connected["ann"], network.connected["bob"]
+    network.connect("sender", first)
+    network.publish("sender", TOPIC, "opens the topic", 0)
+    network.forget("ann")
+    network.drop("bob")
+    network.hold(source=ann_at, target=first)
+    network.advance(3)
+    network.hold(source=first, target=ann_at)
+    network.publish("sender", TOPIC, "x", 1)
+    network.crash(bob_at)
+    # The keeper misses the one before the other, and so gives that what is on its way to the first.
+    network.advance(2)
+    network.release(source=first, target=ann_at)
+    network.answer_all("ann")
+    network.release(source=ann_at, target=first)
+    network.advance(60)
+    assert network.payloads("ann") == ["x"]
+
+
+def test_a_disk_of_before_numbers_were_kept_is_read() -> None:
+    older = (Publication("p", 1, TOPIC, b"x", 1), 7, "ann", "b1", 1, "b0", 3, False)
+    key, state = decode_disk(encode(("shared", GROUP, 5)), encode(older))
+    assert (key, state) == (("shared", GROUP, 5), (*older, ()))

@@ -18,16 +18,30 @@ class Place(NamedTuple):
     member: Member
 
 
+class EntryState(NamedTuple):
+    """What is on disk of a message of a group; older disks have no former_hands."""
+
+    publication: Publication
+    hand: int
+    client: str
+    broker: str
+    qos: int
+    origin: str
+    number: int
+    is_granted: bool
+    former_hands: tuple[int, ...] = ()
+
+
 class GroupEntry:
     """A message of a group; hand 0 was handed to nobody yet. tried: who was handed it before.
 
-    origin and number: where it stands in its stream. is_granted: if of QoS 2, its member may have
-    sent it to its client.
+    former_hands: those of members that may have got it all the same. origin and number: where it
+    stands in its stream. is_granted: if of QoS 2, its member may have sent it to its client.
     """
 
     __slots__ = (
-        "broker", "client", "hand", "is_granted", "number", "origin", "place", "publication",
-        "qos", "tried",
+        "broker", "client", "former_hands", "hand", "is_granted", "number", "origin", "place",
+        "publication", "qos", "tried",
     )  # fmt: skip
 
     def __init__(
@@ -38,11 +52,26 @@ class GroupEntry:
         self.number = number
         self.publication = publication
         self.hand = 0
+        self.former_hands: tuple[int, ...] = ()
         self.client = ""
         self.broker = ""
         self.qos = publication.qos
         self.is_granted = False
         self.tried: dict[str, None] = {}
+
+    def state(self) -> EntryState:
+        """What is to be on disk."""
+        return EntryState(
+            self.publication,
+            self.hand,
+            self.client,
+            self.broker,
+            self.qos,
+            self.origin,
+            self.number,
+            self.is_granted,
+            self.former_hands,
+        )
 
     @property
     def may_move(self) -> bool:
@@ -53,7 +82,8 @@ class GroupEntry:
 class Group:
     """One shared subscription. last: who was handed something last. moving: who is nowhere yet.
 
-    inherited: what came from a former keeper's origins, and may come once more in its stream.
+    hands: entries by all numbers under which they were handed out. inherited: what came from a
+    former keeper's origins, and may come once more in its stream.
     """
 
     __slots__ = (
@@ -79,3 +109,12 @@ class Group:
         for broker in sorted(self.members):
             for member in self.members[broker]:
                 yield Place(broker, member)
+
+
+def entry_of(place: int, state: EntryState) -> GroupEntry:
+    """A message of a group as it was on disk."""
+    entry = GroupEntry(place, state.publication, state.origin, state.number)
+    entry.hand, entry.client, entry.broker = state.hand, state.client, state.broker
+    entry.qos, entry.is_granted = state.qos, state.is_granted
+    entry.former_hands = state.former_hands
+    return entry

@@ -27,7 +27,7 @@ from meshwright.protocol.shared import (
     MembersKept,
     MembersQuestion,
 )
-from meshwright.protocol.shared_group import Group, GroupEntry, Place
+from meshwright.protocol.shared_group import EntryState, Group, GroupEntry, Place, entry_of
 from meshwright.protocol.shared_takeover import (
     Holding,
     Holdings,
@@ -102,10 +102,8 @@ class SharedKeeper:
             group.moving = dict.fromkeys(disk[key])
         for key in sorted(key for key in disk if key[0] == "shared"):
             group = self._groups[str(key[1])]
-            publication, *rest = disk[key]
-            entry = group.entries[int(key[2])] = GroupEntry(int(key[2]), publication)
-            entry.hand, entry.client, entry.broker, entry.qos = rest[:4]
-            entry.origin, entry.number, entry.is_granted = rest[4:]
+            entry = group.entries[int(key[2])] = entry_of(int(key[2]), EntryState(*disk[key]))
+            group.hands.update(dict.fromkeys(entry.former_hands, entry))
             if entry.hand:
                 group.hands[entry.hand] = entry
                 entry.tried[entry.client] = None
@@ -183,12 +181,13 @@ class SharedKeeper:
         self._confirm(turn, group)
 
     def done(self, turn: Turn, peer: str, message: HandDone) -> None:
-        """A message has found its client."""
+        """A message has found its client, if only after it was handed to another, too."""
         group = self._groups.get(message.key)
         entry = group.hands.get(message.hand) if group is not None else None
         told = {peer}
         if group is not None and entry is not None:
-            told.add(entry.broker)
+            if entry.hand == message.hand:
+                told.add(entry.broker)
             self._forget(turn, group, entry)
         forgotten = HandForgotten(message.key, message.hand)
         for broker in sorted(told):
@@ -198,7 +197,8 @@ class SharedKeeper:
         """A message of QoS 2 has found its member: from now on nobody else gets it."""
         group = self._groups.get(message.key)
         entry = group.hands.get(message.hand) if group is not None else None
-        if group is not None and entry is not None and not entry.is_granted:
+        is_current = entry is not None and entry.hand == message.hand
+        if group is not None and entry is not None and is_current and not entry.is_granted:
             entry.is_granted = True
             self._write_entry(turn, group, entry)
             send = partial(self._send_entry, group=group, entry=entry, hand=message.hand)
@@ -209,7 +209,10 @@ class SharedKeeper:
         group = self._groups.get(message.key)
         entry = group.hands.get(message.hand) if group is not None else None
         if group is not None and entry is not None:
-            self._assign(turn, group, entry)
+            if entry.hand == message.hand:
+                del group.hands[entry.hand]
+                entry.hand = 0
+                self._assign(turn, group, entry)
         elif group is not None and message.publication is not None:
             self._add_entry(turn, group, StreamFrame("", 0, message.publication))
 
@@ -397,7 +400,8 @@ class SharedKeeper:
             turn.report(_refusal(group, entry.publication, "it has expired"))
             self._forget(turn, group, entry)
             return
-        group.hands.pop(entry.hand, None)
+        if entry.hand:
+            entry.former_hands += (entry.hand,)
         entry.is_granted = False
         place = self._next_place(group, entry) if group.take_over is None else None
         if place is None or self._is_lost(place.broker):
@@ -415,9 +419,7 @@ class SharedKeeper:
             turn.once_synced(lambda later: self._send_entry(later, group, entry, hand))
 
     def _write_entry(self, turn: Turn, group: Group, entry: GroupEntry) -> None:
-        handed = (entry.hand, entry.client, entry.broker, entry.qos)
-        state = (entry.publication, *handed, entry.origin, entry.number, entry.is_granted)
-        turn.write(("shared", group.key, entry.place), state)
+        turn.write(("shared", group.key, entry.place), entry.state())
 
     def _send_once_synced(self, turn: Turn, peer: str, message: object) -> None:
         turn.once_synced(lambda later: self._send(later, peer, message))
@@ -456,7 +458,8 @@ class SharedKeeper:
 
     def _forget(self, turn: Turn, group: Group, entry: GroupEntry) -> None:
         del group.entries[entry.place]
-        group.hands.pop(entry.hand, None)
+        for hand in (entry.hand, *entry.former_hands):
+            group.hands.pop(hand, None)
         turn.write(("shared", group.key, entry.place), None)
 
 

@@ -27,6 +27,7 @@ from meshwright.protocol.reconfigure_messages import Bundle
 from meshwright.protocol.removals import Roll
 from meshwright.protocol.session import Waiting
 from meshwright.protocol.shared import Member
+from meshwright.protocol.shared_group import EntryState
 from meshwright.protocol.star_part import Doubt
 
 DISK_VALUES: dict[str, Any] = {
@@ -59,7 +60,7 @@ DISK_VALUES: dict[str, Any] = {
     "sequence": int,
     "session": tuple[str, int, Will | None, int | None],
     "settled": Roll,
-    "shared": tuple[Publication, int, str, str, int, str, int, bool],
+    "shared": EntryState,
     "star": Doubt,
     "stream": int,
     "stream floor": int,
