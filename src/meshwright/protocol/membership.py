@@ -87,9 +87,11 @@ class Membership:
             if name == self._me:
                 mine = self._words[name][0]
                 if version > mine or (version == mine and not is_alive):
-                    self._words[name] = (version + 1, True)
+                    mine = version + 1
+                    self._words[name] = (mine, True)
                     news.append(name)
-                elif not is_alive:
+                if not is_alive:
+                    # Who says so must hear it first of all: it may be the only neighbour.
                     self._send(turn, peer, Rumour(((name, mine, True),), self._in_force()))
                 continue
             known = self._words[name]
