@@ -59,3 +59,22 @@ def test_who_gave_up_waiting_for_an_origin_gets_what_that_took_before_it_heard()
     network.release(source="b2", target="b0")
     network.advance(20)
     assert network.payloads("late") == ["between"]
+
+
+def test_an_origin_that_was_cut_off_for_long_owes_who_joined_meanwhile_all_that_it_took() -> None:
+    network = SmallNetwork()
+    for client, broker in (("writer", "b2"), ("early", "b1"), ("late", "b0")):
+        network.connect(client, broker, session_expiry_s=600)
+    network.subscribe("early", "t")
+    network.publish("writer", "t", "before")
+    network.advance(5)
+    network.separate(one="b2", other="b0")
+    network.separate(one="b2", other="b1")
+    network.advance(8)
+    assert network.subscribe("late", "t")
+    assert network.publish("writer", "t", "trusting who was known")
+    network.advance(20)
+    assert network.publish("writer", "t", "trusting nobody")
+    network.cut.clear()
+    network.advance(20)
+    assert network.payloads("late") == ["trusting who was known", "trusting nobody"]

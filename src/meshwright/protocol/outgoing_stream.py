@@ -69,7 +69,7 @@ def widen(
     member = stream.members.get(name)
     if member is None:
         member = stream.members[name] = Member(now_us)
-        skipped = _unchecked(stream) if stream.is_open else []
+        skipped = _unchecked(stream)
     else:
         skipped = [n for n in _unchecked(stream) if not is_for(member, stream.log[n])]
     member.filters = filters
