@@ -78,3 +78,25 @@ def test_an_origin_that_was_cut_off_for_long_owes_who_joined_meanwhile_all_that_
     network.cut.clear()
     network.advance(20)
     assert network.payloads("late") == ["trusting who was known", "trusting nobody"]
+
+
+def test_what_was_for_nobody_comes_before_what_its_publisher_sent_from_elsewhere() -> None:
+    network = SmallNetwork()
+    for client, broker in (("writer", "b0"), ("early", "b1"), ("late", "b1")):
+        network.connect(client, broker, session_expiry_s=60)
+    network.subscribe("early", "t?value>5")
+    network.publish("writer", "t", "first", properties=(("value", "9"),))
+    network.advance(2)
+    network.hold(source="b0", target="b1")
+    network.publish("writer", "t", "wanted", properties=(("value", "9"),))
+    network.publish("writer", "t", "unwanted", properties=(("value", "1"),))
+    network.advance(1.2)
+    network.drop("writer")
+    network.connect("writer", "b2", session_expiry_s=60, previous_broker="b0")
+    network.advance(0.5)
+    network.subscribe("late", "t")
+    network.publish("writer", "t", "moved", properties=(("value", "9"),))
+    network.release(source="b0", target="b1")
+    network.advance(5)
+    assert network.payloads("early") == ["first", "wanted", "moved"]
+    assert network.payloads("late") == ["wanted", "unwanted", "moved"]

@@ -257,12 +257,14 @@ class Outgoing:
         self._send(turn, peer, Standing(message.serial, points))
 
     def points_of(self, publisher: str) -> dict[str, int]:
-        """The last number of a publisher on each topic where somebody may still wait for it."""
+        """The last number on each topic where somebody may still wait for one of a publisher.
+
+        Its own last may have been for nobody; a copy of it reaches who wants it since then.
+        """
         return {
-            topic: number
+            topic: stream.number
             for topic, stream in self._streams.items()
-            for number, publication in stream.log.items()
-            if publication.publisher == publisher
+            if any(one.publisher == publisher for one in stream.log.values())
         }
 
     def peer_renewed(self, turn: Turn, peer: str) -> None:
