@@ -19,7 +19,7 @@ demo: $(VENV)/.runtime ## run live brokers and clients, judge them, compare ever
 	@$(BIN)/meshwright demo --out demo
 
 test: $(VENV)/.development ## run all tests
-	$(BIN)/python -m pytest --numprocesses auto --dist loadgroup
+	$(BIN)/python -m pytest --numprocesses auto --dist loadscope
 
 check: $(VENV)/.development ## formatting, lint, types, and which room may import which
 	$(BIN)/ruff format --check .

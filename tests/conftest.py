@@ -5,9 +5,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
+from xdist.scheduler import LoadScopeScheduling
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+    from xdist.remote import Producer
 
 # The same examples on every machine: a failure seen once is seen by everybody.
 # The first example of a test may compile a kernel, so no example has a deadline.
@@ -27,11 +29,22 @@ QUICK_START = {
 }
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """All tests that use Spark go to one process, so that one virtual machine starts."""
-    for item in items:
-        if "spark" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.xdist_group("spark"))
+class Companions(LoadScopeScheduling):
+    """Tests of the pipeline go to one process, which starts one virtual machine; so do a cluster's.
+
+    The groups of pytest-xdist are marks that pytest 9.2 no longer hands on.
+    """
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = nodeid.partition("::")[0]
+        if file == "tests/pipeline/test_cluster.py":
+            return file
+        return "pipeline" if file.startswith("tests/pipeline/") else nodeid
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Companions:
+    return Companions(config, log)
 
 
 @pytest.fixture(scope="session")

@@ -25,6 +25,11 @@ def test_no_module_outgrows_its_limit() -> None:
     ]
 
 
+def test_no_two_modules_of_tests_share_a_name() -> None:
+    names = [path.name for path in python_files("tests") if path.name != "conftest.py"]
+    assert not {name for name in names if names.count(name) > 1}
+
+
 def test_no_function_outgrows_its_limit() -> None:
     assert not [
         f"{short(path)}:{function.lineno} {function.name}: {size} lines"

@@ -42,7 +42,8 @@ def other_values() -> dict[str, Any]:
     """For every parameter a value that is not the usual one."""
     return {
         "brokers": 5, "clients": 7, "duration_s": 1 / 3, "faults": ("crash", "ambush"),
-        "reconfigure": True, "adapts": True, "mobility": "prefetching+device", "k": 1, "topics": 3,
+        "reconfigure": True, "adapts": True, "gathers": True, "mobility": "prefetching+device",
+        "k": 1, "topics": 3,
         "filters_per_client": 1, "publications_per_s": 0.1, "changes_per_s": 2.5,
         "moves_per_s": 1e-3, "qos_weights": (0.1, 0.2, 0.7), "wildcard_share": 0.3,
         "content_share": 0.0, "shared_share": 0.25, "retained_share": 1.0, "persistent_share": 0.5,

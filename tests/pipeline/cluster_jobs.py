@@ -44,8 +44,8 @@ TINY = SimulationParameters(design="tree", brokers=2, clients=3, duration_s=1.0)
 GENERATED = LocationParameters(users=60, rows=2, columns=4, days=6.0, publications_per_hour=0.2)
 REPLAY = ReplayParameters(
     time=TimeParameters(slot_s=12 * 3600, epoch_slots=4),
-    placement=PlacementParameters(cluster_size=4),
-    overlay=OverlayParameters(designs=("chord", "dynatops", "gm")),
+    placement=PlacementParameters(cluster_size=4, methods=("static", "similarity-bounded")),
+    overlay=OverlayParameters(designs=("dynatops", "gm")),
 )
 GRID = TaskGrid({"weight": [1, 2]}, range(5))
 

@@ -131,7 +131,7 @@ RARE_MUTATIONS = [
         id="readers-not-awaited",
     ),
     pytest.param(
-        (Outgoing, "_refresh", "if name != newcomer and", "if False and"),
+        (Outgoing, "_refresh", "owe_late(stream, member, missed)", "pass"),
         "lost",
         {**SPARSE, "faults": ("slow", "partition"), "duration_s": 16.0},
         id="nothing-unchecked-owed",

@@ -77,7 +77,8 @@ def from_servers(version: int) -> Packets:
     """All that a server may say."""
     is_5 = version == MQTT_5
     refusals = sorted(UNSUBACK_REASONS) if is_5 else []
-    granted = sorted(SUBACK_REASONS) if is_5 else [0, 1, 2, 0x80]
+    refused = [] if version == MQTT_3_1 else [0x80]
+    granted = sorted(SUBACK_REASONS) if is_5 else [0, 1, 2, *refused]
     told = _if_5(version, reason_text=maybe(texts), properties=pairs)
     reasons = st.lists(st.sampled_from(granted), max_size=4).map(tuple)
     ended = st.lists(st.sampled_from(refusals), max_size=4).map(tuple) if is_5 else st.just(())
