@@ -41,12 +41,7 @@ def test_who_subscribes_long_after_the_last_message_gets_the_next(design: str, q
 
 
 def test_who_gave_up_waiting_for_an_origin_gets_what_that_took_before_it_heard() -> None:
-    network = SmallNetwork()
-    for client, broker in (("writer", "b2"), ("early", "b1"), ("late", "b0")):
-        network.connect(client, broker, session_expiry_s=60)
-    network.subscribe("early", "t")
-    network.publish("writer", "t", "before")
-    network.advance(5)
+    network = network_before_a_late_subscriber()
     network.hold(source="b2", target="b0")
     network.advance(3)
     network.hold(source="b0", target="b2")
@@ -62,12 +57,7 @@ def test_who_gave_up_waiting_for_an_origin_gets_what_that_took_before_it_heard()
 
 
 def test_an_origin_that_was_cut_off_for_long_owes_who_joined_meanwhile_all_that_it_took() -> None:
-    network = SmallNetwork()
-    for client, broker in (("writer", "b2"), ("early", "b1"), ("late", "b0")):
-        network.connect(client, broker, session_expiry_s=600)
-    network.subscribe("early", "t")
-    network.publish("writer", "t", "before")
-    network.advance(5)
+    network = network_before_a_late_subscriber()
     network.separate(one="b2", other="b0")
     network.separate(one="b2", other="b1")
     network.advance(8)
@@ -100,3 +90,14 @@ def test_what_was_for_nobody_comes_before_what_its_publisher_sent_from_elsewhere
     network.advance(5)
     assert network.payloads("early") == ["first", "wanted", "moved"]
     assert network.payloads("late") == ["wanted", "unwanted", "moved"]
+
+
+def network_before_a_late_subscriber() -> SmallNetwork:
+    """One message has gone from b2 to b1; "late" is connected to b0 and wants nothing yet."""
+    network = SmallNetwork()
+    for client, broker in (("writer", "b2"), ("early", "b1"), ("late", "b0")):
+        network.connect(client, broker, session_expiry_s=600)
+    network.subscribe("early", "t")
+    network.publish("writer", "t", "before")
+    network.advance(5)
+    return network
