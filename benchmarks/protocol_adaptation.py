@@ -18,6 +18,7 @@ from meshwright.model.snapshot import Snapshot
 from meshwright.overlays.tree import FANOUT
 from meshwright.planning.adaptation.cost import tree_cost
 from meshwright.planning.adaptation.naming import tree_from_names
+from meshwright.planning.adaptation.redraw import BROKER_RULES, MESSAGES_PER_BROKER
 from meshwright.planning.adaptation.rounds import AdaptationRules, adapt_in_rounds
 from meshwright.planning.adaptation.search import SearchRules
 from meshwright.planning.adaptation.values import Traffic
@@ -27,7 +28,7 @@ from meshwright.protocol.broker_settings import BrokerSettings
 from meshwright.protocol.forwarding.acyclic import AlongTree
 from meshwright.protocol.self_adaptation import AdaptationRecord
 from meshwright.protocol.star_messages import STAR_MESSAGES
-from meshwright.sim.adapting import MESSAGES_PER_BROKER, RULES, adapting_settings
+from meshwright.sim.adapting import adapting_settings
 from meshwright.sim.chance import streams
 from meshwright.sim.client import ClientSettings
 from meshwright.sim.network import NetworkSettings
@@ -57,7 +58,7 @@ def rows() -> list[Row]:
 def _rows_of(popularity: Popularity, degree_max: int) -> Iterator[Row]:
     snapshot = generate_snapshot(BROKERS, TOPICS, TOPICS_PER_BROKER, popularity, seed=SEED)
     overlay = build_overlay("tree", snapshot, rng=np.random.default_rng(SEED))
-    rules = replace(RULES, search=SearchRules(degree_max=degree_max))
+    rules = replace(BROKER_RULES, search=SearchRules(degree_max=degree_max))
     still = _world(snapshot, overlay, BrokerSettings())
     before = _messages_per_publication(still, TRAFFIC_US + SECOND_US)
     world = _world(snapshot, overlay, adapting_settings(EVERY_US, rules))
@@ -184,7 +185,7 @@ def _switches(
 
 
 def _price(applied: list[tuple[int, AdaptationRecord]]) -> int:
-    rules = replace(RULES, messages_fixed=MESSAGES_PER_BROKER * (BROKERS - 1))
+    rules = replace(BROKER_RULES, messages_fixed=MESSAGES_PER_BROKER * (BROKERS - 1))
     return sum(rules.price(one.degree) for _, one in applied)
 
 

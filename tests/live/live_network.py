@@ -17,13 +17,21 @@ from meshwright.live.peers import PeerSettings
 from meshwright.live.settings import ListenerSettings, LiveSettings, PeerLinkSettings
 from meshwright.model.identifiers import BrokerName, TopicName
 from meshwright.model.interests import interests_from_pairs
+from meshwright.model.neighbourhood import Redraw
 from meshwright.model.overlay import Overlay
 from meshwright.model.snapshot import Snapshot
 from meshwright.planning.designs import build_overlay
 from meshwright.protocol.broker import Broker
 from meshwright.protocol.broker_settings import BrokerSettings
 from meshwright.protocol.happenings import ClientPacket, ClientUp
-from meshwright.protocol.packets import Connect
+from meshwright.protocol.packets import (
+    Connack,
+    Connect,
+    Publish,
+    Suback,
+    Subscribe,
+    Subscription,
+)
 
 ANY_PORT = "127.0.0.1:0"
 LOOPBACK = Address("127.0.0.1", 0)
@@ -54,12 +62,27 @@ class DirectClient:
     def close(self) -> None:
         self._host.clients.pop(self.client, None)
 
+    def payloads(self) -> list[bytes]:
+        """What was delivered, in order."""
+        return [one.payload for one in self.got if isinstance(one, Publish)]
+
     async def until(self, holds: Callable[[list[Any]], bool]) -> None:
         """Wait until what was got fulfils a condition."""
         async with asyncio.timeout(20):
             while not holds(self.got):
                 self._news.clear()
                 await self._news.wait()
+
+
+async def reader_and_writer(reads: Host, writes: Host) -> tuple[DirectClient, DirectClient]:
+    """Two clients, of which the first wants topic t with QoS 1."""
+    reader, writer = DirectClient(reads, "reader"), DirectClient(writes, "writer")
+    for client in (reader, writer):
+        client.connect(Connect(clean_start=True))
+        await client.until(lambda got: any(isinstance(one, Connack) for one in got))
+    reader.say(Subscribe(1, (Subscription("t", qos=1),)))
+    await reader.until(lambda got: any(isinstance(one, Suback) for one in got))
+    return reader, writer
 
 
 @asynccontextmanager
@@ -84,7 +107,7 @@ async def live_brokers(design: str, folder: Path, count: int = 3) -> AsyncIterat
 
 @asynccontextmanager
 async def running_brokers(
-    design: str, folder: Path, count: int = 3, **options: Any
+    design: str, folder: Path, count: int = 3, redraw: Redraw | None = None, **options: Any
 ) -> AsyncIterator[list[LiveBroker]]:
     """Brokers of a network, with any other settings."""
     overlay = small_overlay(design, count)
@@ -100,6 +123,7 @@ async def running_brokers(
             overlay,
             recorded=lambda _time_us, _record: None,
             refused=lambda _reason: None,
+            redraw=redraw,
         )
         for name in overlay.brokers
     ]

@@ -12,12 +12,13 @@ from changing_networks import SECOND_US, TRAFFIC_US, ChangingNetwork
 from meshwright.model.overlay import Overlay
 from meshwright.planning.adaptation.cost import tree_cost
 from meshwright.planning.adaptation.naming import tree_from_names
+from meshwright.planning.adaptation.redraw import BROKER_RULES
 from meshwright.planning.adaptation.rounds import adapt_in_rounds
 from meshwright.planning.adaptation.values import Traffic
 from meshwright.protocol.forwarding.acyclic import AlongTree
 from meshwright.protocol.self_adaptation import AdaptationRecord
 from meshwright.protocol.star_messages import StarRecord
-from meshwright.sim.adapting import RULES, adapting_settings, build_adapting_broker
+from meshwright.sim.adapting import adapting_settings, build_adapting_broker
 from meshwright.sim.parameters import SimulationParameters
 from meshwright.sim.run import Run, run
 from meshwright.sim.simulation import judge, simulate
@@ -63,7 +64,7 @@ def overlays_in_turn(network: ChangingNetwork) -> list[Overlay]:
 def is_left_alone(overlay: Overlay, demand: Traffic) -> bool:
     """Whether planning, which knows all traffic, finds no broker that would change anything."""
     tree = tree_from_names(overlay)
-    adapted = adapt_in_rounds(tree, demand, np.random.default_rng(0), rules=RULES)
+    adapted = adapt_in_rounds(tree, demand, np.random.default_rng(0), rules=BROKER_RULES)
     return not adapted.reconfigurations
 
 

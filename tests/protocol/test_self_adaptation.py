@@ -3,23 +3,22 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from meshwright.model.neighbourhood import NeighbourhoodView, Redrawn
 from meshwright.model.overlay import Overlay
 from meshwright.planning.adaptation.cost import tree_cost
 from meshwright.planning.adaptation.naming import traffic_from_names, tree_from_names
+from meshwright.planning.adaptation.redraw import redraw_by
 from meshwright.planning.adaptation.rounds import AdaptationRules
 from meshwright.protocol.effects import Report
 from meshwright.protocol.self_adaptation import (
     AdaptationAround,
     AdaptationRecord,
     AdaptationSettings,
-    NeighbourhoodView,
-    Redrawn,
     SelfAdaptation,
 )
 from meshwright.protocol.star_master import Ended
 from meshwright.protocol.tree_rows import Link, with_links_replaced
 from meshwright.protocol.turn import Journal, Turn
-from meshwright.sim.adapting import redraw_by
 
 STAR = Overlay(
     design="tree",

@@ -8,10 +8,12 @@ from itertools import combinations
 import pytest
 from changing_networks import SECOND_US, ChangingNetwork
 
+from meshwright.model.neighbourhood import NeighbourhoodView, Redrawn
 from meshwright.model.overlay import Overlay
+from meshwright.protocol.broker import Broker
 from meshwright.protocol.broker_settings import BrokerSettings
 from meshwright.protocol.classes import MESSAGE_CLASSES
-from meshwright.protocol.self_adaptation import AdaptationSettings, NeighbourhoodView, Redrawn
+from meshwright.protocol.self_adaptation import AdaptationSettings
 from meshwright.protocol.star_messages import STAR_MESSAGES, StarRecord
 from meshwright.protocol.tree_rows import Link, with_links_replaced
 
@@ -104,6 +106,21 @@ def test_stars_that_share_no_broker_are_redrawn_at_the_same_time() -> None:
     assert {broker for _, broker, _ in network.reports("granted")} == {"b0", "b2", "b7", "b8"}
     assert network.reports("denied") == []
     assert network.world.counts_by_class(MESSAGE_CLASSES).get("repair", 0) == 0
+
+
+def test_an_operator_sees_who_is_locked_and_for_which_change() -> None:
+    network = StarNetwork({"b1": APART["b1"]})
+    network.slow("b0 b1 b2", SECOND_US // 4)
+    network.traffic(4, per_s=10)
+    while not network.reports("prepared"):
+        network.run(network.world.agenda.now_us / SECOND_US + 0.1)
+    change = network.reports("prepared")[0][2].change
+    locked = {}
+    for name, host in network.world.hosts.items():
+        assert isinstance(host.machine, Broker)
+        if (star := host.machine.view().star) is not None:
+            locked[name] = star
+    assert locked == dict.fromkeys(("b0", "b1", "b2"), change)
 
 
 @pytest.mark.parametrize("seed", range(2))

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from meshwright.cli.options import PlacementRule
+from meshwright.cli.options import AdaptationRule, PlacementRule
 
 
 def broker(
@@ -50,6 +50,14 @@ def broker(
             help="similarity: clients may be sent to brokers whose clients want the same.",
         ),
     ] = None,
+    adaptation: Annotated[
+        AdaptationRule | None,
+        typer.Option(
+            "--adaptation",
+            show_default="the settings'",
+            help="ocbr: while brokers are joined as a tree, they fit it to their traffic.",
+        ),
+    ] = None,
     test_config: Annotated[
         bool, typer.Option("--test-config", help="Check the settings, start nothing.")
     ] = False,
@@ -73,6 +81,7 @@ def broker(
         folder=data,
         join=join,
         placement=placement,
+        adaptation=adaptation,
     )
     others = {} if brokers is None else known_brokers(brokers)
     begins_as = None if overlay is None else read_overlay(overlay)
@@ -87,4 +96,9 @@ def broker(
         from meshwright.planning.founding import founding_overlay
 
         begins_as = founding_overlay(settings.design, (settings.name,))
-    run_broker(settings, begins_as, others, typer.echo)
+    redraw = None
+    if settings.adaptation.rule == "ocbr":
+        from meshwright.planning.adaptation.redraw import redraw_by
+
+        redraw = redraw_by()
+    run_broker(settings, begins_as, others, typer.echo, redraw=redraw)

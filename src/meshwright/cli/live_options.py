@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from meshwright.cli.options import PlacementRule
+from meshwright.cli.options import AdaptationRule, PlacementRule
 from meshwright.errors import InputFileError
 from meshwright.live.addresses import Whereabouts
 from meshwright.live.settings import (
@@ -27,6 +27,7 @@ def combined_settings(
     folder: Path | None,
     join: list[str] | None = None,
     placement: PlacementRule | None = None,
+    adaptation: AdaptationRule | None = None,
 ) -> LiveSettings:
     """The file's settings, with what was given as an option in their place."""
     settings = LiveSettings() if config is None else read_live_settings(config)
@@ -39,6 +40,8 @@ def combined_settings(
         changes["listeners"] = (ListenerSettings(address=listen, anonymous=True),)
     if placement is not None:
         changes["placement"] = msgspec.structs.replace(settings.placement, rule=placement)
+    if adaptation is not None:
+        changes["adaptation"] = msgspec.structs.replace(settings.adaptation, rule=adaptation)
     peers = settings.peers
     if peer_listen is not None:
         peers = msgspec.structs.replace(peers, listen=peer_listen)

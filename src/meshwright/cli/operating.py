@@ -209,6 +209,8 @@ def _status_row(view: BrokerView) -> dict[str, Any]:
     state = "draining" if view.is_emptying else "running"
     if view.plan is not None:
         state += f", plan {view.plan.name} led by {view.plan.coordinator}"
+    if view.star is not None:
+        state += f", redraws its neighbourhood by {view.star}"
     return {
         "broker": view.broker,
         "alive": len(view.alive),

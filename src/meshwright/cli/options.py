@@ -15,6 +15,7 @@ AnyDesign = Literal[
     "gm", "gm2", "harary", "cycle", "dcbm", "minmax", "best", "tree", "ocbr",
 ]  # fmt: skip
 PlacementRule = Literal["none", "similarity"]
+AdaptationRule = Literal["none", "ocbr"]
 Method = Literal["hash", "lsap", "ssbr-greedy", "dynatops-greedy", "best"]
 
 

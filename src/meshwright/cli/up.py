@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from meshwright.cli.options import OwnK, PlacementRule, Seed
+from meshwright.cli.options import AdaptationRule, OwnK, PlacementRule, Seed
 from meshwright.cli.screen import working
 
 
@@ -33,6 +33,10 @@ def up(
         PlacementRule | None,
         typer.Option("--placement", show_default="the settings'", help="Of all brokers."),
     ] = None,
+    adaptation: Annotated[
+        AdaptationRule | None,
+        typer.Option("--adaptation", show_default="the settings'", help="Of a tree's brokers."),
+    ] = None,
     seed: Seed = 0,
 ) -> None:
     """Run brokers on this machine until Ctrl-C; any MQTT client may connect to any of them.
@@ -45,13 +49,18 @@ def up(
     from meshwright.errors import OperatorError
     from meshwright.live.local_network import LocalNetwork
     from meshwright.live.settings import read_live_settings
+    from meshwright.planning.designs import check_adaptable
     from meshwright.planning.founding import founding_overlay
 
     names = tuple(f"broker{number}" for number in range(1, count + 1))
     overlay = founding_overlay(design, names, k=k, seed=seed)
     if config is not None:
         read_live_settings(config)
-    options = () if placement is None else ("--placement", placement)
+    options: tuple[str, ...] = () if placement is None else ("--placement", placement)
+    if adaptation is not None:
+        options += ("--adaptation", adaptation)
+    if adaptation == "ocbr":
+        check_adaptable(design)
     network = LocalNetwork(
         overlay, data, port=port, peer_port=peer_port, settings=config, options=options
     )

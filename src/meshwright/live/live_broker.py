@@ -18,18 +18,23 @@ from meshwright.live.settings import LiveSettings, PeerLinkSettings
 from meshwright.live.telemetry.reporting import Reporting
 from meshwright.live.telemetry.system_topics import SystemTopics
 from meshwright.live.tls import dialling_context, listening_context
+from meshwright.model.neighbourhood import Redraw
 from meshwright.model.overlay import Overlay
 from meshwright.protocol.broker import Broker
 from meshwright.protocol.broker_settings import BrokerSettings
 from meshwright.protocol.mobility import MobilitySettings, parse_policies
 from meshwright.protocol.placement import PlacementSettings
+from meshwright.protocol.self_adaptation import AdaptationSettings
 from meshwright.protocol.sessions import SessionSettings
 
 SECOND_US = 1_000_000
 
 
 class LiveBroker:
-    """Starts and stops everything in order; http: where metrics are told, once it has started."""
+    """Starts and stops everything in order; http: where metrics are told, once it has started.
+
+    redraw: the search with which it fits its tree to the traffic, if it is to.
+    """
 
     def __init__(
         self,
@@ -38,11 +43,12 @@ class LiveBroker:
         *,
         recorded: Callable[[int, Any], None],
         refused: Callable[[str], None],
+        redraw: Redraw | None = None,
     ) -> None:
         self.settings = settings
         self._over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.host = Host(
-            Broker(settings.name, _core_settings(settings), overlay),
+            Broker(settings.name, _core_settings(settings, redraw), overlay),
             settings.name,
             settings.folder,
             peer_settings(settings.peers),
@@ -109,7 +115,7 @@ class LiveBroker:
             self._over.set_exception(error)
 
 
-def _core_settings(settings: LiveSettings) -> BrokerSettings:
+def _core_settings(settings: LiveSettings, redraw: Redraw | None) -> BrokerSettings:
     mobility = MobilitySettings(policies=parse_policies(settings.mobility))
     queue_max = settings.limits.queue_max or SessionSettings().queue_max
     sessions = SessionSettings(queue_max=queue_max, writes_runs=settings.durability == "synced")
@@ -122,7 +128,16 @@ def _core_settings(settings: LiveSettings) -> BrokerSettings:
         cluster_size=wanted.cluster_size,
         rest_us=round(wanted.rest_s * SECOND_US),
     )
-    return BrokerSettings(mobility=mobility, sessions=sessions, placement=placement)
+    adaptation = None
+    if redraw is not None:
+        every_us = round(settings.adaptation.every_s * SECOND_US)
+        adaptation = AdaptationSettings(redraw=redraw, every_us=every_us)
+    return BrokerSettings(
+        mobility=mobility,
+        sessions=sessions,
+        placement=placement,
+        adaptation=adaptation,
+    )
 
 
 def peer_settings(settings: PeerLinkSettings) -> PeerSettings:

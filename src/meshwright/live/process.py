@@ -14,6 +14,7 @@ from meshwright.live.addresses import Whereabouts
 from meshwright.live.live_broker import LiveBroker
 from meshwright.live.settings import LiveSettings
 from meshwright.live.telemetry.log import Log
+from meshwright.model.neighbourhood import Redraw
 from meshwright.model.overlay import Overlay
 
 Announce = Callable[[str], None]
@@ -24,13 +25,15 @@ def run_broker(
     overlay: Overlay,
     brokers: dict[str, Whereabouts],
     announce: Announce,
+    *,
+    redraw: Redraw | None = None,
 ) -> None:
     """Run until SIGINT or SIGTERM; brokers is where the others are, as far as is known."""
     # Every connection is a file, and most systems begin with leave for a thousand.
     files_max = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (files_max, files_max))
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(_run(settings, overlay, brokers, announce))
+        runner.run(_run(settings, overlay, brokers, announce, redraw))
 
 
 async def _run(
@@ -38,6 +41,7 @@ async def _run(
     overlay: Overlay,
     brokers: dict[str, Whereabouts],
     announce: Announce,
+    redraw: Redraw | None,
 ) -> None:
     log = Log(settings.name, settings.telemetry.log)
     broker = LiveBroker(
@@ -45,6 +49,7 @@ async def _run(
         overlay,
         recorded=log.record,
         refused=lambda reason: log.event(broker.host.clock.now_us(), "peer_refused", reason=reason),
+        redraw=redraw,
     )
     broker.host.peers.brokers |= brokers
     addresses = await broker.start()

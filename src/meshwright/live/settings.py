@@ -22,6 +22,8 @@ DEFAULT_LISTEN = "127.0.0.1:1883"
 CLUSTER_SIZE_MIN = 2
 DEFAULT_PEER_LISTEN = "127.0.0.1:7883"
 
+AdaptationRule = Literal["none", "ocbr"]
+
 
 class TlsSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Certificates as PEM files; with authorities, the other side must show one of theirs."""
@@ -95,6 +97,13 @@ class PlacementSettings(msgspec.Struct, frozen=True, kw_only=True):
     rest_s: float = 600.0
 
 
+class AdaptationSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """Whether brokers joined as a tree fit it to their traffic, and how often they look."""
+
+    rule: AdaptationRule = "none"
+    every_s: float = 60.0
+
+
 class LiveSettings(msgspec.Struct, frozen=True, kw_only=True):
     """One broker."""
 
@@ -105,6 +114,7 @@ class LiveSettings(msgspec.Struct, frozen=True, kw_only=True):
     disk_bytes_max: int = 0
     mobility: str = "standard"
     placement: PlacementSettings = PlacementSettings()
+    adaptation: AdaptationSettings = AdaptationSettings()
     listeners: tuple[ListenerSettings, ...] = ()
     peers: PeerLinkSettings = PeerLinkSettings()
     access: AccessSettings = AccessSettings()
@@ -139,6 +149,7 @@ def check_settings(settings: LiveSettings) -> LiveSettings:
         raise OperatorError(f"{settings.name!r} is no name for a broker; use letters and digits.")
     _refuse_negative(settings.limits)
     _check_placement(settings.placement)
+    _check_at_least("adaptation.every_s", settings.adaptation.every_s, 0.1)
     for path in _paths(settings):
         if not path.is_file():
             raise OperatorError(f"{path}: there is no such file; check the settings.")
@@ -147,13 +158,16 @@ def check_settings(settings: LiveSettings) -> LiveSettings:
 
 def _check_placement(placement: PlacementSettings) -> None:
     for name, least in (("every_s", 0.1), ("gain_min", 0.0), ("load_slack", 0.0), ("rest_s", 0.0)):
-        value = getattr(placement, name)
-        if not least <= value < math.inf:
-            raise OperatorError(f"placement.{name} is {value}; write {least:g} or more.")
+        _check_at_least(f"placement.{name}", getattr(placement, name), least)
     if placement.cluster_size < CLUSTER_SIZE_MIN:
         raise OperatorError(
             f"placement.cluster_size is {placement.cluster_size}; write {CLUSTER_SIZE_MIN} or more."
         )
+
+
+def _check_at_least(key: str, value: float, least: float) -> None:
+    if not least <= value < math.inf:
+        raise OperatorError(f"{key} is {value}; write {least:g} or more.")
 
 
 def _refuse_negative(limits: LimitSettings) -> None:

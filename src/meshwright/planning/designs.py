@@ -89,3 +89,11 @@ def design(name: str) -> Design:
     if name not in DESIGNS:
         raise ProblemError(f"There is no design {name!r}; choose one of {', '.join(DESIGNS)}.")
     return DESIGNS[name]
+
+
+def check_adaptable(name: str) -> None:
+    """Refuse a design that brokers cannot fit to their traffic by themselves."""
+    if design(name).forwarding != "acyclic":
+        raise ProblemError(
+            f"Brokers on the design {name!r} cannot adapt it by themselves; take 'tree'."
+        )

@@ -59,8 +59,9 @@ class BrokerView(msgspec.Struct, frozen=True, kw_only=True):
     """One broker as it stands.
 
     alive: brokers that it believes to live, itself among them. removed: those that are gone for
-    good. retained: registers of retained messages that it keeps for the network. kept: publications
-    of its clients that somebody may still need.
+    good. star: the change of a part of its tree that it leads or is locked for. retained: registers
+    of retained messages that it keeps for the network. kept: publications of its clients that
+    somebody may still need.
     """
 
     broker: str
@@ -73,6 +74,7 @@ class BrokerView(msgspec.Struct, frozen=True, kw_only=True):
     interests: tuple[InterestView, ...]
     queues: tuple[QueueView, ...]
     plan: PlanView | None
+    star: str | None
     is_emptying: bool
     retained: int
     kept: int
@@ -97,6 +99,7 @@ def inspect(me: str, observation: Observation, machines: Machines) -> BrokerView
         plan=None
         if promise is None
         else PlanView(promise.lock.plan, promise.lock.epoch, promise.coordinator),
+        star=machines.ways.star,
         is_emptying=machines.moving.emptying.is_on,
         retained=_retained_count(machines),
         kept=machines.retaining.log_length(),

@@ -106,9 +106,15 @@ class Stars:
         self._part.started(turn)
 
     @property
+    def bound_to(self) -> str | None:
+        """The change of a star that this broker leads or is locked for, if any."""
+        bound = self._master.led or self._part.bond
+        return None if bound is None else bound.change
+
+    @property
     def is_bound(self) -> bool:
         """Whether this broker leads the change of a star or is locked for one."""
-        return self._master.led is not None or self._part.bond is not None
+        return self.bound_to is not None
 
     def begin(
         self, turn: Turn, removed: Iterable[Link], added: Iterable[Link], ended: Ended

@@ -141,6 +141,11 @@ class Ways:
         """Whether this broker takes part in a change, of the overlay or of a star in it."""
         return not self.change.is_free or self._stars.is_bound
 
+    @property
+    def star(self) -> str | None:
+        """The change of a star in which this broker takes part, if any."""
+        return self._stars.bound_to
+
     def neighbours(self) -> set[str]:
         """Brokers to stay connected with."""
         return {*self._roads.neighbours(), *self.change.watched()}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from meshwright.errors import ProblemError
-from meshwright.planning.designs import design
+from meshwright.planning.designs import check_adaptable, design
 from meshwright.protocol.mobility import parse_policies
 from meshwright.sim.faults import FAULTS
 
@@ -58,11 +58,9 @@ class SimulationParameters(msgspec.Struct, frozen=True, kw_only=True):
         return not any((*changes, *filters))
 
     def __post_init__(self) -> None:
-        chosen = design(self.design)
-        if self.adapts and chosen.forwarding != "acyclic":
-            raise ProblemError(
-                f"Brokers on the design {self.design!r} cannot adapt it by themselves; take 'tree'."
-            )
+        design(self.design)
+        if self.adapts:
+            check_adaptable(self.design)
         counts = {"brokers": self.brokers, "clients": self.clients, "topics": self.topics}
         for name, count in counts.items():
             if count < 1:

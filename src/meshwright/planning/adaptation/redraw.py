@@ -3,22 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from dataclasses import replace
 
 import numpy as np
 
+from meshwright.model.neighbourhood import NeighbourhoodView, Redraw, Redrawn
+from meshwright.overlays.tree import FANOUT
 from meshwright.planning.adaptation.naming import traffic_from_names
 from meshwright.planning.adaptation.neighbourhood import Neighbourhood
 from meshwright.planning.adaptation.rounds import AdaptationRules, improvement
+from meshwright.planning.adaptation.search import SearchRules
 from meshwright.planning.adaptation.values import DispatchTree, TreeCosts, check_demand
 
+# What redrawing a star sends: seven messages for each neighbour whose links change, and the news of
+# it to everybody else.
+MESSAGES_PER_BROKER, MESSAGES_PER_NEIGHBOUR = 1, 7
+# Without a bound on a broker's links, trees would end as stars; a regular tree must have room.
+BROKER_RULES = AdaptationRules(
+    search=SearchRules(degree_max=2 * FANOUT),
+    horizon_periods=30,
+    messages_per_neighbour=MESSAGES_PER_NEIGHBOUR,
+)
 
-class BetterStar(NamedTuple):
-    """Links by name that replace those of a star; costs are of the traffic seen."""
 
-    links: tuple[tuple[str, str], ...]
-    cost_before: int
-    cost_after: int
+def redraw_by(
+    rules: AdaptationRules = BROKER_RULES, messages_per_broker: int = MESSAGES_PER_BROKER
+) -> Redraw:
+    """The search that a broker is given; chance in it depends on the broker and its round only.
+
+    messages_per_broker: what a switch sends for each other broker, whatever changes.
+    """
+
+    def redraw(view: NeighbourhoodView) -> Redrawn | None:
+        return better_star(
+            (view.master, *view.neighbours),
+            view.outer_degrees,
+            [(messages, members) for members, messages in view.classes],
+            np.random.default_rng([view.round_number, *view.master.encode()]),
+            rules=replace(rules, messages_fixed=messages_per_broker * (view.broker_count - 1)),
+        )
+
+    return redraw
 
 
 def better_star(
@@ -29,7 +54,7 @@ def better_star(
     *,
     costs: TreeCosts | None = None,
     rules: AdaptationRules | None = None,
-) -> BetterStar | None:
+) -> Redrawn | None:
     """The tree to put in the place of a star, or None if nothing is worth the change.
 
     names: the master, then its neighbours; outer_degrees are the neighbours' links to others, and
@@ -49,7 +74,7 @@ def better_star(
         return None
     cost_before = neighbourhood.cost(neighbourhood.star(), prices)
     ups = found.local_parents[1:].tolist()
-    return BetterStar(
+    return Redrawn(
         links=tuple((names[up], names[low]) for low, up in enumerate(ups, start=1)),
         cost_before=cost_before,
         cost_after=cost_before - found.gain,
