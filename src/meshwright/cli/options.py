@@ -16,6 +16,10 @@ AnyDesign = Literal[
 ]  # fmt: skip
 PlacementRule = Literal["none", "similarity"]
 AdaptationRule = Literal["none", "ocbr"]
+AllSettings = Annotated[
+    Path | None,
+    typer.Option("--config", metavar="FILE", help="Settings of all; see docs/broker.toml."),
+]
 Method = Literal["hash", "lsap", "ssbr-greedy", "dynatops-greedy", "best"]
 
 

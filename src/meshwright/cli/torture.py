@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from meshwright.cli.check import sentences
-from meshwright.cli.options import Json, Seed
+from meshwright.cli.options import AllSettings, Json, Seed
 from meshwright.cli.screen import answer, plain_table, working
 from meshwright.cli.simulate import CHECK_SAYS_NO
 
@@ -44,6 +44,7 @@ def torture(
     rate: Annotated[
         float, typer.Option("--rate", min=0.1, help="Publications of each client, a second.")
     ] = 20.0,
+    config: AllSettings = None,
     seed: Seed = 0,
     out: Annotated[
         Path,
@@ -59,7 +60,10 @@ def torture(
     """
     from meshwright.lab.swarm import DESIGNS
     from meshwright.lab.torture import TortureParameters
+    from meshwright.live.settings import read_live_settings
 
+    if config is not None:
+        read_live_settings(config)
     named = [name.strip() for name in designs.split(",") if name.strip()]
     results = {
         design: _run(
@@ -73,6 +77,7 @@ def torture(
             ),
             seed,
             out / f"{design}-{seed}",
+            config,
         )
         for design in (DESIGNS if named == ["all"] else named)
     }
@@ -92,7 +97,9 @@ def torture(
         raise typer.Exit(CHECK_SAYS_NO)
 
 
-def _run(parameters: TortureParameters, seed: int, folder: Path) -> TortureResult:
+def _run(
+    parameters: TortureParameters, seed: int, folder: Path, config: Path | None
+) -> TortureResult:
     import shutil
 
     from meshwright.files.histories import write_history
@@ -102,7 +109,7 @@ def _run(parameters: TortureParameters, seed: int, folder: Path) -> TortureResul
     shutil.rmtree(folder, ignore_errors=True)
     make_folder(folder)
     with working(f"Killing brokers of {parameters.design}"):
-        result = torture(parameters, seed, folder)
+        result = torture(parameters, seed, folder, settings=config)
     write_history(result.history, folder / "history.jsonl")
     return result
 

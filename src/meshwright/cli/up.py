@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from meshwright.cli.options import AdaptationRule, OwnK, PlacementRule, Seed
+from meshwright.cli.options import AdaptationRule, AllSettings, OwnK, PlacementRule, Seed
 from meshwright.cli.screen import working
 
 
@@ -25,10 +25,7 @@ def up(
     data: Annotated[
         Path, typer.Option("--data", metavar="FOLDER", help="Disks and logs of all brokers.")
     ] = Path(".meshwright"),
-    config: Annotated[
-        Path | None,
-        typer.Option("--config", metavar="FILE", help="Settings of all; see docs/broker.toml."),
-    ] = None,
+    config: AllSettings = None,
     placement: Annotated[
         PlacementRule | None,
         typer.Option("--placement", show_default="the settings'", help="Of all brokers."),

@@ -65,12 +65,19 @@ class TortureResult(msgspec.Struct, frozen=True, kw_only=True):
     history: History
 
 
-def torture(parameters: TortureParameters, seed: int, folder: Path) -> TortureResult:
-    """Run a network, load it, kill and restart its brokers, and judge what clients saw."""
+def torture(
+    parameters: TortureParameters, seed: int, folder: Path, *, settings: Path | None = None
+) -> TortureResult:
+    """Run a network, load it, kill and restart its brokers, and judge what clients saw.
+
+    settings: a file of what all brokers have in common.
+    """
     names = tuple(f"broker{number}" for number in range(1, parameters.brokers + 1))
     overlay = founding_overlay(parameters.design, names, seed=seed)
     port = free_ports(2 * len(names))
-    network = LocalNetwork(overlay, folder, port=port, peer_port=port + len(names))
+    network = LocalNetwork(
+        overlay, folder, port=port, peer_port=port + len(names), settings=settings
+    )
     network.start()
     try:
         trial = _Trial(parameters, seed, network)
