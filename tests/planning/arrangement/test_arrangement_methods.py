@@ -12,8 +12,8 @@ from meshwright.model.interests import Int32Array
 from meshwright.overlays.key_geometries import KEY_GEOMETRIES, key_geometry
 from meshwright.planning.arrangement.best import best
 from meshwright.planning.arrangement.kernels.partners import partner_changes
+from meshwright.planning.arrangement.kernels.reach import reach_of
 from meshwright.planning.arrangement.kernels.search import anneal, greedy
-from meshwright.planning.arrangement.kernels.swaps import seat
 from meshwright.planning.arrangement.methods import METHODS, arrangement_method
 from meshwright.planning.arrangement.paper import dynatops_greedy, hashed, lsap, ssbr_greedy
 from meshwright.planning.arrangement.paths import net_benefits
@@ -64,14 +64,14 @@ def test_both_greedies_make_the_swaps_of_their_twins_among_many_brokers(seed: in
 def test_changes_by_every_partner_equal_full_recomputation(arranged: Arranged) -> None:
     problem, positions = arranged
     search = search_of(problem, positions)
-    seating = seat(search.tables, search.start)
+    reach = reach_of(search.tables, search.start)
     now = twin.cost(problem, positions)
     for first in range(problem.broker_count):
         expected = [
             twin.cost(problem, twin.swapped(positions, first, second)) - now
             for second in range(problem.broker_count)
         ]
-        changes = partner_changes(search.tables, seating, first)
+        changes = partner_changes(reach, first)
         changes[first] = 0.0
         assert changes.tolist() == expected
 

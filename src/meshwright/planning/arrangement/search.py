@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from meshwright.model.interests import Int32Array
+from meshwright.planning.arrangement.kernels.descents import descents_of
 from meshwright.planning.arrangement.kernels.swaps import Tables
 from meshwright.planning.arrangement.problem import Problem
 
@@ -42,7 +43,8 @@ def search_tables(problem: Problem) -> Tables:
     interests = problem.snapshot.interests
     members = interests.transposed()
     roots, trees = np.unique(problem.roots, return_inverse=True)
-    descents = np.argsort(problem.geometry.hops[roots], axis=1, kind="stable")
+    parents, depths = problem.geometry.parents[roots], problem.geometry.hops[roots]
+    descents, places, sizes = descents_of(parents, depths)
     tables = Tables(
         offsets=interests.offsets,
         topics=interests.columns,
@@ -51,8 +53,11 @@ def search_tables(problem: Problem) -> Tables:
         publications=problem.snapshot.publications,
         trees=trees.astype(np.int32),
         roots=roots.astype(np.int32),
-        parents=problem.geometry.parents[roots],
-        descents=descents.astype(np.int32),
+        parents=parents,
+        depths=depths,
+        descents=descents,
+        places=places,
+        sizes=sizes,
         assignment_costs=problem.delay_weight * problem.delay_costs,
     )
     return _frozen(tables)

@@ -1,114 +1,90 @@
 """One broker against all others at once: what a swap with each of them would change.
 
-The same figures as swap by swap, but each tree is looked at once and not once for each partner.
+The same figures as swap by swap, but a tree is looked at once and not once for each partner.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numba import njit
 
-from meshwright.model.interests import BoolArray, Int32Array
 from meshwright.model.snapshot import Float64Array
-from meshwright.planning.arrangement.kernels.swaps import Seating, Tables
-
-
-class Ledger(NamedTuple):
-    """What is noted of each position: (position,).
-
-    relayed: publications relayed more, if the broker swapped with the one there.
-    lengths: positions that a tree would grow by to reach this one.
-    is_held: only the broker keeps this position in the tree. is_member: a member sits there.
-    """
-
-    relayed: Float64Array
-    lengths: Int32Array
-    is_held: BoolArray
-    is_member: BoolArray
+from meshwright.planning.arrangement.kernels.reach import Reach, below, meeting_of, positions_held
 
 
 @njit(cache=True)
-def partner_changes(tables: Tables, seating: Seating, first: int) -> Float64Array:
+def partner_changes(reach: Reach, first: int) -> Float64Array:
     """By how much the cost would grow if a broker swapped with each other: (broker,).
 
     The broker's own entry means nothing.
     """
-    positions = seating.positions
+    tables, positions = reach.tables, reach.seating.positions
     here = positions[first]
-    ledger = Ledger(
-        np.zeros(len(positions), dtype=np.float64),
-        np.zeros(len(positions), dtype=np.int32),
-        np.zeros(len(positions), dtype=np.bool_),
-        np.zeros(len(positions), dtype=np.bool_),
-    )
-    wanted, wanted_end = tables.offsets[first], tables.offsets[first + 1]
-    for topic in range(len(tables.publications)):
-        if wanted < wanted_end and tables.topics[wanted] == topic:
-            wanted += 1
-            _note_departure(tables, seating, ledger, topic, here)
-        else:
-            _note_arrivals(tables, seating, ledger, topic, here)
+    changes = _arrivals(reach, first)
+    departures = _departures(reach, first)
     costs = tables.assignment_costs
-    changes = np.zeros(len(positions), dtype=np.float64)
     for second in range(len(positions)):
         there = positions[second]
-        changes[second] = costs[first, there] + costs[second, here] + ledger.relayed[there]
+        changes[second] += costs[first, there] + costs[second, here] + departures[there]
         changes[second] -= costs[first, here] + costs[second, there]
     return changes
 
 
 @njit(cache=True)
-def _note_departure(
-    tables: Tables, seating: Seating, ledger: Ledger, topic: int, here: int
-) -> None:
-    """The broker takes a topic along to each place that has no member of it."""
-    counts = seating.counts[topic]
-    tree = tables.trees[topic]
-    parents, descent = tables.parents[tree], tables.descents[tree]
-    members = tables.members[tables.member_offsets[topic] : tables.member_offsets[topic + 1]]
-    for member in members:
-        ledger.is_member[seating.positions[member]] = True
-    held, position = 0, here
-    while counts[position] == 1:
-        ledger.is_held[position] = True
-        held += 1
-        position = parents[position]
-    root, rate = descent[0], tables.publications[topic]
-    # Members are no relays, and neither member nor relay is counted at the root.
-    saved = held - int(here != root)
-    ledger.lengths[root] = 0
-    if not ledger.is_member[root]:
-        ledger.relayed[root] -= rate * saved
-    for position in descent[1:]:
-        is_free = counts[position] == 0 or ledger.is_held[position]
-        length = ledger.lengths[parents[position]] + 1 if is_free else 0
-        ledger.lengths[position] = length
-        if not ledger.is_member[position]:
-            ledger.relayed[position] += rate * (length - 1 - saved)
-    for member in members:
-        ledger.is_member[seating.positions[member]] = False
-    position = here
-    while counts[position] == 1:
-        ledger.is_held[position] = False
-        position = parents[position]
+def _departures(reach: Reach, first: int) -> Float64Array:
+    """Publications relayed more if a broker took its topics along to where others sit: (position,).
+
+    A topic goes only to places that have no member of it.
+    """
+    tables, positions = reach.tables, reach.seating.positions
+    here = positions[first]
+    relayed = np.zeros(len(positions), dtype=np.float64)
+    before = np.zeros(len(positions), dtype=np.float64)
+    for pair in range(tables.offsets[first], tables.offsets[first + 1]):
+        topic = tables.topics[pair]
+        tree, rate, growths = tables.trees[topic], tables.publications[topic], reach.growths[topic]
+        root, parents, depths = tables.roots[tree], tables.parents[tree], tables.depths[tree]
+        held, top = positions_held(reach.seating.counts[topic], parents, root, here)
+        # What is below positions that the broker alone holds is farther away without it.
+        parted = below(tables, tree, top)[: len(growths) * int(held > 0)]
+        members = tables.members[tables.member_offsets[topic] : tables.member_offsets[topic + 1]]
+        for position in parted:
+            before[position] = relayed[position]
+        for member in members:
+            before[positions[member]] = relayed[positions[member]]
+        gained = reach.relays_left[pair] - 1
+        for position in range(len(relayed)):
+            relayed[position] += rate * (growths[position] + gained)
+        for position in parted:
+            growth = depths[position] - depths[top] + 1
+            relayed[position] = before[position] + rate * (growth + gained)
+        for member in members:
+            relayed[positions[member]] = before[positions[member]]
+    return relayed
 
 
 @njit(cache=True)
-def _note_arrivals(tables: Tables, seating: Seating, ledger: Ledger, topic: int, here: int) -> None:
-    """Each member of a topic that the broker does not want takes it along to the broker's place."""
-    counts = seating.counts[topic]
-    tree = tables.trees[topic]
-    parents, root = tables.parents[tree], tables.roots[tree]
-    gained, meeting = -int(here != root), here
-    while counts[meeting] == 0:
-        gained += 1
-        meeting = parents[meeting]
-    for pair in range(tables.member_offsets[topic], tables.member_offsets[topic + 1]):
-        there = seating.positions[tables.members[pair]]
-        relays, above = gained + int(there != root), there
-        while counts[above] == 1 and above != meeting:
-            relays -= 1
-            above = parents[above]
-        ledger.relayed[there] += tables.publications[topic] * relays
+def _arrivals(reach: Reach, first: int) -> Float64Array:
+    """Publications relayed more if others took their topics along to a broker's place: (broker,).
+
+    A topic comes only if the broker does not want it itself.
+    """
+    tables, here = reach.tables, reach.seating.positions[first]
+    relayed = np.zeros(len(tables.offsets) - 1, dtype=np.float64)
+    rates = tables.publications.copy()
+    rates[tables.topics[tables.offsets[first] : tables.offsets[first + 1]]] = 0.0
+    gained = np.empty(len(rates), dtype=np.float64)
+    for topic in range(len(rates)):
+        counts, tree = reach.seating.counts[topic], tables.trees[topic]
+        gained[topic] = reach.growths[topic, here] - 1
+        meeting = meeting_of(counts, tables.parents[tree], here)
+        held, _ = positions_held(counts, tables.parents[tree], tables.roots[tree], meeting)
+        if held > 0:
+            # What one member alone held is needed by it now.
+            holder = reach.occupants[reach.place_sums[topic, meeting]]
+            relayed[holder] += rates[topic] * held
+    for broker in range(len(relayed)):
+        for pair in range(tables.offsets[broker], tables.offsets[broker + 1]):
+            topic = tables.topics[pair]
+            relayed[broker] += rates[topic] * (gained[topic] + reach.relays_left[pair])
+    return relayed

@@ -8,6 +8,7 @@ from numba import njit
 from meshwright.model.interests import BoolArray, Int32Array
 from meshwright.model.snapshot import Float64Array
 from meshwright.planning.arrangement.kernels.partners import partner_changes
+from meshwright.planning.arrangement.kernels.reach import Reach, reach_of, swap_within_reach
 from meshwright.planning.arrangement.kernels.swaps import (
     Seating,
     Tables,
@@ -29,16 +30,16 @@ def greedy(tables: Tables, start: Int32Array, tries: int) -> Int32Array:
     A broker whose best swap gains nothing stands back until it is swapped, and the next costliest
     one tries; `tries` in vain end it, one in the paper. Ties go to the lowest broker.
     """
-    seating = seat(tables, start)
-    gain_min = ROUNDING_SHARE * cost_of(tables, seating)
+    reach = reach_of(tables, start)
+    gain_min = ROUNDING_SHARE * cost_of(tables, reach.seating)
     swaps = np.empty((len(start), 2), dtype=np.int32)
     swap_count = 0
     stands_back = np.zeros(len(start), dtype=np.bool_)
     while tries > 0:
-        first = _costliest(tables, seating, stands_back)
+        first = _costliest(tables, reach.seating, stands_back)
         if first < 0:
             break
-        second, change = _best_partner(tables, seating, first)
+        second, change = _best_partner(reach, first)
         if change >= -gain_min:
             stands_back[first] = True
             tries -= 1
@@ -47,7 +48,7 @@ def greedy(tables: Tables, start: Int32Array, tries: int) -> Int32Array:
             swaps = np.concatenate((swaps, np.empty_like(swaps)))
         swaps[swap_count] = first, second
         swap_count += 1
-        swap(tables, seating, first, second)
+        swap_within_reach(reach, first, second)
         stands_back[second] = False
     return swaps[:swap_count].copy()
 
@@ -92,9 +93,9 @@ def _costliest(tables: Tables, seating: Seating, stands_back: BoolArray) -> int:
 
 
 @njit(cache=True)
-def _best_partner(tables: Tables, seating: Seating, first: int) -> tuple[int, float]:
+def _best_partner(reach: Reach, first: int) -> tuple[int, float]:
     """The broker whose swap with the first lowers the cost most, and by how much the cost grows."""
-    changes = partner_changes(tables, seating, first)
+    changes = partner_changes(reach, first)
     changes[first] = np.inf
     best = int(np.argmin(changes))
     return best, changes[best]

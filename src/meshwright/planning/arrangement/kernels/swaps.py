@@ -21,9 +21,10 @@ class Tables(NamedTuple):
 
     offsets, topics: compressed rows of brokers' interests. member_offsets, members: the same by
     topics. publications: (topic,). trees: the row of `parents` a topic uses, (topic,).
-    roots: of each row, (tree,). parents: (tree, position). descents: positions from the root down,
-    parents first, (tree, position). assignment_costs: a broker's own price of a position, that is
-    its weighted delay and whatever else depends on the two alone, (broker, position).
+    roots: of each row, (tree,). parents, depths: (tree, position). descents: positions in an order
+    in which all that is below one follows it; places: of a position in that order; sizes: how many
+    are at or below it; all (tree, position). assignment_costs: a broker's own price of a position,
+    that is its weighted delay and whatever else depends on the two alone, (broker, position).
     """
 
     offsets: Int64Array
@@ -34,7 +35,10 @@ class Tables(NamedTuple):
     trees: Int32Array
     roots: Int32Array
     parents: Int32Array
+    depths: Int32Array
     descents: Int32Array
+    places: Int32Array
+    sizes: Int32Array
     assignment_costs: Float64Array
 
 
@@ -66,7 +70,7 @@ def seat(tables: Tables, positions: Int32Array) -> Seating:
     seating = Seating(positions.copy(), counts, relay_costs, room[0], room[1])
     for broker in range(len(positions)):
         for pair in range(tables.offsets[broker], tables.offsets[broker + 1]):
-            _enter(tables, seating, tables.topics[pair], positions[broker])
+            enter(tables, seating, tables.topics[pair], positions[broker])
     return seating
 
 
@@ -94,7 +98,7 @@ def swap_change(tables: Tables, seating: Seating, first: int, second: int) -> fl
     costs = tables.assignment_costs
     change: float = costs[first, there] + costs[second, here]
     change -= costs[first, here] + costs[second, there]
-    first_count, second_count = _differ(tables, seating, first, second)
+    first_count, second_count = differ(tables, seating, first, second)
     for topic in seating.only_first[:first_count]:
         relays = _relays_gained(tables, seating.counts, topic, here, there)
         change += tables.publications[topic] * relays
@@ -108,18 +112,18 @@ def swap_change(tables: Tables, seating: Seating, first: int, second: int) -> fl
 def swap(tables: Tables, seating: Seating, first: int, second: int) -> None:
     """Two brokers swap positions, in place."""
     here, there = seating.positions[first], seating.positions[second]
-    first_count, second_count = _differ(tables, seating, first, second)
+    first_count, second_count = differ(tables, seating, first, second)
     for topic in seating.only_first[:first_count]:
-        _leave(tables, seating, topic, here)
-        _enter(tables, seating, topic, there)
+        leave(tables, seating, topic, here)
+        enter(tables, seating, topic, there)
     for topic in seating.only_second[:second_count]:
-        _leave(tables, seating, topic, there)
-        _enter(tables, seating, topic, here)
+        leave(tables, seating, topic, there)
+        enter(tables, seating, topic, here)
     seating.positions[first], seating.positions[second] = there, here
 
 
 @njit(cache=True)
-def _differ(tables: Tables, seating: Seating, first: int, second: int) -> tuple[int, int]:
+def differ(tables: Tables, seating: Seating, first: int, second: int) -> tuple[int, int]:
     """Lists the topics wanted by one of two brokers only; how many there are of each."""
     offsets, topics = tables.offsets, tables.topics
     left, left_end = offsets[first], offsets[first + 1]
@@ -168,7 +172,7 @@ def _relays_gained(tables: Tables, counts: Int32Array, topic: int, source: int, 
 
 
 @njit(cache=True)
-def _enter(tables: Tables, seating: Seating, topic: int, position: int) -> None:
+def enter(tables: Tables, seating: Seating, topic: int, position: int) -> None:
     """A member takes a place that held none: it relays no more, those above may begin to."""
     tree = tables.trees[topic]
     root = tables.roots[tree]
@@ -184,8 +188,8 @@ def _enter(tables: Tables, seating: Seating, topic: int, position: int) -> None:
 
 
 @njit(cache=True)
-def _leave(tables: Tables, seating: Seating, topic: int, position: int) -> None:
-    """A member gives up its place: the exact undoing of `_enter`."""
+def leave(tables: Tables, seating: Seating, topic: int, position: int) -> None:
+    """A member gives up its place: the exact undoing of `enter`."""
     tree = tables.trees[topic]
     root = tables.roots[tree]
     rate = tables.publications[topic]
