@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from meshwright.errors import InputFileError, OperatorError
+from meshwright.errors import InputFileError, MeshwrightError
 from meshwright.live.settings import (
     ListenerSettings,
     LiveSettings,
@@ -48,6 +48,9 @@ def test_every_key_is_documented() -> None:
         ('[access]\npasswords = "none"', "there is no such file"),
         ("[limits]\nqueue_max = -1", "limits.queue_max is -1"),
         ('name = "a/b"', "is no name for a broker"),
+        ('design = "chrd"', "There is no design 'chrd'"),
+        ('mobility = "home-broker"', "There is no mobility policy 'home-broker'"),
+        ("[adaptation]\nevery_s = 0", "adaptation.every_s is 0.0"),
     ],
 )
 def test_what_cannot_work_is_refused_in_a_sentence(
@@ -55,7 +58,7 @@ def test_what_cannot_work_is_refused_in_a_sentence(
 ) -> None:
     path = tmp_path / "broker.toml"
     path.write_text(text)
-    with pytest.raises(OperatorError, match=re.escape(sentence)):
+    with pytest.raises(MeshwrightError, match=re.escape(sentence)):
         read_live_settings(path)
 
 

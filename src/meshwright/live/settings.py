@@ -15,6 +15,8 @@ import msgspec
 from meshwright.errors import OperatorError
 from meshwright.files.settings import read_settings
 from meshwright.live.addresses import parse_address
+from meshwright.protocol.forwarding.machines import MACHINES
+from meshwright.protocol.mobility import parse_policies
 from meshwright.protocol.placement import PlacementRule
 
 DOCUMENTED_IN = "docs/broker.toml"
@@ -147,6 +149,11 @@ def check_settings(settings: LiveSettings) -> LiveSettings:
         parse_address(address)
     if not settings.name or "/" in settings.name:
         raise OperatorError(f"{settings.name!r} is no name for a broker; use letters and digits.")
+    if settings.design not in MACHINES:
+        raise OperatorError(
+            f"There is no design {settings.design!r}; choose one of {', '.join(MACHINES)}."
+        )
+    parse_policies(settings.mobility)
     _refuse_negative(settings.limits)
     _check_placement(settings.placement)
     _check_at_least("adaptation.every_s", settings.adaptation.every_s, 0.1)
