@@ -22,7 +22,8 @@ from meshwright.protocol.broker import Broker
 from meshwright.protocol.broker_settings import BrokerSettings
 from meshwright.protocol.mqtt.decoding import Decoder
 from meshwright.protocol.mqtt.encoding import encode
-from meshwright.protocol.packets import Connect, Packet
+from meshwright.protocol.packets import Connect, Packet, Puback, Publish
+from meshwright.protocol.sessions import SessionSettings
 
 TURNS = 30
 
@@ -68,6 +69,7 @@ class LineClient:
     def __init__(self, listener: Listener, kind: type[ClientLine], version: int) -> None:
         self.version = version
         self.transport = KeptTransport()
+        self._answered_count = 0
         self.line = kind(listener)
         self.line.connection_made(self.transport)
 
@@ -82,6 +84,14 @@ class LineClient:
         self.say(connect)
         await settle()
 
+    def answer_all(self) -> int:
+        """Acknowledge all of QoS 1 that came and was not; returns how many."""
+        ids = [one.packet_id for one in self.read() if isinstance(one, Publish) and one.qos]
+        ids, self._answered_count = ids[self._answered_count :], len(ids)
+        if ids:
+            self.say(*[Puback(packet_id) for packet_id in ids])
+        return len(ids)
+
     def read(self) -> list[Packet]:
         """All that came so far."""
         return Decoder(self.version, is_server=False).take(bytes(self.transport.written))
@@ -89,12 +99,17 @@ class LineClient:
 
 @asynccontextmanager
 async def one_broker(
-    folder: Path, *, limits: LimitSettings | None = None, rules: Path | None = None
+    folder: Path,
+    *,
+    limits: LimitSettings | None = None,
+    rules: Path | None = None,
+    writes_runs: bool = False,
 ) -> AsyncIterator[Listener]:
     """A broker that acknowledges in memory, behind a listener without a socket."""
     limits = limits or LimitSettings()
+    settings = BrokerSettings(sessions=SessionSettings(writes_runs=writes_runs))
     host = Host(
-        Broker("b0", BrokerSettings(), founding_overlay("chord", ("b0",))),
+        Broker("b0", settings, founding_overlay("chord", ("b0",))),
         "b0",
         folder,
         PeerSettings(network="test", secret=b""),

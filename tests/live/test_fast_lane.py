@@ -36,11 +36,15 @@ LARGE = b"large"
 
 
 class Said(NamedTuple):
-    """Packets of one client in one go, cut into pieces at some places."""
+    """Packets of one client in one go, cut into pieces at some places.
+
+    is_answered: then all answer what they have got of QoS 1.
+    """
 
     client: int
     packets: tuple[Packet, ...]
     cuts: tuple[float, ...]
+    is_answered: bool
 
 
 class Outcome(NamedTuple):
@@ -61,8 +65,14 @@ special = st.builds(
     st.integers(1, 65_535),
     properties=st.sampled_from([(), (("colour", "red"),)]),
 )
-mixed = st.lists(plain | special, min_size=1, max_size=8)
-messages = st.one_of(*[st.lists(plain, min_size=1, max_size=8)] * 4, mixed)
+promised = st.builds(
+    Publish, st.sampled_from(TOPICS), payloads, st.just(1), st.just(False), st.integers(1, 65_535)
+)
+messages = st.one_of(
+    *[st.lists(plain, min_size=1, max_size=8)] * 2,
+    *[st.lists(promised, min_size=1, max_size=8)] * 2,
+    st.lists(plain | promised | special, min_size=1, max_size=8),
+)
 subscriptions = st.builds(
     Subscription,
     st.sampled_from(FILTERS),
@@ -75,32 +85,56 @@ wishes = st.builds(lambda one: Subscribe(1, (one,)), subscriptions) | st.builds(
 )
 cuts = st.lists(st.floats(0, 1), max_size=4).map(tuple)
 publishing = st.builds(
-    Said, st.integers(0, PUBLISHERS - 1), messages.map(lambda run: tuple(run * 3)), cuts
+    Said,
+    st.integers(0, PUBLISHERS - 1),
+    messages.map(lambda run: tuple(run * 3)),
+    cuts,
+    st.booleans(),
 )
 subscribing = st.builds(
     Said,
     st.integers(PUBLISHERS - 1, PUBLISHERS + SUBSCRIBERS - 1),
     wishes.map(lambda one: (one,)),
     cuts,
+    st.booleans(),
 )
-scripts = st.lists(publishing | subscribing, min_size=4, max_size=14)
+first_wishes = st.builds(
+    lambda client, text, qos: Said(client, (Subscribe(1, (Subscription(text, qos),)),), (), False),
+    st.integers(PUBLISHERS, PUBLISHERS + SUBSCRIBERS - 1),
+    st.sampled_from(FILTERS[:6]),
+    st.sampled_from([0, 1, 1, 1]),
+)
+scripts = st.builds(
+    list.__add__,
+    st.lists(first_wishes, min_size=1, max_size=3),
+    st.lists(publishing | subscribing, min_size=4, max_size=12),
+)
 versions = st.tuples(*[st.sampled_from([MQTT_3_1_1, MQTT_5])] * (PUBLISHERS + SUBSCRIBERS))
 
 
-@settings(max_examples=60, deadline=None)
-@given(scripts, versions)
+@settings(max_examples=80, deadline=None)
+@given(scripts, versions, st.sampled_from([2, 65_535]), st.booleans())
 def test_the_fast_lane_hands_on_what_the_core_would(
-    script: list[Said], spoken: tuple[int, ...]
+    script: list[Said], spoken: tuple[int, ...], window: int, writes_runs: bool
 ) -> None:
-    fast = asyncio.run(_outcome(ClientLine, script, spoken))
-    dull = asyncio.run(_outcome(DullLine, script, spoken))
+    fast, dull = (
+        asyncio.run(_outcome(kind, script, spoken, window=window, writes_runs=writes_runs))
+        for kind in (ClientLine, DullLine)
+    )
     assert fast == dull
 
 
-async def _outcome(kind: type[ClientLine], script: list[Said], spoken: tuple[int, ...]) -> Outcome:
+async def _outcome(
+    kind: type[ClientLine],
+    script: list[Said],
+    spoken: tuple[int, ...],
+    *,
+    window: int,
+    writes_runs: bool,
+) -> Outcome:
     with TemporaryDirectory() as folder:
-        async with one_broker(Path(folder)) as listener:
-            clients = await _connected(listener, kind, spoken)
+        async with one_broker(Path(folder), writes_runs=writes_runs) as listener:
+            clients = await _connected(listener, kind, spoken, window)
             for said in script:
                 client = clients[said.client]
                 raw = b"".join(
@@ -113,6 +147,9 @@ async def _outcome(kind: type[ClientLine], script: list[Said], spoken: tuple[int
                 while client.transport.is_paused:
                     await asyncio.sleep(0.001)
                 await settle()
+                if said.is_answered:
+                    await _all_answered(clients)
+            await _all_answered(clients)
             meter = listener.host.meter
             sequences = [
                 listener.host.shortcuts.find(0, f"c{number}", "a") for number in range(PUBLISHERS)
@@ -127,6 +164,11 @@ async def _outcome(kind: type[ClientLine], script: list[Said], spoken: tuple[int
             return Outcome([_by_line(client) for client in clients], counted)
 
 
+async def _all_answered(clients: list[LineClient]) -> None:
+    while sum([client.answer_all() for client in clients]):
+        await settle()
+
+
 def _marked(packet: Packet, client: int) -> Packet:
     """A message that tells its publisher and QoS, for each of which there is an order."""
     if not isinstance(packet, Publish):
@@ -136,11 +178,11 @@ def _marked(packet: Packet, client: int) -> Packet:
 
 
 async def _connected(
-    listener: Listener, kind: type[ClientLine], spoken: tuple[int, ...]
+    listener: Listener, kind: type[ClientLine], spoken: tuple[int, ...], window: int
 ) -> list[LineClient]:
     clients = [LineClient(listener, kind, version) for version in spoken]
     for number, client in enumerate(clients):
-        await client.connect(f"c{number}")
+        await client.connect(f"c{number}", receive_maximum=window)
     # Only the first message on a topic always goes the whole way.
     clients[0].say(*[Publish(topic) for topic in TOPICS])
     await settle()

@@ -11,7 +11,8 @@ from small_network import SmallNetwork
 from meshwright.protocol.broker_settings import BrokerSettings
 from meshwright.protocol.outgoing import OutgoingSettings
 from meshwright.protocol.packets import Publish
-from meshwright.protocol.shortcuts import NEVER, Shortcut
+from meshwright.protocol.sessions import SessionSettings
+from meshwright.protocol.shortcuts import NEVER, Promised, Shortcut
 
 CLIENTS = ("c0", "c1", "c2", "c3")
 TOPICS = ("a", "a/b")
@@ -36,9 +37,13 @@ class WatchedNetwork(SmallNetwork):
     """Two brokers of which every answer about shortcuts is held against the next."""
 
     def __init__(self) -> None:
-        self.known: dict[tuple[str, str, str], tuple[int, Shortcut | None]] = {}
+        self.known: dict[tuple[str, ...], tuple[int, Shortcut | Promised | None]] = {}
         self.found_count = 0
-        super().__init__(2, BrokerSettings(outgoing=OutgoingSettings(trust_us=20_000_000)))
+        settings = BrokerSettings(
+            outgoing=OutgoingSettings(trust_us=20_000_000),
+            sessions=SessionSettings(writes_runs=False),
+        )
+        super().__init__(2, settings)
 
     def _do(self, broker: str, effect: Any) -> None:
         super()._do(broker, effect)
@@ -49,14 +54,16 @@ class WatchedNetwork(SmallNetwork):
         revision = shortcuts.revision
         for client in CLIENTS:
             for topic in TOPICS:
-                found = shortcuts.find(self.now_us, client, topic)
-                before, former = self.known.get((broker, client, topic), (NEVER, None))
-                if before == revision != NEVER and former and former.until_us >= self.now_us:
-                    assert found is not None
-                    assert found[:-1] == former[:-1]
-                    assert found.until_us >= former.until_us
-                    self.found_count += 1
-                self.known[broker, client, topic] = (revision, found)
+                for ask in (shortcuts.find, shortcuts.find_promised):
+                    found = ask(self.now_us, client, topic)
+                    key = (broker, ask.__name__, client, topic)
+                    before, former = self.known.get(key, (NEVER, None))
+                    if before == revision != NEVER and former and former.until_us >= self.now_us:
+                        assert found is not None
+                        assert found._replace(until_us=0) == former._replace(until_us=0)
+                        assert found.until_us >= former.until_us
+                        self.found_count += 1
+                    self.known[key] = (revision, found)
 
     def do(self, step: tuple[Any, ...]) -> None:
         match step:

@@ -52,6 +52,8 @@ class ClientLine(asyncio.Protocol):
             topics=listener.topics,
             fan_out=listener.fan_out,
         )
+        self.output = self._machine.output
+        self.expects = self._machine.expects
         self._websocket = WebSocket() if listener.settings.transport == "websocket" else None
         self._pace = new_pace(listener.limits)
         self.gate: Gate | None = None
@@ -80,15 +82,6 @@ class ClientLine(asyncio.Protocol):
         """True if any message of the client's version can go out as it came."""
         return self._machine.takes_as_is
 
-    def expects(self, run: packets.PromisedRun) -> bool:
-        """Count messages of QoS 1 from the client as under way; False if they are too many."""
-        return self._machine.expects(run)
-
-    @property
-    def output(self) -> list[bytes]:
-        """What waits to be flushed."""
-        return self._machine.output
-
     @property
     def deadline_us(self) -> int | None:
         deadline_us = None if self._transport is None else self._machine.deadline_us
@@ -100,7 +93,7 @@ class ClientLine(asyncio.Protocol):
     def expire(self, now_us: int) -> None:
         """The client was silent for too long."""
         self._pass_on(self._machine.expire(now_us))
-        self._want_flush()
+        self.want_flush()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = transport = cast("asyncio.Transport", transport)
@@ -125,38 +118,52 @@ class ClientLine(asyncio.Protocol):
             return
         now_us = self._host.clock.now_us()
         if self._lane is not None:
-            count = self._take_fast(self._lane, self._machine.gather(now_us, block))
+            count = self._take_fast(self._lane, now_us, block)
         else:
-            happenings = self._machine.receive(now_us, block)
-            count = len(happenings)
-            self._pass_on(happenings)
-            if self._machine.state is State.ASKING and self._admission is None:
-                self._admission = asyncio.get_running_loop().create_task(self._admit())
-            self._want_flush()
+            count = self._take(now_us, block)
         if self._pace is not None:
             self._slow_down(self._pace.wait_us(now_us, len(block), count))
-        self._settle_reading()
+        if self._lane is None or self._held is not None or self._is_slowed or self._is_paused:
+            self._settle_reading()
 
-    def _take_fast(self, lane: FastLane, block: bytes) -> int:
-        """Pass on plain messages as they are, and all else one by one; returns how many."""
-        machine = self._machine
+    def _take(self, now_us: int, block: bytes) -> int:
+        """Pass on what comes before the conversation is open; returns how many packets."""
+        happenings = self._machine.receive(now_us, block)
+        self._pass_on(happenings)
+        if self._machine.state is State.ASKING and self._admission is None:
+            self._admission = asyncio.get_running_loop().create_task(self._admit())
+        self.want_flush()
+        return len(happenings)
+
+    def _take_fast(self, lane: FastLane, now_us: int, block: bytes) -> int:
+        """Pass on plain messages as they are, and all else one by one; returns how many.
+
+        What comes of it is written before the loop goes on, not in another turn of it.
+        """
+        machine, outbox = self._machine, self._host.outbox
+        block = machine.gather(now_us, block)
         at, end = 0, len(block)
         before, count = lane.message_count, 0
-        while at < end and machine.state is State.OPEN:
-            at = lane.take(block, at)
-            if lane.must_wait():
-                self._hold(block[at:])
-                break
-            if at >= end:
-                break
-            happenings, at = machine.receive_one(block, at)
-            count += len(happenings)
-            self._pass_on(happenings)
-            if self._must_wait(lane, happenings):
-                self._hold(block[at:])
-                break
-            if machine.output:
-                self._want_flush()
+        outbox.is_held = True
+        try:
+            while at < end and machine.state is State.OPEN:
+                at = lane.take(block, at, now_us)
+                if at >= end:
+                    break
+                if lane.must_wait():
+                    self._hold(block[at:])
+                    break
+                happenings, at = machine.receive_one(block, at)
+                count += len(happenings)
+                self._pass_on(happenings)
+                if self._must_wait(lane, happenings):
+                    self._hold(block[at:])
+                    break
+                if machine.output:
+                    self.want_flush()
+        finally:
+            outbox.is_held = False
+            outbox.flush()
         return count + lane.message_count - before
 
     def _must_wait(self, lane: FastLane, happenings: list[Happening]) -> bool:
@@ -201,7 +208,7 @@ class ClientLine(asyncio.Protocol):
             left = self._machine.send(packet)
             if left:
                 asyncio.get_running_loop().call_soon(self._pass_on, left)
-            self._want_flush()
+            self.want_flush()
             return
         looks: list[packets.Publish] = []
         if isinstance(packet, packets.Suback):
@@ -224,7 +231,7 @@ class ClientLine(asyncio.Protocol):
             asyncio.get_running_loop().call_soon(self._settle_reading)
         for look in looks:
             self.send(look)
-        self._want_flush()
+        self.want_flush()
 
     def _drops(self, packet: Any) -> bool:
         """Count messages of QoS 0 that the client reads too slowly to get."""
@@ -239,7 +246,7 @@ class ClientLine(asyncio.Protocol):
     def close(self) -> None:
         """The broker closes the connection after what was sent."""
         self._machine.hang_up()
-        self._want_flush()
+        self.want_flush()
 
     def shut_down(self) -> None:
         """The broker stops: say so, if the client's version has a word for it."""
@@ -273,7 +280,7 @@ class ClientLine(asyncio.Protocol):
             machine.refuse(refusal)
         else:
             self._host.client_up(self, machine.admit())
-        self._want_flush()
+        self.want_flush()
 
     def _pass_on(self, happenings: list[Happening]) -> None:
         host, gate, received = self._host, self.gate, self._meter.received
@@ -322,7 +329,7 @@ class ClientLine(asyncio.Protocol):
         lane, held = self._lane, self._held
         self._held = None
         if lane is not None and held is not None:
-            self._take_fast(lane, self._machine.gather(self._host.clock.now_us(), held))
+            self._take_fast(lane, self._host.clock.now_us(), held)
             self._settle_reading()
 
     def _settle_reading(self) -> None:
@@ -347,10 +354,16 @@ class ClientLine(asyncio.Protocol):
         self._is_slowed = False
         self._settle_reading()
 
-    def _want_flush(self) -> None:
+    def want_flush(self) -> None:
+        """Have what waits written soon."""
         if not self.is_flushing:
             self.is_flushing = True
             self._host.outbox.add(self)
+
+    def answer(self, ids: bytes) -> None:
+        """Tell the client that messages of QoS 1 are safe, by packet identifiers of two bytes."""
+        self._machine.answer(ids)
+        self.want_flush()
 
     def flush(self) -> None:
         """Write all that waits."""

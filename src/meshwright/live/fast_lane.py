@@ -54,13 +54,18 @@ class Way:
         self.topic = topic
 
 
+# How the packets of a run begin, how long each is and its payload, and where they go.
+Like = tuple[bytes | tuple[bytes, ...], int, int, Way | None]
+NOTHING_LIKE_IT: Like = ((), 0, 0, None)
+
+
 class FastLane:
     """The publishing side of one open connection; message_count: all that it passed on."""
 
     __slots__ = (
-        "_bytes_max", "_client", "_host", "_is_5", "_is_crowded", "_lag", "_leaves", "_leaving",
-        "_line", "_promised", "_revision", "_routes", "_session", "_topics", "_until_us", "_ways",
-        "message_count",
+        "_bytes_max", "_client", "_host", "_is_5", "_is_crowded", "_lag", "_last", "_leaves",
+        "_leaving", "_line", "_meter", "_promised", "_revision", "_routes", "_session",
+        "_shortcuts", "_topics", "_until_us", "_ways", "message_count",
     )  # fmt: skip
 
     def __init__(self, line: ClientLine, host: Host, topics: TopicTexts, bytes_max: int) -> None:
@@ -68,24 +73,29 @@ class FastLane:
         self._line = line
         self._client = line.client
         self._host = host
+        self._meter = host.meter
+        self._shortcuts = host.shortcuts
         self._topics = topics
         self._is_5 = line.version == MQTT_5
         self._bytes_max = min(bytes_max, SIZE_BYTES_MAX)
         self._is_crowded = False
         self._lag = Lag()
         self._leaves = False
-        self._promised = PromisedLane(line, host, topics, self._bytes_max)
+        self._promised = PromisedLane(
+            line, host, topics, bytes_max=self._bytes_max, plain_lag=self._lag
+        )
         self._session: Session | None = None
         self._revision = NEVER
         self._until_us = 0
         self._routes: dict[bytes, Way] = {}
         self._ways: dict[tuple[Lines, Lines], Way] = {}
         self._leaving: dict[Way, tuple[list[bytes], int]] = {}
+        self._last = NOTHING_LIKE_IT
 
     def published_elsewhere(self) -> None:
         """A message of this client went the whole way: what follows must not overtake it."""
-        self._lag.begin(self._host.shortcuts)
-        self._promised.lag.begin(self._host.shortcuts)
+        self._lag.begin(self._shortcuts)
+        self._promised.lag.begin(self._shortcuts)
 
     def must_wait(self) -> bool:
         """True if the last take ended because the rest had better be read later."""
@@ -93,46 +103,46 @@ class FastLane:
         self._is_crowded = self._promised.must_wait = False
         return must_wait
 
-    def take(self, block: bytes, at: int) -> int:
+    def take(self, block: bytes, at: int, now_us: int) -> int:
         """Pass on packets from a place on; returns where the first one is that needs a look."""
         start, end = -1, len(block)
-        while start < at < end and self._is_usable():
+        while start < at < end and self._is_usable(now_us):
             start, first = at, block[at]
             if first == PUBLISH:
                 self._is_crowded = self._leaves and self._host.peers.is_crowded()
                 if self._is_crowded:
                     break
-                if self._lag.is_over(self._host.shortcuts):
+                if self._lag.is_over(self._shortcuts):
                     at = self._take(block, at)
                     if self._leaving:
                         self._send_off()
             elif first == PROMISED:
                 at, count = self._promised.take(block, at)
-                if count:
-                    self.message_count += count
-                    self._lag.begin(self._host.shortcuts)
+                self.message_count += count
             elif first == PUBACK[0]:
                 at = self._promised.take_answers(block, at)
         return at
 
-    def _is_usable(self) -> bool:
-        shortcuts = self._host.shortcuts
-        revision = shortcuts.revision
-        until_us = min(self._until_us, self._promised.until_us)
-        if revision != self._revision or self._host.clock.now_us() > until_us:
+    def _is_usable(self, now_us: int) -> bool:
+        revision = self._shortcuts.revision
+        if (
+            revision != self._revision
+            or now_us > self._until_us
+            or now_us > self._promised.until_us
+        ):
             self._revision = revision
             self._until_us = self._promised.until_us = FOREVER_US
             self._routes.clear()
             self._ways.clear()
+            self._last = NOTHING_LIKE_IT
             self._promised.forget()
-        return revision != NEVER and self._host.meter.trace is None
+        return revision != NEVER and self._meter.trace is None
 
     def _take(self, block: bytes, at: int) -> int:
         routes, extra, end = self._routes, TOPIC_LENGTH_BYTES + self._is_5, len(block)
-        header: bytes | tuple[bytes, ...] = ()
-        start, step, size = at, 0, 0
+        header, step, size, way = self._last
+        start = at
         count = payload_sum = 0
-        way: Way | None = None
         while end - at > SHORTEST_BYTES:
             if block.startswith(header, at):
                 stop = run_stop(block, header, step, at)
@@ -159,7 +169,7 @@ class FastLane:
             if found is None:
                 break
             if found is not way:
-                if way is not None:
+                if way is not None and count:
                     self._pass(way, block[start:at], count, payload_sum)
                 way, start = found, at
                 count = payload_sum = 0
@@ -168,7 +178,8 @@ class FastLane:
             count += 1
             payload_sum += size
             at = stop
-        if way is not None:
+        self._last = header, step, size, way
+        if way is not None and count:
             self._pass(way, block[start:at], count, payload_sum)
         return at
 
@@ -183,7 +194,7 @@ class FastLane:
         gate = self._line.gate
         if gate is not None and not gate.may_write(topic):
             return None
-        shortcut = self._host.shortcuts.find(self._host.clock.now_us(), self._client, topic)
+        shortcut = self._shortcuts.find(self._host.clock.now_us(), self._client, topic)
         if shortcut is None:
             return None
         ports = self._host.clients
@@ -207,7 +218,7 @@ class FastLane:
     def _pass(self, way: Way, frames: bytes, count: int, payload_sum: int) -> None:
         """Hand on messages that follow each other and have the same recipients."""
         self.message_count += count
-        meter = self._host.meter
+        meter = self._meter
         meter.received_messages[0] += count
         meter.received_bytes[0] += payload_sum
         if way.lines:
@@ -234,7 +245,7 @@ class FastLane:
             if not line.is_flushing:
                 line.is_flushing = True
                 outbox.add(line)
-        meter = self._host.meter
+        meter = self._meter
         meter.sent_messages[0] += count * (len(lines) - slow_count)
         meter.sent_bytes[0] += payload_sum * (len(lines) - slow_count)
 

@@ -47,9 +47,11 @@ from meshwright.protocol.shortcuts import Shortcuts
 class ClientPort(Protocol):
     """A client's connection, as the host sees it.
 
-    output, is_flushing, is_slow and dropped_count are for messages that pass by the core.
+    output, is_flushing, is_slow and dropped_count are for messages that pass by the core; output is
+    what waits to be flushed.
     """
 
+    output: list[bytes]
     is_flushing: bool
     is_slow: bool
     dropped_count: int
@@ -66,9 +68,8 @@ class ClientPort(Protocol):
     def takes_as_is(self) -> bool:
         """True if any message of the client's version can go out as it came."""
 
-    @property
-    def output(self) -> list[bytes]:
-        """What waits to be flushed."""
+    def want_flush(self) -> None:
+        """Have what waits written soon."""
 
     def flush(self) -> None:
         """Write what waits."""

@@ -1,4 +1,4 @@
-"""Connections with something to send: each is written to once, at the end of the loop's turn."""
+"""Connections with something to send: each is written to once for all that makes it speak."""
 
 from __future__ import annotations
 
@@ -14,21 +14,26 @@ class Flushed(Protocol):
 
 
 class Outbox:
-    """All connections of a process that wait to be written to; each is to be added once."""
+    """All connections of a process that wait to be written to; each is to be added once.
 
-    __slots__ = ("_loop", "_waiting")
+    is_held: whoever set this flushes by itself, so that no turn of the loop is spent on it.
+    """
+
+    __slots__ = ("_loop", "_waiting", "is_held")
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.is_held = False
         self._loop = loop
         self._waiting: list[Flushed] = []
 
     def add(self, one: Flushed) -> None:
         """Have a connection flushed soon."""
-        if not self._waiting:
-            self._loop.call_soon(self._flush)
+        if not self._waiting and not self.is_held:
+            self._loop.call_soon(self.flush)
         self._waiting.append(one)
 
-    def _flush(self) -> None:
+    def flush(self) -> None:
+        """Write to all that wait."""
         waiting, self._waiting = self._waiting, []
         for one in waiting:
             one.flush()

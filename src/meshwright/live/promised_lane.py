@@ -2,12 +2,13 @@
 
 Messages that are alike but for packet identifier and payload go as one piece of bytes. The core
 writes, hands out and answers a run at once, if the topic's readers are simple; else they are left
-to be taken one by one.
+to be taken one by one. Where nothing is to be written first, the core only counts a run and says
+with which packet identifiers each reader gets it, and it goes from here.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from meshwright.errors import MqttError
 from meshwright.live.lag import Lag
@@ -17,123 +18,187 @@ from meshwright.protocol.packets import MQTT_5, PromisedRun, PubackRun, PublishP
 from meshwright.protocol.promised_runs import (
     PUBACK,
     PUBACK_BYTES,
-    numbers,
-    payload_size,
+    has_zero,
+    ids_at,
+    packed,
+    packet_ids,
+    payload_sum,
+    spliced,
 )
+from meshwright.protocol.shortcuts import Promised
 
 if TYPE_CHECKING:
     from meshwright.live.client_line import ClientLine
-    from meshwright.live.host import Host
+    from meshwright.live.host import ClientPort, Host
     from meshwright.protocol.mqtt.topic_texts import TopicTexts
     from meshwright.protocol.session import Session
 
 ROUTES_MAX = 10_000
 RUN_COUNT_MAX = 4_096
 SHORTEST_BYTES = 6
-NO_PACKET_ID = b"\x00\x00"
+PROMISED_HEAD = b"\x32"
+
+
+class Route(NamedTuple):
+    """A topic, and what the core says of it.
+
+    lines: of its readers, and whether they speak MQTT 5; None if only the core can reach them.
+    """
+
+    topic: str
+    promised: Promised
+    lines: tuple[tuple[ClientPort, bool], ...] | None
 
 
 class PromisedLane:
     """The QoS 1 side of one open connection; must_wait: the rest had better be read later.
 
-    until_us: when what is known of topics is to be asked again. lag: of what went the whole way.
+    until_us: when what is known of topics is to be asked again. lag: of what went the whole way;
+    plain_lag begins with what plain messages must not overtake.
     """
 
     __slots__ = (
-        "_bytes_max", "_client", "_host", "_is_5", "_line", "_session", "_topics", "_topics_known",
-        "lag", "must_wait", "until_us",
+        "_bytes_max", "_client", "_head", "_host", "_is_5", "_line", "_plain_lag", "_reader",
+        "_route", "_routes", "_shortcuts", "_step", "_topics", "lag", "must_wait", "until_us",
     )  # fmt: skip
 
-    def __init__(self, line: ClientLine, host: Host, topics: TopicTexts, bytes_max: int) -> None:
+    def __init__(
+        self,
+        line: ClientLine,
+        host: Host,
+        topics: TopicTexts,
+        *,
+        bytes_max: int,
+        plain_lag: Lag,
+    ) -> None:
         self.lag = Lag()
         self.must_wait = False
         self.until_us = 0
         self._line = line
         self._client = line.client
         self._host = host
+        self._shortcuts = host.shortcuts
         self._topics = topics
         self._is_5 = line.version == MQTT_5
         self._bytes_max = bytes_max
-        self._session: Session | None = None
-        self._topics_known: dict[bytes, str] = {}
+        self._plain_lag = plain_lag
+        self._routes: dict[bytes, Route] = {}
+        self.forget()
 
     def forget(self) -> None:
         """What is known of topics is void."""
-        self._topics_known.clear()
+        self._routes.clear()
+        # How the packets of the last run began, how long they were, and where they went.
+        self._head = b""
+        self._step = 0
+        self._route: Route | None = None
+        self._reader: Session | None = None
 
     def take(self, block: bytes, at: int) -> tuple[int, int]:
         """Publish runs from a place on; where the first packet is of no run, and how many went."""
         runs: list[PromisedRun] = []
-        while block.startswith(b"\x32", at):
+        count = byte_count = 0
+        while block.startswith(PROMISED_HEAD, at):
             run = self._run_at(block, at)
             if run is None:
                 break
             if self._is_behind():
                 self.must_wait = True
                 break
-            if not self._line.expects(run):
+            ids = packet_ids(run)
+            if has_zero(ids) or not self._line.expects(ids):
                 break
-            runs.append(run)
+            run_bytes = payload_sum(run)
+            if runs or not self._hand_out(run, ids, run_bytes):
+                runs.append(run)
+            count += run.count
+            byte_count += run_bytes
             at += len(run.frames)
-        count = sum(run.count for run in runs)
-        if runs:
+        if count:
             meter = self._host.meter
             meter.received_messages[1] += count
-            meter.received_bytes[1] += sum(run.count * payload_size(run) for run in runs)
+            meter.received_bytes[1] += byte_count
+        if runs:
             self._host.tell(ClientPacket(self._client, PublishPromised(tuple(runs))))
+            self._plain_lag.begin(self._shortcuts)
         return at, count
 
     def take_answers(self, block: bytes, at: int) -> int:
         """Pass on answers from a place on that need no reason; returns where they end."""
         stop = run_stop(block, PUBACK[:2], PUBACK_BYTES, at)
-        ids = bytearray((stop - at) // 2)
-        ids[::2] = block[at + 2 : stop : PUBACK_BYTES]
-        ids[1::2] = block[at + 3 : stop : PUBACK_BYTES]
-        if not ids or (NO_PACKET_ID in ids and 0 in numbers(ids)):
+        ids = ids_at(block[at:stop], 2, PUBACK_BYTES)
+        if not ids or has_zero(ids):
             return at
-        self._host.tell(ClientPacket(self._client, PubackRun(bytes(ids))))
+        reader = self._reader
+        if reader is None:
+            reader = self._reader = self._shortcuts.session(self._client)
+            if reader is None:
+                return at
+        left = reader.settle_runs(ids)
+        if left or reader.queue or reader.unsent:
+            self._host.tell(ClientPacket(self._client, PubackRun(packed(left))))
         return stop
 
     def _is_behind(self) -> bool:
         """True while messages of this client are on the whole way, and must not be overtaken."""
-        assert self._session is not None
-        shortcuts = self._host.shortcuts
-        is_behind = self._session.detour_count > 0 or not self.lag.is_over(shortcuts)
-        return is_behind and not shortcuts.disk_is_full
+        assert self._route is not None
+        session = self._route.promised.session
+        is_behind = session.detour_count > 0 or not self.lag.is_over(self._shortcuts)
+        return is_behind and not self._shortcuts.disk_is_full
+
+    def _hand_out(self, run: PromisedRun, ids: bytes, byte_count: int) -> bool:
+        """Hand a run to its readers and answer it; False if the core has to do that."""
+        route = self._route
+        if route is None or route.lines is None:
+            return False
+        firsts = self._shortcuts.publish_now(route.promised, run)
+        if firsts is None:
+            return False
+        lines = route.lines
+        for (line, is_5), first in zip(lines, firsts, strict=True):
+            line.output.append(spliced(run, first, is_5=is_5))
+            line.want_flush()
+        meter = self._host.meter
+        meter.sent_messages[1] += run.count * len(lines)
+        meter.sent_bytes[1] += byte_count * len(lines)
+        self._line.answer(ids)
+        return True
 
     def _run_at(self, block: bytes, at: int) -> PromisedRun | None:
         """The run that begins at a place, if it may go on as one."""
+        if not (self._head and block.startswith(self._head, at)) and not self._begin(block, at):
+            return None
+        route, head, step = self._route, self._head, self._step
+        assert route is not None
+        stop = min(run_stop(block, head, step, at), at + step * RUN_COUNT_MAX)
+        if stop == at:
+            return None
+        run = PromisedRun(route.topic, block[at:stop], (stop - at) // step, len(head), self._is_5)
+        has_properties = self._is_5 and any(run.frames[len(head) + 2 :: step])
+        return None if has_properties else run
+
+    def _begin(self, block: bytes, at: int) -> bool:
+        """Note how the packet at a place begins, and where it goes; False if it is for no run."""
         end = len(block)
         if end - at < SHORTEST_BYTES:
-            return None
+            return False
         stop, content = block[at + 1], at + 2
         if stop >= 0x80:
             stop, content = long_size(block, at, self._bytes_max)
             if not content:
-                return None
+                return False
         stop += content
         id_at = content + TOPIC_LENGTH_BYTES + (block[content] << 8 | block[content + 1])
         if id_at + 2 + self._is_5 > stop or stop > end:
-            return None
-        key = block[content:id_at]
-        topic = self._topics_known.get(key) or self._find(key)
-        if topic is None:
-            return None
-        step = stop - at
-        stop = run_stop(block, block[at:id_at], step, at)
-        stop = min(stop, at + step * RUN_COUNT_MAX)
-        run = PromisedRun(topic, block[at:stop], (stop - at) // step, id_at - at, self._is_5)
-        return run if self._is_plain(run, step) else None
-
-    def _is_plain(self, run: PromisedRun, step: int) -> bool:
-        """True if no packet of a run has properties, or an identifier that is none."""
-        frames, id_at = run.frames, run.id_at
-        if self._is_5 and any(frames[id_at + 2 :: step]):
             return False
-        high, low = frames[id_at::step], frames[id_at + 1 :: step]
-        return 0 not in low or all(high[place] for place, byte in enumerate(low) if not byte)
+        key = block[content:id_at]
+        route = self._routes.get(key) or self._find(key)
+        if route is None:
+            return False
+        self._head, self._step, self._route = block[at:id_at], stop - at, route
+        return True
 
-    def _find(self, key: bytes) -> str | None:
+    def _find(self, key: bytes) -> Route | None:
         """Ask the core about a topic; None if messages on it must go the whole way."""
         try:
             topic = self._topics[key[TOPIC_LENGTH_BYTES:]]
@@ -143,12 +208,21 @@ class PromisedLane:
         if gate is not None and not gate.may_write(topic):
             return None
         now_us = self._host.clock.now_us()
-        found = self._host.shortcuts.find_promised(now_us, self._client, topic)
+        found = self._shortcuts.find_promised(now_us, self._client, topic)
         if found is None:
             return None
-        self._session = found.session
         self.until_us = min(self.until_us, found.until_us)
-        if len(self._topics_known) >= ROUTES_MAX:
-            self._topics_known.clear()
-        self._topics_known[key] = topic
-        return topic
+        if len(self._routes) >= ROUTES_MAX:
+            self._routes.clear()
+        route = self._routes[key] = Route(topic, found, self._lines(found))
+        return route
+
+    def _lines(self, found: Promised) -> tuple[tuple[ClientPort, bool], ...] | None:
+        """The lines of a topic's readers, if messages can go to all of them as they are."""
+        if found.readers is None:
+            return None
+        lines = [self._host.clients.get(reader.client) for reader in found.readers]
+        able = [line for line in lines if line is not None and line.takes_as_is]
+        if len(able) < len(lines):
+            return None
+        return tuple((line, line.version == MQTT_5) for line in able)

@@ -16,7 +16,7 @@ import msgspec
 from meshwright.model.publication import Publication
 from meshwright.protocol import packets
 from meshwright.protocol.effects import SendClient
-from meshwright.protocol.promised_runs import SentRun, numbers, unpromised
+from meshwright.protocol.promised_runs import SentRun, unpromised
 from meshwright.protocol.session import Recipient, Session, Waiting
 from meshwright.protocol.shared_member import Hand, SharedMember
 from meshwright.protocol.stream import StreamFrame
@@ -108,13 +108,9 @@ class Deliveries:
     def takes_run(self, recipient: Recipient, count: int) -> bool:
         """True if a client may be sent so many messages of QoS 1 in a row now, for itself alone."""
         session, qos_max, _, identifiers = recipient
-        if not session.is_connected:
+        if session.is_durable or not session.is_connected:
             return not session.is_durable
-        return (
-            not (session.is_durable or session.queue or session.unsent or session.floors)
-            and not identifiers
-            and (qos_max == 0 or session.sent_count() + count <= session.receive_maximum)
-        )
+        return not identifiers and session.takes_run(count if qos_max else 0)
 
     def send_run(self, turn: Turn, recipient: Recipient, sent: SentRun) -> bool:
         """Send a run to a client that takes it; False if it has no packet identifiers for it."""
@@ -129,9 +125,7 @@ class Deliveries:
         first = session.free_packet_ids(run.count)
         if not first:
             return False
-        sent = msgspec.structs.replace(sent, packet_id=first, place=session.next_index)
-        session.next_index += run.count
-        session.sent_runs.update(dict.fromkeys(range(first, first + run.count), sent))
+        session.sends_run(run, sent.publisher, sent.sequence, first)
         turn.ask(SendClient(session.client, packets.DeliverPromised(run, first)))
         return True
 
@@ -218,10 +212,8 @@ class Deliveries:
 
     def _settle_run(self, turn: Turn, session: Session, packet: packets.PubackRun) -> None:
         """The client has messages, most of which were sent in runs."""
-        sent_runs = session.sent_runs
-        for packet_id in numbers(packet.packet_ids):
-            if sent_runs.pop(packet_id, None) is None:
-                self._puback(turn, session, packets.Puback(packet_id))
+        for packet_id in session.settle_runs(packet.packet_ids):
+            self._puback(turn, session, packets.Puback(packet_id))
         if session.queue or session.unsent:
             self.hand_over(turn, session)
 

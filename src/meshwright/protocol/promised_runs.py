@@ -16,6 +16,7 @@ from meshwright.protocol.packets import PromisedRun
 PACKET_ID_MAX = 65_535
 PUBACK = b"\x40\x02\x00\x00"
 PUBACK_BYTES = 4
+NO_PACKET_ID = b"\x00\x00"
 PROMISED = 0x32
 PLAIN = 0x30
 # Packet identifiers by their bytes.
@@ -62,15 +63,29 @@ def payload_size(run: PromisedRun) -> int:
     return len(run.frames) // run.count - payload_at(run)
 
 
+def payload_sum(run: PromisedRun) -> int:
+    """How long all payloads are together."""
+    return len(run.frames) - run.count * payload_at(run)
+
+
 def packet_ids(run: PromisedRun) -> bytes:
     """The publisher's packet identifiers, two bytes each."""
-    if run.count == 1:
-        return run.frames[run.id_at : run.id_at + 2]
-    step = len(run.frames) // run.count
-    ids = bytearray(2 * run.count)
-    ids[::2] = run.frames[run.id_at :: step]
-    ids[1::2] = run.frames[run.id_at + 1 :: step]
+    return ids_at(run.frames, run.id_at, len(run.frames) // run.count)
+
+
+def ids_at(frames: bytes, id_at: int, step: int) -> bytes:
+    """The packet identifiers of packets that are step bytes each and have theirs at one place."""
+    if len(frames) == step:
+        return frames[id_at : id_at + 2]
+    ids = bytearray(2 * (len(frames) // step))
+    ids[::2] = frames[id_at::step]
+    ids[1::2] = frames[id_at + 1 :: step]
     return bytes(ids)
+
+
+def has_zero(ids: bytes) -> bool:
+    """True if one of packet identifiers of two bytes each is none."""
+    return NO_PACKET_ID in ids and 0 in numbers(ids)
 
 
 def pubacks(ids: bytes) -> bytes:
@@ -85,11 +100,21 @@ def pubacks(ids: bytes) -> bytes:
 
 def numbers(ids: bytes | bytearray) -> list[int]:
     """Packet identifiers of two bytes each as numbers."""
+    if len(ids) == 2:
+        return [ids[0] << 8 | ids[1]]
     return [high << 8 | low for high, low in zip(ids[::2], ids[1::2], strict=True)]
+
+
+def packed(ids: list[int]) -> bytes:
+    """Packet identifiers as two bytes each."""
+    return b"".join([number.to_bytes(2) for number in ids])
 
 
 def spliced(run: PromisedRun, packet_id: int, *, is_5: bool) -> bytes:
     """The packets of a run for a client of a version, with packet identifiers from one on."""
+    if run.count == 1 and is_5 == run.is_5:
+        frames, id_at = run.frames, run.id_at
+        return frames[:id_at] + packet_id.to_bytes(2) + frames[id_at + 2 :]
     stop = packet_id + run.count
     if is_5 != run.is_5:
         extra = b"\x00" if is_5 else b""
@@ -97,10 +122,10 @@ def spliced(run: PromisedRun, packet_id: int, *, is_5: bool) -> bytes:
         ids = (number.to_bytes(2) for number in range(packet_id, stop))
         return b"".join([head + one + extra + payload for one, payload in _zipped(run, ids)])
     step = len(run.frames) // run.count
-    frames = bytearray(run.frames)
-    frames[run.id_at :: step] = HIGH_BYTES[packet_id:stop]
-    frames[run.id_at + 1 :: step] = LOW_BYTES[packet_id:stop]
-    return bytes(frames)
+    together = bytearray(run.frames)
+    together[run.id_at :: step] = HIGH_BYTES[packet_id:stop]
+    together[run.id_at + 1 :: step] = LOW_BYTES[packet_id:stop]
+    return bytes(together)
 
 
 def unpromised(run: PromisedRun) -> bytes:

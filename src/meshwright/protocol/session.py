@@ -8,8 +8,8 @@ from typing import NamedTuple
 import msgspec
 
 from meshwright.model.publication import Publication, StreamPoint
-from meshwright.protocol.packets import Subscription, Will
-from meshwright.protocol.promised_runs import PACKET_ID_MAX, SentRun
+from meshwright.protocol.packets import PromisedRun, Subscription, Will
+from meshwright.protocol.promised_runs import PACKET_ID_MAX, SentRun, numbers
 
 
 class Waiting(msgspec.Struct, frozen=True, gc=False, array_like=True):
@@ -100,6 +100,8 @@ class Session:
 
     def free_packet_ids(self, count: int) -> int:
         """The first of so many packet identifiers in a row that are not under way; 0 if none."""
+        if count == 1:
+            return self.free_packet_id()
         first = self.next_packet_id + 1
         if first + count > PACKET_ID_MAX:
             first = 1
@@ -110,6 +112,27 @@ class Session:
             return 0
         self.next_packet_id = first + count - 1
         return first
+
+    def takes_run(self, count: int) -> bool:
+        """True if so many messages of QoS 1 can be sent in a row now, with nothing before them."""
+        return (
+            not (self.queue or self.unsent or self.floors)
+            and len(self.under_way) + len(self.sent_runs) + count <= self.receive_maximum
+        )
+
+    def sends_run(self, run: PromisedRun, publisher: str, sequence: int, packet_id: int) -> None:
+        """Count a run as under way, with packet identifiers from one on."""
+        sent = SentRun(run, publisher, sequence, packet_id, self.next_index)
+        self.next_index += run.count
+        if run.count == 1:
+            self.sent_runs[packet_id] = sent
+        else:
+            self.sent_runs.update(dict.fromkeys(range(packet_id, packet_id + run.count), sent))
+
+    def settle_runs(self, ids: bytes) -> list[int]:
+        """The client has messages; returns those packet identifiers that were in no run."""
+        sent_runs = self.sent_runs
+        return [number for number in numbers(ids) if sent_runs.pop(number, None) is None]
 
     def lay_open(self) -> None:
         """Make single messages of what is under way in runs, in the order of sending."""

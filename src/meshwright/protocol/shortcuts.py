@@ -1,4 +1,4 @@
-"""Where plain messages of QoS 0 go, asked once for many: a question to the machines of a broker.
+"""Where plain messages go, asked once for many: a question to the machines of a broker.
 
 A host may hand messages to the recipients itself, without a step for each, as long as the revision
 is the same. What is not answered here goes the whole way, so only what is simple need be known.
@@ -9,8 +9,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from meshwright.protocol.machines import Machines
+from meshwright.protocol.packets import PromisedRun
 from meshwright.protocol.publishing import may_be_published
-from meshwright.protocol.session import Session
+from meshwright.protocol.session import Recipient, Session
 from meshwright.protocol.turn import Journal
 
 NEVER = -1
@@ -30,19 +31,25 @@ class Shortcut(NamedTuple):
 
 
 class Promised(NamedTuple):
-    """A publisher's session, and until when it may publish runs of QoS 1 on a topic."""
+    """A publisher's session, and until when it may publish runs of QoS 1 on a topic.
+
+    readers: who gets them, if they are safe as soon as they are here; None if a disk, or a reader
+    that asks for QoS 0, makes more of it.
+    """
 
     session: Session
     until_us: int
+    readers: tuple[Session, ...] | None
 
 
 class Shortcuts:
     """Answers for one life of a broker."""
 
-    __slots__ = ("_journal", "_machines")
+    __slots__ = ("_journal", "_machines", "_publishing")
 
     def __init__(self, machines: Machines, journal: Journal) -> None:
         self._machines = machines
+        self._publishing = machines.sessions.publishing
         self._journal = journal
 
     @property
@@ -72,7 +79,12 @@ class Shortcuts:
     @property
     def disk_is_full(self) -> bool:
         """True while nothing is promised, as it could not be kept."""
-        return self._machines.sessions.publishing.disk_is_full
+        return self._publishing.disk_is_full
+
+    def session(self, client: str) -> Session | None:
+        """The session of a client that is connected here."""
+        session = self._machines.sessions.find(client)
+        return session if session is not None and session.is_connected else None
 
     def is_crowded(self, topic: str) -> bool:
         """True if a client that publishes on a topic had better be read later."""
@@ -106,6 +118,29 @@ class Shortcuts:
             return None
         if machines.retaining.waits_on(topic):
             return None
-        if not machines.stays_here(now_us, topic) or not machines.sessions.takes_promised(topic, 1):
+        recipients = machines.sessions.recipients_of(topic)
+        if recipients is None or not machines.stays_here(now_us, topic):
             return None
-        return Promised(session, machines.outgoing.open_until_us(topic))
+        if any(one.session.is_durable or one.identifiers for one in recipients):
+            return None
+        until_us = machines.outgoing.open_until_us(topic)
+        return Promised(session, until_us, self._readers(session, recipients))
+
+    def publish_now(self, promised: Promised, run: PromisedRun) -> list[int] | None:
+        """Take a run in the name of the core; the first packet identifier that each reader gets.
+
+        None if something is in the way: then it has to go as a packet to the core.
+        """
+        if promised.readers is None or self._journal.is_busy:
+            return None
+        return self._publishing.publish_now(promised.session, promised.readers, run)
+
+    def _readers(
+        self, session: Session, recipients: tuple[Recipient, ...]
+    ) -> tuple[Session, ...] | None:
+        if session.is_durable or self._publishing.writes_runs:
+            return None
+        connected = [one for one in recipients if one.session.is_connected]
+        if not all(one.qos for one in connected):
+            return None
+        return tuple(one.session for one in connected)

@@ -94,6 +94,11 @@ class Journal:
         """The last batch that is on disk, with all that waited for it done."""
         return self._waiting[0][0] - 1 if self._waiting else self._batch
 
+    @property
+    def is_busy(self) -> bool:
+        """True while something waits for the disk."""
+        return bool(self._waiting)
+
     def forget(self, turn: Turn) -> None:
         """Forget what is to be forgotten, if nothing else goes to the disk."""
         if self._forgotten:

@@ -23,7 +23,7 @@ from meshwright.protocol.packets import (
     Subscribe,
     Unsubscribe,
 )
-from meshwright.protocol.promised_runs import payload_size
+from meshwright.protocol.promised_runs import payload_sum
 from meshwright.protocol.stream import StreamFrame
 
 QOS_COUNT = 3
@@ -98,7 +98,7 @@ class Meter:
             self.sent_bytes[0] += payload_bytes(packet.frames)
         elif kind is DeliverPromised:
             self.sent_messages[1] += packet.run.count
-            self.sent_bytes[1] += packet.run.count * payload_size(packet.run)
+            self.sent_bytes[1] += payload_sum(packet.run)
         elif kind is Puback:
             if packet.reason >= REFUSED_FROM:
                 self.refused[packet.reason] += 1

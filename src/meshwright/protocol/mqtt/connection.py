@@ -22,7 +22,7 @@ from meshwright.protocol.mqtt.plain_messages import payloads
 from meshwright.protocol.mqtt.terms import Terms
 from meshwright.protocol.mqtt.topic_texts import TopicTexts
 from meshwright.protocol.packets import MQTT_5, Publish
-from meshwright.protocol.promised_runs import numbers, packet_ids, payload_of, pubacks, spliced
+from meshwright.protocol.promised_runs import numbers, payload_of, pubacks, spliced
 from meshwright.protocol.wills import SECOND_US
 
 RUNS = (packets.PublishRun, packets.DeliverPromised)
@@ -166,9 +166,7 @@ class Connection:
         if type(packet) is Publish:
             return self._send_publish(packet)
         if isinstance(packet, packets.PubackRun):
-            self.output.append(pubacks(packet.packet_ids))
-            if self._version == MQTT_5:
-                self._unanswered.difference_update(numbers(packet.packet_ids))
+            self.answer(packet.packet_ids)
             return []
         if isinstance(packet, RUNS):
             return self._send_run(packet)
@@ -338,15 +336,21 @@ class Connection:
             self.output.append(head)
         return []
 
-    def expects(self, run: packets.PromisedRun) -> bool:
+    def expects(self, ids: bytes) -> bool:
         """Count messages of QoS 1 from the client as under way; False if they are too many."""
         if self._version != MQTT_5:
             return True
         unanswered = self._unanswered
-        if len(unanswered) + run.count > self._terms.receive_maximum:
+        if len(unanswered) + len(ids) // 2 > self._terms.receive_maximum:
             return False
-        unanswered.update(numbers(packet_ids(run)))
+        unanswered.update(numbers(ids))
         return True
+
+    def answer(self, ids: bytes) -> None:
+        """Tell the client of an open conversation which messages of QoS 1 are safe."""
+        self.output.append(pubacks(ids))
+        if self._version == MQTT_5:
+            self._unanswered.difference_update(numbers(ids))
 
     def _send_run(self, packet: packets.PublishRun | packets.DeliverPromised) -> list[Happening]:
         is_5 = self._version == MQTT_5
