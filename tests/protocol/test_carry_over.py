@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from functools import partial
 
+import msgspec
 import pytest
 from changing_networks import MILLISECOND_US, SECOND_US, TRAFFIC_US, ChangingNetwork
 from hypothesis import given
 from hypothesis import strategies as st
+from small_network import SmallNetwork
 
 from meshwright.model.overlay import Overlay
 from meshwright.protocol.broker_settings import BrokerSettings
 from meshwright.protocol.classes import MESSAGE_CLASSES
 from meshwright.protocol.crossings import PeerMark, late_hearers, torn_pairs
+from meshwright.protocol.forwarding.key_routes import key_routes
+from meshwright.protocol.happenings import PlanGiven
 from meshwright.protocol.reconfigure import ReconfigureSettings
 from meshwright.protocol.reconfigure_draining import LostInChange
 from meshwright.protocol.reconfigure_messages import Bundle, Lock, Renew
@@ -121,6 +125,47 @@ def test_who_crashes_while_all_is_carried_over_leaves_nothing_torn(victim: str, 
     fresh.traffic(4)
     fresh.run(30)
     assert traffic_costs(network) == traffic_costs(fresh)
+
+
+def carried_to_a_newcomer() -> tuple[SmallNetwork, str]:
+    """A network where b2 took the place of b1, and a topic whose root that is, wanted at b0.
+
+    b2 was started again before, and has not met b0 since.
+    """
+    network = SmallNetwork(3)
+    positions = network.overlay.positions
+    assert positions is not None
+    roots = key_routes(network.overlay, frozenset(network.names))
+    topic = next(one for one in map(str, range(100)) if roots.root(one) == "b1")
+    network.connect("early", "b0")
+    assert network.subscribe("early", topic)
+    network.separate(one="b0", other="b2")
+    network.crash("b2")
+    network.start("b2")
+    network.advance(1)
+    places = {"b0": positions["b0"], "b1": positions["b2"], "b2": positions["b1"]}
+    target = msgspec.structs.replace(network.overlay, positions=places)
+    network.tell("b1", PlanGiven("apply", target))
+    network.advance(1)
+    assert all(machine.overlay == target for machine in network.machines.values())
+    return network, topic
+
+
+def test_who_meets_a_broker_that_was_started_again_has_it_tell_what_it_took_over() -> None:
+    network, topic = carried_to_a_newcomer()
+    network.cut.clear()
+    network.advance(2)
+    assert network.subscribe("early", f"{topic}?value>26")
+
+
+def test_who_was_started_again_has_others_tell_what_they_took_over() -> None:
+    network, topic = carried_to_a_newcomer()
+    network.crash("b0")
+    network.start("b0")
+    network.cut.clear()
+    network.advance(2)
+    network.connect("late", "b0")
+    assert network.subscribe("late", topic)
 
 
 def test_a_change_ends_when_the_old_overlay_is_empty_and_not_before() -> None:

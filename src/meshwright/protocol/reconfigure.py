@@ -132,6 +132,7 @@ class Reconfigure:
             fill=around.fill,
             alive=around.alive,
             marks=around.crossings.marks,
+            told=around.crossings.told,
             heard=around.crossings.heard,
             built=self._built,
         )
@@ -182,6 +183,7 @@ class Reconfigure:
         self._roads.add(self.epoch, self._around.make(turn, self.epoch, overlay))
         self._around.release(turn, self.epoch)
         self._roads.switch(turn, self.epoch)
+        self.building.restored(turn)
         self.draining.switched(turn, self.epoch)
         if disk.get(UNFINISHED) == self.epoch:
             moves = self.in_force.moves

@@ -31,8 +31,9 @@ class BuildingAround:
     """What building asks of the rest of the broker.
 
     make: a forwarding machine that sees who is alive. fill: have the overlay of an epoch carry all
-    that is wanted here. marks: how far conversations are that matter for an overlay. heard: a
-    message of an overlay came from a peer. built: an overlay is known from now on.
+    that is wanted here. marks: how far conversations are that matter for an overlay. told, heard: a
+    message that matters for an overlay went to a peer, or came from it. built: an overlay is known
+    from now on.
     """
 
     send: Callable[[Turn, str, Any], None]
@@ -40,6 +41,7 @@ class BuildingAround:
     fill: Callable[[Turn, int, Action], None]
     alive: Callable[[], tuple[str, ...]]
     marks: Callable[[int], Marks]
+    told: Callable[[int, str], None]
     heard: Callable[[int, str], None]
     built: Callable[[Turn, int], None]
 
@@ -128,6 +130,26 @@ class Building:
         self._around.fill(turn, epoch, nothing)
         self._replay(turn, epoch)
 
+    def restored(self, turn: Turn) -> None:
+        """After a start nothing is known here of the overlay in force, whatever others take over.
+
+        Who has never talked with this broker does not notice that it was started again.
+        """
+        epoch = self._in_force.epoch
+        if self._may_be_inherited(epoch):
+            self._ask_again(turn, epoch, self._roads.machine(epoch).neighbours())
+
+    def peer_renewed(self, turn: Turn, peer: str) -> None:
+        """Begin anew with a peer on every overlay, and have it do the same.
+
+        If it was started again this is its first conversation, so that it notices nothing; yet it
+        may have taken over what another had told at its place.
+        """
+        for epoch in self._roads.epochs():
+            if self._may_be_inherited(epoch):
+                self._ask_again(turn, epoch, (peer,))
+            self._roads.peer_renewed(turn, peer, epoch)
+
     def again(self, turn: Turn) -> None:
         """Say again that the overlay is ready, if it is."""
         if self._work is not None and self._work.ready is not None:
@@ -156,6 +178,7 @@ class Building:
             for one in message.messages:
                 self._roads.handle(turn, peer, one)
         elif isinstance(message, BuiltLate):
+            self._around.heard(message.epoch, peer)
             self._roads.peer_renewed(turn, peer, message.epoch)
         elif isinstance(message, Renew):
             peers = message.peers
@@ -223,6 +246,11 @@ class Building:
     def _ask_again(self, turn: Turn, epoch: int, peers: Iterable[str]) -> None:
         for name in peers:
             self._around.send(turn, name, BuiltLate(epoch))
+            self._around.told(epoch, name)
+
+    def _may_be_inherited(self, epoch: int) -> bool:
+        """False for the overlay of the beginning, which everybody builds from nothing."""
+        return bool(epoch or self._in_force.versions)
 
     def _forget_early(self, epoch: int) -> None:
         self._early_count -= len(self._early.pop(epoch, ()))

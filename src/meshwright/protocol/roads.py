@@ -42,6 +42,10 @@ class Roads:
     def __contains__(self, epoch: int) -> bool:
         return epoch in self._machines
 
+    def epochs(self) -> tuple[int, ...]:
+        """Those of all overlays in use."""
+        return tuple(self._machines)
+
     def add(self, epoch: int, machine: Forwarding) -> None:
         """Know the overlay of an epoch; it carries nothing for this broker yet."""
         self._machines[epoch] = machine

@@ -170,7 +170,7 @@ class Ways:
         """A peer may have forgotten what it was told."""
         self.change.peer_renewed(turn, peer)
         self._stars.peer_renewed(turn, peer)
-        self._roads.for_each(lambda machine: machine.peer_renewed(turn, peer))
+        self.change.building.peer_renewed(turn, peer)
 
     def alive_changed(self, turn: Turn, alive: tuple[str, ...]) -> None:
         """Other brokers are seen alive."""
