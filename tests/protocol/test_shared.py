@@ -8,7 +8,7 @@ from small_network import SmallNetwork
 from meshwright.model.publication import Publication
 from meshwright.protocol.broker_settings import BrokerSettings
 from meshwright.protocol.removals import RemovalSettings
-from meshwright.protocol.shared import HandDone, keeper_of
+from meshwright.protocol.shared import HandDone, Handed, keeper_of
 from meshwright.protocol.wire import decode_disk, encode
 
 TOPIC = "work/item"
@@ -377,6 +377,61 @@ def test_what_a_lost_broker_has_got_after_all_does_not_come_again() -> None:
     network.release(source=ann_at, target=first)
     network.advance(60)
     assert network.payloads("ann") == ["x"]
+
+
+def handed_twice(**options: object) -> SmallNetwork:
+    """A message that ann has not answered comes back to her under another number."""
+    network = crewed(**options)
+    network.unsubscribe("cid", GROUP)
+    network.connect("sender", keeper(network))
+    network.publish("sender", TOPIC, "x", 1)
+    assert network.payloads("ann") == ["x"]
+    network.separate(one=network.connected["ann"], other=keeper(network))
+    network.advance(6)
+    assert network.payloads("bob") == ["x"]
+    network.cut.clear()
+    network.advance(2)
+    network.connect("bob", network.connected["bob"], clean_start=True)
+    hands = {body.hand for _, _, body in network.sent if isinstance(body, Handed)}
+    assert len(hands) == 3
+    network.subscribe("cid", GROUP)
+    return network
+
+
+@pytest.mark.parametrize("crashes", ["nobody", "member", "keeper"])
+def test_what_was_handed_twice_goes_to_another_when_the_session_ends(crashes: str) -> None:
+    network = handed_twice(session_expiry_s=600)
+    ann_at = network.connected["ann"]
+    if crashes != "nobody":
+        crashed = ann_at if crashes == "member" else keeper(network)
+        network.crash(crashed)
+        network.start(crashed)
+        network.advance(2)
+    network.connect("ann", ann_at, clean_start=True)
+    network.advance(1)
+    assert network.payloads("cid") == ["x"]
+    network.answer_all("cid")
+    network.advance(2)
+    assert left_behind(network) == []
+
+
+@pytest.mark.parametrize("crashes", [False, True])
+def test_what_was_handed_twice_is_answered_once_for_both(*, crashes: bool) -> None:
+    network = handed_twice(session_expiry_s=600)
+    ann_at = network.connected["ann"]
+    if crashes:
+        network.crash(ann_at)
+        network.start(ann_at)
+        network.forget("ann")
+        network.connect("ann", ann_at, session_expiry_s=600)
+        network.advance(2)
+    assert network.payloads("ann") == ["x"]
+    network.answer_all("ann")
+    network.advance(2)
+    network.connect("ann", ann_at, clean_start=True)
+    network.advance(2)
+    assert network.payloads("cid") == []
+    assert left_behind(network) == []
 
 
 def test_a_disk_of_before_numbers_were_kept_is_read() -> None:

@@ -4,6 +4,8 @@ A hand is known here from when it is taken until its keeper has forgotten it, an
 message waits for a client or for its answer. It is marked on disk once it is taken for good: by a
 session that is on disk itself, or because its message of QoS 2 goes out to a client. A hand that
 is known and not held is done. One that a crash made unknown was not taken for good, and goes back.
+A message that was handed out once more while this broker was out of reach may come under a second
+hand: it is held under the first, and all its hands are answered together.
 """
 
 from __future__ import annotations
@@ -65,7 +67,7 @@ class SharedMember:
         self._moving: dict[str, dict[str, int]] = {}
         self._unconfirmed: dict[str, list[tuple[int, Action]]] = {}
         self._known: dict[Hand, Event] = {}
-        self._events: dict[Event, Hand] = {}
+        self._events: dict[Event, dict[Hand, None]] = {}
         self._held: dict[Hand, Holding] = {}
         self._highest: dict[Stream, int] = {}
         self._recent: dict[Stream, deque[int]] = {}
@@ -172,10 +174,10 @@ class SharedMember:
             self._take(turn, message.client, hand, message.publication)
             return
         event = (message.key, *message.publication.event_id)
-        if hand in self._held:
+        if self._is_held(event):
+            self._know(hand, event)
             return
-        if hand in self._known or event in self._events:
-            # One that comes under another number was handed twice because we were out of reach.
+        if event in self._events:
             self._send(turn, peer, HandDone(*hand))
             return
         self._know(hand, event)
@@ -202,9 +204,15 @@ class SharedMember:
     def settled(self, turn: Turn, waiting: Waiting) -> None:
         """A client has answered a message, or it was dropped aloud."""
         hand = waiting.hand
-        if hand is not None and self._held.pop(hand, None) is not None:
-            done = HandDone(*hand)
-            turn.once_synced(lambda later: self._send(later, self._hander(hand), done))
+        if hand is None or self._held.pop(hand, None) is None:
+            return
+        hands = self._hands_of(hand, waiting.publication)
+
+        def settle(later: Turn) -> None:
+            for one in hands:
+                self._send(later, self._hander(one), HandDone(*one))
+
+        turn.once_synced(settle)
 
     def abandoned(self, turn: Turn, session: Session) -> None:
         """A session is over: what nobody else may get is done, the rest goes back."""
@@ -221,8 +229,8 @@ class SharedMember:
         for key in {**self._members, **self._moving, **self._unconfirmed}:
             if self._keeper(key) == peer:
                 self._tell(turn, key)
-        for hand in self._known:
-            if hand not in self._held and self._hander(hand) == peer:
+        for hand in self._done_hands():
+            if self._hander(hand) == peer:
                 self._send(turn, peer, HandDone(*hand))
 
     def roll_changed(self, turn: Turn) -> None:
@@ -231,8 +239,8 @@ class SharedMember:
         for key in {**self._members, **self._moving, **self._unconfirmed}:
             if keeper_of(key, former) != self._keeper(key):
                 self._tell(turn, key)
-        for hand in self._known:
-            if hand not in self._held and self._hander(hand) == self._keeper(hand[0]):
+        for hand in self._done_hands():
+            if self._hander(hand) == self._keeper(hand[0]):
                 self._send(turn, self._keeper(hand[0]), HandDone(*hand))
 
     def holdings_asked(self, turn: Turn, peer: str, message: HoldingsQuestion) -> None:
@@ -270,23 +278,41 @@ class SharedMember:
         hand = waiting.hand
         if hand is None or self._held.pop(hand, None) is None:
             return
-        self._unknow(turn, hand)
+        *formers, last = self._hands_of(hand, waiting.publication)
+        for one in (*formers, last):
+            self._unknow(turn, one)
 
         def give_back(later: Turn) -> None:
-            is_inherited = self._hander(hand) != self._removals.brokers[self._place_of(hand)]
+            for one in formers:
+                self._send(later, self._hander(one), HandUndone(*one))
+            is_inherited = self._hander(last) != self._removals.brokers[self._place_of(last)]
             publication = waiting.publication if is_inherited else None
-            self._send(later, self._hander(hand), HandUndone(*hand, publication))
+            self._send(later, self._hander(last), HandUndone(*last, publication))
 
         turn.once_synced(give_back)
 
+    def _is_held(self, event: Event) -> bool:
+        return any(hand in self._held for hand in self._events.get(event, ()))
+
+    def _done_hands(self) -> list[Hand]:
+        """The hands of messages that nobody here has to answer any more."""
+        return [hand for hand, event in self._known.items() if not self._is_held(event)]
+
+    def _hands_of(self, hand: Hand, publication: Publication) -> tuple[Hand, ...]:
+        """All hands under which a message came, the one under which it is held among them."""
+        return tuple(self._events.get((hand[0], *publication.event_id), (hand,)))
+
     def _know(self, hand: Hand, event: Event) -> None:
         self._known[hand] = event
-        self._events[event] = hand
+        self._events.setdefault(event, {})[hand] = None
 
     def _unknow(self, turn: Turn, hand: Hand) -> None:
         event = self._known.pop(hand, None)
-        if event is not None and self._events.get(event) == hand:
-            del self._events[event]
+        if event is not None:
+            hands = self._events[event]
+            del hands[hand]
+            if not hands:
+                del self._events[event]
         if self._marks.pop(hand, self) is None:
             turn.write(("hand", *hand), None)
 
