@@ -51,7 +51,7 @@ def left_behind(network: SmallNetwork) -> list[object]:
         key
         for name in network.names
         for key in network.disks[name]
-        if key[0] in {"shared", "hand", "queue", "under_way"}
+        if key[0] in {"shared", "hand", "hand away", "queue", "under_way"}
     ]
 
 
@@ -434,7 +434,78 @@ def test_what_was_handed_twice_is_answered_once_for_both(*, crashes: bool) -> No
     assert left_behind(network) == []
 
 
+def taken_along(settings: BrokerSettings | None = None, qos: int = 1) -> tuple[SmallNetwork, str]:
+    """A message that ann has not answered where she was before; that broker."""
+    network = crewed(session_expiry_s=600, settings=settings, qos=qos)
+    for client in CREW[1:]:
+        network.unsubscribe(client, GROUP)
+    network.connect("sender", keeper(network))
+    network.publish("sender", TOPIC, "x", qos)
+    assert network.payloads("ann") == ["x"]
+    former = network.connected["ann"]
+    network.drop("ann")
+    network.connect("ann", others(network)[3], session_expiry_s=600)
+    network.advance(1)
+    network.subscribe("cid", GROUP, qos)
+    return network, former
+
+
+@pytest.mark.parametrize("crashes", ["nobody", "former", "keeper"])
+def test_what_a_member_took_along_goes_to_another_when_its_session_ends(crashes: str) -> None:
+    network, former = taken_along()
+    if crashes != "nobody":
+        crashed = former if crashes == "former" else keeper(network)
+        network.crash(crashed)
+        network.start(crashed)
+        network.advance(2)
+    network.connect("ann", network.connected["ann"], clean_start=True)
+    network.advance(2)
+    assert network.payloads("cid") == ["x"]
+    network.answer_all("cid")
+    network.advance(2)
+    assert left_behind(network) == []
+
+
+def test_what_a_member_took_along_goes_to_another_when_its_broker_is_gone_for_good() -> None:
+    network, _ = taken_along(GONE)
+    network.crash(network.connected["ann"])
+    network.advance(60)
+    assert network.payloads("cid") == ["x"]
+
+
+def test_a_lost_answer_to_what_a_member_took_along_is_given_again() -> None:
+    network, _ = taken_along(qos=2)
+    ann_at = network.connected["ann"]
+    network.crash(keeper(network))
+    network.answer_all("ann")
+    network.crash(ann_at)
+    network.start(ann_at)
+    network.start(keeper(network))
+    network.connect("ann", ann_at, session_expiry_s=600)
+    network.advance(2)
+    assert [one.is_duplicate for one in network.messages("ann")] == [False, True]
+    assert network.payloads("cid") == []
+    assert left_behind(network) == []
+
+
+def test_what_a_member_took_along_twice_is_answered_where_it_is() -> None:
+    network, former = taken_along()
+    network.drop("ann")
+    network.connect("ann", former, session_expiry_s=600)
+    network.advance(1)
+    network.crash(keeper(network))
+    network.start(keeper(network))
+    network.advance(2)
+    network.forget("ann")
+    network.drop("ann")
+    network.connect("ann", former, session_expiry_s=600)
+    network.answer_all("ann")
+    network.advance(2)
+    assert (network.payloads("ann"), network.payloads("cid")) == (["x"], [])
+    assert left_behind(network) == []
+
+
 def test_a_disk_of_before_numbers_were_kept_is_read() -> None:
     older = (Publication("p", 1, TOPIC, b"x", 1), 7, "ann", "b1", 1, "b0", 3, False)
     key, state = decode_disk(encode(("shared", GROUP, 5)), encode(older))
-    assert (key, state) == (("shared", GROUP, 5), (*older, ()))
+    assert (key, state) == (("shared", GROUP, 5), (*older, (), 0))

@@ -222,7 +222,7 @@ class Departing:
             self._take_back(turn, message.client)
             session = self._sessions.find(message.client)
             if session is not None:
-                self._sessions.end(turn, session)
+                self._sessions.end(turn, session, peer)
 
     def discard(self, turn: Turn, _peer: str, message: Discard) -> None:
         """The client began anew elsewhere."""

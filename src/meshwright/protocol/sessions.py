@@ -309,9 +309,9 @@ class Sessions:
         if session is not None:
             self._answers[type(packet)](turn, session, packet)
 
-    def end(self, turn: Turn, session: Session) -> None:
-        """Forget a session that goes on elsewhere."""
-        self._outside.shared.departed(turn, session)
+    def end(self, turn: Turn, session: Session, target: str | None = None) -> None:
+        """Forget a session that goes on elsewhere: with all that it has, if at a target."""
+        self._outside.shared.ended(turn, session, target)
         self._forget(turn, session)
 
     def _forget(self, turn: Turn, session: Session) -> None:

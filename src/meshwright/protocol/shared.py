@@ -94,6 +94,18 @@ class HandUndone(Message, frozen=True, gc=False):
     publication: Publication | None = None
 
 
+class HandMoved(Message, frozen=True, gc=False):
+    """The client went to another broker and took the message along, which it has not answered.
+
+    claim: the number with which it was claimed where it comes from; of two moves the later counts.
+    """
+
+    key: str
+    hand: int
+    target: str
+    claim: int
+
+
 class HandForgotten(Message, frozen=True, gc=False):
     """The keeper has forgotten the message: it will not come again."""
 

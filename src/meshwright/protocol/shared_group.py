@@ -19,7 +19,7 @@ class Place(NamedTuple):
 
 
 class EntryState(NamedTuple):
-    """What is on disk of a message of a group; older disks have no former_hands."""
+    """What is on disk of a message of a group; older disks have no former_hands and no claim."""
 
     publication: Publication
     hand: int
@@ -30,18 +30,20 @@ class EntryState(NamedTuple):
     number: int
     is_granted: bool
     former_hands: tuple[int, ...] = ()
+    claim: int = 0
 
 
 class GroupEntry:
     """A message of a group; hand 0 was handed to nobody yet. tried: who was handed it before.
 
     former_hands: those of members that may have got it all the same. origin and number: where it
-    stands in its stream. is_granted: if of QoS 2, its member may have sent it to its client.
+    stands in its stream. is_granted: if of QoS 2, its member may have sent it to its client. claim:
+    of the last move of its client with it.
     """
 
     __slots__ = (
-        "broker", "client", "former_hands", "hand", "is_granted", "number", "origin", "place",
-        "publication", "qos", "tried",
+        "broker", "claim", "client", "former_hands", "hand", "is_granted", "number", "origin",
+        "place", "publication", "qos", "tried",
     )  # fmt: skip
 
     def __init__(
@@ -57,6 +59,7 @@ class GroupEntry:
         self.broker = ""
         self.qos = publication.qos
         self.is_granted = False
+        self.claim = 0
         self.tried: dict[str, None] = {}
 
     def state(self) -> EntryState:
@@ -71,6 +74,7 @@ class GroupEntry:
             self.number,
             self.is_granted,
             self.former_hands,
+            self.claim,
         )
 
     @property
@@ -116,5 +120,5 @@ def entry_of(place: int, state: EntryState) -> GroupEntry:
     entry = GroupEntry(place, state.publication, state.origin, state.number)
     entry.hand, entry.client, entry.broker = state.hand, state.client, state.broker
     entry.qos, entry.is_granted = state.qos, state.is_granted
-    entry.former_hands = state.former_hands
+    entry.former_hands, entry.claim = state.former_hands, state.claim
     return entry

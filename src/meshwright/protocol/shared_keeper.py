@@ -20,6 +20,7 @@ from meshwright.protocol.shared import (
     HandDone,
     Handed,
     HandForgotten,
+    HandMoved,
     HandOffered,
     HandUndone,
     Member,
@@ -85,6 +86,7 @@ class SharedKeeper:
             HandDone: self.done,
             HandUndone: self.undone,
             HandAccepted: self.accepted,
+            HandMoved: self.moved,
             Holdings: self.holdings_told,
             Legacy: self.legacy_told,
         }
@@ -215,6 +217,22 @@ class SharedKeeper:
                 self._assign(turn, group, entry)
         elif group is not None and message.publication is not None:
             self._add_entry(turn, group, StreamFrame("", 0, message.publication))
+
+    def moved(self, turn: Turn, peer: str, message: HandMoved) -> None:
+        """A client has taken a message along: its answer comes from another broker."""
+        group = self._groups.get(message.key)
+        entry = group.hands.get(message.hand) if group is not None else None
+        is_current = entry is not None and entry.hand == message.hand
+        if group is not None and entry is not None and is_current and message.claim >= entry.claim:
+            entry.broker, entry.claim = message.target, message.claim
+            self._write_entry(turn, group, entry)
+            if self._removals.is_removed(entry.broker):
+                self._bereave(turn, group, entry)
+            elif entry.qos < 2:
+                # There it may be known only by the number under which it was handed out before.
+                send = partial(self._send_entry, group=group, entry=entry, hand=message.hand)
+                turn.once_synced(send)
+        self._send_once_synced(turn, peer, HandForgotten(message.key, message.hand))
 
     def holdings_told(self, turn: Turn, peer: str, message: Holdings) -> None:
         """A broker tells what its members were handed by a former keeper."""
@@ -402,7 +420,7 @@ class SharedKeeper:
             return
         if entry.hand:
             entry.former_hands += (entry.hand,)
-        entry.is_granted = False
+        entry.is_granted, entry.claim = False, 0
         place = self._next_place(group, entry) if group.take_over is None else None
         if place is None or self._is_lost(place.broker):
             entry.hand, entry.client, entry.broker = 0, "", ""

@@ -5,14 +5,16 @@ message waits for a client or for its answer. It is marked on disk once it is ta
 session that is on disk itself, or because its message of QoS 2 goes out to a client. A hand that
 is known and not held is done. One that a crash made unknown was not taken for good, and goes back.
 A message that was handed out once more while this broker was out of reach may come under a second
-hand: it is held under the first, and all its hands are answered together.
+hand: it is held under the first, and all its hands are answered together. What a client has taken
+along to another broker is answered there, as soon as its keeper knows of that.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 from meshwright.filters.filter import SHARE_PREFIX
 from meshwright.model.publication import Publication
@@ -25,6 +27,7 @@ from meshwright.protocol.shared import (
     HandDone,
     Handed,
     HandForgotten,
+    HandMoved,
     HandOffered,
     HandUndone,
     Member,
@@ -45,6 +48,13 @@ Stream = tuple[str, str, str]
 # A shared subscription, and the publisher and sequence of a message.
 Event = tuple[str, str, int]
 Take = Callable[[Turn, str, Hand, Publication], bool]
+
+
+class Away(NamedTuple):
+    """A client has gone with a message: where to, "" while it is not there, and by which claim."""
+
+    target: str
+    claim: int
 
 
 class SharedMember:
@@ -69,6 +79,7 @@ class SharedMember:
         self._known: dict[Hand, Event] = {}
         self._events: dict[Event, dict[Hand, None]] = {}
         self._held: dict[Hand, Holding] = {}
+        self._away: dict[Hand, Away] = {}
         self._highest: dict[Stream, int] = {}
         self._recent: dict[Stream, deque[int]] = {}
         self._marks: dict[Hand, None] = {}
@@ -90,13 +101,20 @@ class SharedMember:
             hand = (str(key[1]), int(key[2]))
             self._marks[hand] = None
             self._know(hand, (hand[0], *disk[key]))
+        for key in sorted(key for key in disk if key[0] == "hand away"):
+            hand = (str(key[1]), int(key[2]))
+            publisher, sequence, *away = disk[key]
+            self._know(hand, (hand[0], publisher, sequence))
+            self._away[hand] = Away(*away)
         for key in sorted(key for key in disk if key[0] == "handed"):
             self._highest[str(key[1]), str(key[2]), str(key[3])] = disk[key]
         for session in sessions:
             for text in shared_texts(session):
                 member = Member(session.client, session.subscriptions[text].qos, False)
                 self._members.setdefault(text, {})[session.client] = member
-            self._hold(session)
+            self._hold(turn, session)
+        for hand in list(self._away):
+            self._tell_away(turn, hand)
         for text in self._members:
             self._tell(turn, text)
 
@@ -131,17 +149,23 @@ class SharedMember:
 
     def arrived(self, turn: Turn, session: Session) -> None:
         """A session is here for good: its groups are told, and what it holds is known."""
-        self._hold(session)
+        self._hold(turn, session)
         for key in shared_texts(session):
             self.join(turn, session, key, nothing)
 
-    def departed(self, turn: Turn, session: Session) -> None:
-        """A session is on its way elsewhere with all that it holds."""
+    def departed(self, turn: Turn, session: Session, target: str = "") -> None:
+        """A session is on its way elsewhere with all that it holds, or has come to a target."""
         for key in shared_texts(session):
             self.leave(turn, session.client, key, is_moving=True)
-        for waiting in (*session.under_way.values(), *session.queue):
-            if waiting.hand is not None:
-                self._held.pop(waiting.hand, None)
+        for waiting in _handed(session):
+            self._send_off(turn, waiting, Away(target, session.claim))
+
+    def ended(self, turn: Turn, session: Session, target: str | None) -> None:
+        """A session goes on elsewhere: at a target that has got it from here, or just as it is."""
+        self.departed(turn, session, target or "")
+        if target is None:
+            for waiting in _handed(session):
+                self._release(waiting)
 
     def kept(self, turn: Turn, _peer: str, message: MembersKept) -> None:
         """A keeper has our members on disk, up to a version of them."""
@@ -174,10 +198,13 @@ class SharedMember:
             self._take(turn, message.client, hand, message.publication)
             return
         event = (message.key, *message.publication.event_id)
+        if hand in self._away:
+            self._tell_away(turn, hand)
+            return
         if self._is_held(event):
             self._know(hand, event)
             return
-        if event in self._events:
+        if not all(one in self._away for one in self._events.get(event, ())):
             self._send(turn, peer, HandDone(*hand))
             return
         self._know(hand, event)
@@ -203,16 +230,14 @@ class SharedMember:
 
     def settled(self, turn: Turn, waiting: Waiting) -> None:
         """A client has answered a message, or it was dropped aloud."""
-        hand = waiting.hand
-        if hand is None or self._held.pop(hand, None) is None:
-            return
-        hands = self._hands_of(hand, waiting.publication)
+        hands = self._release(waiting)
 
         def settle(later: Turn) -> None:
             for one in hands:
                 self._send(later, self._hander(one), HandDone(*one))
 
-        turn.once_synced(settle)
+        if hands:
+            turn.once_synced(settle)
 
     def abandoned(self, turn: Turn, session: Session) -> None:
         """A session is over: what nobody else may get is done, the rest goes back."""
@@ -229,9 +254,9 @@ class SharedMember:
         for key in {**self._members, **self._moving, **self._unconfirmed}:
             if self._keeper(key) == peer:
                 self._tell(turn, key)
-        for hand in self._done_hands():
+        for hand in list(self._known):
             if self._hander(hand) == peer:
-                self._send(turn, peer, HandDone(*hand))
+                self._tell_end(turn, hand)
 
     def roll_changed(self, turn: Turn) -> None:
         """Turn to new keepers, where the former ones are gone for good."""
@@ -239,9 +264,9 @@ class SharedMember:
         for key in {**self._members, **self._moving, **self._unconfirmed}:
             if keeper_of(key, former) != self._keeper(key):
                 self._tell(turn, key)
-        for hand in self._done_hands():
+        for hand in list(self._known):
             if self._hander(hand) == self._keeper(hand[0]):
-                self._send(turn, self._keeper(hand[0]), HandDone(*hand))
+                self._tell_end(turn, hand)
 
     def holdings_asked(self, turn: Turn, peer: str, message: HoldingsQuestion) -> None:
         """A new keeper asks what members here hold."""
@@ -267,18 +292,23 @@ class SharedMember:
             self._highest[stream] = max(message.number, self._highest.get(stream, 0))
             turn.write(("handed", *stream), self._highest[stream])
 
-    def _hold(self, session: Session) -> None:
-        for waiting in (*session.under_way.values(), *session.queue):
-            if waiting.hand is not None:
-                held = Holding(waiting.hand[1], session.client, waiting.publication, waiting.qos)
-                self._held[waiting.hand] = held
-                self._know(waiting.hand, (waiting.hand[0], *waiting.publication.event_id))
+    def _hold(self, turn: Turn, session: Session) -> None:
+        for waiting in _handed(session):
+            hand = waiting.hand
+            assert hand is not None
+            self._know(hand, (hand[0], *waiting.publication.event_id))
+            self._held[hand] = Holding(hand[1], session.client, waiting.publication, waiting.qos)
+            if session.is_durable:
+                self.mark(turn, waiting)
+            for one in self._hands_of(waiting):
+                if self._away.pop(one, None) is not None:
+                    turn.write(("hand away", *one), None)
 
     def _give_back(self, turn: Turn, waiting: Waiting) -> None:
-        hand = waiting.hand
-        if hand is None or self._held.pop(hand, None) is None:
+        hands = self._release(waiting)
+        if not hands:
             return
-        *formers, last = self._hands_of(hand, waiting.publication)
+        *formers, last = hands
         for one in (*formers, last):
             self._unknow(turn, one)
 
@@ -294,13 +324,44 @@ class SharedMember:
     def _is_held(self, event: Event) -> bool:
         return any(hand in self._held for hand in self._events.get(event, ()))
 
-    def _done_hands(self) -> list[Hand]:
-        """The hands of messages that nobody here has to answer any more."""
-        return [hand for hand, event in self._known.items() if not self._is_held(event)]
+    def _send_off(self, turn: Turn, waiting: Waiting, away: Away) -> None:
+        """A message goes along with its client; its keeper is told when that has arrived."""
+        for hand in self._release(waiting):
+            self._away[hand] = away
+            if away.target:
+                turn.write(("hand away", *hand), (*waiting.publication.event_id, *away))
+                turn.once_synced(partial(self._tell_away, hand=hand))
 
-    def _hands_of(self, hand: Hand, publication: Publication) -> tuple[Hand, ...]:
-        """All hands under which a message came, the one under which it is held among them."""
-        return tuple(self._events.get((hand[0], *publication.event_id), (hand,)))
+    def _release(self, waiting: Waiting) -> tuple[Hand, ...]:
+        """Hold a message here no more; returns its hands, if it was held or is on its way."""
+        hand = waiting.hand
+        if hand is None:
+            return ()
+        hands = self._hands_of(waiting)
+        was_held = self._held.pop(hand, None) is not None
+        on_its_way = [one for one in hands if one in self._away and not self._away[one].target]
+        for one in on_its_way:
+            del self._away[one]
+        return hands if was_held or on_its_way else ()
+
+    def _tell_away(self, turn: Turn, hand: Hand) -> None:
+        away = self._away.get(hand)
+        if away is not None and away.target:
+            self._send(turn, self._hander(hand), HandMoved(*hand, *away))
+
+    def _tell_end(self, turn: Turn, hand: Hand) -> None:
+        """Say of a hand that nobody here has to answer any more what became of it."""
+        if hand in self._away:
+            self._tell_away(turn, hand)
+        elif not self._is_held(self._known[hand]):
+            self._send(turn, self._hander(hand), HandDone(*hand))
+
+    def _hands_of(self, waiting: Waiting) -> tuple[Hand, ...]:
+        """All hands under which a message came."""
+        hand = waiting.hand
+        if hand is None:
+            return ()
+        return tuple(self._events.get((hand[0], *waiting.publication.event_id), (hand,)))
 
     def _know(self, hand: Hand, event: Event) -> None:
         self._known[hand] = event
@@ -315,6 +376,8 @@ class SharedMember:
                 del self._events[event]
         if self._marks.pop(hand, self) is None:
             turn.write(("hand", *hand), None)
+        if self._away.pop(hand, None) is not None:
+            turn.write(("hand away", *hand), None)
 
     def _tell(self, turn: Turn, key: str) -> None:
         members = tuple(self._members.get(key, {}).values())
@@ -332,6 +395,12 @@ class SharedMember:
         """Who handed a message, or who keeps its group since that one was removed."""
         broker = self._removals.brokers[self._place_of(hand)]
         return broker if broker in self._keepers else self._keeper(hand[0])
+
+
+def _handed(session: Session) -> list[Waiting]:
+    """What a session has of shared subscriptions and its client has not answered."""
+    waiting = (*session.under_way.values(), *session.queue)
+    return [one for one in waiting if one.hand is not None]
 
 
 def shared_texts(session: Session) -> list[str]:

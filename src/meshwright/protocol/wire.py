@@ -37,6 +37,7 @@ DISK_VALUES: dict[str, Any] = {
     "given": str,
     "group": tuple[Member, ...],
     "hand": tuple[str, int],
+    "hand away": tuple[str, int, str, int],
     "handed": int,
     "interest": tuple[str, ...],
     "log": Publication,
