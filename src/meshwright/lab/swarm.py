@@ -12,6 +12,7 @@ from multiprocessing import get_context
 from typing import Any, NamedTuple
 
 import numpy as np
+from msgspec.structs import replace
 
 from meshwright.planning.designs import design as design_named
 from meshwright.sim.collector import rare_collections
@@ -82,7 +83,7 @@ def mixed(case: Case) -> SimulationParameters:
     mobility = str(rng.choice(POLICIES)) if rng.random() < 0.6 else None
     has_plans, adapts, has_k, tight, shares, retains = (rng.random(6) < 0.4).tolist()
     k_most = design_named(case.design).k_most
-    return SimulationParameters(
+    parameters = SimulationParameters(
         design=case.design,
         faults=faults,
         mobility=mobility,
@@ -95,6 +96,7 @@ def mixed(case: Case) -> SimulationParameters:
         retained_share=0.2 if retains else 0.0,
         **{**sizes, **_sparse(rng)},
     )
+    return replace(parameters, forgets=bool(rng.random() < 0.5))
 
 
 def _sizes(rng: np.random.Generator) -> dict[str, Any]:

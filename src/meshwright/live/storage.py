@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from meshwright.errors import OperatorError
 from meshwright.live.disk_room import DiskRoom
 from meshwright.protocol.effects import DiskKey, Write
-from meshwright.protocol.outgoing import FLOOR
+from meshwright.protocol.quiet_streams import FLOOR
 from meshwright.protocol.wire import decode_disk, encode
 
 FORMAT = 1

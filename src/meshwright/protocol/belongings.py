@@ -8,6 +8,7 @@ from meshwright.model.publication import StreamPoint
 from meshwright.protocol.packets import Subscription
 from meshwright.protocol.session import Session, Waiting
 from meshwright.protocol.session_disk import write_state
+from meshwright.protocol.stream import EVERY_TOPIC, place_in
 from meshwright.protocol.turn import Turn
 
 # Places of what arrives at the new broker meanwhile: after all that comes along.
@@ -58,7 +59,7 @@ def packed(
             for packet_id, waiting in session.under_way.items()
         ),
         tuple(session.received),
-        tuple((origin, topic, number) for (origin, topic), number in floors.items()),
+        tuple((*key, number) for key, number in floors.items() if _counts(floors, *key)),
         tuple({**session.points, **points}.items()),
         session.visits,
         session.claim,
@@ -79,7 +80,7 @@ def unpack(turn: Turn, session: Session, belongings: Belongings) -> None:
     arrived = [
         waiting
         for waiting in session.queue
-        if waiting.number > session.floors.get((waiting.origin, waiting.publication.topic), 0)
+        if waiting.number > place_in(session.floors, waiting.origin, waiting.publication.topic)
     ]
     session.queue.clear()
     session.queue.extend(belongings.queue)
@@ -115,3 +116,9 @@ def write_moved(turn: Turn, session: Session) -> None:
     floors, points = tuple(session.floors.items()), tuple(session.points.items())
     moved = (floors, points, session.visits, session.claim)
     turn.write(("moved", session.client), moved)
+
+
+def _counts(floors: dict[tuple[str, str], int], origin: str, topic: str) -> bool:
+    """False for the floor of a stream that stands no higher than those that are not named."""
+    others = floors.get((origin, EVERY_TOPIC), 0)
+    return topic == EVERY_TOPIC or floors[origin, topic] > others

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from meshwright.model.overlay import Overlay
-from meshwright.protocol import incoming, links, outgoing, removals, wills
+from meshwright.protocol import incoming, links, outgoing, quiet_streams, removals, wills
 from meshwright.protocol.broker_settings import BrokerSettings
 from meshwright.protocol.effects import Effect
 from meshwright.protocol.happenings import (
@@ -113,6 +113,7 @@ class Broker:
             removals.LOOK[0]: machines.removals.look,
             outgoing.TICK[0]: machines.outgoing.tick,
             outgoing.FORGET_GONE[0]: machines.outgoing.forget_gone,
+            quiet_streams.SWEEP[0]: machines.retaining.sweep,
             incoming.ACKNOWLEDGE[0]: machines.incoming.send_acknowledgements,
             **machines.ways.timers(),
             **machines.moving.timers(),

@@ -42,6 +42,7 @@ from meshwright.protocol.shared_takeover import Holdings, HoldingsQuestion, Lega
 from meshwright.protocol.star_messages import STAR_MESSAGES
 from meshwright.protocol.stream import (
     Acknowledged,
+    AllPassed,
     Announce,
     Announced,
     Joined,
@@ -83,6 +84,7 @@ MESSAGE_CLASSES: dict[type, str] = {
     Announce: "directory",
     Announced: "directory",
     Acknowledged: "acknowledgement",
+    AllPassed: "acknowledgement",
     OwedQuestion: "acknowledgement",
     OwedNothing: "acknowledgement",
     Repair: "repair",

@@ -35,7 +35,7 @@ from meshwright.protocol.prefetching import may_go_ahead
 from meshwright.protocol.seen_log import sifted, stored_ids
 from meshwright.protocol.session import Session
 from meshwright.protocol.sessions import Sessions
-from meshwright.protocol.stream import Standing, StandingQuestion
+from meshwright.protocol.stream import Standing, StandingQuestion, place_in
 from meshwright.protocol.turn import Turn
 
 TICK = ("departing",)
@@ -279,7 +279,7 @@ class Departing:
         if departure.keys or departure.questions:
             return
         places = self._places()
-        if any(places.get(key, 0) < number for key, number in departure.owed.items()):
+        if any(place_in(places, *key) < number for key, number in departure.owed.items()):
             return
         if departure.is_offered and not may_go_ahead(session):
             self._recall(turn, departure.client, unless=None)

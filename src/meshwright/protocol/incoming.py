@@ -16,7 +16,15 @@ from meshwright.filters.topics import levels_cover, levels_of
 from meshwright.model.publication import Publication, StreamPoint
 from meshwright.protocol.effects import DiskKey
 from meshwright.protocol.lately_seen import LatelySeen
-from meshwright.protocol.stream import Acknowledged, OwedNothing, OwedQuestion, Repair, StreamFrame
+from meshwright.protocol.stream import (
+    EVERY_TOPIC,
+    Acknowledged,
+    AllPassed,
+    OwedNothing,
+    OwedQuestion,
+    Repair,
+    StreamFrame,
+)
 from meshwright.protocol.turn import Turn
 
 ACKNOWLEDGE = ("incoming",)
@@ -65,6 +73,8 @@ class Incoming:
         self._streams: dict[tuple[str, str], IncomingStream] = {}
         # Streams that held something when last looked at.
         self._holding: dict[tuple[str, str], IncomingStream] = {}
+        # By origin: what has a number up to this comes too late, whatever its topic.
+        self._passed: dict[str, int] = {}
         self._unsent: dict[str, dict[str, int]] = {}
         self._waiting: dict[tuple[str, str], list[tuple[int, StreamFrame]]] = {}
         self._seen_unpromised = LatelySeen()
@@ -74,6 +84,7 @@ class Incoming:
         return {
             Repair: lambda turn, _, message: self.arrive(turn, message.frame),
             OwedNothing: self.owed_nothing,
+            AllPassed: self.all_passed,
         }
 
     def restore(self, disk: dict[DiskKey, Any]) -> None:
@@ -81,15 +92,23 @@ class Incoming:
         for key, value in disk.items():
             if key[0] == "position":
                 self._streams[str(key[1]), str(key[2])] = IncomingStream(value)
+            elif key[0] == "passed":
+                self._passed[str(key[1])] = value
+        for (origin, _), stream in self._streams.items():
+            stream.last = max(stream.last, self._passed.get(origin, 0))
 
     def last_of(self, origin: str, topic: str) -> int:
-        """The highest number passed on of a stream, 0 if none was."""
+        """The highest number passed on of a stream, or known to be none that is to come."""
         stream = self._streams.get((origin, topic))
-        return stream.last if stream is not None else 0
+        return stream.last if stream is not None else self._passed.get(origin, 0)
 
     def places(self) -> dict[tuple[str, str], int]:
-        """Where every stream stands, by origin and topic."""
-        return {key: stream.last for key, stream in self._streams.items()}
+        """Where every stream stands, by origin and topic, and where those stand that are not here.
+
+        The latter stand under the origin and EVERY_TOPIC.
+        """
+        others = {(origin, EVERY_TOPIC): number for origin, number in self._passed.items()}
+        return {**others, **{key: stream.last for key, stream in self._streams.items()}}
 
     def held_length(self) -> int:
         """The most that is held of one stream."""
@@ -125,9 +144,7 @@ class Incoming:
                 deliver(turn, frame)
             return
         key = (frame.origin, publication.topic)
-        stream = self._streams.get(key)
-        if stream is None:
-            stream = self._streams[key] = IncomingStream()
+        stream = self._streams.get(key) or self._begin(key)
         if frame.number <= stream.last:
             number = stream.last
             turn.once_synced(lambda later: self._acknowledge(later, key, number))
@@ -144,6 +161,19 @@ class Incoming:
     def owed_nothing(self, turn: Turn, peer: str, message: OwedNothing) -> None:
         """Nothing up to a number is on its way: let go what waited for it."""
         self._skip(turn, (peer, message.topic), message.number)
+
+    def all_passed(self, turn: Turn, peer: str, message: AllPassed) -> None:
+        """All of an origin up to a number is safe: forget streams that have come no further."""
+        if message.number <= self._passed.get(peer, 0):
+            return
+        self._passed[peer] = message.number
+        turn.write(("passed", peer), message.number)
+        for key, stream in list(self._streams.items()):
+            if key[0] == peer and stream.last <= message.number:
+                self._skip(turn, key, message.number)
+                if not stream.held and stream.last == message.number:
+                    del self._streams[key]
+                    turn.forget(("position", *key))
 
     def roll_changed(self, turn: Turn) -> None:
         """Wait for nothing from origins that are gone for good."""
@@ -174,11 +204,14 @@ class Incoming:
 
     def _skip(self, turn: Turn, key: tuple[str, str], number: int) -> None:
         """Do not wait for anything up to a number: should it come after all, it is too late."""
-        stream = self._streams.get(key)
-        if stream is None:
-            stream = self._streams[key] = IncomingStream()
+        stream = self._streams.get(key) or self._begin(key)
         stream.last = max(stream.last, number)
         self._advance(turn, key, stream)
+
+    def _begin(self, key: tuple[str, str]) -> IncomingStream:
+        """A stream of which nothing is known but what comes too late."""
+        stream = self._streams[key] = IncomingStream(self._passed.get(key[0], 0))
+        return stream
 
     def _is_next(self, stream: IncomingStream, frame: StreamFrame) -> bool:
         """True if nothing that is wanted here can still come before a frame.

@@ -32,6 +32,11 @@ class KnownInterest:
             else:
                 self._wanted.pop(key, None)
 
+    def forget(self, topic: str) -> None:
+        """Nobody asks for a topic any more, until it is read anew."""
+        self._entries.pop(topic, None)
+        self._wanted.pop(topic, None)
+
     def forget_answers(self) -> None:
         """Brokers were removed, or returned: who wants something is to be found anew."""
         self._wanted.clear()

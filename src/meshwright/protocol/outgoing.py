@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from meshwright.filters.filter import matches, parse_filter
+from meshwright.filters.filter import parse_filter
 from meshwright.model.publication import Publication
 from meshwright.protocol.directory import Directory, Entries
 from meshwright.protocol.effects import DiskKey
@@ -29,6 +29,7 @@ from meshwright.protocol.outgoing_stream import (
     undoubt,
     widen,
 )
+from meshwright.protocol.quiet_streams import QuietSettings, QuietStreams
 from meshwright.protocol.shared_takeover import Legacy, LegacyQuestion
 from meshwright.protocol.stream import (
     NOTHING_OWED,
@@ -51,9 +52,6 @@ TICK = ("outgoing",)
 FORGET_GONE = ("gone",)
 Send = Callable[[Turn, str, Any], None]
 
-# A disk that forgets what it had in a crash says here which numbers were never used before.
-FLOOR: DiskKey = ("stream floor",)
-
 
 class OutgoingSettings(msgspec.Struct, frozen=True, kw_only=True):
     """When a frame is sent again, how many at a time, and how often members are read anew.
@@ -69,6 +67,7 @@ class OutgoingSettings(msgspec.Struct, frozen=True, kw_only=True):
     unpromised_max: int = 1_000
     trust_us: int = 25_000_000
     keep_for_gone_us: int = 60_000_000
+    quiet: QuietSettings = QuietSettings()
 
 
 class Outgoing:
@@ -97,10 +96,10 @@ class Outgoing:
         # By broker: what it has got once it knows that it joined.
         self._doubts: dict[str, Mark] = {}
         self._postponed: list[tuple[str, StandingQuestion]] = []
+        self.quiet = QuietStreams(me, self._streams, self._known, links, settings.quiet)
         self._has_tick = False
-        self._floor = 0
         self._log_length = 0
-        # Topics on which something waited without a promise when last looked at.
+        # Topics on which something waits without a promise.
         self._unopened: dict[str, None] = {}
         self.change_count = 0
 
@@ -117,7 +116,7 @@ class Outgoing:
 
     def restore(self, turn: Turn, disk: dict[DiskKey, Any]) -> None:
         """Take back the logs; whoever may be owed something is found by reading the directory."""
-        self._floor = disk.get(FLOOR, 0)
+        self.quiet.restore(turn, disk)
         for key in sorted(key for key in disk if key[0] == "stream"):
             self._streams[str(key[1])] = OutgoingStream(disk[key])
         for key in sorted(key for key in disk if key[0] == "log"):
@@ -133,9 +132,10 @@ class Outgoing:
         self._wake(turn)
 
     def number_of(self, topic: str) -> int:
-        """The last number given on a topic."""
+        """The last number given on a topic, or one below the next."""
         stream = self._streams.get(topic)
-        return stream.number if stream is not None else self._floor
+        floor = self.quiet.floor
+        return floor if stream is None else max(stream.number, floor)
 
     def log_length(self) -> int:
         """Publications kept because somebody may still need them."""
@@ -143,20 +143,14 @@ class Outgoing:
 
     def unpromised_length(self) -> int:
         """The most that waits without a promise for one topic to open."""
-        if not self._unopened:
-            return 0
-        waiting = [self._streams[topic] for topic in self._unopened]
-        self._unopened = {
-            topic: None for topic in self._unopened if self._streams[topic].unpromised
-        }
-        return max(len(stream.unpromised) for stream in waiting)
+        lengths = [len(self._streams[topic].unpromised) for topic in self._unopened]
+        return max(lengths, default=0)
 
     def publish(self, turn: Turn, publication: Publication, accepted: Action) -> int:
         """Take a publication; accepted is called when it is on disk. Returns its number."""
         topic = publication.topic
         stream = self._stream_of(turn, topic)
-        stream.number += 1
-        number = stream.number
+        number = stream.number = max(stream.number, self.quiet.floor) + 1
         stream.log[number] = publication
         self._log_length += 1
         stream.owed_counts[number] = 0
@@ -215,8 +209,9 @@ class Outgoing:
 
     def joining(self, turn: Turn, peer: str, message: Joining) -> None:
         """A broker's interest changed: it counts at once, and it is told so."""
-        self._known.learn(message.key, {peer: message.entry})
         wild = message.key == WILDCARDS
+        if wild or message.key in self._streams:
+            self._known.learn(message.key, {peer: message.entry})
         newcomer = None if message.recover else peer
         topics = list(self._streams) if wild else [message.key]
         for topic in topics:
@@ -295,10 +290,9 @@ class Outgoing:
         """The new keeper of a shared subscription asks what was owed to former ones."""
         wanted = parse_filter(message.key).ungrouped()
         frames = tuple(
-            StreamFrame(self._me, number, stream.log[number])
-            for topic, stream in self._streams.items()
-            for number in owed_to_any(message.formers, stream)
-            if matches(wanted, topic, stream.log[number].properties)
+            StreamFrame(self._me, number, publication)
+            for stream in self._streams.values()
+            for number, publication in owed_to_any(message.formers, stream, wanted)
         )
         turn.once_synced(lambda later: self._send(later, peer, Legacy(message.key, frames)))
 
@@ -327,7 +321,7 @@ class Outgoing:
         """The stream of a topic, closed if its members were read too long ago to be trusted."""
         stream = self._streams.get(topic)
         if stream is None:
-            stream = self._streams[topic] = OutgoingStream(self._floor)
+            stream = self._streams[topic] = OutgoingStream(self.quiet.floor)
         elif turn.now_us - stream.read_us > self._settings.trust_us:
             stream.is_open = False
             self.change_count += 1
@@ -394,6 +388,7 @@ class Outgoing:
             self.standing_asked(turn, peer, message)
         unpromised, stream.unpromised = stream.unpromised, []
         for publication in unpromised:
+            self._unopened.pop(publication.topic, None)
             self._emit(turn, StreamFrame(self._me, 0, publication))
 
     def _refresh(

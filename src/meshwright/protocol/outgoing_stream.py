@@ -107,9 +107,13 @@ def is_for(member: Member, publication: Publication) -> bool:
     return not member.filters or any(matches(one, topic, properties) for one in member.filters)
 
 
-def owed_to_any(brokers: tuple[str, ...], stream: OutgoingStream) -> list[int]:
-    """The numbers that any of some brokers is owed."""
-    return sorted({number for broker in brokers for number in owed_to(broker, stream)})
+def owed_to_any(
+    brokers: tuple[str, ...], stream: OutgoingStream, wanted: Filter
+) -> list[tuple[int, Publication]]:
+    """What any of some brokers is owed that a filter takes, with its numbers."""
+    numbers = sorted({number for broker in brokers for number in owed_to(broker, stream)})
+    found = [(number, stream.log[number]) for number in numbers]
+    return [(n, one) for n, one in found if matches(wanted, one.topic, one.properties)]
 
 
 def owed_to(broker: str, stream: OutgoingStream) -> list[int]:

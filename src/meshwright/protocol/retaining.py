@@ -123,6 +123,10 @@ class Retaining:
             length += sum(pending.place > 0 for pending in waiting)
         return length
 
+    def sweep(self, turn: Turn) -> None:
+        """Have quiet streams forgotten; what waits was promised the next number of its topic."""
+        self._outgoing.quiet.sweep(turn, is_raised=not self._waiting)
+
     def points_of(self, publisher: str) -> dict[str, int]:
         """The last number of a publisher on each topic, one that it will have included."""
         points = self._outgoing.points_of(publisher)

@@ -29,7 +29,7 @@ from meshwright.protocol.retained import Find
 from meshwright.protocol.session import Recipient, Session, recipient_of
 from meshwright.protocol.session_disk import erase, restored_sessions, write_state
 from meshwright.protocol.shared_member import SharedMember
-from meshwright.protocol.stream import StreamFrame
+from meshwright.protocol.stream import StreamFrame, place_in
 from meshwright.protocol.turn import Action, Turn
 from meshwright.protocol.wills import (
     is_expired,
@@ -350,15 +350,12 @@ class Sessions:
 
     def deliver(self, turn: Turn, frame: StreamFrame) -> bool:
         """Give a publication to every session that wants it; True if that wrote to disk."""
-        publication = frame.publication
-        number = frame.number
+        number, topic = frame.number, frame.publication.topic
         wrote = False
-        for recipient in self._recipients.of(publication):
+        for recipient in self._recipients.of(frame.publication):
             floors = recipient.session.floors
-            if floors and number:
-                floor = floors.get((frame.origin, publication.topic), 0)
-                if frame.number <= floor:
-                    continue
+            if floors and number and number <= place_in(floors, frame.origin, topic):
+                continue
             if self._deliveries.deliver(turn, frame, recipient):
                 wrote = True
         return wrote

@@ -15,6 +15,8 @@ from meshwright.protocol.message import Message
 
 NOTHING_OWED = -1
 WILDCARDS = "$wildcards"
+# No topic is empty, so this stands for all that are not named.
+EVERY_TOPIC = ""
 
 
 class StreamFrame(msgspec.Struct, frozen=True, gc=False, array_like=True):
@@ -77,6 +79,12 @@ class Announced(Message, frozen=True, gc=False):
     topic: str
 
 
+class AllPassed(Message, frozen=True, gc=False):
+    """Whatever I sent with a number up to this, on any topic, is safe wherever it is owed."""
+
+    number: int
+
+
 class OwedQuestion(Message, frozen=True, gc=False):
     """A broker asks whether it must wait for this number."""
 
@@ -103,3 +111,9 @@ class Standing(Message, frozen=True, gc=False):
 
     serial: int
     points: tuple[tuple[str, int], ...]
+
+
+def place_in(places: dict[tuple[str, str], int], origin: str, topic: str) -> int:
+    """Up to where a stream is passed on, by places as Incoming has them."""
+    others = places.get((origin, EVERY_TOPIC), 0)
+    return max(places.get((origin, topic), 0), others)

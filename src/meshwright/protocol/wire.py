@@ -49,6 +49,7 @@ DISK_VALUES: dict[str, Any] = {
     ],
     "moving": tuple[str, ...],
     "overlay": tuple[int, Overlay, Overlay | None, tuple[ClientMove, ...]],
+    "passed": int,
     "plan unfinished": int,
     "position": int,
     "queue": Waiting,

@@ -19,7 +19,8 @@ class SimulationParameters(msgspec.Struct, frozen=True, kw_only=True):
     follows it, policies joined by '+'; None if clients do not move. roams: whether a client whose
     broker stays down goes to another one. adapts: whether brokers fit their tree to the traffic by
     themselves. gathers: whether they send clients to where others want the same. tight: whether
-    brokers have room for so little that bounds are met.
+    brokers have room for so little that bounds are met. forgets: whether they forget within seconds
+    what is not used any more.
     """
 
     design: str
@@ -45,6 +46,7 @@ class SimulationParameters(msgspec.Struct, frozen=True, kw_only=True):
     persistent_share: float = 0.75
     roams: bool = True
     tight: bool = False
+    forgets: bool = False
     settle_max_s: float = 90.0
 
     @property

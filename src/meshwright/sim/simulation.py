@@ -18,6 +18,7 @@ from meshwright.protocol.broker_settings import BrokerSettings
 from meshwright.protocol.classes import MESSAGE_CLASSES
 from meshwright.protocol.mobility import MobilitySettings, parse_policies
 from meshwright.protocol.placement import PlacementSettings
+from meshwright.protocol.quiet_streams import QuietSettings
 from meshwright.protocol.reconfigure_draining import LostInChange
 from meshwright.protocol.removals import RemovalSettings
 from meshwright.sim.adapting import adapting_settings
@@ -133,6 +134,13 @@ def tightened(settings: BrokerSettings) -> BrokerSettings:
     )
 
 
+def forgetful(settings: BrokerSettings) -> BrokerSettings:
+    """The same brokers in a hurry to forget what is not used any more."""
+    replace = msgspec.structs.replace
+    quiet = QuietSettings(sweep_every_us=700_000, quiet_us=1_200_000)
+    return replace(settings, outgoing=replace(settings.outgoing, trust_us=1_000_000, quiet=quiet))
+
+
 def builder_of(parameters: SimulationParameters) -> BuildMachine:
     """What makes the machines of a simulation, with what its parameters say of brokers."""
     settings = adapting_settings() if parameters.adapts else BrokerSettings()
@@ -142,6 +150,8 @@ def builder_of(parameters: SimulationParameters) -> BuildMachine:
         settings = msgspec.structs.replace(settings, removal=IMPATIENT)
     if parameters.tight:
         settings = tightened(settings)
+    if parameters.forgets:
+        settings = forgetful(settings)
     if parameters.mobility is not None:
         mobility = MobilitySettings(policies=parse_policies(parameters.mobility))
         settings = msgspec.structs.replace(settings, mobility=mobility)
