@@ -113,7 +113,7 @@ class Broker:
             removals.LOOK[0]: machines.removals.look,
             outgoing.TICK[0]: machines.outgoing.tick,
             outgoing.FORGET_GONE[0]: machines.outgoing.forget_gone,
-            quiet_streams.SWEEP[0]: machines.retaining.sweep,
+            quiet_streams.SWEEP[0]: machines.sweep,
             incoming.ACKNOWLEDGE[0]: machines.incoming.send_acknowledgements,
             **machines.ways.timers(),
             **machines.moving.timers(),

@@ -110,6 +110,10 @@ class Incoming:
         others = {(origin, EVERY_TOPIC): number for origin, number in self._passed.items()}
         return {**others, **{key: stream.last for key, stream in self._streams.items()}}
 
+    def topics(self) -> set[str]:
+        """The topics of all streams that are not forgotten."""
+        return {topic for _, topic in self._streams}
+
     def held_length(self) -> int:
         """The most that is held of one stream."""
         if not self._holding:

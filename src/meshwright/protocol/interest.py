@@ -7,7 +7,7 @@ that starts again cannot know what of its last words was heard: it says everythi
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import Any
 
 from meshwright.filters.covering import cover_set
@@ -67,7 +67,8 @@ class Interest:
         self._version = incarnation << 32
         self._counts: dict[Filter, int] = {}
         self._entries: dict[str, Entry] = {}
-        self._discovered: dict[str, None] = {}
+        # Topics found through wildcards, and when somebody last named them.
+        self._discovered: dict[str, int] = {}
         self._changes: list[_Change] = []
         self._unrepeated: dict[str, None] = {}
         self._given_up: dict[str, dict[str, None]] = {}
@@ -150,9 +151,12 @@ class Interest:
             # A wildcard may take the topic too; nobody announced it while it was wanted by name.
             self._discover(turn, wanted.topic_filter, nothing)
         self._roads.remove_interest(turn, wanted)
-        for topic in [topic for topic in self._discovered if not self.wants(topic)]:
-            del self._discovered[topic]
-            self._roads.remove_topic(turn, topic)
+        self._lose(turn, [topic for topic in self._discovered if not self.wants(topic)])
+
+    def forget_found(self, turn: Turn, *, before_us: int, in_use: Container[str]) -> None:
+        """Have no overlay carry topics found long ago: who opens one again names it first."""
+        found = self._discovered.items()
+        self._lose(turn, [t for t, at_us in found if at_us < before_us and t not in in_use])
 
     def joined(self, turn: Turn, peer: str, message: Joined) -> None:
         """An origin confirmed; through a wildcard it may name topics not known here before."""
@@ -226,11 +230,19 @@ class Interest:
     def _discover(self, turn: Turn, topic: str, done: Action) -> None:
         """Have the overlay carry a topic that only a wildcard takes."""
         is_known = topic in self._discovered
-        if is_known or not self.wants(topic):
+        if not is_known and not self.wants(topic):
             done(turn)
             return
-        self._discovered[topic] = None
-        self._roads.add_topic(turn, topic, done)
+        self._discovered[topic] = turn.now_us
+        if is_known:
+            done(turn)
+        else:
+            self._roads.add_topic(turn, topic, done)
+
+    def _lose(self, turn: Turn, topics: list[str]) -> None:
+        for topic in topics:
+            del self._discovered[topic]
+            self._roads.remove_topic(turn, topic)
 
     def _value(self, key: str) -> tuple[str, ...]:
         mine = [one for one in self._counts if key_of(one) == key]

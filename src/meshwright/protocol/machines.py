@@ -48,6 +48,13 @@ class Machines:
         kept = {*self.ways.neighbours(), *self.moving.peers()}
         self.links.keep(turn, sorted(kept - {self._me}))
 
+    def sweep(self, turn: Turn) -> None:
+        """Forget what nobody uses any more; whatever is needed again is found anew."""
+        self.retaining.sweep(turn)
+        # A stream stays open for less than this after its origin named it.
+        before_us = turn.now_us - self._settings.outgoing.quiet.quiet_us
+        self.interest.forget_found(turn, before_us=before_us, in_use=self.incoming.topics())
+
     def _all_handlers(self) -> dict[type, Callable[[Turn, str, Any], None]]:
         return {
             **self.removals.handlers(),
