@@ -1,25 +1,17 @@
 from __future__ import annotations
 
-import pytest
 from small_network import SmallNetwork
 
-from meshwright.protocol import directory
 
-
-def test_readers_of_long_ago_are_forgotten_in_memory_and_on_disk(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(directory, "READERS_MIN", 30)
+def test_readers_of_long_ago_are_forgotten_in_memory_and_on_disk() -> None:
     network = SmallNetwork(3)
     network.connect("writer", "b0")
     network.connect("reader", "b1")
     network.subscribe("reader", "reply/last")
-    for number in range(200):
+    for number in range(20):
         network.publish("writer", f"reply/{number}", "x")
-        if number % 20 == 0:
-            network.advance(61)
-    network.advance(5)
+    network.advance(130)
     for disk in network.disks.values():
-        assert sum(key[0] == "reader" for key in disk) < 200
+        assert not any(key[0] == "reader" for key in disk)
     network.publish("writer", "reply/last", "y")
     assert network.payloads("reader") == ["y"]

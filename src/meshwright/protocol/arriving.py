@@ -44,9 +44,9 @@ TICK = ("arriving",)
 class Arrival:
     """A client that waits here for its session; packet is None once it went away again.
 
-    holder: who has claimed it. source: who was asked for it, the holder or who was given it.
-    is_offered: the session comes ahead of its client. is_early: the filters that the client brought
-    were put in force without waiting for the source. seen: what need not be sent.
+    holder and number: who has claimed it, and how. source: who was asked for it, the holder or who
+    was given it. is_offered: the session comes ahead of its client. is_early: the filters that the
+    client brought were put in force without waiting for the source. seen: what need not be sent.
     """
 
     client: str
@@ -55,6 +55,7 @@ class Arrival:
     since_us: int
     claim: int = 0
     holder: str | None = None
+    number: int = 0
     source: str | None = None
     is_stalled: bool = False
     is_unpacked: bool = False
@@ -123,6 +124,10 @@ class Arriving:
             HaveYou: self.asked_for,
         }
 
+    def expects(self, client: str) -> bool:
+        """True if a client, or its session, is on its way in."""
+        return client in self._arrivals
+
     def put_off(self, peer: str, ask: MoveAsk) -> bool:
         """True if a session is on its way here, so that who asks for it must wait."""
         arrival = self._arrivals.get(ask.client)
@@ -165,8 +170,7 @@ class Arriving:
         def found(later: Turn, holder: str | None, number: int) -> None:
             if self._arrivals.get(client) is not arrival:
                 return
-            arrival.claim = number + 1
-            arrival.holder = holder
+            _note(arrival, holder, number, later.now_us)
             if holder == peer:
                 self._ask(later, arrival, peer)
             else:
@@ -311,8 +315,7 @@ class Arriving:
         if self._arrivals.get(arrival.client) is not arrival or arrival.packet is None:
             return
         client = arrival.client
-        arrival.claim = number + 1
-        arrival.holder = holder
+        _note(arrival, holder, number, turn.now_us)
         if holder in {None, self._me}:
             target = self._around.given_to(client)
             if target is not None and not self._may_ask(target):
@@ -345,10 +348,10 @@ class Arriving:
 
     def _claim_if_none(self, turn: Turn, arrival: Arrival) -> None:
         """The holder knows of no session: there is none, unless it went elsewhere meanwhile."""
-        claim, holder = arrival.claim, arrival.holder
+        before = (arrival.holder, arrival.number)
 
         def found(later: Turn, name: str | None, number: int) -> None:
-            if name != holder or number + 1 != claim:
+            if (name, number) != before:
                 self._found(later, name, number, arrival=arrival)
             elif self._arrivals.get(arrival.client) is arrival:
                 self._claim(later, arrival)
@@ -450,6 +453,12 @@ class Arriving:
             self._send(turn, arrival.source, MoveCancelled(arrival.client))
         for peer, ask in arrival.put_off:
             self._send(turn, peer, MoveNotHere(ask.client, ask.serial, arrival.source))
+
+
+def _note(arrival: Arrival, holder: str | None, number: int, now_us: int) -> None:
+    """Who has claimed a client; the next claim is above it, and above those taken back before."""
+    arrival.holder, arrival.number = holder, number
+    arrival.claim = max(number + 1, now_us)
 
 
 def _are_plain(subscriptions: tuple[packets.Subscription, ...]) -> bool:

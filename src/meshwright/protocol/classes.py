@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from meshwright.protocol.directory import AskReaders, Get, Got, Put, PutDone
+from meshwright.protocol.erasures import Erase
 from meshwright.protocol.forwarding.machines import FORWARDING_CLASSES
 from meshwright.protocol.links import Frame, Hello
 from meshwright.protocol.membership import Rumour
@@ -79,6 +80,7 @@ MESSAGE_CLASSES: dict[type, str] = {
     Get: "directory",
     Got: "directory",
     AskReaders: "directory",
+    Erase: "directory",
     Joining: "directory",
     Joined: "directory",
     Announce: "directory",

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from meshwright.model.publication import Publication
+from meshwright.protocol.erasures import Erase, Erasures
 from meshwright.protocol.message import Message
 from meshwright.protocol.removals import Removals, Roll
 from meshwright.protocol.turn import Turn
@@ -31,6 +32,11 @@ class Entry(NamedTuple):
 
     version: int
     value: EntryValue
+
+    @property
+    def is_void(self) -> bool:
+        """True if its owner wants nothing, and claims nothing."""
+        return not self.value
 
     @property
     def filters(self) -> tuple[str, ...]:
@@ -52,8 +58,6 @@ Entries = dict[str, Entry]
 
 # The owner of an entry that all brokers write.
 EVERYBODY = "*"
-# Keys with readers before those of long ago are looked for.
-READERS_MIN = 4_096
 
 
 class Put(Message, frozen=True, gc=False):
@@ -110,12 +114,13 @@ Question = Put | Get | AskReaders
 class _Request:
     """A question under way. waiting: keepers of its key; required: brokers that must answer, too.
 
-    build makes the message anew, when the roll has changed, from the number of the request.
+    build makes the message anew, when the roll has changed, from the number of the request. last:
+    an entry that is to be forgotten when it is everywhere; is_done: a majority has it.
     """
 
     __slots__ = (
-        "build", "done", "is_hand_over", "key", "merged", "message", "readers", "required",
-        "waiting",
+        "build", "done", "is_done", "is_hand_over", "key", "last", "merged", "message", "readers",
+        "required", "waiting",
     )  # fmt: skip
 
     def __init__(
@@ -125,11 +130,14 @@ class _Request:
         done: Callable[..., None],
         *,
         is_hand_over: bool,
+        last: Entry | None,
     ) -> None:
         self.key = key
         self.build = build
         self.done = done
+        self.is_done = False
         self.is_hand_over = is_hand_over
+        self.last = last
 
     def begin(self, message: Question, waiting: tuple[str, ...], required: tuple[str, ...]) -> None:
         """Ask, or ask all over again."""
@@ -163,8 +171,9 @@ class Directory:
         self._kept: dict[str, Entries] = {}
         self._own: dict[str, Entry] = {}
         self._readers: dict[str, dict[str, int]] = {}
-        self._sweep_above = READERS_MIN
         self._requests: dict[int, _Request] = {}
+        self._erasures = Erasures(removals, send)
+        self._swept_present: tuple[str, ...] = ()
         # An answer to a question from before a crash must not count for one after it.
         self._request_count = incarnation << 32
 
@@ -176,6 +185,7 @@ class Directory:
             Get: self.get_asked,
             Got: self.got,
             AskReaders: self.readers_asked,
+            Erase: self.erase_asked,
         }
 
     def restore(self, disk: dict[tuple[Any, ...], Any]) -> None:
@@ -196,13 +206,34 @@ class Directory:
         owner: str | None = None,
     ) -> None:
         """Store my entry, or an owner's, under a key; done is told who has read it lately."""
-        if owner is None:
+        is_own = owner is None
+        if is_own:
             self._own[key] = entry
-        self._ask(turn, key, partial(_put, key, entry, owner), done)
+        last = entry if is_own and entry.is_void else None
+        self._ask(turn, key, partial(_put, key, entry, owner), done, last=last)
 
     def own(self, key: str, entry: Entry) -> None:
         """What this broker has said under a key before it was started again."""
         self._own[key] = entry
+
+    def said(self, key: str) -> Entry | None:
+        """What this broker has said under a key, unless it left and all have forgotten that."""
+        return self._own.get(key)
+
+    def sweep(self, turn: Turn) -> None:
+        """Have others forget what this broker left, and drop what is of long ago or elsewhere."""
+        under_way = {one.key for one in self._requests.values() if one.last is not None}
+        for key, entry in list(self._own.items()):
+            if entry.is_void and key not in under_way:
+                self.put(turn, key, entry, lambda _turn, _readers: None)
+        self._erasures.tell(turn)
+        self._sweep_readers(turn)
+        present = self._removals.present
+        if self._swept_present == present or self._removals.unsettled():
+            return
+        self._swept_present = present
+        for key in [key for key in self._kept if self._me not in self.keepers_of(key)]:
+            turn.forget(*(("directory", key, owner) for owner in self._kept.pop(key)))
 
     def get(
         self,
@@ -290,13 +321,11 @@ class Directory:
         if not self._is_same_roll(turn, peer, message):
             return
         until_us = turn.now_us + self._settings.reader_memory_us
-        readers = self._readers.setdefault(message.key, {})
+        readers = self._readers.get(message.key, {})
         refresh_us = turn.now_us + self._settings.reader_memory_us // 2
         if message.is_remembered and readers.get(peer, 0) < refresh_us:
-            readers[peer] = until_us
+            self._readers.setdefault(message.key, {})[peer] = until_us
             turn.write(("reader", message.key, peer), until_us)
-            if len(self._readers) > self._sweep_above:
-                self._sweep_readers(turn)
         entries = self._kept.get(message.key, {})
         mine = self._own.get(message.key)
         if mine is not None and not self._removals.has_settled():
@@ -317,8 +346,12 @@ class Directory:
         request = self._answered(peer, message.request)
         if request is not None:
             request.readers.update(message.readers)
-            if self._has_majority(request):
+            is_enough = self._has_majority(request)
+            if is_enough and (request.last is None or not request.waiting):
                 del self._requests[message.request]
+                self._erase(turn, request)
+            if is_enough and not request.is_done:
+                request.is_done = True
                 request.done(turn, self._readers_found(turn, request))
 
     def got(self, turn: Turn, peer: str, message: Got) -> None:
@@ -328,6 +361,24 @@ class Directory:
             if self._has_majority(request):
                 del self._requests[message.request]
                 request.done(turn, request.merged)
+
+    def erase_asked(self, turn: Turn, peer: str, message: Erase) -> None:
+        for key, version in message.entries:
+            entries = self._kept.get(key, {})
+            held = entries.get(peer)
+            if held is not None and held.version <= version:
+                self._kept[key] = {name: one for name, one in entries.items() if name != peer}
+                if not self._kept[key]:
+                    del self._kept[key]
+                turn.forget(("directory", key, peer))
+
+    def _erase(self, turn: Turn, request: _Request) -> None:
+        """All keepers have stored that this broker left; nobody need remember it."""
+        key, last = request.key, request.last
+        is_latest = last is not None and self._own.get(key) is last
+        if last is not None and is_latest and self._erasures.may_begin(turn.now_us):
+            del self._own[key]
+            self._erasures.gather(self.keepers_of(key), key, last.version)
 
     def _keep(self, turn: Turn, key: str, owner: str, entry: Entry) -> None:
         entries = self._kept.get(key, {})
@@ -345,8 +396,9 @@ class Directory:
         done: Callable[..., None],
         *,
         is_hand_over: bool = False,
+        last: Entry | None = None,
     ) -> None:
-        self._begin(turn, _Request(key, build, done, is_hand_over=is_hand_over))
+        self._begin(turn, _Request(key, build, done, is_hand_over=is_hand_over, last=last))
 
     def _begin(self, turn: Turn, request: _Request) -> None:
         self._request_count += 1
@@ -402,7 +454,6 @@ class Directory:
                 turn.forget(("reader", key, peer))
             if not readers:
                 del self._readers[key]
-        self._sweep_above = max(READERS_MIN, 2 * len(self._readers))
 
     def _readers_now(self, now_us: int, key: str) -> list[str]:
         readers = self._readers.get(key, {})

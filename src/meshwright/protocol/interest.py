@@ -158,6 +158,16 @@ class Interest:
         found = self._discovered.items()
         self._lose(turn, [t for t, at_us in found if at_us < before_us and t not in in_use])
 
+    def forget_left(self, turn: Turn) -> None:
+        """Forget keys under which the network knows no more that this broker was ever there."""
+        under_way = {change.key for change in self._changes}
+        for keys in self._given_up.values():
+            under_way.update(keys)
+        for key in [key for key in self._entries if self._directory.said(key) is None]:
+            if key not in under_way:
+                del self._entries[key]
+                turn.forget(("interest", key))
+
     def joined(self, turn: Turn, peer: str, message: Joined) -> None:
         """An origin confirmed; through a wildcard it may name topics not known here before."""
         for topic in message.topics:
@@ -210,7 +220,7 @@ class Interest:
         key = change.key
         self._version += 1
         entry = self._entries[key] = change.entry = Entry(self._version, self._value(key))
-        turn.write(("interest", key), entry.filters or None)
+        turn.write(("interest", key), entry.filters)
 
         def stored(later: Turn, readers: list[str]) -> None:
             for reader in readers:

@@ -27,10 +27,24 @@ class KnownInterest:
     def learn(self, key: str, entries: Entries) -> None:
         """Take in entries; what followed from others under their key is void."""
         if merge(self._entries.setdefault(key, {}), entries):
-            if key == WILDCARDS:
-                self._wanted.clear()
-            else:
-                self._wanted.pop(key, None)
+            self._void(key)
+
+    def entries(self, key: str) -> Entries:
+        """What is known under a key now."""
+        return dict(self._entries.get(key, {}))
+
+    def learn_all(self, key: str, entries: Entries, before: Entries) -> None:
+        """Take in all entries of a key, and what was known before they were asked for.
+
+        Who is no longer among them has left, and that is forgotten; unless it came back since.
+        """
+        known = self._entries.setdefault(key, {})
+        gone = [name for name in before if name not in entries and known.get(name) == before[name]]
+        for name in gone:
+            del known[name]
+        self.learn(key, entries)
+        if gone:
+            self._void(key)
 
     def forget(self, topic: str) -> None:
         """Nobody asks for a topic any more, until it is read anew."""
@@ -56,6 +70,12 @@ class KnownInterest:
         if wanted is None:
             wanted = self._wanted[topic] = self._find(topic)
         return wanted
+
+    def _void(self, key: str) -> None:
+        if key == WILDCARDS:
+            self._wanted.clear()
+        else:
+            self._wanted.pop(key, None)
 
     def _find(self, topic: str) -> Wanted:
         found: Wanted = {}

@@ -50,10 +50,12 @@ class Machines:
 
     def sweep(self, turn: Turn) -> None:
         """Forget what nobody uses any more; whatever is needed again is found anew."""
+        self.directory.sweep(turn)
         self.retaining.sweep(turn)
         # A stream stays open for less than this after its origin named it.
         before_us = turn.now_us - self._settings.outgoing.quiet.quiet_us
         self.interest.forget_found(turn, before_us=before_us, in_use=self.incoming.topics())
+        self.interest.forget_left(turn)
 
     def _all_handlers(self) -> dict[type, Callable[[Turn, str, Any], None]]:
         return {
@@ -119,6 +121,7 @@ class Machines:
                 unwant=self._unwant,
                 remember=self._remember,
                 log_length=self.retaining.log_length,
+                over=self._session_over,
             ),
         )
         self.incoming: Incoming = Incoming(
@@ -299,6 +302,9 @@ class Machines:
     def _client_packet(self, turn: Turn, client: str, packet: object) -> None:
         if not (type(packet) in HELD_UP and self.ways.holds(client, packet)):
             self.sessions.packet(turn, client, packet)
+
+    def _session_over(self, turn: Turn, client: str) -> None:
+        self.moving.session_over(turn, client)
 
     def _went_away(self, client: str) -> None:
         self.ways.client_down(client)

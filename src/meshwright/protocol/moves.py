@@ -23,11 +23,13 @@ class MovingSettings(msgspec.Struct, frozen=True, kw_only=True):
     """How often moves are looked after, and how long a client is kept waiting for its session.
 
     lodge_after_us: after this time a client is let in while its session stays where it is.
+    claim_rest_us: how long a broker claims a client that has no session any more.
     """
 
     tick_us: int = 100_000
     lodge_after_us: int = 1_000_000
     patience_us: int = 8_000_000
+    claim_rest_us: int = 60_000_000
 
 
 class MoveOffer(Message, frozen=True, gc=False):

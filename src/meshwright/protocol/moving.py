@@ -8,7 +8,15 @@ from typing import Any
 
 from meshwright.filters.filter import Filter
 from meshwright.model.plan import ClientMove
-from meshwright.protocol import arriving, departing, emptying, packets, placement, redirects
+from meshwright.protocol import (
+    arriving,
+    departing,
+    emptying,
+    homes,
+    packets,
+    placement,
+    redirects,
+)
 from meshwright.protocol.arriving import Arriving
 from meshwright.protocol.departing import Departing
 from meshwright.protocol.directory import Directory
@@ -84,7 +92,13 @@ class Moving:
         self._placement = self._new_placement(placement_settings)
         self._proxies = self._new_proxies()
         self.guests = self._proxies.guests
-        self._homes = Homes(site.me, site.incarnation, site.directory)
+        self._homes = Homes(
+            site.me,
+            site.incarnation,
+            site.directory,
+            rest_us=settings.claim_rest_us,
+            is_here=self._is_here,
+        )
         self._departing = Departing(
             site.me,
             settings,
@@ -131,6 +145,7 @@ class Moving:
     def timers(self) -> dict[str, Callable[[Turn], None]]:
         """Which timer is for which method."""
         return {
+            homes.TICK[0]: self._homes.tick,
             arriving.TICK[0]: self._arriving.tick,
             departing.TICK[0]: self._departing.tick,
             redirects.TICK[0]: self._redirects.tick,
@@ -192,6 +207,10 @@ class Moving:
         if self._prefetching is not None:
             self._prefetching.disconnected(turn, client)
 
+    def session_over(self, turn: Turn, client: str) -> None:
+        """There is no session of a client here any more."""
+        self._homes.over(turn, client)
+
     def peer_lost(self, turn: Turn, peer: str) -> None:
         """A peer has been silent for too long."""
         self._proxies.peer_gone(turn, peer)
@@ -205,6 +224,14 @@ class Moving:
     def redirected(self, turn: Turn) -> list[Effect]:
         """The effects of a step, as they are while there are guests."""
         return self._proxies.redirected(turn)
+
+    def _is_here(self, client: str) -> bool:
+        """True if there is a session of a client here, or one is on its way in or out."""
+        return (
+            self._sessions.find(client) is not None
+            or self._arriving.expects(client)
+            or self._departing.given_to(client) is not None
+        )
 
     def _new_proxies(self) -> Proxies:
         site = self._site

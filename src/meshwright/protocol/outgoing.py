@@ -347,16 +347,21 @@ class Outgoing:
         stream.is_checking = True
         taken = stream.number
 
-        def got_wildcards(later: Turn, entries: Entries) -> None:
-            self._known.learn(WILDCARDS, entries)
+        def got_wildcards(later: Turn) -> None:
             stream.is_checking = False
             self._checked(later, topic, stream, taken)
 
-        def got_members(later: Turn, entries: Entries) -> None:
-            self._known.learn(topic, entries)
-            self._directory.get(later, WILDCARDS, got_wildcards)
+        self._read(turn, topic, lambda later: self._read(later, WILDCARDS, got_wildcards))
 
-        self._directory.get(turn, topic, got_members)
+    def _read(self, turn: Turn, key: str, done: Action) -> None:
+        """Learn all entries of a key."""
+        before = self._known.entries(key)
+
+        def got(later: Turn, entries: Entries) -> None:
+            self._known.learn_all(key, entries, before)
+            done(later)
+
+        self._directory.get(turn, key, got)
 
     def _checked(self, turn: Turn, topic: str, stream: OutgoingStream, taken: int) -> None:
         stream.read_us = turn.now_us

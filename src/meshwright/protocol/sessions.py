@@ -69,6 +69,7 @@ class Outside:
     unwant: Callable[[Turn, Filter], None]
     remember: Callable[[Turn, str], None]
     log_length: Callable[[], int]
+    over: Callable[[Turn, str], None]
 
 
 class Sessions:
@@ -319,6 +320,7 @@ class Sessions:
         for text in list(session.subscriptions):
             self._drop_subscription(turn, session, text)
         del self._sessions[session.client]
+        self._outside.over(turn, session.client)
         if session.is_durable:
             erase(turn, session)
         if self._wills.pop(session.client, None) is not None:

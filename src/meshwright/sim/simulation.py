@@ -138,7 +138,11 @@ def forgetful(settings: BrokerSettings) -> BrokerSettings:
     """The same brokers in a hurry to forget what is not used any more."""
     replace = msgspec.structs.replace
     quiet = QuietSettings(sweep_every_us=700_000, quiet_us=1_200_000)
-    return replace(settings, outgoing=replace(settings.outgoing, trust_us=1_000_000, quiet=quiet))
+    return replace(
+        settings,
+        outgoing=replace(settings.outgoing, trust_us=1_000_000, quiet=quiet),
+        moving=replace(settings.moving, claim_rest_us=1_000_000),
+    )
 
 
 def builder_of(parameters: SimulationParameters) -> BuildMachine:
