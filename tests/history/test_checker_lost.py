@@ -130,21 +130,23 @@ def test_a_client_that_had_moved_away_before_is_owed_everything() -> None:
 
 
 @pytest.mark.parametrize(
-    ("other", "is_owed"),
+    ("other", "qos", "is_owed"),
     [
-        ({}, True),
-        ({"qos": 0}, False),
-        ({"ended_us": 500}, False),
-        ({"ended_us": 50}, True),
-        ({"qos": 0, "ended_us": 50}, True),
+        ({}, 2, True),
+        ({"qos": 0}, 2, False),
+        ({"ended_us": 500}, 2, False),
+        ({"ended_us": 500}, 1, True),
+        ({"ended_us": 500, "qos": 1}, 2, True),
+        ({"ended_us": 50}, 2, True),
+        ({"qos": 0, "ended_us": 50}, 2, True),
     ],
     ids=str,
 )
 def test_a_group_is_owed_a_message_unless_a_member_may_have_taken_it_along(
-    other: dict[str, Any], is_owed: bool
+    other: dict[str, Any], qos: int, is_owed: bool
 ) -> None:
     history = History()
-    published(history, at_us=100)
+    published(history, at_us=100, qos=qos)
     subscribed(history, filter_text="$share/group/a")
     subscribed(history, "other", filter_text="$share/group/a", **other)
     assert bool(lost(history)) == is_owed

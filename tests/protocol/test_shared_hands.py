@@ -65,6 +65,21 @@ def test_what_was_handed_twice_is_answered_once_for_both(*, crashes: bool) -> No
     assert left_behind(network) == []
 
 
+def test_what_a_keeper_has_forgotten_is_forgotten_after_a_crash() -> None:
+    network = crewed(session_expiry_s=600)
+    network.connect("sender", keeper(network))
+    network.publish("sender", TOPIC, "x", 1)
+    ann_at = network.connected["ann"]
+    network.hold(source=keeper(network), target=ann_at)
+    network.answer_all("ann")
+    network.crash(ann_at)
+    network.held.clear()
+    assert left_behind(network)
+    network.start(ann_at)
+    network.advance(2)
+    assert left_behind(network) == []
+
+
 def taken_along(settings: BrokerSettings | None = None, qos: int = 1) -> tuple[SmallNetwork, str]:
     """A message that ann has not answered where she was before; that broker."""
     network = crewed(session_expiry_s=600, settings=settings, qos=qos)

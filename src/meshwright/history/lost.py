@@ -3,8 +3,8 @@
 A publication that a broker acknowledged (QoS 1 and 2) is owed to every client whose matching
 subscription was granted before the publication was sent and stands until the end; a session that
 ends with its connection stands only while it is connected. A shared subscription is owed it once,
-as long as all members that may have taken it are to keep it: a member that leaves, or takes it with
-QoS 0, may take it along. A broker that never returns takes with it what it alone held.
+as long as all members that may have taken it are to keep it: who takes it with QoS 0 need not, and
+who leaves may take one of QoS 2 along. What a broker that never returns held alone, goes with it.
 """
 
 from __future__ import annotations
@@ -65,9 +65,13 @@ def _groups(history: History) -> dict[str, list[Subscribed]]:
 
 
 def _may_take_along(one: Subscribed, published: Published) -> bool:
-    """Whether a member of a group may have been given a message and not have to keep it."""
+    """Whether a member of a group may have been given a message and not have to keep it.
+
+    What of QoS 1 it has not answered when it leaves is for another member.
+    """
     is_gone = one.ended_us is not None and one.ended_us < published.attempted_us
-    return not is_gone and (one.qos == 0 or one.end_requested_us is not None)
+    qos = min(one.qos, published.qos)
+    return not is_gone and (qos == 0 or (qos == 2 and one.end_requested_us is not None))
 
 
 def _is_excused(history: History, published: Published, client: str) -> bool:

@@ -113,8 +113,8 @@ class SharedMember:
                 member = Member(session.client, session.subscriptions[text].qos, False)
                 self._members.setdefault(text, {})[session.client] = member
             self._hold(turn, session)
-        for hand in list(self._away):
-            self._tell_away(turn, hand)
+        for hand in list(self._known):
+            self._tell_end(turn, hand)
         for text in self._members:
             self._tell(turn, text)
 
