@@ -8,7 +8,6 @@ on from the last one, and the others stay as they are.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import inf
 
 import msgspec
 import numpy as np
@@ -84,15 +83,6 @@ def _arranged(
     name: str, former: Overlay | None, snapshot: Snapshot, rules: EpochRules, seed: int
 ) -> Plan:
     """The plan of a method if it pays, else one in which everybody stays."""
-    plan = _arrangement(name, former, snapshot, rules, seed)
-    if plan.net_benefit > 0.0 or plan.moved == 0:
-        return plan
-    return _arrangement(name, former, snapshot, msgspec.structs.replace(rules, beta=inf), seed)
-
-
-def _arrangement(
-    name: str, former: Overlay | None, snapshot: Snapshot, rules: EpochRules, seed: int
-) -> Plan:
     return arrange(
         snapshot,
         "chord",
@@ -101,6 +91,7 @@ def _arrangement(
         source=former,
         seed=seed,
         reconfigurability_beta=rules.beta,
+        must_pay=True,
     )
 
 

@@ -1,7 +1,7 @@
 """Our own arrangement: never worse than dynatops_greedy and lsap on what it sets out to raise.
 
-The paper's greedy goes on past its bottleneck broker, and annealed swaps look farther: from the
-arrangement of least delay and from where brokers are now. The price of a move is part of the
+The paper's greedy goes on past its bottleneck broker, also from the arrangement of least delay, and
+annealed swaps look farther: from there and from where brokers are now. The price of a move is part of the
 annealed cost, assignments count as they are too, every path is cut by the prefix rule, and the
 best path of all is taken.
 """
@@ -33,6 +33,8 @@ TEMPERATURE_LAST = 0.003
 # How long one run of annealing goes on and how often it is done again, if the effort allows: that
 # is counted in topics looked at, where judging a swap takes as long as a few topics more.
 PROPOSALS_PER_BROKER = 3_000
+# Annealing that must be shorter than this ends above where it began, and is left out.
+PROPOSALS_PER_BROKER_MIN = 500
 RUN_COUNT_MAX = 4
 EFFORT_TOPICS = 18_000_000
 EFFORT_TOPICS_PER_SWAP = 7
@@ -100,11 +102,13 @@ def _tries(search: Search) -> int:
 
 
 def _effort(search: Search) -> tuple[int, int]:
-    """How many runs of how many proposals."""
+    """How many runs of how many proposals; none where they would be too short."""
     broker_count = search.problem.broker_count
     topics_mean = search.problem.snapshot.interests.pair_count / broker_count
     affordable = math.ceil(EFFORT_TOPICS / (EFFORT_TOPICS_PER_SWAP + 2.0 * topics_mean))
     proposal_count = min(affordable, PROPOSALS_PER_BROKER * broker_count)
+    if proposal_count < PROPOSALS_PER_BROKER_MIN * broker_count:
+        return 0, 0
     return min(math.ceil(affordable / proposal_count), RUN_COUNT_MAX), proposal_count
 
 

@@ -14,7 +14,7 @@ from meshwright.overlays.key_geometries import key_geometry
 from meshwright.planning.arrangement.cost import ArrangementCost, arrangement_cost
 from meshwright.planning.arrangement.methods import arrangement_method
 from meshwright.planning.arrangement.paths import SwapPath, swap_path
-from meshwright.planning.arrangement.problem import arrangement_problem, hash_positions
+from meshwright.planning.arrangement.problem import Problem, arrangement_problem, hash_positions
 from meshwright.planning.arrangement.reconfiguration import (
     is_reconfigurable,
     reconfiguration_cost,
@@ -33,11 +33,13 @@ def arrange(
     seed: int = 0,
     net: bool = True,
     reconfigurability_beta: float | None = None,
+    must_pay: bool = False,
 ) -> Plan:
     """A plan by one of the METHODS, from the source overlay or else from the hash arrangement.
 
     net=False lets `best` lower the cost alone, whatever reconfiguration costs. With a beta, nothing
-    is planned where even the whole cost is less than that share of moving everybody.
+    is planned where even the whole cost is less than that share of moving everybody. What must pay
+    and does not is not planned either.
     """
     choose = arrangement_method(method)
     if source is None:
@@ -55,8 +57,10 @@ def arrange(
         choose = _staying
     path = choose(search)
     after = arrangement_cost(problem, path.target)
+    price = _price(path, problem)
+    if must_pay and before.total - after.total - price <= 0.0:
+        path, after, price = _staying(search), before, 0.0
     moved = int(path.moved[-1])
-    price = reconfiguration_cost(moved, problem.broker_count, problem.topic_count)
     params: dict[str, Parameter] = {"arrangement": method}
     return Plan(
         source=source,
@@ -73,6 +77,10 @@ def arrange(
 def _staying(search: Search) -> SwapPath:
     """The path to where brokers are already."""
     return swap_path(search.tables, search.start, np.empty((0, 2), dtype=np.int32))
+
+
+def _price(path: SwapPath, problem: Problem) -> float:
+    return reconfiguration_cost(int(path.moved[-1]), problem.broker_count, problem.topic_count)
 
 
 def _steps(path: SwapPath, names: tuple[BrokerName, ...], method: str) -> tuple[Step, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -38,8 +39,9 @@ def frozen_positions(positions: Int32Array) -> Int32Array:
     return frozen
 
 
+@lru_cache(maxsize=1)
 def search_tables(problem: Problem) -> Tables:
-    """What the kernels read."""
+    """What the kernels read; searches and costs of one problem ask for it one after another."""
     interests = problem.snapshot.interests
     members = interests.transposed()
     roots, trees = np.unique(problem.roots, return_inverse=True)
