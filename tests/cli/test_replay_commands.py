@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from commands import answered, call, refused
 
+from meshwright.pipeline import session
+
 CONFIG = """trace = "trace"
 out = "findings"
 
@@ -68,6 +70,28 @@ def test_a_misspelt_setting_is_refused_with_the_nearest_right_one(tmp_path: Path
     sentence = refused("pipeline", "run", config)
     assert "did you mean 'time.epoch_slots'" in sentence
     assert "line 5" in sentence
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "words"),
+    [
+        ('["chord", "tree"]', '["chord", "ring"]', "no design 'ring'; choose from chord"),
+        ('["static"]', '["location"]', "placement 'location' needs positions"),
+        ('["static"]', "[]", "placement.methods: expected `array` of length >= 1"),
+        ("epoch_slots = 2", "epoch_slots = 0", "time.epoch_slots: expected `int` >= 1"),
+        ("[time]", '[interests]\nsource = "location"\n[time]', "has no table positions"),
+        ('out = "findings"', 'out = "replay.toml"', "replay.toml"),
+    ],
+)
+def test_a_run_that_cannot_be_is_refused_before_spark_starts(
+    right: str, wrong: str, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for table in ("subscriptions", "publications"):
+        (tmp_path / "trace" / table).mkdir(parents=True)
+    config = tmp_path / "replay.toml"
+    config.write_text(CONFIG.replace(right, wrong))
+    monkeypatch.delattr(session, "spark_session")  # whoever wants to start Spark fails
+    assert words in refused("pipeline", "run", config)
 
 
 def test_designs_and_placements_that_are_not_there_are_refused(tmp_path: Path) -> None:

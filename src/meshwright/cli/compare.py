@@ -91,8 +91,12 @@ def compare(
         ReplayParameters,
         TimeParameters,
     )
-    from meshwright.pipeline.replay import replay_trace, wanted_designs, wanted_placements
-    from meshwright.pipeline.traces import table_names
+    from meshwright.pipeline.replay import replay_trace
+    from meshwright.pipeline.wishes import (
+        refuse_impossible,
+        wanted_designs,
+        wanted_placements,
+    )
 
     chosen: tuple[PlacementName, ...] | None = wanted_placements(placements)
     parameters = ReplayParameters(
@@ -103,7 +107,7 @@ def compare(
         placement=PlacementParameters(methods=chosen, cluster_size=cluster),
         overlay=OverlayParameters(designs=wanted_designs(designs), k=k, delay_weight=delay_weight),
     )
-    table_names(trace)  # what is no trace is refused before Spark starts
+    refuse_impossible(trace, parameters)  # before Spark starts
     files: dict[str, Path] = {}
     with (
         spark_work("Replaying the trace", master=master, remote=remote) as work,

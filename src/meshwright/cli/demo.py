@@ -79,7 +79,7 @@ def demo(
     from meshwright.cli.replay_answer import write_report
     from meshwright.lab.demo import DemoFolder, DemoParameters, compiling_kernels, replay_telemetry
     from meshwright.pipeline.findings import compared
-    from meshwright.pipeline.replay import wanted_designs
+    from meshwright.pipeline.wishes import wanted_designs
 
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     parameters = DemoParameters(

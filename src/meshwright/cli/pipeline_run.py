@@ -33,20 +33,23 @@ def run(
         write_report,
     )
     from meshwright.files.settings import read_settings
+    from meshwright.files.writing import make_folder
     from meshwright.pipeline.findings import compared
     from meshwright.pipeline.keeping import Keeper
     from meshwright.pipeline.parameters import RunSettings
     from meshwright.pipeline.replay import replay_trace
-    from meshwright.pipeline.traces import table_names
+    from meshwright.pipeline.wishes import refuse_impossible
 
     settings = read_settings(config, RunSettings, documented_in="docs/FILES.md")
-    table_names(settings.trace)  # what is no trace is refused before Spark starts
+    parameters = settings.parameters()
+    refuse_impossible(settings.trace, parameters)  # before Spark starts
+    make_folder(settings.out)
     ran: list[Ran] = []
     with spark_work("Running the stages", master=master, remote=remote) as work:
         keeper = Keeper(
             work.session, settings.out / "stages", on_stage=lambda *stage: ran.append(stage)
         )
-        replay = replay_trace(work.session, settings.trace, settings.parameters(), keeper)
+        replay = replay_trace(work.session, settings.trace, parameters, keeper)
         candidates, found = compared(replay)
         files = write_report(replay, settings.trace, candidates, found, settings.out)
     answer(

@@ -56,7 +56,7 @@ class BrokerParameters(_Part, frozen=True, kw_only=True):
 class PlacementParameters(_Part, frozen=True, kw_only=True):
     """Which placements, None for all that the trace allows; and how clients choose."""
 
-    methods: tuple[PlacementName, ...] | None = None
+    methods: Annotated[tuple[PlacementName, ...], msgspec.Meta(min_length=1)] | None = None
     cluster_size: Count = 5
     load_weight: Amount = 1.0
     gain_min: Amount = 0.2
@@ -70,7 +70,7 @@ class PlacementParameters(_Part, frozen=True, kw_only=True):
 class OverlayParameters(_Part, frozen=True, kw_only=True):
     """Which designs, None for every candidate; and what is asked of them."""
 
-    designs: tuple[str, ...] | None = None
+    designs: Annotated[tuple[str, ...], msgspec.Meta(min_length=1)] | None = None
     k: Count = 1
     delay_weight: Amount = 1.0
     beta: Amount = RECONFIGURABILITY_BETA

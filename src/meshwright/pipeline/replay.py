@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
-from typing import Any, cast, get_args
+from typing import Any, get_args
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
@@ -43,9 +43,15 @@ from meshwright.pipeline.trace_brokers import (
     trace_brokers,
 )
 from meshwright.pipeline.traces import read_table, table_names
+from meshwright.pipeline.wishes import (
+    chosen_designs,
+    is_located,
+    is_tabled,
+    raise_impossible,
+    refuse_impossible,
+)
 from meshwright.planning.placement.clusters import exchange_messages
-from meshwright.planning.recommendation import CANDIDATES
-from meshwright.planning.succession import FOLLOWING, EpochRules
+from meshwright.planning.succession import EpochRules
 
 Settings = dict[str, Any]
 SLOTS_WANTED = 100
@@ -74,25 +80,6 @@ def replay_trace(
     return _Replay(session, trace, parameters, keeper).run()
 
 
-def wanted_designs(names: str | None) -> tuple[str, ...] | None:
-    """The designs of a list with commas; None for every candidate."""
-    return None if names is None else _listed(names, FOLLOWING, "design")
-
-
-def wanted_placements(names: str | None) -> tuple[PlacementName, ...] | None:
-    """The placements of a list with commas; None for all that a trace allows."""
-    known = get_args(PlacementName)
-    return None if names is None else cast("Any", _listed(names, known, "placement"))
-
-
-def _listed(names: str, known: Sequence[str], kind: str) -> tuple[str, ...]:
-    wanted = tuple(name.strip() for name in names.split(","))
-    for name in wanted:
-        if name not in known:
-            raise OperatorError(f"There is no {kind} {name!r}; choose from {', '.join(known)}.")
-    return wanted
-
-
 class _Replay:
     """The stages in their order, each kept with what went into it."""
 
@@ -108,16 +95,22 @@ class _Replay:
 
     def run(self) -> TraceReplay:
         """All stages."""
-        designs = self._designs()
-        is_located = self._is_located()
-        self._keep_interests(is_located)
+        refuse_impossible(self.trace, self.parameters)
+        self._keep_interests()
         timeline = self._timeline()
         self._keep_rates(timeline)
         brokers = self._brokers()
         placements = self._placements(brokers)
         self._keep_placements(brokers, timeline, placements)
         self._keep_broker_interests(timeline)
-        found = TraceReplay(self.parameters, timeline, brokers, placements, designs, {})
+        found = TraceReplay(
+            self.parameters,
+            timeline,
+            brokers,
+            placements,
+            chosen_designs(self.parameters),
+            {},
+        )
         self._keep_replay(found)
         found.tables.update({name: kept.frame for name, kept in self.kept.items()})
         return found
@@ -141,22 +134,7 @@ class _Replay:
             self.kept[table.name] = Kept(frame, files_digest(self.trace / table.name))
         return self.kept[table.name].frame
 
-    def _designs(self) -> tuple[str, ...]:
-        wanted = self.parameters.overlay.designs or CANDIDATES
-        unknown = [name for name in wanted if name not in FOLLOWING]
-        if unknown:
-            raise OperatorError(
-                f"There is no design {unknown[0]!r}; choose from {', '.join(FOLLOWING)}."
-            )
-        return tuple(name for name in FOLLOWING if name in wanted)
-
-    def _is_located(self) -> bool:
-        source = self.parameters.interests.source
-        if source is not None:
-            return source == "location"
-        return schema.SUBSCRIPTIONS.name not in self.names
-
-    def _keep_interests(self, is_located: bool) -> None:
+    def _keep_interests(self) -> None:
         if schema.POSITIONS.name in self.names:
             self._read(schema.POSITIONS)
             degrees = self.parameters.interests.cell_degrees
@@ -166,12 +144,11 @@ class _Replay:
                 [schema.POSITIONS.name],
                 cell_degrees=degrees,
             )
-        if not is_located:
+        if not is_located(self.names, self.parameters):
             self._read(schema.SUBSCRIPTIONS)
             inputs = [schema.SUBSCRIPTIONS.name]
             self._keep(replay_schema.INTERESTS, subscribed_interests, inputs)
             return
-        self._read(schema.POSITIONS)  # says what is missing, where nothing can be read
         inputs = [schema.VISITS.name]
         if schema.FRIENDSHIPS.name in self.names:
             self._read(schema.FRIENDSHIPS)
@@ -237,22 +214,15 @@ class _Replay:
     def _placements(self, brokers: Brokers) -> tuple[PlacementName, ...]:
         """Those that are wanted, or else all that the trace allows, in one order."""
         possible: dict[PlacementName, bool] = {
-            "recorded": schema.CONNECTIONS.name in self.names,
-            "static": True,
-            "location": schema.POSITIONS.name in self.names and brokers.coordinates is not None,
-            "similarity": True,
-            "similarity-bounded": True,
+            name: is_tabled(name, self.names) for name in get_args(PlacementName)
         }
+        possible["location"] &= brokers.coordinates is not None
         wanted = self.parameters.placement.methods
         if wanted is None:
             wanted = tuple(name for name, is_possible in possible.items() if is_possible)
         for name in wanted:
             if not possible[name]:
-                raise OperatorError(
-                    f"{self.trace}: placement {name!r} needs "
-                    + ("connections" if name == "recorded" else "positions and placed brokers")
-                    + ", which this trace has not; leave it out."
-                )
+                raise_impossible(self.trace, name)
         if "recorded" in wanted:
             refuse_strangers(self.trace, self._read(schema.CONNECTIONS), brokers)
         return tuple(name for name in possible if name in wanted)
@@ -267,7 +237,8 @@ class _Replay:
                 self._read(table)
             inputs += [table.name] if table.name in self.kept else []
         clusters = brokers.clusters(chosen.cluster_size, seed)
-        degrees, is_located = self.parameters.interests.cell_degrees, self._is_located()
+        degrees = self.parameters.interests.cell_degrees
+        is_by_place = is_located(self.names, self.parameters)
 
         def placed(*frames: DataFrame) -> DataFrame:
             tables = dict(zip(inputs, frames, strict=True))
@@ -277,7 +248,7 @@ class _Replay:
             homes = asked
             if seen is not None and brokers.coordinates is not None:
                 homes = located_homes(seen, brokers, degrees)
-                homes = homes if is_located else with_strangers(homes, asked)
+                homes = homes if is_by_place else with_strangers(homes, asked)
             found = []
             if "recorded" in placements:
                 on = tables[schema.CONNECTIONS.name].where("is_on")

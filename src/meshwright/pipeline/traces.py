@@ -27,7 +27,7 @@ GLOB_CHARACTERS = "\\*?[]{}"
 
 def read_table(session: SparkSession, trace: Path, table: Table) -> DataFrame:
     """One table of a trace; every file of it is checked before Spark begins."""
-    folder = _table_folder(trace, table)
+    folder = table_folder(trace, table)
     for part in parts(folder):
         check_part(part, table)
     return conform(session.read.schema(spark_schema(table)).parquet(spark_path(folder)), table)
@@ -87,6 +87,18 @@ def write_table(frame: DataFrame, folder: Path, table: Table) -> None:
     )
 
 
+def table_folder(trace: Path, table: Table) -> Path:
+    """The folder of a table; says what a trace has where it lacks it."""
+    names = table_names(trace)
+    if table.name not in names:
+        raise InputFileError(
+            str(trace),
+            f"the trace has no table {table.name} ({table.meaning}); it has {', '.join(names)}",
+            remedy=f"import or generate a trace with {table.name}",
+        )
+    return trace / table.name
+
+
 def refuse_no_trace(out: Path) -> Path:
     """The real folder behind an output path; says why no trace could be written there."""
     if ADDRESS.match(str(out)):
@@ -107,17 +119,6 @@ def spark_path(path: Path) -> str:
     """A path as Spark reads it: on every machine's own disk, and no character means a pattern."""
     text = str(path.resolve())
     return "file://" + "".join(f"\\{c}" if c in GLOB_CHARACTERS else c for c in text)
-
-
-def _table_folder(trace: Path, table: Table) -> Path:
-    names = table_names(trace)
-    if table.name not in names:
-        raise InputFileError(
-            str(trace),
-            f"the trace has no table {table.name} ({table.meaning}); it has {', '.join(names)}",
-            remedy=f"import or generate a trace with {table.name}",
-        )
-    return trace / table.name
 
 
 @contextmanager

@@ -1,9 +1,9 @@
 """Our own arrangement: never worse than dynatops_greedy and lsap on what it sets out to raise.
 
 The paper's greedy goes on past its bottleneck broker, also from the arrangement of least delay, and
-annealed swaps look farther: from there and from where brokers are now. The price of a move is part of the
-annealed cost, assignments count as they are too, every path is cut by the prefix rule, and the
-best path of all is taken.
+annealed swaps look farther: from there and from where brokers are now. The price of a move is part
+of the annealed cost, assignments count as they are too, every path is cut by the prefix rule, and
+the best path of all is taken.
 """
 
 from __future__ import annotations
