@@ -293,3 +293,31 @@ def test_a_packet_that_is_too_large_ends_the_connection_after_what_came_before_i
             assert writer.transport.is_closed
 
     asyncio.run(story())
+
+
+def test_without_a_disk_a_message_of_qos_1_is_through_once_it_was_read(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with one_broker(tmp_path) as listener:
+            reader = LineClient(listener, ClientLine, MQTT_5)
+            await reader.connect("reader", receive_maximum=2)
+            reader.say(Subscribe(1, (Subscription("#", 1),)))
+            await settle()
+            writer = LineClient(listener, ClientLine, MQTT_3_1_1)
+            await writer.connect("writer")
+            writer.say(Publish("a", b"0", 1, False, 1))
+            await settle()
+            reader.answer_all()
+            for number in (1, 2):
+                writer.say(Publish("a", b"%d" % number, 1, False, number))
+                assert reader.read()[-1].payload == b"%d" % number
+                assert writer.read()[-1] == Puback(number)
+            # The rest waits for its turn, in order.
+            for number in (3, 4, 5):
+                writer.say(Publish("a", b"%d" % number, 1, False, number))
+                await settle()
+            while reader.answer_all():
+                await asyncio.sleep(0.01)
+            read = [packet.payload for packet in reader.read() if isinstance(packet, Publish)]
+            assert read == [b"%d" % number for number in range(6)]
+
+    asyncio.run(story())

@@ -34,6 +34,7 @@ class Outbox:
 
     def flush(self) -> None:
         """Write to all that wait."""
-        waiting, self._waiting = self._waiting, []
-        for one in waiting:
-            one.flush()
+        if self._waiting:
+            waiting, self._waiting = self._waiting, []
+            for one in waiting:
+                one.flush()

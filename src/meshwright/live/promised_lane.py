@@ -16,10 +16,11 @@ from meshwright.protocol.happenings import ClientPacket
 from meshwright.protocol.mqtt.plain_messages import TOPIC_LENGTH_BYTES, long_size, run_stop
 from meshwright.protocol.packets import MQTT_5, PromisedRun, PubackRun, PublishPromised
 from meshwright.protocol.promised_runs import (
-    PUBACK,
     PUBACK_BYTES,
+    PUBACK_HEAD,
     has_zero,
     ids_at,
+    numbers,
     packed,
     packet_ids,
     payload_sum,
@@ -125,9 +126,11 @@ class PromisedLane:
 
     def take_answers(self, block: bytes, at: int) -> int:
         """Pass on answers from a place on that need no reason; returns where they end."""
-        stop = run_stop(block, PUBACK[:2], PUBACK_BYTES, at)
-        ids = ids_at(block[at:stop], 2, PUBACK_BYTES)
-        if not ids or has_zero(ids):
+        stop = run_stop(block, PUBACK_HEAD, PUBACK_BYTES, at)
+        if stop == at:
+            return at
+        ids = numbers(ids_at(block[at:stop], len(PUBACK_HEAD), PUBACK_BYTES))
+        if 0 in ids:
             return at
         reader = self._reader
         if reader is None:
@@ -170,12 +173,13 @@ class PromisedLane:
             return None
         route, head, step = self._route, self._head, self._step
         assert route is not None
-        stop = min(run_stop(block, head, step, at), at + step * RUN_COUNT_MAX)
-        if stop == at:
+        count = min((run_stop(block, head, step, at) - at) // step, RUN_COUNT_MAX)
+        if not count:
             return None
-        run = PromisedRun(route.topic, block[at:stop], (stop - at) // step, len(head), self._is_5)
-        has_properties = self._is_5 and any(run.frames[len(head) + 2 :: step])
-        return None if has_properties else run
+        stop = at + count * step
+        if self._is_5 and any(block[at + len(head) + 2 : stop : step]):
+            return None  # it has properties
+        return PromisedRun(route.topic, block[at:stop], count, len(head), self._is_5)
 
     def _begin(self, block: bytes, at: int) -> bool:
         """Note how the packet at a place begins, and where it goes; False if it is for no run."""

@@ -16,7 +16,7 @@ import msgspec
 from meshwright.model.publication import Publication
 from meshwright.protocol import packets
 from meshwright.protocol.effects import SendClient
-from meshwright.protocol.promised_runs import SentRun, unpromised
+from meshwright.protocol.promised_runs import SentRun, numbers, unpromised
 from meshwright.protocol.session import Recipient, Session, Waiting
 from meshwright.protocol.shared_member import Hand, SharedMember
 from meshwright.protocol.stream import StreamFrame
@@ -212,7 +212,7 @@ class Deliveries:
 
     def _settle_run(self, turn: Turn, session: Session, packet: packets.PubackRun) -> None:
         """The client has messages, most of which were sent in runs."""
-        for packet_id in session.settle_runs(packet.packet_ids):
+        for packet_id in session.settle_runs(numbers(packet.packet_ids)):
             self._puback(turn, session, packets.Puback(packet_id))
         if session.queue or session.unsent:
             self.hand_over(turn, session)

@@ -14,7 +14,8 @@ from meshwright.model.publication import Publication
 from meshwright.protocol.packets import PromisedRun
 
 PACKET_ID_MAX = 65_535
-PUBACK = b"\x40\x02\x00\x00"
+PUBACK_HEAD = b"\x40\x02"
+PUBACK = PUBACK_HEAD + b"\x00\x00"
 PUBACK_BYTES = 4
 NO_PACKET_ID = b"\x00\x00"
 PROMISED = 0x32
@@ -85,13 +86,14 @@ def ids_at(frames: bytes, id_at: int, step: int) -> bytes:
 
 def has_zero(ids: bytes) -> bool:
     """True if one of packet identifiers of two bytes each is none."""
-    return NO_PACKET_ID in ids and 0 in numbers(ids)
+    # Not "in", which takes bytes for a number first, and fails inside.
+    return ids.find(NO_PACKET_ID) >= 0 and 0 in numbers(ids)
 
 
 def pubacks(ids: bytes) -> bytes:
     """Answers that need no reason for packet identifiers of two bytes each."""
     if len(ids) == 2:
-        return PUBACK[:2] + ids
+        return PUBACK_HEAD + ids
     answers = bytearray(PUBACK * (len(ids) // 2))
     answers[2::PUBACK_BYTES] = ids[::2]
     answers[3::PUBACK_BYTES] = ids[1::2]

@@ -9,7 +9,7 @@ import msgspec
 
 from meshwright.model.publication import Publication, StreamPoint
 from meshwright.protocol.packets import PromisedRun, Subscription, Will
-from meshwright.protocol.promised_runs import PACKET_ID_MAX, SentRun, numbers
+from meshwright.protocol.promised_runs import PACKET_ID_MAX, SentRun
 
 
 class Waiting(msgspec.Struct, frozen=True, gc=False, array_like=True):
@@ -129,10 +129,10 @@ class Session:
         else:
             self.sent_runs.update(dict.fromkeys(range(packet_id, packet_id + run.count), sent))
 
-    def settle_runs(self, ids: bytes) -> list[int]:
-        """The client has messages; returns those packet identifiers that were in no run."""
+    def settle_runs(self, packet_ids: list[int]) -> list[int]:
+        """The client has messages; returns those that were sent in no run."""
         sent_runs = self.sent_runs
-        return [number for number in numbers(ids) if sent_runs.pop(number, None) is None]
+        return [number for number in packet_ids if sent_runs.pop(number, None) is None]
 
     def lay_open(self) -> None:
         """Make single messages of what is under way in runs, in the order of sending."""
