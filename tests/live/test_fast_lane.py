@@ -15,6 +15,7 @@ from lines_without_sockets import DullLine, LineClient, one_broker, settle
 from meshwright.live.client_line import ClientLine
 from meshwright.live.listener import Listener
 from meshwright.live.settings import LimitSettings
+from meshwright.live.telemetry.trace import TraceRecorder
 from meshwright.protocol.mqtt.encoding import encode
 from meshwright.protocol.packets import (
     MQTT_3_1_1,
@@ -45,6 +46,13 @@ class Said(NamedTuple):
     packets: tuple[Packet, ...]
     cuts: tuple[float, ...]
     is_answered: bool
+
+
+class Ground(NamedTuple):
+    """How many messages readers take at a time, and whether runs are written before they go."""
+
+    window: int
+    writes_runs: bool
 
 
 class Outcome(NamedTuple):
@@ -78,6 +86,7 @@ subscriptions = st.builds(
     st.sampled_from(FILTERS),
     st.integers(0, 1),
     identifier=st.sampled_from([0, 0, 0, 7]),
+    no_local=st.sampled_from([False, False, True]),
     retain_as_published=st.booleans(),
 )
 wishes = st.builds(lambda one: Subscribe(1, (one,)), subscriptions) | st.builds(
@@ -113,28 +122,24 @@ versions = st.tuples(*[st.sampled_from([MQTT_3_1_1, MQTT_5])] * (PUBLISHERS + SU
 
 
 @settings(max_examples=80, deadline=None)
-@given(scripts, versions, st.sampled_from([2, 65_535]), st.booleans())
+@given(scripts, versions, st.builds(Ground, st.sampled_from([2, 65_535]), st.booleans()))
 def test_the_fast_lane_hands_on_what_the_core_would(
-    script: list[Said], spoken: tuple[int, ...], window: int, writes_runs: bool
+    script: list[Said], spoken: tuple[int, ...], ground: Ground
 ) -> None:
     fast, dull = (
-        asyncio.run(_outcome(kind, script, spoken, window=window, writes_runs=writes_runs))
-        for kind in (ClientLine, DullLine)
+        asyncio.run(_outcome(kind, script, spoken, ground)) for kind in (ClientLine, DullLine)
     )
     assert fast == dull
 
 
 async def _outcome(
-    kind: type[ClientLine],
-    script: list[Said],
-    spoken: tuple[int, ...],
-    *,
-    window: int,
-    writes_runs: bool,
+    kind: type[ClientLine], script: list[Said], spoken: tuple[int, ...], ground: Ground
 ) -> Outcome:
     with TemporaryDirectory() as folder:
-        async with one_broker(Path(folder), writes_runs=writes_runs) as listener:
-            clients = await _connected(listener, kind, spoken, window)
+        async with one_broker(Path(folder), writes_runs=ground.writes_runs) as listener:
+            meter = listener.host.meter
+            meter.trace = trace = TraceRecorder(Path(folder), "b0", 1)
+            clients = await _connected(listener, kind, spoken, ground.window)
             for said in script:
                 client = clients[said.client]
                 raw = b"".join(
@@ -150,7 +155,6 @@ async def _outcome(
                 if said.is_answered:
                     await _all_answered(clients)
             await _all_answered(clients)
-            meter = listener.host.meter
             sequences = [
                 listener.host.shortcuts.find(0, f"c{number}", "a") for number in range(PUBLISHERS)
             ]
@@ -160,6 +164,7 @@ async def _outcome(
                 meter.sent_messages,
                 meter.sent_bytes,
                 [None if one is None else one.session.sequence for one in sequences],
+                sorted(row[1:] for row in trace.gathered()["publications"]),
             )
             return Outcome([_by_line(client) for client in clients], counted)
 

@@ -20,6 +20,7 @@ from meshwright.protocol.mqtt.plain_messages import (
     converted,
     long_size,
     run_stop,
+    topics_and_sizes,
 )
 from meshwright.protocol.packets import MQTT_5, PublishRun
 from meshwright.protocol.promised_runs import PROMISED, PUBACK
@@ -28,6 +29,7 @@ from meshwright.protocol.shortcuts import NEVER
 if TYPE_CHECKING:
     from meshwright.live.client_line import ClientLine
     from meshwright.live.host import ClientPort, Host
+    from meshwright.live.telemetry.trace import TraceRecorder
     from meshwright.protocol.mqtt.topic_texts import TopicTexts
     from meshwright.protocol.session import Session
 
@@ -136,7 +138,7 @@ class FastLane:
             self._ways.clear()
             self._last = NOTHING_LIKE_IT
             self._promised.forget()
-        return revision != NEVER and self._meter.trace is None
+        return revision != NEVER
 
     def _take(self, block: bytes, at: int) -> int:
         routes, extra, end = self._routes, TOPIC_LENGTH_BYTES + self._is_5, len(block)
@@ -221,6 +223,8 @@ class FastLane:
         meter = self._meter
         meter.received_messages[0] += count
         meter.received_bytes[0] += payload_sum
+        if meter.trace is not None:
+            self._record(meter.trace, frames)
         if way.lines:
             self._hand(way.lines, frames, count, payload_sum)
         if way.others:
@@ -232,6 +236,11 @@ class FastLane:
             parts, before = self._leaving.setdefault(way, ([], 0))
             parts.append(frames)
             self._leaving[way] = (parts, before + count)
+
+    def _record(self, trace: TraceRecorder, frames: bytes) -> None:
+        now_us = self._host.clock.now_us()
+        for raw_topic, size in topics_and_sizes(frames, is_5=self._is_5):
+            trace.publication(now_us, self._topics[raw_topic], self._client, size)
 
     def _hand(self, lines: Lines, frames: bytes, count: int, payload_sum: int) -> None:
         outbox = self._host.outbox

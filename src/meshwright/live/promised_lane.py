@@ -23,6 +23,7 @@ from meshwright.protocol.promised_runs import (
     numbers,
     packed,
     packet_ids,
+    payload_size,
     payload_sum,
     spliced,
 )
@@ -31,6 +32,7 @@ from meshwright.protocol.shortcuts import Promised
 if TYPE_CHECKING:
     from meshwright.live.client_line import ClientLine
     from meshwright.live.host import ClientPort, Host
+    from meshwright.live.telemetry.trace import TraceRecorder
     from meshwright.protocol.mqtt.topic_texts import TopicTexts
     from meshwright.protocol.session import Session
 
@@ -97,6 +99,7 @@ class PromisedLane:
 
     def take(self, block: bytes, at: int) -> tuple[int, int]:
         """Publish runs from a place on; where the first packet is of no run, and how many went."""
+        meter = self._host.meter
         runs: list[PromisedRun] = []
         count = byte_count = 0
         while block.startswith(PROMISED_HEAD, at):
@@ -115,8 +118,9 @@ class PromisedLane:
             count += run.count
             byte_count += run_bytes
             at += len(run.frames)
+            if meter.trace is not None:
+                self._record(meter.trace, run)
         if count:
-            meter = self._host.meter
             meter.received_messages[1] += count
             meter.received_bytes[1] += byte_count
         if runs:
@@ -141,6 +145,10 @@ class PromisedLane:
         if left or reader.queue or reader.unsent:
             self._host.tell(ClientPacket(self._client, PubackRun(packed(left))))
         return stop
+
+    def _record(self, trace: TraceRecorder, run: PromisedRun) -> None:
+        now_us, size = self._host.clock.now_us(), payload_size(run)
+        trace.publication(now_us, run.topic, self._client, size, count=run.count)
 
     def _is_behind(self) -> bool:
         """True while messages of this client are on the whole way, and must not be overtaken."""

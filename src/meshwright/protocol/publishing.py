@@ -41,7 +41,7 @@ class Publishing:
         publish_unpromised: Callable[[Turn, Publication], None],
         carry: Callable[[Turn, Publication], None],
         publish_taken: Callable[[Turn, Publication, Action], Any],
-        takes_promised: Callable[[str, int], bool],
+        takes_promised: Callable[[str, packets.PromisedRun], bool],
         hand_out: Callable[[Turn, SentRun], bool],
         when_settled: Callable[[Turn, str, Action], None],
         log_length: Callable[[], int],
@@ -111,7 +111,7 @@ class Publishing:
     ) -> None:
         """A client publishes runs of QoS 1: on disk together, then handed out and answered."""
         if not self._takes_runs(session) or not all(
-            self._takes_promised(run.topic, run.count) for run in packet.runs
+            self._takes_promised(session.identity, run) for run in packet.runs
         ):
             for run in packet.runs:
                 self._publish_one_by_one(turn, session, run)

@@ -40,13 +40,15 @@ class Recipients:
         self.change_count += 1
         self._by_topic.clear()
 
-    def lasting(self, topic: str) -> tuple[Recipient, ...] | None:
-        """Who gets any publication on a topic, while nothing changes; None if that depends."""
+    def plain(self, publisher: str, topic: str) -> tuple[Recipient, ...] | None:
+        """Who gets what a publisher says on a topic without properties, while nothing changes.
+
+        None if it depends on what was retained before.
+        """
         if self._looks.under_way:
             return None
-        if topic not in self._by_topic:
-            self.of(Publication("", 0, topic))
-        return self._by_topic.get(topic)
+        known = self._by_topic.get(topic)
+        return self.of(Publication(publisher, 0, topic)) if known is None else known
 
     def of(self, publication: Publication) -> tuple[Recipient, ...]:
         """The sessions that get a publication, in the order in which they subscribed."""

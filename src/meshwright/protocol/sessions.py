@@ -139,9 +139,9 @@ class Sessions:
         """Grows with everything that may change who gets a publication."""
         return self._change_count + self._recipients.change_count + self._looks.begun_count
 
-    def recipients_of(self, topic: str) -> tuple[Recipient, ...] | None:
-        """Who gets any publication on a topic while nothing changes; None if that depends."""
-        return self._recipients.lasting(topic)
+    def recipients_of(self, publisher: str, topic: str) -> tuple[Recipient, ...] | None:
+        """Who gets what a publisher says without properties while nothing changes, if known."""
+        return self._recipients.plain(publisher, topic)
 
     def publish_wills(self, turn: Turn) -> None:
         """After a crash: nobody who was connected said goodbye, and time went on."""
@@ -328,13 +328,13 @@ class Sessions:
 
     def takes_runs(self, publication: Publication) -> bool:
         """True if every client here may get the messages of a run as they are, together."""
-        recipients = self._recipients.lasting(publication.topic)
+        recipients = self._recipients.plain(publication.publisher, publication.topic)
         return recipients is not None and not any(one.identifiers for one in recipients)
 
-    def takes_promised(self, topic: str, count: int) -> bool:
-        """True if those here who want a topic may get messages of QoS 1 in a run."""
-        recipients = self._recipients.lasting(topic)
-        takes = self._deliveries.takes_run
+    def takes_promised(self, publisher: str, run: packets.PromisedRun) -> bool:
+        """True if those here who want a run of QoS 1 may get it as one."""
+        recipients = self._recipients.plain(publisher, run.topic)
+        takes, count = self._deliveries.takes_run, run.count
         return recipients is not None and all(takes(one, count) for one in recipients)
 
     def hand_out(self, turn: Turn, sent: SentRun) -> bool:
@@ -342,11 +342,10 @@ class Sessions:
 
         Who has got it nevertheless may get it twice, which QoS 1 allows.
         """
-        topic = sent.run.topic
-        if not self._outside.stays_here(turn.now_us, topic):
+        if not self._outside.stays_here(turn.now_us, sent.run.topic):
             return False
-        recipients = self._recipients.lasting(topic)
-        if recipients is None or not self.takes_promised(topic, sent.run.count):
+        recipients = self._recipients.plain(sent.publisher, sent.run.topic)
+        if recipients is None or not self.takes_promised(sent.publisher, sent.run):
             return False
         return all(self._deliveries.send_run(turn, one, sent) for one in recipients)
 

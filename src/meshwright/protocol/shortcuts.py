@@ -101,7 +101,7 @@ class Shortcuts:
             return None
         if machines.shared_keeper.takes(topic) or not may_be_published(topic):
             return None
-        recipients = machines.sessions.recipients_of(topic)
+        recipients = machines.sessions.recipients_of(session.identity, topic)
         if recipients is None or any(one.identifiers for one in recipients):
             return None
         clients = tuple(one.session.client for one in recipients if one.session.is_connected)
@@ -118,7 +118,7 @@ class Shortcuts:
             return None
         if machines.retaining.waits_on(topic):
             return None
-        recipients = machines.sessions.recipients_of(topic)
+        recipients = machines.sessions.recipients_of(session.identity, topic)
         if recipients is None or not machines.stays_here(now_us, topic):
             return None
         if any(one.session.is_durable or one.identifiers for one in recipients):

@@ -50,10 +50,12 @@ class TraceRecorder:
         """A client began or ceased to want a topic."""
         self._rows["subscriptions"].append((time_us, client, topic, is_on))
 
-    def publication(self, time_us: int, topic: str, publisher: str, byte_count: int) -> None:
-        """A client published."""
+    def publication(
+        self, time_us: int, topic: str, publisher: str, byte_count: int, *, count: int = 1
+    ) -> None:
+        """A client published; count: so many messages of one size."""
         rows = self._rows["publications"]
-        rows.append((time_us, topic, publisher, byte_count))
+        rows += [(time_us, topic, publisher, byte_count)] * count
         if len(rows) >= ROWS_MAX:
             self.flush()
 

@@ -44,6 +44,12 @@ def payloads(frames: bytes, *, is_5: bool = False) -> Iterator[bytes]:
         yield frames[payload_at:stop]
 
 
+def topics_and_sizes(frames: bytes, *, is_5: bool) -> Iterator[tuple[bytes, int]]:
+    """The topic of each whole packet as bytes, and the size of its payload."""
+    for topic_at, payload_at, stop in _places(frames, is_5=is_5):
+        yield frames[topic_at + TOPIC_LENGTH_BYTES : payload_at - is_5], stop - payload_at
+
+
 def payload_bytes(frames: bytes) -> int:
     """How long the payloads of whole packets are together."""
     return sum(stop - payload_at for _, payload_at, stop in _places(frames, is_5=False))
