@@ -74,7 +74,9 @@ class SmallNetwork:
             self.start(name)
 
     def start(self, name: str) -> None:
-        self.incarnations[name] += 1
+        """Begin a life of a broker, also of one that the network does not know."""
+        self.disks.setdefault(name, {})
+        self.incarnations[name] = self.incarnations.get(name, 0) + 1
         self.machines[name] = Broker(name, self.settings, self.overlay)
         self.queue.append((name, Started(self.incarnations[name], dict(self.disks[name]))))
         self.run()

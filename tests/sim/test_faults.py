@@ -31,7 +31,13 @@ from meshwright.sim.injection import inject
 from meshwright.sim.world import World
 
 SECOND_US = 1_000_000
-FIELD = Field(("b0", "b1", "b2", "b3"), ("c0", "c1"), 5 * SECOND_US, 25 * SECOND_US)
+FIELD = Field(
+    ("b0", "b1", "b2", "b3", "n"),
+    ("c0", "c1"),
+    5 * SECOND_US,
+    25 * SECOND_US,
+    newcomers=("n",),
+)
 
 
 def drawn(*names: str, seed: int = 0, field: Field = FIELD) -> tuple[Any, ...]:

@@ -28,7 +28,9 @@ def broker(
     join: Annotated[
         list[str] | None,
         typer.Option(
-            "--join", metavar="HOST:PORT", help="Where a broker of its network is; any will do."
+            "--join",
+            metavar="HOST:PORT",
+            help="Where a broker of a running network is; any will do, and a new name is let in.",
         ),
     ] = None,
     data: Annotated[
@@ -65,11 +67,11 @@ def broker(
     """Run one broker until Ctrl-C.
 
     Examples: meshwright broker --listen 127.0.0.1:1883 --data ./north
-    meshwright broker --name broker3 --join 127.0.0.1:7883
+    meshwright broker --name north --join 127.0.0.1:7883 --data ./north
     """
     from meshwright.cli.live_options import combined_settings, known_brokers
     from meshwright.files.overlays import read_overlay
-    from meshwright.live.joining import find_network
+    from meshwright.live.joining import Network, find_network
     from meshwright.live.live_broker import peer_settings
     from meshwright.live.process import run_broker
 
@@ -90,15 +92,18 @@ def broker(
         return
     if begins_as is None and settings.peers.join:
         members = peer_settings(settings.peers)
-        network = find_network(settings.name, settings.folder, settings.peers.join, members)
-        begins_as, others = network.overlay, {**network.brokers, **others}
-    if begins_as is None:
+        found = find_network(settings.name, settings.folder, settings.peers.join, members)
+        network = Network(found.overlay, {**found.brokers, **others}, found.founders)
+        if settings.name not in found.overlay.brokers:
+            typer.echo(f"{settings.name}: joins the network of {', '.join(found.overlay.brokers)}")
+    else:
         from meshwright.planning.founding import founding_overlay
 
-        begins_as = founding_overlay(settings.design, (settings.name,))
+        begins_as = begins_as or founding_overlay(settings.design, (settings.name,))
+        network = Network(begins_as, others)
     redraw = None
     if settings.adaptation.rule == "ocbr":
         from meshwright.planning.adaptation.redraw import redraw_by
 
         redraw = redraw_by()
-    run_broker(settings, begins_as, others, typer.echo, redraw=redraw)
+    run_broker(settings, network, typer.echo, redraw=redraw)

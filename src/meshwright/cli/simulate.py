@@ -43,7 +43,7 @@ def simulate(
             metavar="A,B,...",
             show_default="none",
             help="What goes wrong: crash, partition, disconnect, slow, stuck, skew, disk_full, "
-            "never_returns.",
+            "never_returns, ambush; or joins: brokers of new names come.",
         ),
     ] = "",
     seeds: Annotated[

@@ -11,12 +11,12 @@ from meshwright.live.addresses import Address, Whereabouts
 from meshwright.live.clock import Clock
 from meshwright.live.memory_storage import MemoryStore
 from meshwright.live.outbox import Outbox
-from meshwright.live.peers import Peers, PeerSettings
+from meshwright.live.peers import Belonging, Peers, PeerSettings
 from meshwright.live.storage import Store
 from meshwright.live.telemetry.carried import CarriedFrames
 from meshwright.live.telemetry.meter import Meter
 from meshwright.live.timers import Timers
-from meshwright.model.overlay import Overlay
+from meshwright.protocol.applying import LET_IN, JoinRecord
 from meshwright.protocol.broker import Broker
 from meshwright.protocol.effects import (
     CloseClient,
@@ -110,7 +110,7 @@ class Host:
         self.disk_is_full = False
         self.incarnation = 0
         self.peers = Peers(
-            name, peer_settings, tell=self.tell, refused=refused, in_force=self._in_force
+            name, peer_settings, tell=self.tell, refused=refused, belongs_to=self._belongs_to
         )
         self.clients: dict[str, ClientPort] = {}
         self._broker = broker
@@ -119,6 +119,7 @@ class Host:
         self._recorded = recorded
         self._failed = failed
         self._is_running = False
+        self._let_in = asyncio.Event()
         self._timers = Timers(self.clock, self._timer_fired)
         self.store: Store | MemoryStore
         if is_durable:
@@ -150,6 +151,11 @@ class Host:
         self.incarnation = opened.incarnation
         self.tell(Started(opened.incarnation, opened.contents))
         return found
+
+    async def until_member(self) -> None:
+        """Wait until the broker belongs to its network, which most do from the start."""
+        if not self._broker.is_member:
+            await self._let_in.wait()
 
     async def stop(self) -> None:
         """Leave peers and clients, and sync what was written."""
@@ -209,8 +215,10 @@ class Host:
             del self.clients[happening.client]
             self.tell(happening)
 
-    def _in_force(self) -> Overlay | None:
-        return self._broker.overlay if self._is_running else None
+    def _belongs_to(self) -> Belonging:
+        if self._is_running and self._broker.is_member:
+            return self._broker.overlay, self._broker.founders
+        return None, ()
 
     def _from_disk(self, happening: Happening) -> None:
         self._loop.call_soon_threadsafe(self.tell, happening)
@@ -231,6 +239,8 @@ class Host:
 
     def _report(self, effect: Report) -> None:
         self.meter.reported(effect.record)
+        if isinstance(effect.record, JoinRecord) and effect.record.step == LET_IN:
+            self._let_in.set()
         self._recorded(self.clock.now_us(), effect.record)
 
     def _send_client(self, effect: SendClient) -> None:

@@ -21,16 +21,17 @@ FILE_NAME = "network.json"
 
 
 class Network(msgspec.Struct, frozen=True):
-    """How a network's brokers are joined, and where they listen."""
+    """How a network's brokers are joined, where they listen, and which of them founded it."""
 
     overlay: Overlay
     brokers: dict[str, Whereabouts]
+    founders: tuple[str, ...] = ()
 
 
 def find_network(
     name: str, folder: Path, addresses: tuple[str, ...], settings: PeerSettings
 ) -> Network:
-    """What members say of their network, or said last; the broker must be one of it."""
+    """What members say of their network, or said last."""
     path = folder / FILE_NAME
     found = asyncio.run(_ask_first(name, addresses, settings))
     if found is None:
@@ -41,11 +42,6 @@ def find_network(
                 f"No broker answers at {', '.join(addresses)}; check the addresses and the "
                 "network's secret, and start one of them first."
             ) from None
-    if name not in found.overlay.brokers:
-        raise OperatorError(
-            f"The network of {addresses[0]} has the brokers {', '.join(found.overlay.brokers)}, "
-            f"and {name!r} is none of them; start the network with it, or choose a name of these."
-        )
     make_folder(folder)
     write_whole({path: msgspec.json.encode(found)})
     return found
@@ -68,7 +64,7 @@ async def _ask(name: str, text: str, settings: PeerSettings) -> Network | None:
     def established(connection: PeerConnection) -> None:
         proof = connection.proof
         if proof is not None and proof.overlay is not None and not answer.done():
-            answer.set_result(Network(proof.overlay, proof.brokers))
+            answer.set_result(Network(proof.overlay, proof.brokers, proof.founders))
         connection.close()
 
     def lost(_connection: PeerConnection, _reason: str | None) -> None:
@@ -92,7 +88,7 @@ async def _ask(name: str, text: str, settings: PeerSettings) -> Network | None:
                     greeting,
                     settings.secret,
                     is_dialler=True,
-                    known=lambda: ({}, None),
+                    known=lambda: ({}, None, ()),
                     established=established,
                     received=lambda _connection, _frames: None,
                     lost=lost,

@@ -33,7 +33,8 @@ SECOND_US = 1_000_000
 class LiveBroker:
     """Starts and stops everything in order; http: where metrics are told, once it has started.
 
-    redraw: the search with which it fits its tree to the traffic, if it is to.
+    founders: the brokers with which the network began, if not those of the overlay. redraw: the
+    search with which it fits its tree to the traffic, if it is to.
     """
 
     def __init__(
@@ -41,6 +42,7 @@ class LiveBroker:
         settings: LiveSettings,
         overlay: Overlay,
         *,
+        founders: tuple[str, ...] = (),
         recorded: Callable[[int, Any], None],
         refused: Callable[[str], None],
         redraw: Redraw | None = None,
@@ -48,7 +50,7 @@ class LiveBroker:
         self.settings = settings
         self._over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.host = Host(
-            Broker(settings.name, _core_settings(settings, redraw), overlay),
+            Broker(settings.name, _core_settings(settings, redraw), overlay, founders),
             settings.name,
             settings.folder,
             peer_settings(settings.peers),
@@ -86,6 +88,7 @@ class LiveBroker:
         addresses = [await listener.open() for listener in self.listeners]
         clients = self.settings.all_listeners()[0].advertise or str(addresses[0])
         await self.host.start(parse_address(self.settings.peers.listen), clients)
+        await self.host.until_member()
         self._reporting.start(self.host.incarnation)
         self.http = await self.control.open(self.settings.telemetry.http)
         # Clients come last: whoever is let in finds everything running.

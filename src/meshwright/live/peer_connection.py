@@ -31,8 +31,8 @@ CROWDED_BYTES = 1 << 22
 HANDSHAKE_S = 5.0
 
 
-# Where brokers are, and the overlay in force.
-Known = tuple[dict[str, Whereabouts], Overlay | None]
+# Where brokers are, the overlay in force, and who founded the network.
+Known = tuple[dict[str, Whereabouts], Overlay | None, tuple[str, ...]]
 
 
 class PeerConnection(asyncio.Protocol):

@@ -36,11 +36,15 @@ class Greeting(Message, frozen=True):
 
 
 class Proof(Message, frozen=True):
-    """A code that only one who knows the secret can make; brokers that I know, and how joined."""
+    """A code that only one who knows the secret can make; brokers that I know, and how joined.
+
+    founders: those of the network, if I belong to it.
+    """
 
     code: bytes
     brokers: dict[str, Whereabouts]
     overlay: Overlay | None = None
+    founders: tuple[str, ...] = ()
 
 
 _DECODER = msgspec.msgpack.Decoder(Greeting | Proof)

@@ -21,6 +21,9 @@ from meshwright.protocol.happenings import Happening, LinkDown, LinkUp, PeerFram
 
 DIAL_S = 5.0
 
+# The overlay in force at a broker and the founders of its network; of no use to who is not in one.
+Belonging = tuple[Overlay | None, tuple[str, ...]]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PeerSettings:
@@ -40,7 +43,8 @@ class Peers:
     """The other brokers, as far as this one can reach them.
 
     tell gets what happens to links; refused is told of strangers. brokers: where each listens, as
-    far as is known. in_force: the overlay, which others may ask for. watched: sees the frames that
+    far as is known. belongs_to: the overlay in force and the founders, if this broker is a member;
+    others may ask for it. watched: sees the frames that
     come together, if somebody counts them.
     """
 
@@ -51,7 +55,7 @@ class Peers:
         *,
         tell: Callable[[Happening], None],
         refused: Callable[[str], None],
-        in_force: Callable[[], Overlay | None] = lambda: None,
+        belongs_to: Callable[[], Belonging] = lambda: (None, ()),
     ) -> None:
         self.brokers: dict[str, Whereabouts] = {}
         self.watched: Callable[[list[Any]], None] | None = None
@@ -59,7 +63,7 @@ class Peers:
         self._settings = settings
         self._tell = tell
         self._refused = refused
-        self._in_force = in_force
+        self._belongs_to = belongs_to
         self._incarnation = 0
         self._server: asyncio.Server | None = None
         self._connections: dict[str, PeerConnection] = {}
@@ -154,7 +158,7 @@ class Peers:
             greeting,
             self._settings.secret,
             is_dialler=is_dialler,
-            known=lambda: (self.brokers, self._in_force()),
+            known=lambda: (self.brokers, *self._belongs_to()),
             established=self._established,
             received=self._received,
             lost=self._lost,

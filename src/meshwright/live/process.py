@@ -10,48 +10,39 @@ from collections.abc import Callable
 
 import uvloop
 
-from meshwright.live.addresses import Whereabouts
+from meshwright.live.joining import Network
 from meshwright.live.live_broker import LiveBroker
 from meshwright.live.settings import LiveSettings
 from meshwright.live.telemetry.log import Log
 from meshwright.model.neighbourhood import Redraw
-from meshwright.model.overlay import Overlay
 
 Announce = Callable[[str], None]
 
 
 def run_broker(
-    settings: LiveSettings,
-    overlay: Overlay,
-    brokers: dict[str, Whereabouts],
-    announce: Announce,
-    *,
-    redraw: Redraw | None = None,
+    settings: LiveSettings, network: Network, announce: Announce, *, redraw: Redraw | None = None
 ) -> None:
-    """Run until SIGINT or SIGTERM; brokers is where the others are, as far as is known."""
+    """Run until SIGINT or SIGTERM; network: what it begins as, and where the others are."""
     # Every connection is a file, and most systems begin with leave for a thousand.
     files_max = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (files_max, files_max))
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(_run(settings, overlay, brokers, announce, redraw))
+        runner.run(_run(settings, network, announce, redraw))
 
 
 async def _run(
-    settings: LiveSettings,
-    overlay: Overlay,
-    brokers: dict[str, Whereabouts],
-    announce: Announce,
-    redraw: Redraw | None,
+    settings: LiveSettings, network: Network, announce: Announce, redraw: Redraw | None
 ) -> None:
     log = Log(settings.name, settings.telemetry.log)
     broker = LiveBroker(
         settings,
-        overlay,
+        network.overlay,
+        founders=network.founders,
         recorded=log.record,
         refused=lambda reason: log.event(broker.host.clock.now_us(), "peer_refused", reason=reason),
         redraw=redraw,
     )
-    broker.host.peers.brokers |= brokers
+    broker.host.peers.brokers |= network.brokers
     addresses = await broker.start()
     found = broker.host.peers.brokers[settings.name]
     clients = ", ".join(map(str, addresses))

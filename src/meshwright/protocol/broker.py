@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from meshwright.model.overlay import Overlay
-from meshwright.protocol import incoming, links, outgoing, quiet_streams, removals, wills
+from meshwright.protocol import (
+    applying,
+    incoming,
+    links,
+    outgoing,
+    quiet_streams,
+    removals,
+    wills,
+)
+from meshwright.protocol.applying import Applicant
 from meshwright.protocol.broker_settings import BrokerSettings
-from meshwright.protocol.effects import Effect
+from meshwright.protocol.effects import DiskKey, Effect
 from meshwright.protocol.happenings import (
     ClientDown,
     ClientPacket,
@@ -30,16 +40,29 @@ from meshwright.protocol.machines import Machines
 from meshwright.protocol.observation import Observation, observed, queue_bounds
 from meshwright.protocol.shortcuts import Shortcuts
 from meshwright.protocol.stream import StreamFrame
-from meshwright.protocol.turn import Journal, Turn
+from meshwright.protocol.turn import Journal, Turn, nothing
 
 
 class Broker:
-    """The machines of one broker behind one door; the first happening must be Started."""
+    """The machines of one broker behind one door; the first happening must be Started.
 
-    def __init__(self, me: str, settings: BrokerSettings, overlay: Overlay) -> None:
+    founders: the brokers with which the network began, those of the overlay unless told otherwise.
+    Who is neither one of them nor has joined yet begins by asking them to be let in.
+    """
+
+    def __init__(
+        self,
+        me: str,
+        settings: BrokerSettings,
+        overlay: Overlay,
+        founders: tuple[str, ...] = (),
+    ) -> None:
         self._me = me
         self._settings = settings
         self._overlay = overlay
+        self._founders = founders or overlay.brokers
+        self._applicant: Applicant | None = None
+        self._guests: dict[str, tuple[str, int]] = {}
         self._queue_bounds = queue_bounds(settings)
         self._journal = Journal()
         self._turn = Turn(0)
@@ -58,36 +81,79 @@ class Broker:
 
     def observe(self) -> Observation:
         """How the broker stands, for telemetry and checkers; after its start only."""
+        if self._applicant is not None:
+            return self._applicant.observe(self._queue_bounds)
         return observed(self._machines, self._queue_bounds)
 
     @property
+    def is_member(self) -> bool:
+        """True once the broker belongs to its network; a founder does from its start on."""
+        return self._applicant is None
+
+    @property
     def overlay(self) -> Overlay:
-        """The overlay in force; after its start only."""
+        """The overlay in force; of a member only."""
         return self._machines.ways.change.in_force.overlay
 
+    @property
+    def founders(self) -> tuple[str, ...]:
+        """The brokers with which the network began; of a member only."""
+        return self._machines.removals.founders
+
     def wants(self, topic: str) -> bool:
-        """True if some client here wants the topic; after its start only."""
+        """True if some client here wants the topic; of a member only."""
         return self._machines.interest.wants(topic)
 
     def view(self) -> BrokerView:
-        """Everything that an operator may see of the broker; after its start only."""
+        """Everything that an operator may see of the broker; of a member only."""
         return inspect(self._me, self.observe(), self._machines)
 
     @property
     def shortcuts(self) -> Shortcuts:
-        """Where plain messages go without a step; after its start only."""
+        """Where plain messages go without a step; of a member only."""
         return self._shortcuts
 
     def _started(self, turn: Turn, happening: Started) -> None:
-        machines = Machines(self._me, self._settings, self._overlay, happening.incarnation)
+        incarnation, disk = happening.incarnation, happening.disk
+        founders = disk.get(removals.FOUNDERS, self._founders)
+        if self._me in founders or removals.FOUNDERS in disk:
+            self._begin(turn, founders, incarnation, disk)
+        else:
+            self._apply(turn, incarnation, disk)
+
+    def _apply(self, turn: Turn, incarnation: int, disk: dict[DiskKey, Any]) -> None:
+        """Ask to be let in; once that is on disk, begin as a member."""
+
+        def let_in(later: Turn, kept: dict[DiskKey, Any]) -> None:
+            for key, value in kept.items():
+                later.write(key, value)
+            later.once_synced(partial(begin, kept=kept))
+
+        def begin(later: Turn, *, kept: dict[DiskKey, Any]) -> None:
+            self._applicant = None
+            applicant.hang_up(later)
+            self._begin(later, kept[removals.FOUNDERS], incarnation, {**disk, **kept})
+            self._disk_space(later, DiskSpace(applicant.disk_is_full))
+
+        members = tuple(name for name in self._overlay.brokers if name != self._me)
+        applicant = self._applicant = Applicant(
+            self._me, members, self._settings.links, incarnation=incarnation, let_in=let_in
+        )
+        self._doors = {**applicant.doors(), Synced: self._journal.synced}
+        applicant.started(turn)
+
+    def _begin(
+        self, turn: Turn, founders: tuple[str, ...], incarnation: int, disk: dict[DiskKey, Any]
+    ) -> None:
+        machines = Machines(self._me, self._settings, self._overlay, founders, incarnation)
         self._machines = machines
         self._moving = machines.moving
         self._guests = machines.moving.guests
         self._shortcuts = Shortcuts(machines, self._journal)
         self._set_timers(machines)
         self._open_doors(machines)
-        disk = happening.disk
         machines.removals.restore(disk)
+        machines.membership.know(machines.removals.brokers)
         machines.directory.restore(disk)
         machines.incoming.restore(disk)
         wanted = [*machines.sessions.restore(disk), *machines.shared_keeper.restore(disk)]
@@ -115,6 +181,7 @@ class Broker:
             outgoing.FORGET_GONE[0]: machines.outgoing.forget_gone,
             quiet_streams.SWEEP[0]: machines.sweep,
             incoming.ACKNOWLEDGE[0]: machines.incoming.send_acknowledgements,
+            applying.ASK[0]: nothing,
             **machines.ways.timers(),
             **machines.moving.timers(),
         }

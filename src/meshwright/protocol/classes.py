@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from meshwright.protocol.admission import JoinAsked, NewcomerAnswered, NewcomerCall, Welcome
 from meshwright.protocol.directory import AskReaders, Get, Got, Put, PutDone
 from meshwright.protocol.erasures import Erase
 from meshwright.protocol.forwarding.machines import FORWARDING_CLASSES
@@ -94,6 +95,10 @@ MESSAGE_CLASSES: dict[type, str] = {
     RollTold: "membership",
     LastCall: "membership",
     CallAnswered: "membership",
+    JoinAsked: "membership",
+    NewcomerCall: "membership",
+    NewcomerAnswered: "membership",
+    Welcome: "membership",
     Discard: "mobility",
     HaveYou: "mobility",
     MoveAsk: "mobility",

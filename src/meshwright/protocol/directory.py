@@ -20,7 +20,8 @@ import msgspec
 from meshwright.model.publication import Publication
 from meshwright.protocol.erasures import Erase, Erasures
 from meshwright.protocol.message import Message
-from meshwright.protocol.removals import Removals, Roll
+from meshwright.protocol.removals import Removals
+from meshwright.protocol.roll import Roll
 from meshwright.protocol.turn import Turn
 
 # Filters that a broker wants, the number of a claim, or a retained message.

@@ -106,7 +106,7 @@ class Mark(NamedTuple):
 
 
 class PeerLinks:
-    """All conversations of one broker.
+    """All conversations of one broker in one of its lives, of which each has a higher number.
 
     handlers: who takes which message. lost is called when a peer has been silent for too long,
     renewed when a conversation begins anew after a crash or a loss.
@@ -115,7 +115,7 @@ class PeerLinks:
     def __init__(
         self,
         me: str,
-        incarnation: int,
+        life: int,
         settings: LinkSettings,
         *,
         handlers: Mapping[type, Callable[[Turn, str, Any], None]],
@@ -129,8 +129,8 @@ class PeerLinks:
         self._handlers = handlers
         self._lost = lost
         self._renewed = renewed
-        # Incarnations are far apart, so that no epoch is ever used twice.
-        self._next_epoch = incarnation << 20
+        # Lives are far apart, so that no epoch is ever used twice.
+        self._next_epoch = life << 19
         self._conversations: dict[str, Conversation] = {}
         self._kept: set[str] = set()
 

@@ -8,6 +8,7 @@ from typing import Any
 from meshwright.filters.filter import Filter
 from meshwright.model.overlay import Overlay
 from meshwright.model.publication import Publication
+from meshwright.protocol.admission import Admission
 from meshwright.protocol.broker_settings import BrokerSettings
 from meshwright.protocol.directory import Directory
 from meshwright.protocol.incoming import Incoming
@@ -31,14 +32,23 @@ from meshwright.protocol.ways import Ground, Ways
 
 
 class Machines:
-    """One life of a broker: its machines, each given what it needs of the others."""
+    """One life of a broker: its machines, each given what it needs of the others.
+
+    founders: those with whom the network began, which need not be all that the overlay has.
+    """
 
     def __init__(
-        self, me: str, settings: BrokerSettings, overlay: Overlay, incarnation: int
+        self,
+        me: str,
+        settings: BrokerSettings,
+        overlay: Overlay,
+        founders: tuple[str, ...],
+        incarnation: int,
     ) -> None:
         self._me = me
         self._settings = settings
         self._overlay = overlay
+        self._founders = founders
         self._handlers: dict[type, Callable[[Turn, str, Any], None]] = {}
         self._build(incarnation)
         self._handlers.update(self._all_handlers())
@@ -60,6 +70,7 @@ class Machines:
     def _all_handlers(self) -> dict[type, Callable[[Turn, str, Any], None]]:
         return {
             **self.removals.handlers(),
+            **self.admission.handlers(),
             **self.directory.handlers(),
             **self.outgoing.handlers(),
             **self.retaining.handlers(),
@@ -138,10 +149,9 @@ class Machines:
     def _build_network(self, incarnation: int) -> None:
         """What all other machines stand on: who is there, and who says what."""
         self.links = self._new_links(incarnation)
-        brokers = self._overlay.brokers
         self.removals = Removals(
             self._me,
-            brokers,
+            self._founders,
             self._settings.removal,
             incarnation=incarnation,
             send=self.links.send,
@@ -156,9 +166,10 @@ class Machines:
             incarnation=incarnation,
         )
         self.roads = Roads(unknown=self._unknown_epoch, late=self._passed_on)
+        self.admission = Admission(self.removals, incarnation=incarnation, send=self.links.send)
         self.membership = Membership(
             self._me,
-            brokers,
+            self._founders,
             incarnation,
             send=self.links.send,
             neighbours=self.roads.neighbours,
@@ -172,7 +183,7 @@ class Machines:
             self._settings.retaining,
             self.directory,
             self.outgoing,
-            writer=self._overlay.brokers.index(self._me),
+            writer=lambda: self.removals.seat,
         )
         self.retained = Retained(
             self.removals,
@@ -185,7 +196,7 @@ class Machines:
     def _new_links(self, incarnation: int) -> PeerLinks:
         return PeerLinks(
             self._me,
-            incarnation,
+            2 * incarnation,
             self._settings.links,
             handlers=self._handlers,
             lost=self._peer_lost,
@@ -239,6 +250,7 @@ class Machines:
             me=self._me,
             incarnation=incarnation,
             links=self.links,
+            removals=self.removals,
             send=self.links.send,
             alive=self.membership.alive,
             arrived=self._arrived,
@@ -336,7 +348,9 @@ class Machines:
         self.removals.alive_changed(turn, alive)
 
     def _roll_changed(self, turn: Turn) -> None:
-        """Brokers were removed for good, or returned after all."""
+        """Brokers were removed for good, returned after all, or joined."""
+        if self.membership.know(self.removals.brokers):
+            self._alive_changed(turn)
         self.directory.roll_changed(turn)
         self.outgoing.roll_changed(turn)
         self.incoming.roll_changed(turn)

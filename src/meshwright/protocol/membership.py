@@ -58,6 +58,15 @@ class Membership:
         """Brokers believed alive, this one among them, sorted."""
         return self._alive
 
+    def know(self, brokers: tuple[str, ...]) -> bool:
+        """Count those who were not known as alive, until somebody says otherwise; True if any."""
+        unknown = [name for name in brokers if name not in self._words]
+        if unknown:
+            words = {**self._words, **dict.fromkeys(unknown, (0, True))}
+            self._words = dict(sorted(words.items()))
+            self._count_alive()
+        return bool(unknown)
+
     def started(self, turn: Turn) -> None:
         """Say that this broker lives, with its new version."""
         self._spread(turn, [self._me])

@@ -17,6 +17,7 @@ import msgspec
 
 from meshwright.model.overlay import Overlay
 from meshwright.model.plan import ClientMove
+from meshwright.overlays.growth import lone_overlay
 from meshwright.protocol.crossings import Crossings
 from meshwright.protocol.effects import DiskKey
 from meshwright.protocol.forwarding.forwarding import Forwarding
@@ -24,6 +25,7 @@ from meshwright.protocol.links import PeerLinks
 from meshwright.protocol.reconfigure_building import STUCK, Building, BuildingAround
 from meshwright.protocol.reconfigure_coordinator import Coordinator, Patience
 from meshwright.protocol.reconfigure_draining import QUIET, Draining
+from meshwright.protocol.reconfigure_entering import ENTER, OUTSIDE, Entering, EnteringAround
 from meshwright.protocol.reconfigure_in_force import InForce, plan_name
 from meshwright.protocol.reconfigure_laggards import Laggards
 from meshwright.protocol.reconfigure_messages import (
@@ -38,6 +40,7 @@ from meshwright.protocol.reconfigure_messages import (
     Switch,
 )
 from meshwright.protocol.reconfigure_requests import Promise, Requests, RequestsAround
+from meshwright.protocol.removals import Removals
 from meshwright.protocol.roads import Roads
 from meshwright.protocol.turn import Action, Turn
 
@@ -70,14 +73,16 @@ class ReconfigureSettings(msgspec.Struct, frozen=True, kw_only=True):
 class Around:
     """What a change of overlay asks of the rest of the broker.
 
-    make builds a forwarding machine that sees who is alive; fill has the overlay of an epoch carry
-    all that is wanted here; crossings notes what changes overlays; release holds up no messages of
-    an epoch any more, unmake forgets them; relink is called when the brokers to stay connected with
-    may differ, switched when another overlay is in force; step_aside ends what else changes links
-    here and says whether something did; block begins the paper's change that holds up clients.
+    removals: who belongs to the network. make builds a forwarding machine that sees who is alive;
+    fill has the overlay of an epoch carry all that is wanted here; crossings notes what changes
+    overlays; release holds up no messages of an epoch any more, unmake forgets them; relink is
+    called when the brokers to stay connected with may differ, switched when another overlay is in
+    force; step_aside ends what else changes links here and says whether something did; block begins
+    the paper's change that holds up clients.
     """
 
     send: Callable[[Turn, str, Any], None]
+    removals: Removals
     make: Callable[[Turn, int, Overlay], Forwarding]
     fill: Callable[[Turn, int, Action], None]
     links: PeerLinks
@@ -106,13 +111,15 @@ class Reconfigure:
         self._settings = settings
         self._roads = roads
         self._around = around
-        self.in_force = InForce(overlay)
+        self.in_force = (
+            InForce(overlay) if me in overlay.brokers else InForce(lone_overlay(me), OUTSIDE)
+        )
         self.promise: Promise | None = None
         self._next: tuple[str, Lock] | None = None
         self.laggards = Laggards(send=around.send, in_force=self.in_force.told)
         self.coordinator = Coordinator(
             me,
-            len(overlay.brokers),
+            lambda: len(around.removals.present),
             Patience(
                 decide_us=settings.patience_us,
                 mend_us=settings.mend_us,
@@ -139,12 +146,21 @@ class Reconfigure:
         self.building = Building(me, settings.stuck_us, self.in_force, roads, building_around)
         requests_around = RequestsAround(
             send=around.send,
+            seat=lambda: around.removals.seat,
+            broker_at=around.removals.broker_at,
             alive=around.alive,
             promise=lambda: self.promise,
             void=lambda: self.laggards.void,
             block=around.block,
         )
         self.requests = Requests(me, self.in_force, self.coordinator, requests_around)
+        entering_around = EnteringAround(
+            send=around.send,
+            others=lambda: tuple(name for name in around.alive() if name != me),
+            may_enter=self._may_enter,
+            enter=self.requests.enter,
+        )
+        self.entering = Entering(me, self.in_force, entering_around)
 
     @property
     def epoch(self) -> int:
@@ -173,6 +189,7 @@ class Reconfigure:
             RETIRE[0]: self._retire,
             QUIET[0]: self.draining.quiet,
             STUCK[0]: self.building.stuck,
+            ENTER[0]: self.entering.look,
         }
 
     def restore(self, turn: Turn, disk: dict[DiskKey, Any]) -> None:
@@ -193,12 +210,13 @@ class Reconfigure:
 
     def watched(self) -> tuple[str, ...]:
         """Brokers to stay connected with as long as a plan is led here."""
-        return self.in_force.overlay.brokers if self.coordinator.undertaking is not None else ()
+        undertaking = self.coordinator.undertaking
+        return () if undertaking is None else undertaking.lock.target.brokers
 
     @property
     def is_free(self) -> bool:
-        """Whether this broker neither leads a plan nor takes part in one."""
-        return self.promise is None and self.coordinator.undertaking is None
+        """Whether this broker is in the overlay, and neither leads a plan nor takes part in one."""
+        return self._has_no_plan() and not self.entering.is_outside
 
     def adopt(self, turn: Turn, message: Switch) -> None:
         """Switch to an overlay that carries all already; the one before runs dry."""
@@ -213,6 +231,12 @@ class Reconfigure:
         if promise is not None and promise.coordinator == peer != self._me:
             self._around.send(turn, peer, Question(promise.lock.epoch))
         self.coordinator.peer_renewed(turn, peer)
+
+    def _has_no_plan(self) -> bool:
+        return self.promise is None and self.coordinator.undertaking is None
+
+    def _may_enter(self) -> bool:
+        return self._has_no_plan() and not self._around.removals.without_roll()
 
     def _ask(self, turn: Turn) -> None:
         """While a plan drags on: ask its coordinator what became of it, and once everybody."""
@@ -312,6 +336,8 @@ class Reconfigure:
     def _switch_heard(self, turn: Turn, peer: str, message: Switch) -> None:
         if message.epoch < self.epoch:
             self.laggards.push(turn, peer)
+            return
+        if self.entering.takes(turn, message):
             return
         if message.epoch > self.epoch:
             self._adopt(turn, message)

@@ -1,8 +1,8 @@
 """The broker that was given a plan leads all others through it: prepare, switch, and run dry.
 
-All brokers seen alive must follow, and they must be more than half of all, so that two plans never
-pass each other unseen. The plan is decided when the coordinator has the new overlay on its own
-disk; before that a crash, a refusal or too much time ends it, and nothing has changed.
+All its brokers seen alive must follow, and be more than half of those present, so that two plans
+never pass each other unseen. The plan is decided when the coordinator has the new overlay on its
+own disk; before that a crash, a refusal or too much time ends it, and nothing has changed.
 """
 
 from __future__ import annotations
@@ -92,14 +92,15 @@ class Undertaking:
 class Coordinator:
     """Leads at most one plan at a time.
 
-    alive: the brokers seen alive, this one among them. watch: called when the links to keep change.
-    finished: called when a plan that was decided is at its end. in_force: what is, as it is told.
+    present_count: of the brokers that are not gone for good. alive: those seen alive, this one
+    among them. watch: called when the links to keep change. finished: called when a plan that was
+    decided is at its end. in_force: what is, as it is told.
     """
 
     def __init__(
         self,
         me: str,
-        broker_count: int,
+        present_count: Callable[[], int],
         patience: Patience,
         *,
         send: Callable[[Turn, str, Any], None],
@@ -109,7 +110,7 @@ class Coordinator:
         in_force: Callable[[], Switch],
     ) -> None:
         self._me = me
-        self._broker_count = broker_count
+        self._present_count = present_count
         self._patience = patience
         self._send = send
         self._alive = alive
@@ -196,7 +197,7 @@ class Coordinator:
         if undertaking is None:
             return
         # Itself last: it answers at once, and by then everybody else must have been told.
-        others = [name for name in self._alive() if name != self._me]
+        others = [name for name in self._followers(undertaking) if name != self._me]
         for name in [*others, self._me]:
             if self.undertaking is undertaking and name not in undertaking.told:
                 self._tell(turn, undertaking, name)
@@ -233,8 +234,8 @@ class Coordinator:
 
     def _is_complete(self, undertaking: Undertaking) -> bool:
         answers = undertaking.answers
-        has_majority = 2 * len(answers) > self._broker_count or undertaking.is_decided
-        return has_majority and all(name in answers for name in self._alive())
+        has_majority = 2 * len(answers) > self._present_count() or undertaking.is_decided
+        return has_majority and all(name in answers for name in self._followers(undertaking))
 
     def _next(self, turn: Turn, undertaking: Undertaking) -> None:
         """All have answered: go on, unless something is torn, unready or under way."""
@@ -303,7 +304,13 @@ class Coordinator:
     def _late_hearers(self, undertaking: Undertaking) -> list[str]:
         """Those alive that had not received all of older overlays when they answered."""
         answers = undertaking.answers
-        return late_hearers({name: answers.get(name) or {} for name in self._alive()})
+        followers = self._followers(undertaking)
+        return late_hearers({name: answers.get(name) or {} for name in followers})
+
+    def _followers(self, undertaking: Undertaking) -> list[str]:
+        """Those alive that are in the overlay to come; who joins the network is not yet."""
+        brokers = undertaking.lock.target.brokers
+        return [name for name in self._alive() if name in brokers]
 
     def _deadline(self, turn: Turn) -> None:
         """Patience is at its end: with a plan that is not decided, or with what does not drain."""
@@ -311,7 +318,7 @@ class Coordinator:
         if undertaking is None:
             return
         answers = set(undertaking.answers).difference(undertaking.unready)
-        missing = [name for name in self._alive() if name not in answers]
+        missing = [name for name in self._followers(undertaking) if name not in answers]
         if undertaking.is_decided:
             self._finish(turn, undertaking, f"not waiting for {', '.join(missing) or 'the rest'}")
         else:
@@ -320,7 +327,7 @@ class Coordinator:
     def _finish(self, turn: Turn, undertaking: Undertaking, detail: str = "") -> None:
         self._report(turn, "done", detail)
         self._end(turn)
-        for name in self._alive():
+        for name in self._followers(undertaking):
             self._send(turn, name, Finish(undertaking.epoch))
 
     def _denied(self, turn: Turn, peer: str, message: Deny) -> None:

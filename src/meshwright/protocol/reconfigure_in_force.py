@@ -25,8 +25,8 @@ class InForce:
     versions: of the brokers of a tree whose links have changed since, and how often.
     """
 
-    def __init__(self, overlay: Overlay) -> None:
-        self.epoch = 0
+    def __init__(self, overlay: Overlay, epoch: int = 0) -> None:
+        self.epoch = epoch
         self.overlay = overlay
         self.before: Overlay | None = None
         self.moves: tuple[ClientMove, ...] = ()

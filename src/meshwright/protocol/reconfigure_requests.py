@@ -8,6 +8,7 @@ from typing import Any
 
 from meshwright.model.overlay import Overlay
 from meshwright.model.plan import ClientMove, Plan
+from meshwright.overlays.growth import with_broker
 from meshwright.protocol.effects import DiskKey
 from meshwright.protocol.forwarding.machines import MACHINES
 from meshwright.protocol.happenings import PlanGiven
@@ -19,8 +20,10 @@ from meshwright.protocol.reconfigure_messages import (
     BuildingMode,
     Lock,
     PlanRecord,
+    Switch,
 )
 from meshwright.protocol.reconfigure_seats import heirs, is_worth_carrying
+from meshwright.protocol.roll import SEATS_MAX
 from meshwright.protocol.turn import Turn
 
 LAST_USED: DiskKey = ("epoch used",)
@@ -44,11 +47,14 @@ class Promise:
 class RequestsAround:
     """What requests ask of the rest of the broker.
 
-    promise: the plan that the broker takes part in. void: the highest epoch that was given up.
+    seat: this broker's number, broker_at: who has one. promise: the plan that the broker takes part
+    in. void: the highest epoch that was given up.
     block: begins the paper's change that holds up clients.
     """
 
     send: Callable[[Turn, str, Any], None]
+    seat: Callable[[], int]
+    broker_at: Callable[[int], str | None]
     alive: Callable[[], tuple[str, ...]]
     promise: Callable[[], Promise | None]
     void: Callable[[], int]
@@ -62,7 +68,6 @@ class Requests:
         self, me: str, in_force: InForce, coordinator: Coordinator, around: RequestsAround
     ) -> None:
         self._me = me
-        self._brokers = tuple(sorted(in_force.overlay.brokers))
         self._in_force = in_force
         self._coordinator = coordinator
         self._around = around
@@ -105,9 +110,14 @@ class Requests:
         if self._coordinator.undertaking is None and self._around.promise() is None:
             self._begin(turn, self._in_force.overlay, ())
 
-    def owner(self, epoch: int) -> str:
-        """Who leads the plan of an epoch."""
-        return self._brokers[epoch % len(self._brokers)]
+    def enter(self, turn: Turn, known: Switch) -> None:
+        """Have the others' overlay, in which this broker is not, grow by it."""
+        if self._coordinator.undertaking is None and self._around.promise() is None:
+            self._begin(turn, with_broker(known.overlay, self._me), (), source_epoch=known.epoch)
+
+    def owner(self, epoch: int) -> str | None:
+        """Who leads the plan of an epoch; None if that broker is not known here."""
+        return self._around.broker_at(epoch % SEATS_MAX)
 
     def _apply(self, turn: Turn, target: Overlay, moves: Moves) -> None:
         why_not = self._why_not(target, moves)
@@ -139,8 +149,8 @@ class Requests:
             return "another plan is under way here; wait for its end or abort it"
         if target.design not in MACHINES:
             return f"nothing forwards on the design {target.design!r}"
-        if tuple(sorted(target.brokers)) != self._brokers:
-            return "a plan keeps the brokers of the network; add or remove them first"
+        if sorted(target.brokers) != sorted(self._in_force.overlay.brokers):
+            return "a plan keeps the brokers of the overlay in force; plan again"
         astray = [one for one in moves if one.target not in target.brokers]
         if astray:
             return f"client {astray[0].client} cannot go to {astray[0].target}, which is no broker"
@@ -172,16 +182,25 @@ class Requests:
         else:
             self.overrule(turn, promise)
 
-    def _begin(self, turn: Turn, target: Overlay, moves: Moves, *, supersedes: int = -1) -> None:
+    def _begin(
+        self,
+        turn: Turn,
+        target: Overlay,
+        moves: Moves,
+        *,
+        supersedes: int = -1,
+        source_epoch: int | None = None,
+    ) -> None:
         """Lead a plan, under an epoch that is on disk, so that it is never given twice."""
-        epoch, source_epoch = self._use_epoch(turn, supersedes), self._in_force.epoch
+        source = self._in_force.epoch if source_epoch is None else source_epoch
+        epoch = self._use_epoch(turn, max(supersedes, source))
         name = plan_name(target, moves)
 
         def written(later: Turn) -> None:
             if self._coordinator.undertaking is None:
-                source, mode = self._in_force.overlay, self._mode(target)
-                lock = Lock(epoch, name, target, source_epoch, supersedes, moves, mode)
-                seats = heirs(source, target) if mode == "carry" else {}
+                mode = self._mode(target)
+                lock = Lock(epoch, name, target, source, supersedes, moves, mode)
+                seats = heirs(self._in_force.overlay, target) if mode == "carry" else {}
                 self._coordinator.begin(later, lock, seats)
 
         turn.once_synced(written)
@@ -192,11 +211,10 @@ class Requests:
         are_all_here = set(self._around.alive()).issuperset(source.brokers)
         return "carry" if are_all_here and is_worth_carrying(source, target) else "anew"
 
-    def _use_epoch(self, turn: Turn, supersedes: int = -1) -> int:
-        """One that is higher than all known; its remainder tells whose it is."""
-        count = len(self._brokers)
-        highest = max(self._in_force.epoch, self._last_used, self._around.void(), supersedes)
-        self._last_used = (highest // count + 1) * count + self._brokers.index(self._me)
+    def _use_epoch(self, turn: Turn, above: int = -1) -> int:
+        """One that is higher than all known; its remainder is the seat of whose it is."""
+        highest = max(self._in_force.epoch, self._last_used, self._around.void(), above)
+        self._last_used = (highest // SEATS_MAX + 1) * SEATS_MAX + self._around.seat()
         turn.write(LAST_USED, self._last_used)
         return self._last_used
 

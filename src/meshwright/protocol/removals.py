@@ -1,10 +1,9 @@
-"""Who is removed for good: a roll that all brokers come to share, named by every directory request.
+"""Who belongs to the network: a roll that all brokers come to share, named by directory requests.
 
-Each broker has a count, odd while it is removed; of two counts the higher is the later word. One
-that has been silent for long is asked about: it is removed if more than half of all say so too, and
-nobody says otherwise. One that returns after all raises its own count, and begins anew but for what
-it took from publishers. Whoever learns of a change puts it on disk, says so to all, and says again
-when all that it keeps for the network is where it now belongs.
+A broker that has been silent for long is asked about: it is removed if more than half of all say so
+too, and nobody says otherwise. One that returns after all raises its own count, and begins anew but
+for what it took from publishers. Whoever learns of a change puts it on disk, says so to all, and
+says again when all that it keeps for the network is where it now belongs.
 """
 
 from __future__ import annotations
@@ -16,14 +15,22 @@ import msgspec
 
 from meshwright.protocol.effects import DiskKey
 from meshwright.protocol.message import Message
+from meshwright.protocol.roll import (
+    Roll,
+    brokers_of,
+    is_out,
+    next_count,
+    own_count,
+    present_of,
+    seats_of,
+)
 from meshwright.protocol.turn import Action, Turn
 
 LOOK = ("removals",)
+FOUNDERS: DiskKey = ("founders",)
+BELONGS: DiskKey = ("belongs",)
 # A broker about which nobody has decided is asked about again after this part of the patience.
 ASK_AGAIN_PART = 4
-
-# Brokers with their counts, sorted; who is not in it has the count 0.
-Roll = tuple[tuple[str, int], ...]
 
 
 class RemovalSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,13 +65,14 @@ class CallAnswered(Message, frozen=True, gc=False):
 class Removals:
     """The roll at one broker, and who else is known to have the same.
 
-    changed is called with every new roll; returned when this broker finds itself removed.
+    founders: the brokers with which the network began. changed is called with every new roll;
+    returned when this broker finds itself removed.
     """
 
     def __init__(
         self,
         me: str,
-        brokers: tuple[str, ...],
+        founders: tuple[str, ...],
         settings: RemovalSettings,
         *,
         incarnation: int,
@@ -73,7 +81,9 @@ class Removals:
         returned: Action,
     ) -> None:
         self._me = me
-        self.brokers = brokers
+        self.founders = founders
+        # Whether everybody has once had a roll with this broker on it.
+        self._belongs = me in founders
         self._settings = settings
         self._send = send
         self._changed = changed
@@ -88,7 +98,7 @@ class Removals:
         self._settled_us: int | None = None
         self._set_roll()
         # The present brokers by the roll by which this one has settled last.
-        self.settled_present = brokers
+        self.settled_present = founders
 
     def handlers(self) -> dict[type, Callable[[Turn, str, Any], None]]:
         """Which message is for which method."""
@@ -103,10 +113,11 @@ class Removals:
         for key, value in disk.items():
             if key[0] == "removals":
                 self._counts[str(key[1])] = value
+        self._belongs = self._belongs or BELONGS in disk
         self._set_roll()
         self._have.add(self._me)
         settled: Roll = disk.get(("settled",), ())
-        self.settled_present = _present(self.brokers, dict(settled))
+        self.settled_present = present_of(self.founders, dict(settled))
         if settled == self.roll:
             self._settled.add(self._me)
 
@@ -117,12 +128,32 @@ class Removals:
 
     def is_removed(self, broker: str) -> bool:
         """True if a broker is gone for good, as far as is known."""
-        return self._counts.get(broker, 0) % 2 == 1
+        return is_out(self._counts.get(broker, 0))
+
+    def admit(self, turn: Turn, broker: str) -> bool:
+        """Take a broker that was never here into the network, unless there is no seat for it."""
+        count = next_count(self.founders, self._counts)
+        if count is not None:
+            self._change(turn, {broker: count})
+        return count is not None
+
+    @property
+    def seat(self) -> int:
+        """The number that no other broker has."""
+        return self.seats[self._me]
+
+    def broker_at(self, seat: int) -> str | None:
+        """Who has a seat; None if that is not known here."""
+        return self._at.get(seat)
 
     def never_removed(self) -> tuple[str, ...]:
-        """Brokers that were never found to be gone; all that are present if there are none."""
+        """Founders that were never found to be gone; all that are present if there are none."""
         found = tuple(name for name in self.brokers if not self._counts.get(name))
         return found or self.present
+
+    def in_line(self) -> tuple[str, ...]:
+        """Those of whom one may have kept what this broker keeps: a founder's are founders."""
+        return self.founders if self._me in self.founders else self.brokers
 
     def without_roll(self) -> tuple[str, ...]:
         """Present brokers that may not have the roll on disk."""
@@ -160,6 +191,9 @@ class Removals:
         self.learn(turn, message.roll)
         if message.roll == self.roll:
             self._have.add(peer)
+            if not self._belongs and not self.without_roll():
+                self._belongs = True
+                turn.write(BELONGS, True)
             if message.is_settled:
                 self._settled.add(peer)
                 self._note_settled(turn)
@@ -232,16 +266,20 @@ class Removals:
 
     def _answer_calls(self, turn: Turn, name: str, *, is_silent: bool) -> None:
         for peer, serial in self._unanswered.pop(name, ()):
-            self._send(turn, peer, CallAnswered(name, serial, is_silent))
+            # Newcomers of whom not everybody knows are no majority.
+            if self._belongs or not is_silent:
+                self._send(turn, peer, CallAnswered(name, serial, is_silent))
 
     def _change(self, turn: Turn, counts: dict[str, int]) -> None:
         self._counts.update(counts)
         was_removed = self.is_removed(self._me)
-        if was_removed:
-            self._counts[self._me] += 1
+        mine = own_count(self._me, self.founders, self._counts)
+        if mine:
+            self._counts[self._me] = mine
         for name in {**counts, self._me: None}:
             if name in self._counts:
                 turn.write(("removals", name), self._counts[name])
+        turn.write(FOUNDERS, self.founders)
         self._set_roll()
         if was_removed:
             self._returned(turn)
@@ -250,7 +288,10 @@ class Removals:
 
     def _set_roll(self) -> None:
         self.roll: Roll = tuple(sorted(self._counts.items()))
-        self.present = _present(self.brokers, self._counts)
+        self.brokers = brokers_of(self.founders, self._counts)
+        self.present = present_of(self.founders, self._counts)
+        self.seats = seats_of(self.founders, self._counts)
+        self._at = {seat: name for name, seat in sorted(self.seats.items(), reverse=True)}
         self._have.clear()
         self._settled.clear()
         self._settled_us = None
@@ -264,10 +305,6 @@ class Removals:
     def _note_settled(self, turn: Turn) -> None:
         if self._settled_us is None and not self.unsettled():
             self._settled_us = turn.now_us
-
-
-def _present(brokers: tuple[str, ...], counts: dict[str, int]) -> tuple[str, ...]:
-    return tuple(name for name in brokers if counts.get(name, 0) % 2 == 0)
 
 
 def _missing(brokers: tuple[str, ...], known: set[str]) -> tuple[str, ...]:

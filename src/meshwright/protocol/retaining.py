@@ -55,9 +55,9 @@ class Retaining:
         directory: Directory,
         outgoing: Outgoing,
         *,
-        writer: int,
+        writer: Callable[[], int],
     ) -> None:
-        """Writer is a number that no other broker has; of equal counts, the higher one wins."""
+        """Writer: a number that no other broker has; of equal counts, the higher one wins."""
         self._settings = settings
         self._directory = directory
         self._outgoing = outgoing
@@ -183,7 +183,7 @@ class Retaining:
             if _is_newer(held.publication, publication):
                 stored(later, [])
                 return
-            version = ((held.version >> VERSION_BITS) + 1) << VERSION_BITS | self._writer
+            version = ((held.version >> VERSION_BITS) + 1) << VERSION_BITS | self._writer()
             entry = Entry(version, publication if publication.payload else None)
             self._directory.put(later, key, entry, stored, owner=EVERYBODY)
 

@@ -14,6 +14,7 @@ from meshwright.model.publication import Publication
 from meshwright.protocol.deliveries import Refused, is_too_late
 from meshwright.protocol.effects import DiskKey
 from meshwright.protocol.removals import Removals
+from meshwright.protocol.roll import SEATS_MAX
 from meshwright.protocol.shared import (
     UNPROMISED,
     HandAccepted,
@@ -72,9 +73,7 @@ class SharedKeeper:
         self._is_lost = is_lost
         self._me = me
         self._removals = removals
-        # A hand's number tells who handed it: the remainder is the place of its keeper.
-        self._stride = len(removals.brokers)
-        self._serial = (incarnation << 32) * self._stride + removals.brokers.index(me)
+        self._serial = incarnation << 32
         self._groups: dict[str, Group] = {}
         self._index: FilterIndex[str] = FilterIndex()
         self.change_count = 0
@@ -113,7 +112,7 @@ class SharedKeeper:
             if key[1] in self._groups:
                 self._groups[str(key[1])].take_over = TakeOver(self._removals.present)
         for group in self._groups.values():
-            if formers_of(group.key, self._me, self._removals.brokers):
+            if formers_of(group.key, self._me, self._removals.in_line()):
                 entries = group.entries.values()
                 group.inherited = {entry.publication.event_id for entry in entries}
         return [group.wanted for group in self._groups.values()]
@@ -167,7 +166,7 @@ class SharedKeeper:
                 return
             group = self._add_group(message.key)
             self._remember(turn, group.wanted.topic_filter)
-            if formers_of(group.key, self._me, self._removals.brokers):
+            if formers_of(group.key, self._me, self._removals.in_line()):
                 group.take_over = TakeOver(self._removals.present)
                 turn.write(("take over", group.key), True)
             self._want(turn, group.wanted, partial(self._in_force, group=group))
@@ -356,7 +355,7 @@ class SharedKeeper:
 
     def _ask_origin(self, turn: Turn, group: Group, origin: str) -> None:
         if group.take_over is not None and group.take_over.is_asking_origins:
-            formers = formers_of(group.key, self._me, self._removals.brokers)
+            formers = formers_of(group.key, self._me, self._removals.in_line())
             self._send(turn, origin, LegacyQuestion(group.key, formers))
 
     def _end_take_over(self, turn: Turn, group: Group) -> None:
@@ -375,8 +374,9 @@ class SharedKeeper:
             self._forget(turn, group, entry)
 
     def _next_serial(self) -> int:
-        self._serial += self._stride
-        return self._serial
+        """A number that comes once; it tells who handed by its remainder, the keeper's seat."""
+        self._serial += 1
+        return self._serial * SEATS_MAX + self._removals.seat
 
     def _add_entry(self, turn: Turn, group: Group, frame: StreamFrame) -> None:
         publication = frame.publication

@@ -20,6 +20,7 @@ from meshwright.filters.filter import SHARE_PREFIX
 from meshwright.model.publication import Publication
 from meshwright.protocol.effects import DiskKey
 from meshwright.protocol.removals import Removals
+from meshwright.protocol.roll import SEATS_MAX
 from meshwright.protocol.session import Session, Waiting
 from meshwright.protocol.shared import (
     UNPROMISED,
@@ -315,7 +316,7 @@ class SharedMember:
         def give_back(later: Turn) -> None:
             for one in formers:
                 self._send(later, self._hander(one), HandUndone(*one))
-            is_inherited = self._hander(last) != self._removals.brokers[self._place_of(last)]
+            is_inherited = self._hander(last) != self._first_hander(last)
             publication = waiting.publication if is_inherited else None
             self._send(later, self._hander(last), HandUndone(*last, publication))
 
@@ -388,12 +389,12 @@ class SharedMember:
     def _keeper(self, key: str) -> str:
         return keeper_of(key, self._keepers)
 
-    def _place_of(self, hand: Hand) -> int:
-        return hand[1] % len(self._removals.brokers)
+    def _first_hander(self, hand: Hand) -> str | None:
+        return self._removals.broker_at(hand[1] % SEATS_MAX)
 
     def _hander(self, hand: Hand) -> str:
         """Who handed a message, or who keeps its group since that one was removed."""
-        broker = self._removals.brokers[self._place_of(hand)]
+        broker = self._first_hander(hand)
         return broker if broker in self._keepers else self._keeper(hand[0])
 
 

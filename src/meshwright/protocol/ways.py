@@ -21,6 +21,7 @@ from meshwright.protocol.reconfigure import Around, Reconfigure
 from meshwright.protocol.reconfigure_blocking import Blocking, BlockingAround
 from meshwright.protocol.reconfigure_draining import note_lost
 from meshwright.protocol.reconfigure_messages import Bundle
+from meshwright.protocol.removals import Removals
 from meshwright.protocol.roads import Roads
 from meshwright.protocol.self_adaptation import AdaptationAround, SelfAdaptation
 from meshwright.protocol.star_around import StarSettings
@@ -44,6 +45,7 @@ class Ground:
     me: str
     incarnation: int
     links: PeerLinks
+    removals: Removals
     send: Callable[[Turn, str, Any], None]
     alive: Callable[[], tuple[str, ...]]
     arrived: Callable[[Turn, StreamFrame], None]
@@ -71,6 +73,7 @@ class Ways:
         )
         around = Around(
             send=ground.send,
+            removals=ground.removals,
             make=self._make,
             fill=self._fill,
             links=links,
@@ -133,6 +136,7 @@ class Ways:
 
     def started(self, turn: Turn) -> None:
         """All machines stand."""
+        self.change.entering.started(turn)
         self._adaptation.started(turn)
         self._stars.started(turn)
 

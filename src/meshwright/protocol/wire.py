@@ -24,16 +24,18 @@ from meshwright.protocol.forwarding.machines import MESSAGES
 from meshwright.protocol.links import Frame, Hello
 from meshwright.protocol.packets import PromisedRun, Subscription, Will
 from meshwright.protocol.reconfigure_messages import Bundle
-from meshwright.protocol.removals import Roll
+from meshwright.protocol.roll import Roll
 from meshwright.protocol.session import Waiting
 from meshwright.protocol.shared import Member
 from meshwright.protocol.shared_group import EntryState
 from meshwright.protocol.star_part import Doubt
 
 DISK_VALUES: dict[str, Any] = {
+    "belongs": bool,
     "directory": tuple[int, EntryValue],
     "emptying": tuple[str, ...],
     "epoch used": int,
+    "founders": tuple[str, ...],
     "given": str,
     "group": tuple[Member, ...],
     "hand": tuple[str, int],

@@ -17,6 +17,8 @@ ANSWERS = ("Connack", "Suback", "Unsuback", "Puback", "Pubrec", "Pubcomp", "Publ
 PLAN_STEPS = ("asked", "granted", "prepared", "decided", "switched", "drained", "done")
 # Silence counts as death after four seconds, and then much is different.
 PARTITION_MEANS_S = (2.0, 10.0)
+# Clients that go to each broker that joins.
+VISITS = 6
 
 
 class Fault(msgspec.Struct, frozen=True, kw_only=True, tag=True):
@@ -107,11 +109,22 @@ class DiskFull(Fault, frozen=True):
     until_us: int
 
 
+class Join(Fault, frozen=True):
+    """A broker that was never there before comes, and after a while some clients go to it.
+
+    visits: clients, and when each of them turns up at the newcomer.
+    """
+
+    broker: str
+    visits: tuple[tuple[str, int], ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Field:
     """Whom faults may hit, and between which times; what heals has healed by the end.
 
-    has_plans: whether plans are given meanwhile.
+    has_plans: whether plans are given meanwhile. newcomers: those of the brokers that are not there
+    from the start.
     """
 
     brokers: tuple[str, ...]
@@ -119,6 +132,7 @@ class Field:
     start_us: int
     end_us: int
     has_plans: bool = False
+    newcomers: tuple[str, ...] = ()
 
     def times(self, rng: np.random.Generator, count: int) -> list[int]:
         """Times at which faults begin."""
@@ -276,6 +290,24 @@ def full_disks(rng: np.random.Generator, field: Field) -> list[Fault]:
     ]
 
 
+def joins(rng: np.random.Generator, field: Field) -> list[Fault]:
+    """Brokers of new names, one after the other or all at once, and clients that go to them."""
+    half_us = (field.start_us + field.end_us) // 2
+    times = rng.integers(field.start_us, half_us, size=len(field.newcomers)).tolist()
+    if rng.random() < 0.5:
+        times = times[:1] * len(times)
+    found: list[Fault] = []
+    for at_us, broker in zip(times, field.newcomers, strict=True):
+        count = min(VISITS, len(field.clients))
+        chosen = rng.choice(len(field.clients), size=count, replace=False).tolist()
+        turns_up = rng.integers(half_us, field.end_us, size=count).tolist()
+        visits = tuple(
+            (field.clients[one], when) for one, when in zip(chosen, turns_up, strict=True)
+        )
+        found.append(Join(at_us=at_us, broker=broker, visits=visits))
+    return found
+
+
 FAULTS: dict[str, Scheduler] = {
     "crash": crashes,
     "partition": partitions,
@@ -286,4 +318,5 @@ FAULTS: dict[str, Scheduler] = {
     "disk_full": full_disks,
     "never_returns": losses,
     "ambush": ambushes,
+    "joins": joins,
 }

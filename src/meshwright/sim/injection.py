@@ -16,6 +16,7 @@ from meshwright.sim.faults import (
     Disconnect,
     DiskFull,
     Fault,
+    Join,
     NeverReturns,
     Partition,
     Skew,
@@ -147,6 +148,17 @@ def _disk_has_room(world: World, fault: DiskFull) -> None:
     world.hosts[fault.broker].empty_disk()
 
 
+def _join(world: World, fault: Join) -> None:
+    world.restart(fault.broker)
+    for client, at_us in fault.visits:
+        world.at(at_us, partial(_visit, world, client, fault.broker))
+
+
+def _visit(world: World, client: str, broker: str) -> None:
+    world.clients[client].vanish()
+    world.clients[client].connect(broker)
+
+
 _BEGIN: dict[type[Fault], Callable[[World, Any], None]] = {
     Crash: _crash,
     Ambush: _ambush,
@@ -158,4 +170,5 @@ _BEGIN: dict[type[Fault], Callable[[World, Any], None]] = {
     Stuck: _stuck,
     Skew: _skew,
     DiskFull: _disk_full,
+    Join: _join,
 }

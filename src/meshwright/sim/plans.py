@@ -12,6 +12,7 @@ import numpy as np
 from meshwright.model.overlay import Overlay
 from meshwright.model.plan import Plan, PlanCost, Step
 from meshwright.model.snapshot import Snapshot
+from meshwright.overlays.growth import with_broker
 from meshwright.planning.designs import build_overlay, design
 from meshwright.protocol.happenings import PlanGiven
 from meshwright.protocol.reconfigure_blocking import can_block
@@ -48,7 +49,7 @@ def schedule_plans(
     if action == "apply":
         plan = with_moves(plan, homes, rng)
     at_us, broker = start_us, str(rng.choice(overlay.brokers))
-    world.at(at_us, partial(world.tell, broker, PlanGiven(action, plan)))
+    world.at(at_us, partial(_give, world, broker, PlanGiven(action, plan)))
     while True:
         at_us += int(rng.exponential(PLANS_APART_S) * 1_000_000) + 1
         if at_us >= end_us:
@@ -56,7 +57,18 @@ def schedule_plans(
         # Often the same broker again: what it forgot in a crash, it must not give out twice.
         broker = broker if rng.random() < 0.5 else str(rng.choice(overlay.brokers))
         given = _drawn_decision(overlay, snapshot, rng, k=k)
-        world.at(at_us, partial(world.tell, broker, given))
+        world.at(at_us, partial(_give, world, broker, given))
+
+
+def _give(world: World, broker: str, given: PlanGiven) -> None:
+    """Hand over a plan, in which those have a place that have joined meanwhile."""
+    machine, target = world.hosts[broker].machine, given.plan
+    if machine is not None and isinstance(target, Overlay):
+        for name in machine.observe().overlay.brokers:
+            if name not in target.brokers:
+                target = with_broker(target, name)
+        given = PlanGiven(given.action, target)
+    world.tell(broker, given)
 
 
 def drawn_plan(

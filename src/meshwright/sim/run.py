@@ -69,6 +69,7 @@ def run(
         lambda name: build(name, overlay),
         NetworkSettings(),
         chances,
+        newcomers=newcomers(parameters),
         witness=witness,
     )
     faults = _prepare(world, parameters, population, chances)
@@ -102,16 +103,23 @@ def _prepare(
     schedule_changes(world, population, parameters, chances.churn, start_us=start_us, end_us=end_us)
     if parameters.mobility is not None:
         schedule_moves(world, parameters, chances.moves, start_us=start_us, end_us=end_us)
+    joining = newcomers(parameters)
     field = Field(
-        population.brokers,
+        (*population.brokers, *joining),
         tuple(world.clients),
         start_us,
         faulty_end_us,
-        has_plans=parameters.reconfigure or parameters.adapts,
+        has_plans=parameters.reconfigure or parameters.adapts or bool(joining),
+        newcomers=joining,
     )
     faults = plan_faults(parameters.faults, field, chances.faults)
     inject(world, faults)
     return faults
+
+
+def newcomers(parameters: SimulationParameters) -> tuple[str, ...]:
+    """The brokers that join a run, of names below and above all others."""
+    return ("a", "z") if "joins" in parameters.faults else ()
 
 
 def _look_at_queues(world: World, _: None) -> None:

@@ -168,8 +168,15 @@ def _k_not_held(done: Run) -> list[Violation]:
     found = k_not_held(done.overlay, done.snapshot, k)
     by_epoch = {one.epoch: one.overlay for one in done.observed.values() if one.epoch}
     for overlay in by_epoch.values():
-        found += k_not_held(overlay, done.snapshot, k, time_us=done.world.agenda.now_us)
+        among = _among(overlay, done.snapshot.brokers)
+        found += k_not_held(among, done.snapshot, k, time_us=done.world.agenda.now_us)
     return found
+
+
+def _among(overlay: Overlay, brokers: tuple[BrokerName, ...]) -> Overlay:
+    """The links among those whose interests are known, without who joined later."""
+    links = tuple(link for link in overlay.links if set(link).issubset(brokers))
+    return msgspec.structs.replace(overlay, brokers=brokers, links=links)
 
 
 def _miscounted(done: Run) -> list[Violation]:

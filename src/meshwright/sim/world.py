@@ -30,8 +30,9 @@ RESTARTS_AFTER_US = 1_000_000
 class World:
     """Brokers on their hosts, the network between them, and the clients.
 
-    build makes the machine of a broker by its name; it is called again after each crash. watch is
-    told of each message between brokers.
+    build makes the machine of a broker by its name; it is called again after each crash. newcomers:
+    brokers that are not in the overlay, and start only when they are told to. watch is told of each
+    message between brokers.
     """
 
     def __init__(
@@ -41,6 +42,7 @@ class World:
         network: NetworkSettings,
         chances: Streams,
         *,
+        newcomers: tuple[str, ...] = (),
         delays_ms: Float64Array | None = None,
         watch: Watch | None = None,
         witness: Witness | None = None,
@@ -59,7 +61,7 @@ class World:
         self.network = Network(
             self.agenda,
             network,
-            brokers=overlay.brokers,
+            brokers=(*overlay.brokers, *newcomers),
             delays_ms=delays_ms,
             jitter_us=Draws(chances.network, 0, network.jitter_us),
             listeners=listeners,
@@ -76,16 +78,18 @@ class World:
         )
         sync_delays_us = Draws(chances.disks, network.sync_min_us, network.sync_max_us)
         self.hosts: dict[str, BrokerHost] = {
-            name: BrokerHost(name, self, build, sync_delays_us) for name in overlay.brokers
+            name: BrokerHost(name, self, build, sync_delays_us)
+            for name in (*overlay.brokers, *newcomers)
         }
+        self._founders = overlay.brokers
         listeners.update((name, host.tell) for name, host in self.hosts.items())
         self.clients: dict[str, Client] = {}
         self._backoffs_us = Draws(chances.clients, 100_000, 1_000_000)
 
     def start(self) -> None:
-        """Start all brokers, one shortly after the other."""
-        apart_us = STARTS_WITHIN_US // len(self.hosts)
-        for index, name in enumerate(self.hosts):
+        """Start all brokers but newcomers, one shortly after the other."""
+        apart_us = STARTS_WITHIN_US // len(self._founders)
+        for index, name in enumerate(self._founders):
             self.at(index * apart_us, partial(self.restart, name))
 
     def add_client(self, name: str, settings: ClientSettings) -> Client:
