@@ -211,6 +211,8 @@ class Arriving:
         if arrival.is_offered:
             arrival.source = None
             self._give_up(turn, arrival)
+        elif message.is_late:
+            self._refuse(turn, arrival, "the client has connected to another broker meanwhile")
         elif message.elsewhere is not None and self._may_ask(message.elsewhere):
             self._ask(turn, arrival, message.elsewhere)
         elif peer == arrival.holder and message.elsewhere is None:
@@ -287,13 +289,7 @@ class Arriving:
         for arrival in list(self._arrivals.values()):
             waited_us = turn.now_us - arrival.since_us
             if waited_us > self._settings.patience_us and not arrival.is_unpacked:
-                if arrival.packet is not None:
-                    words = "the session cannot be fetched now; try again"
-                    reason = packets.SERVER_UNAVAILABLE
-                    refusal = packets.Connack(False, reason, reason_text=words)
-                    turn.ask(SendClient(arrival.client, refusal))
-                    turn.ask(CloseClient(arrival.client))
-                self._give_up(turn, arrival)
+                self._refuse(turn, arrival, "the session cannot be fetched now; try again")
             elif self._is_held_up(turn, arrival):
                 self._leave_there(turn, arrival)
             elif arrival.is_stalled:
@@ -445,6 +441,14 @@ class Arriving:
         prepared = self._sessions.find(client)
         if prepared is not None and prepared.is_arriving:
             self._sessions.end(turn, prepared)
+
+    def _refuse(self, turn: Turn, arrival: Arrival, words: str) -> None:
+        """Turn a client away, if it still waits, and leave its session where it is."""
+        if arrival.packet is not None:
+            refusal = packets.Connack(False, packets.SERVER_UNAVAILABLE, reason_text=words)
+            turn.ask(SendClient(arrival.client, refusal))
+            turn.ask(CloseClient(arrival.client))
+        self._give_up(turn, arrival)
 
     def _give_up(self, turn: Turn, arrival: Arrival) -> None:
         del self._arrivals[arrival.client]

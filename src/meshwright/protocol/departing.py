@@ -174,7 +174,7 @@ class Departing:
         self._send(turn, peer, begun)
 
     def client_back(self, turn: Turn, client: str) -> None:
-        """A client is here again: its session need not go ahead of it."""
+        """A client is here again: its session need not go ahead of it, nor where it was before."""
         self._recall(turn, client, unless=None)
 
     def ready(self, turn: Turn, peer: str, message: MoveReady) -> None:
@@ -309,11 +309,12 @@ class Departing:
         return is_free and session is not None and may_go_ahead(session)
 
     def _recall(self, turn: Turn, client: str, *, unless: str | None) -> None:
-        """Tell a broker to which a session was to go ahead that it does not, unless it is this."""
+        """Tell a broker to which a session was to go that it does not, unless it is this."""
         departure = self._departures.get(client)
-        if departure is not None and departure.is_offered and departure.target != unless:
+        if departure is not None and departure.target != unless:
             del self._departures[client]
-            missing = MoveNotHere(client, departure.serial, None)
+            is_late = not departure.is_offered
+            missing = MoveNotHere(client, departure.serial, None, is_late=is_late)
             self._send(turn, departure.target, missing)
 
     def _give(

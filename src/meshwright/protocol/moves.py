@@ -61,11 +61,15 @@ class MoveBegun(Message, frozen=True, gc=False):
 
 
 class MoveNotHere(Message, frozen=True, gc=False):
-    """There is no such session here; elsewhere names who was given it."""
+    """There is no such session here; elsewhere names who was given it.
+
+    is_late: the client came in elsewhere after it came in at the receiver, which is to refuse it.
+    """
 
     client: str
     serial: int
     elsewhere: str | None
+    is_late: bool = False
 
 
 class MoveReady(Message, frozen=True, gc=False):
