@@ -22,6 +22,7 @@ from meshwright.protocol.publishing import Publishing
 from meshwright.protocol.reconfigure import Reconfigure
 from meshwright.protocol.reconfigure_requests import Requests
 from meshwright.protocol.sessions import Sessions
+from meshwright.protocol.shared_member import SharedMember
 from meshwright.protocol.stars import Stars
 from meshwright.protocol.turn import Journal
 from meshwright.sim.parameters import SimulationParameters
@@ -109,6 +110,23 @@ ADAPTING = {
     "mobility": None,
     "faults": (),
 }
+# A group whose members come and go, half of them for good, while much is handed to them.
+LEAVING = {
+    "design": "chord",
+    "clients": 8,
+    "topics": 1,
+    "filters_per_client": 1,
+    "publications_per_s": 150.0,
+    "moves_per_s": 20.0,
+    "duration_s": 4.0,
+    "shared_share": 1.0,
+    "persistent_share": 0.5,
+    "wildcard_share": 0.0,
+    "content_share": 0.0,
+    "qos_weights": (0.0, 1.0, 0.0),
+    "faults": (),
+    "settle_max_s": 10.0,
+}
 STILL = {"faults": (), "mobility": None, "changes_per_s": 0.0, "content_share": 0.0}
 
 # Lines of which the trouble above says nothing: what finds them, and in which trouble.
@@ -163,6 +181,12 @@ RARE_MUTATIONS = [
         "lost",
         {**RESTLESS, "faults": ("crash", "stuck", "slow", "ambush"), "duration_s": 14.0},
         id="unsent-not-owed",
+    ),
+    pytest.param(
+        (SharedMember, "_give_back", "HandUndone(*last, publication)", "HandDone(*last)"),
+        "lost",
+        LEAVING,
+        id="not-given-back",
     ),
     pytest.param(
         (Reconfigure, "_ask", "turn.timer(ASK, turn.now_us + self._settings.ask_every_us)", "pass"),
