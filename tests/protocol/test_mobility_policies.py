@@ -56,6 +56,25 @@ def test_what_was_stored_and_what_comes_later_reach_a_client_that_moved(text: st
     assert network.payloads("roamer") == ["stored", "b2", "b3", "b2", "b1"]
 
 
+def test_what_came_at_every_stop_outlives_a_crash_at_the_last() -> None:
+    network = SmallNetwork(3)
+    network.connect("publisher", "b0")
+    network.connect("c", "b0", session_expiry_s=600)
+    network.subscribe("c", "t")
+    for broker in ("b0", "b1", "b2"):
+        network.connect("c", broker, session_expiry_s=600)
+        network.advance(1)
+        network.publish("publisher", "t", f"at {broker}")
+        network.advance(1)
+        network.drop("c")
+    network.crash("b2")
+    network.start("b2")
+    network.forget("c")
+    network.connect("c", "b2", session_expiry_s=600)
+    network.advance(1)
+    assert network.payloads("c") == ["at b0", "at b1", "at b2"]
+
+
 def test_filters_that_the_client_brings_are_not_sent_by_its_old_broker() -> None:
     network = network_with("device")
     roaming(network)

@@ -11,9 +11,6 @@ from meshwright.protocol.session_disk import write_state
 from meshwright.protocol.stream import EVERY_TOPIC, place_in
 from meshwright.protocol.turn import Turn
 
-# Places of what arrives at the new broker meanwhile: after all that comes along.
-ARRIVAL_PLACE = 1 << 40
-
 
 class Belongings(msgspec.Struct, frozen=True):
     """A session as values.
@@ -67,7 +64,10 @@ def packed(
 
 
 def unpack(turn: Turn, session: Session, belongings: Belongings) -> None:
-    """Give an arriving session what it brought, before what has come here meanwhile; to disk."""
+    """Give an arriving session what it brought, before what has come here meanwhile; to disk.
+
+    All of it gets new places: those of its former broker may be in use here.
+    """
     session.sequence = belongings.sequence
     session.last_for(belongings.expiry_s)
     session.floors = {(origin, topic): n for origin, topic, n in belongings.floors}
@@ -83,15 +83,22 @@ def unpack(turn: Turn, session: Session, belongings: Belongings) -> None:
         if waiting.number > place_in(session.floors, waiting.origin, waiting.publication.topic)
     ]
     session.queue.clear()
-    session.queue.extend(belongings.queue)
-    session.queue.extend(arrived)
+    session.next_index = 0
     for packet_id, is_released, waiting in belongings.under_way:
-        session.under_way[packet_id] = waiting
+        session.under_way[packet_id] = _placed(session, waiting)
         session.next_packet_id = packet_id
         if is_released:
             session.released[packet_id] = None
+    session.queue.extend(_placed(session, one) for one in (*belongings.queue, *arrived))
     if session.is_durable:
         write_session(turn, session)
+
+
+def _placed(session: Session, waiting: Waiting) -> Waiting:
+    """A message at the next place of a session."""
+    place = session.next_index
+    session.next_index += 1
+    return msgspec.structs.replace(waiting, place=place)
 
 
 def write_session(turn: Turn, session: Session) -> None:

@@ -18,7 +18,7 @@ from meshwright.errors import FilterError
 from meshwright.filters.filter import Filter, parse_filter
 from meshwright.model.publication import Publication
 from meshwright.protocol import packets
-from meshwright.protocol.belongings import ARRIVAL_PLACE, Belongings, unpack
+from meshwright.protocol.belongings import Belongings, unpack
 from meshwright.protocol.deliveries import Deliveries, on_this_connection, send_packet
 from meshwright.protocol.effects import CloseClient, DiskKey, SendClient
 from meshwright.protocol.first_looks import FirstLooks
@@ -256,7 +256,6 @@ class Sessions:
             self.end(turn, stale)
         session = self._sessions[client] = Session(client, identity)
         session.is_arriving = True
-        session.next_index = ARRIVAL_PLACE
         remaining = 1
 
         def one_done(later: Turn) -> None:
