@@ -6,6 +6,8 @@ from pathlib import Path
 
 from commands import answered, refused
 
+from meshwright.lab.demo import SETTINGS_NAME, DemoFolder
+
 
 def test_live_brokers_lose_nothing_and_their_telemetry_is_compared(
     spark: object, tmp_path: Path
@@ -28,7 +30,17 @@ def test_live_brokers_lose_nothing_and_their_telemetry_is_compared(
     assert again["delivered"] == document["delivered"]
 
 
+def test_what_a_stopped_demonstration_left_is_not_in_the_way(tmp_path: Path) -> None:
+    folder = DemoFolder(tmp_path)
+    for _ in range(2):
+        folder.prepare()
+        (folder.network / SETTINGS_NAME).touch()
+    folder.prepare()
+    assert not list(folder.network.iterdir())
+
+
 def test_a_folder_of_something_else_is_not_overwritten(tmp_path: Path) -> None:
     (tmp_path / "network").mkdir()
+    (tmp_path / "network" / "mine").touch()
     sentence = refused("demo", "--out", tmp_path)
     assert "not of a demonstration" in sentence

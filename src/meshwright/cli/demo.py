@@ -16,6 +16,9 @@ from meshwright.cli.screen import answer, task_bar, working
 from meshwright.cli.simulate import CHECK_SAYS_NO
 from meshwright.cli.spark import opened_session, session_work
 
+# What a shell says of a command that was stopped by Ctrl-C.
+STOPPED = 130
+
 if TYPE_CHECKING:
     from meshwright.lab.demo import DemoFolder, DemoParameters, Lived
     from meshwright.lab.scripted import Script
@@ -92,6 +95,7 @@ def demo(
     folder.prepare()
     began_s = time.monotonic()
     with (
+        _told_when_stopped(folder),
         compiling_kernels() as compiled,
         opened_session(master=master, remote=remote, is_short=True) as session,
     ):
@@ -145,6 +149,16 @@ def _lived(script: Script, parameters: DemoParameters, folder: DemoFolder) -> Li
             task_bar(f"{len(script.homes)} clients at work") as report,
         ):
             return live_part(network, script, parameters, folder, report)
+
+
+@contextmanager
+def _told_when_stopped(folder: DemoFolder) -> Iterator[None]:
+    """Say so if the user stops it; whatever runs has ended by then."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        typer.echo(f"Stopped; what was made so far is in {folder.root}.", err=True)
+        raise typer.Exit(STOPPED) from None
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -32,6 +33,7 @@ def opened_session(
 ) -> Iterator[Session]:
     """Open the session, and close it again; is_short: it has little to do."""
     with ExitStack() as opened:
+        opened.enter_context(_quiet_interrupts())
         with working("Starting Spark"):
             from meshwright.pipeline.session import SHORT_WORK, spark_session
 
@@ -63,3 +65,18 @@ def spark_work(description: str, *, master: str | None, remote: str | None) -> I
         session_work(session, description) as work,
     ):
         yield work
+
+
+@contextmanager
+def _quiet_interrupts() -> Iterator[None]:
+    """Have Py4J write no traceback when it is interrupted: whoever pressed Ctrl-C knows."""
+    root = logging.getLogger()
+    root.addFilter(_is_news)
+    try:
+        yield
+    finally:
+        root.removeFilter(_is_news)
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    return not str(record.msg).startswith("KeyboardInterrupt")

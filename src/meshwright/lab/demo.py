@@ -49,6 +49,7 @@ DAY_S = 86_400
 GRID = 12
 SLOT_COUNT = 20
 EPOCH_SLOTS = 5
+SETTINGS_NAME = "broker.toml"
 NICENESS = 19
 PLACING_LEAST_S = 0.5
 # A broker must be seen to write its files while it runs, and all of them when it stops.
@@ -134,11 +135,16 @@ class DemoFolder:
     def prepare(self) -> None:
         """Begin anew: what a former demonstration left is removed, and nothing else."""
         make_folder(self.root)
-        if self.network.exists() and not (self.network / "overlay.json").exists():
+        if self.network.exists() and not self._is_of_a_demonstration():
             raise OperatorError(f"{self.network}: this is not of a demonstration; name another.")
         for former in (self.network, self.telemetry, self.stages):
             shutil.rmtree(former, ignore_errors=True)
         make_folder(self.network)
+
+    def _is_of_a_demonstration(self) -> bool:
+        """True also for one that was stopped before its brokers had started."""
+        names = {one.name for one in self.network.iterdir()}
+        return "overlay.json" in names or names <= {SETTINGS_NAME}
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +169,10 @@ def compiling_kernels() -> Iterator[Callable[[], None]]:
     The first time takes a minute of one core, which the live part leaves idle.
     """
     process = get_context("spawn").Process(target=_compile_kernels, daemon=True)
+    # Ctrl-C is for whoever waits for this; who is started without it never hears of it.
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     process.start()
+    signal.signal(signal.SIGINT, before)
     try:
         yield process.join
     finally:
@@ -204,7 +213,7 @@ def follow_trace(
 @contextmanager
 def live_network(parameters: DemoParameters, folder: DemoFolder) -> Iterator[LocalNetwork]:
     """Brokers that record their telemetry as a trace; stopped in the end, whatever happens."""
-    settings = folder.network / "broker.toml"
+    settings = folder.network / SETTINGS_NAME
     # What brokers tell of themselves would be among the messages that are counted.
     write_whole(
         {
@@ -273,7 +282,5 @@ def replay_telemetry(
 
 
 def _compile_kernels() -> None:
-    # Ctrl-C is for whoever waits for this.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.nice(NICENESS)
     compile_kernels()
