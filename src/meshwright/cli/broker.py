@@ -97,9 +97,11 @@ def broker(
         if settings.name not in found.overlay.brokers:
             typer.echo(f"{settings.name}: joins the network of {', '.join(found.overlay.brokers)}")
     else:
-        from meshwright.planning.founding import founding_overlay
+        if begins_as is None:
+            # Planning is half of what a process has in memory, and most brokers never plan.
+            from meshwright.planning.founding import founding_overlay
 
-        begins_as = begins_as or founding_overlay(settings.design, (settings.name,))
+            begins_as = founding_overlay(settings.design, (settings.name,))
         network = Network(begins_as, others)
     redraw = None
     if settings.adaptation.rule == "ocbr":
