@@ -227,8 +227,9 @@ class Publishing:
         will, session.will = session.will, None
         if session.is_durable:
             turn.write(("sequence", session.client), session.sequence)
+        after = session.points.get(will.topic)
         self.publish_for(
-            turn, will_publication(session.identity, session.sequence, will, turn.now_us)
+            turn, will_publication(session.identity, session.sequence, will, turn.now_us, after)
         )
 
     def publish_for(self, turn: Turn, publication: Publication) -> None:

@@ -6,7 +6,7 @@ does not live longer because its broker was down.
 
 from __future__ import annotations
 
-from meshwright.model.publication import Publication
+from meshwright.model.publication import Publication, StreamPoint
 from meshwright.protocol.effects import TimerKey
 from meshwright.protocol.packets import Will
 from meshwright.protocol.session import Session
@@ -40,7 +40,9 @@ def next_due_us(session: Session) -> int | None:
     return min(dues, default=None)
 
 
-def will_publication(identity: str, sequence: int, will: Will, now_us: int) -> Publication:
+def will_publication(
+    identity: str, sequence: int, will: Will, now_us: int, after: StreamPoint | None = None
+) -> Publication:
     """A will as its client would have published it now."""
     return Publication(
         identity,
@@ -51,7 +53,8 @@ def will_publication(identity: str, sequence: int, will: Will, now_us: int) -> P
         will.retain,
         will.properties,
         expires_us(will.expiry_s, now_us),
-        extras=will.extras,
+        after if will.qos else None,
+        will.extras,
     )
 
 
