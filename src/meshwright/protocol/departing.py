@@ -47,7 +47,8 @@ class Departure:
 
     is_offered: it goes ahead of its client. seen: what its new broker has seen, None if not asked.
     keys: whose readers are being asked for. questions: by serial, who was asked what. owed: how far
-    streams (origin, topic) must have come here before the session can go.
+    streams (origin, topic) must have come here before the session can go. sent: how far they were
+    sent then, so nothing else up to there is for the session.
     """
 
     client: str
@@ -60,6 +61,7 @@ class Departure:
     keys: dict[str, None] = field(default_factory=dict)
     questions: dict[int, tuple[str, str]] = field(default_factory=dict)
     owed: dict[tuple[str, str], int] = field(default_factory=dict)
+    sent: dict[tuple[str, str], int] = field(default_factory=dict)
 
 
 class Departing:
@@ -198,6 +200,7 @@ class Departing:
             if departure.questions.pop(message.serial, None) is not None:
                 for topic, number in message.points:
                     departure.owed[peer, topic] = number
+                departure.sent.update({(peer, topic): number for topic, number in message.sent})
                 self._go_if_complete(turn, departure)
 
     def seen(self, turn: Turn, peer: str, message: MoveSeen) -> None:
@@ -326,6 +329,8 @@ class Departing:
     ) -> None:
         own = self._points_of(session.identity)
         points = {topic: StreamPoint(self._me, number) for topic, number in own.items()}
+        for key, number in departure.sent.items():
+            places[key] = max(number, places.get(key, 0))
         belongings = sifted(packed(session, places, points), departure.seen or ())
         if departure.is_offered:
             away_since_us = session.disconnected_us

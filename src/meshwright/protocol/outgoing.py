@@ -26,6 +26,7 @@ from meshwright.protocol.outgoing_stream import (
     owe_late,
     owed_to,
     owed_to_any,
+    standing_of,
     undoubt,
     widen,
 )
@@ -42,7 +43,6 @@ from meshwright.protocol.stream import (
     OwedNothing,
     OwedQuestion,
     Repair,
-    Standing,
     StandingQuestion,
     StreamFrame,
 )
@@ -247,9 +247,7 @@ class Outgoing:
         if any(stream.log and not stream.is_open for stream in streams.values()):
             self._postponed.append((peer, message))
             return
-        owed = {topic: owed_to(peer, stream) for topic, stream in streams.items()}
-        points = tuple((topic, max(numbers)) for topic, numbers in owed.items() if numbers)
-        self._send(turn, peer, Standing(message.serial, points))
+        self._send(turn, peer, standing_of(peer, streams, message))
 
     def points_of(self, publisher: str) -> dict[str, int]:
         """The last number on each topic where somebody may still wait for one of a publisher.

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import takewhile
 
 from meshwright.filters.filter import Filter, matches
 from meshwright.model.publication import Publication
 from meshwright.protocol.known_interest import Wanted
-from meshwright.protocol.stream import NOTHING_OWED
+from meshwright.protocol.stream import NOTHING_OWED, Standing, StandingQuestion
 
 
 class Member:
@@ -123,6 +123,20 @@ def owed_to(broker: str, stream: OutgoingStream) -> list[int]:
         return []
     unsent = (number for number in stream.log if number > stream.sent)
     return [*member.pending, *(n for n in unsent if is_for(member, stream.log[n]))]
+
+
+def standing_of(
+    peer: str, streams: Mapping[str, OutgoingStream], question: StandingQuestion
+) -> Standing:
+    """Up to where a broker is owed something of streams, and up to where they were sent."""
+    owed = {topic: owed_to(peer, stream) for topic, stream in streams.items()}
+    points = tuple((topic, max(numbers)) for topic, numbers in owed.items() if numbers)
+    sent = tuple(
+        (topic, stream.sent)
+        for topic, stream in streams.items()
+        if topic == question.key or peer in stream.members
+    )
+    return Standing(question.serial, points, sent)
 
 
 def _unchecked(stream: OutgoingStream) -> list[int]:

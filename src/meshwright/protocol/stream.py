@@ -107,10 +107,14 @@ class StandingQuestion(Message, frozen=True, gc=False):
 
 
 class Standing(Message, frozen=True, gc=False):
-    """The highest number still under way to you, for each topic where there is one."""
+    """The highest number still under way to you, for each topic where there is one.
+
+    sent: up to where each topic was sent; copies of what you are not owed may still be under way.
+    """
 
     serial: int
     points: tuple[tuple[str, int], ...]
+    sent: tuple[tuple[str, int], ...] = ()
 
 
 def place_in(places: dict[tuple[str, str], int], origin: str, topic: str) -> int:
