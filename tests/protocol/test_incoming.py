@@ -7,7 +7,7 @@ import pytest
 
 from meshwright.model.publication import Publication, StreamPoint
 from meshwright.protocol.incoming import Incoming, IncomingSettings
-from meshwright.protocol.stream import OwedNothing, StreamFrame
+from meshwright.protocol.stream import NOTHING_OWED, OwedNothing, StreamFrame
 from meshwright.protocol.turn import Turn
 
 
@@ -82,3 +82,30 @@ def test_what_is_held_for_nobody_does_not_come_to_who_wants_the_topic_later() ->
     assert machine.held_length() == 0
     machine.owed_nothing(Turn(0), "b1", OwedNothing("a/b", 7))
     assert passed == []
+
+
+def elsewhere(sequence: int) -> StreamFrame:
+    """What the publisher of the frames sends from another broker."""
+    return StreamFrame("b9", sequence, Publication("p", sequence, "a/b", b"elsewhere", 1))
+
+
+def test_a_copy_is_not_passed_on_after_what_its_publisher_sent_later_from_elsewhere() -> None:
+    machine, passed = incoming()
+    machine.arrive(Turn(0), frame(1))
+    machine.arrive(Turn(0), frame(3))
+    later = msgspec.structs.replace(elsewhere(4), previous=(("me", NOTHING_OWED),))
+    machine.arrive(Turn(0), later)
+    machine.arrive(Turn(0), frame(2))
+    assert passed == [b"1", b"elsewhere"]
+    assert machine.last_of("b0", "a/b") == 1
+
+
+def test_what_is_owed_is_passed_on_whatever_its_publisher_sent_later_from_elsewhere() -> None:
+    machine, passed = incoming()
+    machine.arrive(Turn(0), elsewhere(1))
+    machine.passed_promised("p", "a/b", 7)
+    owed = msgspec.structs.replace(frame(1), previous=(("me", NOTHING_OWED),))
+    machine.arrive(Turn(0), owed)
+    machine.arrive(Turn(0), frame(2))
+    machine.arrive(Turn(0), msgspec.structs.replace(frame(3), previous=(("me", 1),)))
+    assert passed == [b"elsewhere", b"1", b"3"]

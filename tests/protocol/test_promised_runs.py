@@ -166,6 +166,24 @@ def test_readers_at_other_brokers_get_what_was_published_in_runs() -> None:
     assert said(network, "far") == said(network, "reader") == [*ten("x"), b"last"]
 
 
+def test_a_copy_that_nobody_was_owed_does_not_come_after_a_run_of_its_publisher() -> None:
+    network = SmallNetwork(3)
+    for client, broker, expiry_s in (("writer", "b0", 60), ("other", "b2", 0), ("reader", "b2", 0)):
+        network.connect(client, broker, session_expiry_s=expiry_s)
+    network.hold(source="b0", target="b1")
+    network.publish("writer", "t", "slow")
+    network.drop("writer")
+    network.connect("writer", "b2", session_expiry_s=60, previous_broker="b0")
+    network.advance(0.3)
+    network.subscribe("reader", "t")
+    network.publish("other", "t", "open")
+    publish(network, "x")
+    assert any(isinstance(one, DeliverPromised) for one in network.got["reader"])
+    network.release(source="b0", target="b1")
+    network.advance(3)
+    assert said(network, "reader") == [b"open", *ten("x")]
+
+
 @pytest.mark.parametrize("size", SIZES)
 def test_runs_become_the_packets_of_every_version_and_qos(size: int) -> None:
     payloads = [bytes([number]) * size for number in range(3)]

@@ -78,6 +78,7 @@ class Incoming:
         self._unsent: dict[str, dict[str, int]] = {}
         self._waiting: dict[tuple[str, str], list[tuple[int, StreamFrame]]] = {}
         self._seen_unpromised = LatelySeen()
+        self._passed = LatelySeen()
 
     def handlers(self) -> dict[type, Callable[[Turn, str, Any], None]]:
         """Which message is for which method."""
@@ -162,6 +163,10 @@ class Incoming:
         publisher = (publication.publisher, publication.topic)
         self._seen_unpromised[publisher] = publication.sequence + publication.count - 1
 
+    def passed_promised(self, publisher: str, topic: str, sequence: int) -> None:
+        """Everybody here who wants a topic has got what a publisher sent up to a sequence."""
+        self._passed[publisher, topic] = sequence
+
     def owed_nothing(self, turn: Turn, peer: str, message: OwedNothing) -> None:
         """Nothing up to a number is on its way: let go what waited for it."""
         self._skip(turn, (peer, message.topic), message.number)
@@ -233,20 +238,40 @@ class Incoming:
     def _pass_on(
         self, turn: Turn, key: tuple[str, str], stream: IncomingStream, frame: StreamFrame
     ) -> None:
-        after = frame.publication.after
+        publication = frame.publication
+        after = publication.after
         if after is not None and self._must_wait(turn, after, key[1]):
             self._make_room(stream, frame.number)
             self._hold(key, stream, frame)
             self._wait_for(turn, after, frame)
             return
-        number = stream.last = frame.number
+        number = frame.number
         stream.held.pop(number, None)
-        deliver = self._deliver
-        if deliver(turn, frame):
-            turn.write(("position", *key), frame.number)
-        turn.once_synced(lambda later: self._acknowledge(later, key, number))
+        if not self._is_overtaken(frame):
+            stream.last = number
+            deliver = self._deliver
+            if deliver(turn, frame):
+                turn.write(("position", *key), number)
+            turn.once_synced(lambda later: self._acknowledge(later, key, number))
         if stream.held or self._waiting:
             self._advance(turn, key, stream)
+
+    def _is_overtaken(self, frame: StreamFrame) -> bool:
+        """True if its publisher's later ones were passed on, and nobody says it is owed.
+
+        What is owed goes before what its publisher sends from elsewhere. A copy on its way to who
+        came to want the topic since it was sent does not: it comes in turn or not at all. Should it
+        be owed after all, its origin sends it again, and says so.
+        """
+        publication = frame.publication
+        line = (publication.publisher, publication.topic)
+        sequence = publication.sequence
+        passed = self._passed
+        newest = passed.get(line, 0)
+        if sequence >= newest:
+            passed[line] = sequence
+            return False
+        return all(name != self._me for name, _ in frame.previous)
 
     def _make_room(self, stream: IncomingStream, number: int) -> None:
         """Have room for what is next: nothing before it is wanted, what is later comes again."""

@@ -17,6 +17,7 @@ from meshwright.protocol.links import PeerLinks
 from meshwright.protocol.membership import Membership
 from meshwright.protocol.moving import Moving, Site
 from meshwright.protocol.outgoing import Outgoing
+from meshwright.protocol.promised_runs import SentRun
 from meshwright.protocol.reconfigure_blocking import HELD_UP
 from meshwright.protocol.removals import Removals
 from meshwright.protocol.retained import Retained
@@ -124,6 +125,7 @@ class Machines:
                 carry=self._carry,
                 publish_taken=self.outgoing.publish,
                 stays_here=self.stays_here,
+                handed_out=self._handed_out,
                 when_settled=self.retaining.when_settled,
                 find_retained=self.retained.find,
                 shared=self.shared_member,
@@ -274,6 +276,11 @@ class Machines:
         self.incoming.passed_unpromised(publication)
         self.roads.send_out(turn, StreamFrame(self._me, 0, publication))
 
+    def _handed_out(self, sent: SentRun) -> None:
+        """Those here have got a run, which is for nobody else."""
+        last = sent.sequence + sent.run.count - 1
+        self.incoming.passed_promised(sent.publisher, sent.run.topic, last)
+
     def _arrived(self, turn: Turn, frame: StreamFrame) -> None:
         """A frame is here; whoever relays only, has nobody who wants it."""
         publication = frame.publication
@@ -286,7 +293,7 @@ class Machines:
         """Give a publication to everybody here; True if that wrote to disk."""
         publication = frame.publication
         if publication.count > 1 and not (
-            self.sessions.takes_runs(publication)
+            self.sessions.handing_out.takes_plain(publication)
             and not self.shared_keeper.takes(publication.topic)
         ):
             for one in single_publications(publication):

@@ -22,6 +22,7 @@ from meshwright.protocol.belongings import Belongings, unpack
 from meshwright.protocol.deliveries import Deliveries, on_this_connection, send_packet
 from meshwright.protocol.effects import CloseClient, DiskKey, SendClient
 from meshwright.protocol.first_looks import FirstLooks
+from meshwright.protocol.handing_out import HandingOut
 from meshwright.protocol.promised_runs import SentRun
 from meshwright.protocol.publishing import Publishing, may_be_published
 from meshwright.protocol.recipients import Recipients
@@ -61,6 +62,7 @@ class Outside:
     carry: Callable[[Turn, Publication], None]
     publish_taken: Callable[[Turn, Publication, Action], Any]
     stays_here: Callable[[int, str], bool]
+    handed_out: Callable[[SentRun], None]
     when_settled: Callable[[Turn, str, Action], None]
     find_retained: Find
     shared: SharedMember
@@ -85,6 +87,17 @@ class Sessions:
         self._serial = 0
         self._change_count = 0
         self._wills: dict[str, tuple[str, packets.Will]] = {}
+        self._deliveries = Deliveries(
+            settings.queue_max, outside.shared, misbehaved=self._misbehaved
+        )
+        self._looks = FirstLooks(self._deliveries, outside.find_retained)
+        self._recipients = Recipients(self._looks)
+        self.handing_out = HandingOut(
+            self._recipients,
+            self._deliveries,
+            stays_here=outside.stays_here,
+            handed_out=outside.handed_out,
+        )
         self.publishing = Publishing(
             settings.log_max,
             writes_runs=settings.writes_runs,
@@ -92,16 +105,11 @@ class Sessions:
             publish_unpromised=outside.publish_unpromised,
             carry=outside.carry,
             publish_taken=outside.publish_taken,
-            takes_promised=self.takes_promised,
-            hand_out=self.hand_out,
+            takes_promised=self.handing_out.takes_promised,
+            hand_out=self.handing_out.hand_out,
             when_settled=outside.when_settled,
             log_length=outside.log_length,
         )
-        self._deliveries = Deliveries(
-            settings.queue_max, outside.shared, misbehaved=self._misbehaved
-        )
-        self._looks = FirstLooks(self._deliveries, outside.find_retained)
-        self._recipients = Recipients(self._looks)
         self._answers: dict[type, Callable[[Turn, Session, Any], None]] = {
             packets.Publish: self.publishing.publish,
             packets.PublishRun: self.publishing.publish_run,
@@ -324,29 +332,6 @@ class Sessions:
             erase(turn, session)
         if self._wills.pop(session.client, None) is not None:
             turn.write(("will", session.client), None)
-
-    def takes_runs(self, publication: Publication) -> bool:
-        """True if every client here may get the messages of a run as they are, together."""
-        recipients = self._recipients.plain(publication.publisher, publication.topic)
-        return recipients is not None and not any(one.identifiers for one in recipients)
-
-    def takes_promised(self, publisher: str, run: packets.PromisedRun) -> bool:
-        """True if those here who want a run of QoS 1 may get it as one."""
-        recipients = self._recipients.plain(publisher, run.topic)
-        takes, count = self._deliveries.takes_run, run.count
-        return recipients is not None and all(takes(one, count) for one in recipients)
-
-    def hand_out(self, turn: Turn, sent: SentRun) -> bool:
-        """Give a run to all who want it; False if it must take the whole way instead.
-
-        Who has got it nevertheless may get it twice, which QoS 1 allows.
-        """
-        if not self._outside.stays_here(turn.now_us, sent.run.topic):
-            return False
-        recipients = self._recipients.plain(sent.publisher, sent.run.topic)
-        if recipients is None or not self.takes_promised(sent.publisher, sent.run):
-            return False
-        return all(self._deliveries.send_run(turn, one, sent) for one in recipients)
 
     def deliver(self, turn: Turn, frame: StreamFrame) -> bool:
         """Give a publication to every session that wants it; True if that wrote to disk."""

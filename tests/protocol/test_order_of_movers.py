@@ -1,0 +1,78 @@
+"""What a client publishes keeps its order while it moves, whoever is new and whatever is slow."""
+
+from __future__ import annotations
+
+from small_network import SmallNetwork
+
+from meshwright.protocol import packets
+
+HIGH = (("value", "9"),)
+LOW = (("value", "1"),)
+
+
+def network_of(broker_count: int, **brokers: str) -> SmallNetwork:
+    """Clients at their brokers; what is published on "t" goes by way of b1, straight from most."""
+    network = SmallNetwork(broker_count)
+    for client, broker in brokers.items():
+        network.connect(client, broker, session_expiry_s=60)
+    return network
+
+
+def move(network: SmallNetwork, client: str, *, source: str, target: str) -> None:
+    network.drop(client)
+    network.connect(client, target, session_expiry_s=60, previous_broker=source)
+    network.advance(0.3)
+
+
+def test_a_copy_that_nobody_was_owed_does_not_come_after_what_its_publisher_sent_since() -> None:
+    network = network_of(3, writer="b0", early="b1", late="b1")
+    network.subscribe("early", "t?value>5")
+    network.publish("writer", "t", "first", properties=HIGH)
+    network.advance(2)
+    network.hold(source="b0", target="b1")
+    network.publish("writer", "t", "for nobody", properties=LOW)
+    network.advance(1.2)
+    move(network, "writer", source="b0", target="b2")
+    network.subscribe("late", "t")
+    network.publish("writer", "t", "moved", properties=HIGH)
+    network.release(source="b0", target="b1")
+    network.advance(5)
+    assert network.payloads("early") == ["first", "moved"]
+    assert network.payloads("late") == ["moved"]
+
+
+def test_a_copy_on_its_way_to_where_a_subscriber_goes_does_not_come_after_newer_ones() -> None:
+    network = network_of(5, writer="b0", early="b3", late="b2")
+    network.subscribe("early", "t")
+    network.hold(source="b0", target="b1")
+    network.publish("writer", "t", "slow")
+    network.advance(3)
+    assert network.payloads("early") == ["slow"]
+    move(network, "writer", source="b0", target="b2")
+    network.subscribe("late", "t")
+    network.publish("writer", "t", "moved")
+    network.answer_all("late")
+    move(network, "late", source="b2", target="b1")
+    network.release(source="b0", target="b1")
+    network.advance(5)
+    network.publish("writer", "t", "last")
+    assert network.connected["late"] == "b1"
+    assert network.payloads("late") == ["moved", "last"]
+
+
+def test_the_will_of_a_client_that_moved_comes_after_what_it_published_before() -> None:
+    network = network_of(3, writer="b0", reader="b1")
+    network.subscribe("reader", "t")
+    network.publish("writer", "t", "first")
+    network.advance(2)
+    network.hold(source="b0", target="b1")
+    network.publish("writer", "t", "slow")
+    network.drop("writer")
+    will = packets.Will("t", b"will", 1)
+    network.connect("writer", "b2", session_expiry_s=60, previous_broker="b0", will=will)
+    network.advance(0.3)
+    network.drop("writer")
+    assert network.payloads("reader") == ["first"]
+    network.release(source="b0", target="b1")
+    network.advance(5)
+    assert network.payloads("reader") == ["first", "slow", "will"]
