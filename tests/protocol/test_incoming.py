@@ -53,7 +53,7 @@ def test_no_more_is_held_than_is_allowed_whatever_it_waits_for() -> None:
     for number in (5, 4, 3, 2):
         machine.arrive(Turn(0), frame(number))
     assert machine.held_length() == 2
-    after = StreamPoint("b1", 7)
+    after = (StreamPoint("b1", 7),)
     machine.arrive(Turn(0), frame(1, after=after))
     assert machine.held_length() == 2
     machine.arrive(Turn(0), frame(1))
@@ -65,7 +65,7 @@ def test_what_is_next_is_held_though_as_much_is_held_as_may_be() -> None:
     # Of what others are owed some comes by, and this broker will never be sent what is before it.
     for number in (3, 4):
         machine.arrive(Turn(0), frame(number))
-    after = StreamPoint("b1", 7)
+    after = (StreamPoint("b1", 7),)
     first = msgspec.structs.replace(frame(6, after=after), previous=(("me", 0),))
     machine.arrive(Turn(0), first)
     machine.owed_nothing(Turn(0), "b1", OwedNothing("a/b", 7))
@@ -75,7 +75,7 @@ def test_what_is_next_is_held_though_as_much_is_held_as_may_be() -> None:
 def test_what_is_held_for_nobody_does_not_come_to_who_wants_the_topic_later() -> None:
     machine, passed = incoming()
     machine.arrive(Turn(0), frame(2))
-    machine.arrive(Turn(0), frame(1, after=StreamPoint("b1", 7)))
+    machine.arrive(Turn(0), frame(1, after=(StreamPoint("b1", 7),)))
     machine.forget_unwanted(lambda topic: topic == "a/b")
     assert machine.held_length() == 2
     machine.forget_unwanted(lambda topic: topic != "a/b")

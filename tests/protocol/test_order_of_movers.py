@@ -60,6 +60,27 @@ def test_a_copy_on_its_way_to_where_a_subscriber_goes_does_not_come_after_newer_
     assert network.payloads("late") == ["moved", "last"]
 
 
+def test_who_wants_only_some_content_gets_it_in_order_from_a_client_that_moved_twice() -> None:
+    network = network_of(5, writer="b0", picky="b1", reader="b4")
+    network.subscribe("picky", "t?value>5")
+    network.subscribe("reader", "t")
+    network.publish("writer", "t", "first", properties=HIGH)
+    network.advance(2)
+    network.hold(source="b0", target="b1")
+    network.publish("writer", "t", "slow", properties=HIGH)
+    move(network, "writer", source="b0", target="b2")
+    for source in ("b1", "b2"):
+        network.hold(source=source, target="b4")
+    network.publish("writer", "t", "for others", properties=LOW)
+    move(network, "writer", source="b2", target="b3")
+    network.publish("writer", "t", "moved twice", properties=HIGH)
+    for source, target in (("b0", "b1"), ("b1", "b4"), ("b2", "b4")):
+        network.release(source=source, target=target)
+    network.advance(5)
+    assert network.payloads("picky") == ["first", "slow", "moved twice"]
+    assert network.payloads("reader") == ["first", "slow", "for others", "moved twice"]
+
+
 def test_the_will_of_a_client_that_moved_comes_after_what_it_published_before() -> None:
     network = network_of(3, writer="b0", reader="b1")
     network.subscribe("reader", "t")

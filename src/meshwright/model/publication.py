@@ -62,8 +62,8 @@ SHORT_NAMES = {
 class Publication(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, rename=SHORT_NAMES):
     """One message of one publisher on one topic, or a run of them.
 
-    after: the publisher's last publication on this topic at the broker it came from, which must be
-    delivered first; None unless the publisher moved since. count: more than 1 for a run of messages
+    after: how far other streams must have come first, one for each broker that the publisher left
+    while somebody waited for what it had published there. count: more than 1 for a run of messages
     of QoS 0, of which the payload holds the packets and sequence counts the first.
     """
 
@@ -75,7 +75,7 @@ class Publication(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, ren
     retain: bool = False
     properties: tuple[tuple[str, str], ...] = ()
     expires_us: int | None = None
-    after: StreamPoint | None = None
+    after: tuple[StreamPoint, ...] = ()
     extras: Extras | None = None
     count: int = 1
 

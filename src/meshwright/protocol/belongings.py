@@ -17,8 +17,8 @@ class Belongings(msgspec.Struct, frozen=True):
 
     under_way: packet identifier, whether released, and the message, in the order of sending.
     floors: how far the old broker had passed on each stream (origin, topic, number); the new one
-    passes on what is above. points: the client's last publication on each topic at a broker it has
-    left, where somebody may still wait for it. visits: brokers where the client was, in order.
+    passes on what is above. points: the client's last publications on each topic at brokers it has
+    left, where somebody may still wait for them. visits: brokers where the client was, in order.
     claim: with what number its broker claimed the client. away_since_us: since when the client is
     away, if the session goes ahead of it.
     """
@@ -31,16 +31,19 @@ class Belongings(msgspec.Struct, frozen=True):
     under_way: tuple[tuple[int, bool, Waiting], ...]
     received: tuple[int, ...]
     floors: tuple[tuple[str, str, int], ...]
-    points: tuple[tuple[str, StreamPoint], ...]
+    points: tuple[tuple[str, tuple[StreamPoint, ...]], ...]
     visits: tuple[str, ...] = ()
     claim: int = 0
     away_since_us: int | None = None
 
 
 def packed(
-    session: Session, places: dict[tuple[str, str], int], points: dict[str, StreamPoint]
+    session: Session, places: dict[tuple[str, str], int], me: str, points: dict[str, int]
 ) -> Belongings:
-    """A session as it is now; floors of before still hold where streams stand lower."""
+    """A session as it is now; floors of before still hold where streams stand lower.
+
+    points: where somebody may still wait for what its client published here, by topic.
+    """
     session.lay_open()
     floors = dict(session.floors)
     for key, number in places.items():
@@ -57,10 +60,24 @@ def packed(
         ),
         tuple(session.received),
         tuple((*key, number) for key, number in floors.items() if _counts(floors, *key)),
-        tuple({**session.points, **points}.items()),
+        tuple(_all_points(session, me, points).items()),
         session.visits,
         session.claim,
     )
+
+
+def _all_points(
+    session: Session, me: str, own: dict[str, int]
+) -> dict[str, tuple[StreamPoint, ...]]:
+    """Points of all brokers: who waits for what was published here may not wait for more."""
+    found = {}
+    for topic in {**session.points, **own}:
+        points = [one for one in session.points.get(topic, ()) if one.origin != me]
+        if topic in own:
+            points.append(StreamPoint(me, own[topic]))
+        if points:
+            found[topic] = tuple(points)
+    return found
 
 
 def unpack(turn: Turn, session: Session, belongings: Belongings) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from meshwright.filters.filter import parse_filter
-from meshwright.model.publication import EventId, StreamPoint
+from meshwright.model.publication import EventId
 from meshwright.protocol.belongings import packed
 from meshwright.protocol.directory import Directory
 from meshwright.protocol.effects import DiskKey
@@ -327,11 +327,10 @@ class Departing:
         departure: Departure,
         places: dict[tuple[str, str], int],
     ) -> None:
-        own = self._points_of(session.identity)
-        points = {topic: StreamPoint(self._me, number) for topic, number in own.items()}
+        points = self._points_of(session.identity)
         for key, number in departure.sent.items():
             places[key] = max(number, places.get(key, 0))
-        belongings = sifted(packed(session, places, points), departure.seen or ())
+        belongings = sifted(packed(session, places, self._me, points), departure.seen or ())
         if departure.is_offered:
             away_since_us = session.disconnected_us
             belongings = msgspec.structs.replace(belongings, away_since_us=away_since_us)

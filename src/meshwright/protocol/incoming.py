@@ -2,7 +2,7 @@
 
 A frame may come twice, late, or straight from its origin. It is passed on when all that this
 broker is owed before it was; until then it is held. A publisher that moved names its last
-publication at its former broker, which comes first.
+publications at its former brokers, which come first.
 """
 
 from __future__ import annotations
@@ -238,13 +238,13 @@ class Incoming:
     def _pass_on(
         self, turn: Turn, key: tuple[str, str], stream: IncomingStream, frame: StreamFrame
     ) -> None:
-        publication = frame.publication
-        after = publication.after
-        if after is not None and self._must_wait(turn, after, key[1]):
-            self._make_room(stream, frame.number)
-            self._hold(key, stream, frame)
-            self._wait_for(turn, after, frame)
-            return
+        if frame.publication.after:
+            missing = self._missing(turn, frame.publication)
+            if missing:
+                self._make_room(stream, frame.number)
+                self._hold(key, stream, frame)
+                self._wait_for(turn, missing, frame)
+                return
         number = frame.number
         stream.held.pop(number, None)
         if not self._is_overtaken(frame):
@@ -286,19 +286,22 @@ class Incoming:
             stream.held[frame.number] = frame
             self._holding[key] = stream
 
-    def _wait_for(self, turn: Turn, after: StreamPoint, frame: StreamFrame) -> None:
-        """Have a frame wait for a point of another stream, and ask once whether it comes."""
+    def _wait_for(self, turn: Turn, points: list[StreamPoint], frame: StreamFrame) -> None:
+        """Have a frame wait for points of other streams, and ask once whether they come."""
         topic = frame.publication.topic
-        waiting = self._waiting.setdefault((after.origin, topic), [])
-        if all((one.origin, one.number) != (frame.origin, frame.number) for _, one in waiting):
-            waiting.append((after.number, frame))
-            self._send(turn, after.origin, OwedQuestion(topic, after.number))
+        for origin, number in points:
+            waiting = self._waiting.setdefault((origin, topic), [])
+            if all((one.origin, one.number) != (frame.origin, frame.number) for _, one in waiting):
+                waiting.append((number, frame))
+                self._send(turn, origin, OwedQuestion(topic, number))
 
-    def _must_wait(self, turn: Turn, after: StreamPoint, topic: str) -> bool:
-        """True if what a publisher published before, elsewhere, has not come but may."""
-        if self._is_removed(after.origin):
-            self._skip(turn, (after.origin, topic), after.number)
-        return self.last_of(after.origin, topic) < after.number
+    def _missing(self, turn: Turn, publication: Publication) -> list[StreamPoint]:
+        """What its publisher published before, elsewhere, and has not come but may."""
+        topic = publication.topic
+        for origin, number in publication.after:
+            if self._is_removed(origin):
+                self._skip(turn, (origin, topic), number)
+        return [one for one in publication.after if self.last_of(one.origin, topic) < one.number]
 
     def _advance(self, turn: Turn, key: tuple[str, str], stream: IncomingStream) -> None:
         """Pass on what was held only because of what has just come."""

@@ -82,7 +82,7 @@ class Publishing:
             packet.properties,
             expires_us(packet.expiry_s, turn.now_us),
             # With every one, as some brokers do not get the first, or join later.
-            session.points.get(packet.topic) if packet.qos else None,
+            session.points.get(packet.topic, ()) if packet.qos else (),
             packet.extras,
         )
         if packet.qos == 0:
@@ -227,7 +227,7 @@ class Publishing:
         will, session.will = session.will, None
         if session.is_durable:
             turn.write(("sequence", session.client), session.sequence)
-        after = session.points.get(will.topic)
+        after = session.points.get(will.topic, ())
         self.publish_for(
             turn, will_publication(session.identity, session.sequence, will, turn.now_us, after)
         )

@@ -75,7 +75,7 @@ class Session:
         self.is_arriving = False
         self.is_leaving = False
         self.floors: dict[tuple[str, str], int] = {}
-        self.points: dict[str, StreamPoint] = {}
+        self.points: dict[str, tuple[StreamPoint, ...]] = {}
         self.visits: tuple[str, ...] = ()
         self.claim = 0
         self.sent_runs: dict[int, SentRun] = {}

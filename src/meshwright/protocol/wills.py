@@ -41,7 +41,7 @@ def next_due_us(session: Session) -> int | None:
 
 
 def will_publication(
-    identity: str, sequence: int, will: Will, now_us: int, after: StreamPoint | None = None
+    identity: str, sequence: int, will: Will, now_us: int, after: tuple[StreamPoint, ...] = ()
 ) -> Publication:
     """A will as its client would have published it now."""
     return Publication(
@@ -53,7 +53,7 @@ def will_publication(
         will.retain,
         will.properties,
         expires_us(will.expiry_s, now_us),
-        after if will.qos else None,
+        after if will.qos else (),
         will.extras,
     )
 

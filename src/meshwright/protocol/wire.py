@@ -45,7 +45,7 @@ DISK_VALUES: dict[str, Any] = {
     "log": Publication,
     "moved": tuple[
         tuple[tuple[tuple[str, str], int], ...],
-        tuple[tuple[str, StreamPoint], ...],
+        tuple[tuple[str, tuple[StreamPoint, ...]], ...],
         tuple[str, ...],
         int,
     ],
