@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from small_network import SmallNetwork
 
+from meshwright.model.publication import StreamPoint
 from meshwright.protocol import packets
 
 HIGH = (("value", "9"),)
@@ -22,6 +25,11 @@ def move(network: SmallNetwork, client: str, *, source: str, target: str) -> Non
     network.drop(client)
     network.connect(client, target, session_expiry_s=60, previous_broker=source)
     network.advance(0.3)
+
+
+def points_of(network: SmallNetwork, client: str, broker: str) -> dict[str, Any]:
+    """What goes before all that a client publishes, as its broker has it on disk."""
+    return dict(network.disks[broker]["moved", client][1])
 
 
 def test_a_copy_that_nobody_was_owed_does_not_come_after_what_its_publisher_sent_since() -> None:
@@ -79,6 +87,25 @@ def test_who_wants_only_some_content_gets_it_in_order_from_a_client_that_moved_t
     network.advance(5)
     assert network.payloads("picky") == ["first", "slow", "moved twice"]
     assert network.payloads("reader") == ["first", "slow", "for others", "moved twice"]
+
+
+def test_a_former_broker_is_named_only_while_somebody_waits_for_what_was_published_there() -> None:
+    network = network_of(3, writer="b0", reader="b1")
+    network.subscribe("reader", "t")
+    network.publish("writer", "t", "first")
+    network.advance(2)
+    network.hold(source="b1", target="b0")
+    network.publish("writer", "t", "unsettled")
+    network.connect("other", "b0")
+    network.publish("other", "t", "of somebody else")
+    move(network, "writer", source="b0", target="b2")
+    points = {"t": (StreamPoint("b0", 3),)}
+    assert points_of(network, "writer", "b2") == points
+    network.advance(1)
+    assert points_of(network, "writer", "b2") == points
+    network.release(source="b1", target="b0")
+    network.advance(4)
+    assert points_of(network, "writer", "b2") == {}
 
 
 def test_the_will_of_a_client_that_moved_comes_after_what_it_published_before() -> None:

@@ -6,6 +6,7 @@ from meshwright.protocol.admission import JoinAsked, NewcomerAnswered, NewcomerC
 from meshwright.protocol.directory import AskReaders, Get, Got, Put, PutDone
 from meshwright.protocol.erasures import Erase
 from meshwright.protocol.forwarding.machines import FORWARDING_CLASSES
+from meshwright.protocol.left_points import PointsSettled
 from meshwright.protocol.links import Frame, Hello
 from meshwright.protocol.membership import Rumour
 from meshwright.protocol.moves import (
@@ -112,6 +113,7 @@ MESSAGE_CLASSES: dict[type, str] = {
     MoveSeen: "mobility",
     MoveStored: "mobility",
     **dict.fromkeys(PROXY_MESSAGES, "mobility"),
+    PointsSettled: "mobility",
     Standing: "mobility",
     StandingQuestion: "mobility",
     Summary: "placement",

@@ -16,6 +16,7 @@ from meshwright.protocol.directory import Directory
 from meshwright.protocol.effects import DiskKey
 from meshwright.protocol.homes import Homes
 from meshwright.protocol.interest import key_of
+from meshwright.protocol.left_points import LeftPoints
 from meshwright.protocol.moves import (
     Discard,
     HaveYou,
@@ -77,7 +78,7 @@ class Departing:
         *,
         send: Callable[[Turn, str, Any], None],
         places: Callable[[], dict[tuple[str, str], int]],
-        points_of: Callable[[str], dict[str, int]],
+        left: LeftPoints,
         is_removed: Callable[[str], bool],
         asks_what_was_seen: bool,
         incarnation: int,
@@ -90,7 +91,7 @@ class Departing:
         self._sessions = sessions
         self._send = send
         self._places = places
-        self._points_of = points_of
+        self._left = left
         self._asks_what_was_seen = asks_what_was_seen
         self._serial = incarnation << 32
         self._departures: dict[str, Departure] = {}
@@ -327,7 +328,7 @@ class Departing:
         departure: Departure,
         places: dict[tuple[str, str], int],
     ) -> None:
-        points = self._points_of(session.identity)
+        points = self._left.given(turn, session, departure.target)
         for key, number in departure.sent.items():
             places[key] = max(number, places.get(key, 0))
         belongings = sifted(packed(session, places, self._me, points), departure.seen or ())

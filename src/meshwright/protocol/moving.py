@@ -13,6 +13,7 @@ from meshwright.protocol import (
     departing,
     emptying,
     homes,
+    left_points,
     packets,
     placement,
     redirects,
@@ -23,6 +24,7 @@ from meshwright.protocol.directory import Directory
 from meshwright.protocol.effects import DiskKey, Effect
 from meshwright.protocol.emptying import Emptying, EmptyingAround
 from meshwright.protocol.homes import Homes
+from meshwright.protocol.left_points import LeftPoints
 from meshwright.protocol.mobility import MobilitySettings
 from meshwright.protocol.moves import MoveAsk, MoveDone, MoveOffer, MovingSettings
 from meshwright.protocol.placement import Placement, PlacementAround, PlacementSettings
@@ -92,6 +94,7 @@ class Moving:
         self._placement = self._new_placement(placement_settings)
         self._proxies = self._new_proxies()
         self.guests = self._proxies.guests
+        self._left = LeftPoints(site.sessions, send=site.send, points_of=site.points_of)
         self._homes = Homes(
             site.me,
             site.incarnation,
@@ -107,7 +110,7 @@ class Moving:
             site.sessions,
             send=site.send,
             places=site.places,
-            points_of=site.points_of,
+            left=self._left,
             is_removed=site.is_removed,
             asks_what_was_seen=self.seen_log is not None,
             incarnation=site.incarnation,
@@ -135,6 +138,7 @@ class Moving:
         return {
             **self._arriving.handlers(),
             **self._departing.handlers(),
+            **self._left.handlers(),
             **self._proxies.handlers(),
             **self._placement.handlers(),
             MoveAsk: self._asked,
@@ -148,6 +152,7 @@ class Moving:
             homes.TICK[0]: self._homes.tick,
             arriving.TICK[0]: self._arriving.tick,
             departing.TICK[0]: self._departing.tick,
+            left_points.TICK[0]: self._left.tick,
             redirects.TICK[0]: self._redirects.tick,
             emptying.TICK[0]: self.emptying.tick,
             placement.TICK[0]: self._placement.tick,

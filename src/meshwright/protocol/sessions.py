@@ -147,6 +147,10 @@ class Sessions:
         """Grows with everything that may change who gets a publication."""
         return self._change_count + self._recipients.change_count + self._looks.begun_count
 
+    def points_changed(self) -> None:
+        """What goes before a client's publications has changed."""
+        self._change_count += 1
+
     def recipients_of(self, publisher: str, topic: str) -> tuple[Recipient, ...] | None:
         """Who gets what a publisher says without properties while nothing changes, if known."""
         return self._recipients.plain(publisher, topic)
