@@ -11,7 +11,9 @@ def test_a_hundred_seeds_mix_every_fault_policy_and_kind_of_change() -> None:
     faults = Counter(name for one in drawn for name in one.faults)
     assert set(faults) == set(FAULTS)
     assert {one.mobility for one in drawn} == {None, *POLICIES}
-    for name in ("reconfigure", "tight", "is_still", "shared_share", "retained_share"):
+    for name in (
+        "reconfigure", "tight", "is_still", "shared_share", "retained_share", "gathers"
+    ):  # fmt: skip
         assert {bool(getattr(one, name)) for one in drawn} == {False, True}
     assert {one.adapts for one in drawn if one.design == "tree"} == {False, True}
     assert {one.k for one in drawn if one.design == "harary"} == {None, 3}
