@@ -108,6 +108,23 @@ def test_a_former_broker_is_named_only_while_somebody_waits_for_what_was_publish
     assert points_of(network, "writer", "b2") == {}
 
 
+def test_nobody_waits_for_the_last_of_a_stream_who_is_owed_only_some_before_it() -> None:
+    network = network_of(3, writer="b0", picky="b1", reader="b0")
+    network.subscribe("picky", "t?value>5")
+    network.subscribe("reader", "t")
+    network.publish("writer", "t", "first", properties=HIGH)
+    network.advance(2)
+    network.separate(one="b0", other="b1")
+    network.advance(6)
+    network.publish("writer", "t", "wanted", properties=HIGH)
+    network.publish("writer", "t", "for others", properties=LOW)
+    move(network, "writer", source="b0", target="b2")
+    network.publish("writer", "t", "moved", properties=HIGH)
+    network.cut.clear()
+    network.advance(15)
+    assert network.payloads("picky") == ["first", "wanted", "moved"]
+
+
 def test_the_will_of_a_client_that_moved_comes_after_what_it_published_before() -> None:
     network = network_of(3, writer="b0", reader="b1")
     network.subscribe("reader", "t")

@@ -21,10 +21,10 @@ from meshwright.protocol.links import Mark, PeerLinks
 from meshwright.protocol.outgoing_stream import (
     Member,
     OutgoingStream,
+    answerable,
     doubt,
     is_for,
     owe_late,
-    owed_to,
     owed_to_any,
     standing_of,
     undoubt,
@@ -206,6 +206,8 @@ class Outgoing:
                 settled = member.pending.popleft()
                 stream.owed_counts[settled] -= 1
                 self._forget_if_safe(turn, topic, stream, settled)
+            if stream.questions:
+                self._answer(turn, topic, stream)
 
     def joining(self, turn: Turn, peer: str, message: Joining) -> None:
         """A broker's interest changed: it counts at once, and it is told so."""
@@ -231,13 +233,12 @@ class Outgoing:
             self._open_if_ready(turn, stream)
 
     def owed_asked(self, turn: Turn, peer: str, message: OwedQuestion) -> None:
-        """Say so if a broker need not wait for a number; else it comes by itself."""
+        """Say so once a broker need not wait for a number; if it must, that comes by itself."""
         stream = self._streams.get(message.topic)
-        if stream is None or all(number > message.number for number in stream.log):
-            # Nothing that early is kept: nobody waits for it. A crash may have closed the stream.
+        if stream is None:
             self._send(turn, peer, OwedNothing(message.topic, message.number))
             return
-        stream.questions.append((peer, message.number))
+        stream.questions[peer, message.number] = None
         self._answer(turn, message.topic, stream)
 
     def standing_asked(self, turn: Turn, peer: str, message: StandingQuestion) -> None:
@@ -302,6 +303,8 @@ class Outgoing:
                 self._settle_doubts(turn, peer, is_owed=False)
         patience_us = self._settings.repair_after_us
         for topic, stream in self._streams.items():
+            if stream.questions:
+                self._answer(turn, topic, stream)
             if not stream.log and not stream.unpromised:
                 continue
             if stream.checked < stream.number:
@@ -478,13 +481,8 @@ class Outgoing:
 
     def _answer(self, turn: Turn, topic: str, stream: OutgoingStream) -> None:
         """Answer what was asked, as far as members are known well enough."""
-        waiting = []
-        for peer, number in stream.questions:
-            if stream.checked < number or not stream.is_open:
-                waiting.append((peer, number))
-            elif all(owed > number for owed in owed_to(peer, stream)):
-                self._send(turn, peer, OwedNothing(topic, number))
-        stream.questions = waiting
+        for peer, number in answerable(stream):
+            self._send(turn, peer, OwedNothing(topic, number))
 
     def _forget_if_safe(self, turn: Turn, topic: str, stream: OutgoingStream, number: int) -> None:
         is_settled = number <= stream.checked and number <= stream.sent

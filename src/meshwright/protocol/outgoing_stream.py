@@ -35,6 +35,7 @@ class OutgoingStream:
     sent: up to here, publications were handed to the overlay.
     checked: up to here, members were read from the directory after the publication was taken.
     wanted: what the members were last brought in line with.
+    questions: brokers that ask whether they must wait for a number.
     """
 
     __slots__ = (
@@ -52,7 +53,7 @@ class OutgoingStream:
         self.read_us = 0
         self.announcing: dict[str, None] = {}
         self.unpromised: list[Publication] = []
-        self.questions: list[tuple[str, int]] = []
+        self.questions: dict[tuple[str, int], None] = {}
         self.log: dict[int, Publication] = {}
         self.owed_counts: dict[int, int] = {}
         self.members: dict[str, Member] = {}
@@ -123,6 +124,25 @@ def owed_to(broker: str, stream: OutgoingStream) -> list[int]:
         return []
     unsent = (number for number in stream.log if number > stream.sent)
     return [*member.pending, *(n for n in unsent if is_for(member, stream.log[n]))]
+
+
+def answerable(stream: OutgoingStream) -> list[tuple[str, int]]:
+    """Questions to be answered: nothing up to their number is owed any more; they are taken out.
+
+    So are those for a number that is owed itself, which comes without an answer.
+    """
+    found = []
+    for peer, number in list(stream.questions):
+        is_known = stream.checked >= number and stream.is_open
+        # Nobody waits for what is not kept, though a crash may have closed the stream.
+        if not is_known and any(kept <= number for kept in stream.log):
+            continue
+        owed = [one for one in owed_to(peer, stream) if one <= number]
+        if not owed:
+            found.append((peer, number))
+        if not owed or owed[-1] == number:
+            del stream.questions[peer, number]
+    return found
 
 
 def standing_of(
