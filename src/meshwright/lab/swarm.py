@@ -82,7 +82,6 @@ def mixed(case: Case) -> SimulationParameters:
     faults = tuple(name for name in FAULTS if rng.random() < 0.4)
     mobility = str(rng.choice(POLICIES)) if rng.random() < 0.6 else None
     has_plans, adapts, has_k, tight, shares, retains = (rng.random(6) < 0.4).tolist()
-    sizes |= _sparse(rng)
     k_most = design_named(case.design).k_most
     parameters = SimulationParameters(
         design=case.design,
@@ -95,10 +94,11 @@ def mixed(case: Case) -> SimulationParameters:
         tight=tight,
         shared_share=0.3 if shares else 0.0,
         retained_share=0.2 if retains else 0.0,
-        gathers=bool(rng.random() < 0.25),
-        **sizes,
+        **{**sizes, **_sparse(rng)},
     )
-    return replace(parameters, forgets=bool(rng.random() < 0.5))
+    # Drawn last, so that seeds of before have the same trouble otherwise.
+    forgets, gathers = (rng.random(2) < (0.5, 0.25)).tolist()
+    return replace(parameters, forgets=forgets, gathers=gathers)
 
 
 def _sizes(rng: np.random.Generator) -> dict[str, Any]:

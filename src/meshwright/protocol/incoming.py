@@ -78,7 +78,7 @@ class Incoming:
         self._unsent: dict[str, dict[str, int]] = {}
         self._waiting: dict[tuple[str, str], list[tuple[int, StreamFrame]]] = {}
         self._seen_unpromised = LatelySeen()
-        self._passed = LatelySeen()
+        self._newest_passed = LatelySeen()
 
     def handlers(self) -> dict[type, Callable[[Turn, str, Any], None]]:
         """Which message is for which method."""
@@ -165,7 +165,7 @@ class Incoming:
 
     def passed_promised(self, publisher: str, topic: str, sequence: int) -> None:
         """Everybody here who wants a topic has got what a publisher sent up to a sequence."""
-        self._passed[publisher, topic] = sequence
+        self._newest_passed[publisher, topic] = sequence
 
     def owed_nothing(self, turn: Turn, peer: str, message: OwedNothing) -> None:
         """Nothing up to a number is on its way: let go what waited for it."""
@@ -266,10 +266,9 @@ class Incoming:
         publication = frame.publication
         line = (publication.publisher, publication.topic)
         sequence = publication.sequence
-        passed = self._passed
-        newest = passed.get(line, 0)
-        if sequence >= newest:
-            passed[line] = sequence
+        newest = self._newest_passed
+        if sequence >= newest.get(line, 0):
+            newest[line] = sequence
             return False
         return all(name != self._me for name, _ in frame.previous)
 
