@@ -54,6 +54,7 @@ class ClientLine(asyncio.Protocol):
         )
         self.output = self._machine.output
         self.expects = self._machine.expects
+        self.answered = self._machine.answered
         self._websocket = WebSocket() if listener.settings.transport == "websocket" else None
         self._pace = new_pace(listener.limits)
         self.gate: Gate | None = None
@@ -61,6 +62,7 @@ class ClientLine(asyncio.Protocol):
         self._admission: asyncio.Task[None] | None = None
         self.is_slow = False
         self.is_flushing = False
+        self.flushed_us = 0
         self._is_paused = False
         self._is_slowed = False
         self._slowed_until_us = 0
@@ -138,7 +140,7 @@ class ClientLine(asyncio.Protocol):
     def _take_fast(self, lane: FastLane, now_us: int, block: bytes) -> int:
         """Pass on plain messages as they are, and all else one by one; returns how many.
 
-        What comes of it is written before the loop goes on, not in another turn of it.
+        What comes of it is written without another turn of the loop.
         """
         machine, outbox = self._machine, self._host.outbox
         block = machine.gather(now_us, block)
@@ -162,8 +164,7 @@ class ClientLine(asyncio.Protocol):
                 if machine.output:
                     self.want_flush()
         finally:
-            outbox.is_held = False
-            outbox.flush()
+            outbox.release(now_us)
         return count + lane.message_count - before
 
     def _must_wait(self, lane: FastLane, happenings: list[Happening]) -> bool:
@@ -359,11 +360,6 @@ class ClientLine(asyncio.Protocol):
         if not self.is_flushing:
             self.is_flushing = True
             self._host.outbox.add(self)
-
-    def answer(self, ids: bytes) -> None:
-        """Tell the client that messages of QoS 1 are safe, by packet identifiers of two bytes."""
-        self._machine.answer(ids)
-        self.want_flush()
 
     def flush(self) -> None:
         """Write all that waits."""

@@ -67,7 +67,7 @@ class FastLane:
     __slots__ = (
         "_bytes_max", "_client", "_host", "_is_5", "_is_crowded", "_lag", "_last", "_leaves",
         "_leaving", "_line", "_meter", "_promised", "_revision", "_routes", "_session",
-        "_shortcuts", "_topics", "_until_us", "_ways", "message_count",
+        "_shortcuts", "_step_number", "_topics", "_turn", "_until_us", "_ways", "message_count",
     )  # fmt: skip
 
     def __init__(self, line: ClientLine, host: Host, topics: TopicTexts, bytes_max: int) -> None:
@@ -77,6 +77,7 @@ class FastLane:
         self._host = host
         self._meter = host.meter
         self._shortcuts = host.shortcuts
+        self._turn = host.shortcuts.turn
         self._topics = topics
         self._is_5 = line.version == MQTT_5
         self._bytes_max = min(bytes_max, SIZE_BYTES_MAX)
@@ -88,6 +89,7 @@ class FastLane:
         )
         self._session: Session | None = None
         self._revision = NEVER
+        self._step_number = NEVER
         self._until_us = 0
         self._routes: dict[bytes, Way] = {}
         self._ways: dict[tuple[Lines, Lines], Way] = {}
@@ -126,19 +128,22 @@ class FastLane:
         return at
 
     def _is_usable(self, now_us: int) -> bool:
-        revision = self._shortcuts.revision
-        if (
-            revision != self._revision
-            or now_us > self._until_us
-            or now_us > self._promised.until_us
-        ):
-            self._revision = revision
-            self._until_us = self._promised.until_us = FOREVER_US
-            self._routes.clear()
-            self._ways.clear()
-            self._last = NOTHING_LIKE_IT
-            self._promised.forget()
-        return revision != NEVER
+        is_late = now_us > self._until_us or now_us > self._promised.until_us
+        if self._turn.number != self._step_number or is_late:
+            self._step_number = self._turn.number
+            revision = self._shortcuts.revision
+            if revision != self._revision or is_late:
+                self._revision = revision
+                self._forget()
+        return self._revision != NEVER
+
+    def _forget(self) -> None:
+        """What is known of topics is void."""
+        self._until_us = self._promised.until_us = FOREVER_US
+        self._routes.clear()
+        self._ways.clear()
+        self._last = NOTHING_LIKE_IT
+        self._promised.forget()
 
     def _take(self, block: bytes, at: int) -> int:
         routes, extra, end = self._routes, TOPIC_LENGTH_BYTES + self._is_5, len(block)

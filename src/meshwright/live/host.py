@@ -53,6 +53,7 @@ class ClientPort(Protocol):
 
     output: list[bytes]
     is_flushing: bool
+    flushed_us: int
     is_slow: bool
     dropped_count: int
 
@@ -115,7 +116,7 @@ class Host:
         self.clients: dict[str, ClientPort] = {}
         self._broker = broker
         self._loop = asyncio.get_running_loop()
-        self.outbox = Outbox(self._loop)
+        self.outbox = Outbox(self._loop, self.clock)
         self._recorded = recorded
         self._failed = failed
         self._is_running = False

@@ -22,9 +22,9 @@ from meshwright.protocol.promised_runs import (
     ids_at,
     numbers,
     packed,
-    packet_ids,
     payload_size,
     payload_sum,
+    pubacks,
     spliced,
 )
 from meshwright.protocol.shortcuts import Promised
@@ -109,8 +109,8 @@ class PromisedLane:
             if self._is_behind():
                 self.must_wait = True
                 break
-            ids = packet_ids(run)
-            if has_zero(ids) or not self._line.expects(ids):
+            ids = ids_at(run.frames, run.id_at, len(run.frames) // run.count)
+            if has_zero(ids) or (self._is_5 and not self._line.expects(ids)):
                 break
             run_bytes = payload_sum(run)
             if runs or not self._hand_out(run, ids, run_bytes):
@@ -130,17 +130,15 @@ class PromisedLane:
 
     def take_answers(self, block: bytes, at: int) -> int:
         """Pass on answers from a place on that need no reason; returns where they end."""
+        reader = self._reader
+        if reader is None:
+            reader = self._reader = self._shortcuts.session(self._client)
         stop = run_stop(block, PUBACK_HEAD, PUBACK_BYTES, at)
-        if stop == at:
+        if stop == at or reader is None:
             return at
         ids = numbers(ids_at(block[at:stop], len(PUBACK_HEAD), PUBACK_BYTES))
         if 0 in ids:
             return at
-        reader = self._reader
-        if reader is None:
-            reader = self._reader = self._shortcuts.session(self._client)
-            if reader is None:
-                return at
         left = reader.settle_runs(ids)
         if left or reader.queue or reader.unsent:
             self._host.tell(ClientPacket(self._client, PubackRun(packed(left))))
@@ -165,14 +163,17 @@ class PromisedLane:
         firsts = self._shortcuts.publish_now(route.promised, run)
         if firsts is None:
             return False
-        lines = route.lines
+        lines, own = route.lines, self._line
         for (line, is_5), first in zip(lines, firsts, strict=True):
             line.output.append(spliced(run, first, is_5=is_5))
             line.want_flush()
         meter = self._host.meter
         meter.sent_messages[1] += run.count * len(lines)
         meter.sent_bytes[1] += byte_count * len(lines)
-        self._line.answer(ids)
+        own.output.append(pubacks(ids))
+        own.want_flush()
+        if self._is_5:
+            own.answered(ids)
         return True
 
     def _run_at(self, block: bytes, at: int) -> PromisedRun | None:
@@ -181,10 +182,13 @@ class PromisedLane:
             return None
         route, head, step = self._route, self._head, self._step
         assert route is not None
-        count = min((run_stop(block, head, step, at) - at) // step, RUN_COUNT_MAX)
-        if not count:
-            return None
-        stop = at + count * step
+        stop = at + step
+        count = 1
+        if stop != len(block):
+            count = min((run_stop(block, head, step, at) - at) // step, RUN_COUNT_MAX)
+            if not count:
+                return None
+            stop = at + count * step
         if self._is_5 and any(block[at + len(head) + 2 : stop : step]):
             return None  # it has properties
         return PromisedRun(route.topic, block[at:stop], count, len(head), self._is_5)

@@ -72,6 +72,7 @@ class Broker:
         """Take in what happened, and say what to do about it."""
         turn = self._turn
         turn.now_us = now_us
+        turn.number += 1
         self._doors[type(happening)](turn, happening)
         if turn.changes or turn.once_synced_actions or turn.forgotten:
             self._journal.close(turn)
@@ -149,7 +150,7 @@ class Broker:
         self._machines = machines
         self._moving = machines.moving
         self._guests = machines.moving.guests
-        self._shortcuts = Shortcuts(machines, self._journal)
+        self._shortcuts = Shortcuts(machines, self._journal, turn)
         self._set_timers(machines)
         self._open_doors(machines)
         machines.removals.restore(disk)

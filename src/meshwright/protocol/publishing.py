@@ -110,8 +110,10 @@ class Publishing:
         self, turn: Turn, session: Session, packet: packets.PublishPromised
     ) -> None:
         """A client publishes runs of QoS 1: on disk together, then handed out and answered."""
-        if not self._takes_runs(session) or not all(
-            self._takes_promised(session.identity, run) for run in packet.runs
+        if (
+            session.detour_count
+            or self.disk_is_full
+            or not all(self._takes_promised(session.identity, run) for run in packet.runs)
         ):
             for run in packet.runs:
                 self._publish_one_by_one(turn, session, run)
@@ -133,26 +135,6 @@ class Publishing:
                 send_packet(later, session, packets.PubackRun(ids))
 
         turn.once_synced(safe)
-
-    def publish_now(
-        self, session: Session, readers: tuple[Session, ...], run: packets.PromisedRun
-    ) -> list[int] | None:
-        """A client publishes a run of QoS 1 that is safe without a disk, for readers here.
-
-        Returns the first packet identifier of each, or None if it cannot be published so now.
-        """
-        if not self._takes_runs(session):
-            return None
-        firsts: list[int] = []
-        for reader in readers:
-            first = reader.takes_run(run.count) and reader.free_packet_ids(run.count)
-            if not first:
-                return None
-            firsts.append(first)
-        for reader, first in zip(readers, firsts, strict=True):
-            reader.sends_run(run, session.identity, session.sequence + 1, first)
-        session.sequence += run.count
-        return firsts
 
     def restore(self, turn: Turn, disk: dict[DiskKey, Any]) -> None:
         """After a crash: publish runs that were safe, as they may not have been handed out."""
@@ -238,12 +220,6 @@ class Publishing:
             self._publish(turn, publication, nothing)
         else:
             self._publish_unpromised(turn, publication)
-
-    def _takes_runs(self, session: Session) -> bool:
-        """True if nothing is in the way of runs that a client publishes."""
-        return not (
-            session.detour_count or self.disk_is_full or self._log_length() >= self._log_max
-        )
 
     def _why_not(self, packet: packets.Publish) -> tuple[int, str] | None:
         """The reason to refuse a publication, if there is one, and words for it."""

@@ -100,11 +100,12 @@ class Session:
 
     def free_packet_ids(self, count: int) -> int:
         """The first of so many packet identifiers in a row that are not under way; 0 if none."""
-        if count == 1:
-            return self.free_packet_id()
         first = self.next_packet_id + 1
         if first + count > PACKET_ID_MAX:
             first = 1
+        if count == 1 and first not in self.sent_runs and first not in self.under_way:
+            self.next_packet_id = first
+            return first
         wanted = range(first, first + count)
         if not (
             self.under_way.keys().isdisjoint(wanted) and self.sent_runs.keys().isdisjoint(wanted)

@@ -12,7 +12,7 @@ from meshwright.protocol.machines import Machines
 from meshwright.protocol.packets import PromisedRun
 from meshwright.protocol.publishing import may_be_published
 from meshwright.protocol.session import Recipient, Session
-from meshwright.protocol.turn import Journal
+from meshwright.protocol.turn import Journal, Turn
 
 NEVER = -1
 
@@ -43,11 +43,12 @@ class Promised(NamedTuple):
 
 
 class Shortcuts:
-    """Answers for one life of a broker."""
+    """Answers for one life of a broker; turn: of its steps, in which alone the revision changes."""
 
-    __slots__ = ("_journal", "_machines", "_publishing")
+    __slots__ = ("_journal", "_machines", "_publishing", "turn")
 
-    def __init__(self, machines: Machines, journal: Journal) -> None:
+    def __init__(self, machines: Machines, journal: Journal, turn: Turn) -> None:
+        self.turn = turn
         self._machines = machines
         self._publishing = machines.sessions.publishing
         self._journal = journal
@@ -131,9 +132,24 @@ class Shortcuts:
 
         None if something is in the way: then it has to go as a packet to the core.
         """
-        if promised.readers is None or self._journal.is_busy:
+        session, _, readers = promised
+        if (
+            readers is None
+            or session.detour_count
+            or self._journal.waiting
+            or self._publishing.disk_is_full
+        ):
             return None
-        return self._publishing.publish_now(promised.session, promised.readers, run)
+        firsts: list[int] = []
+        for reader in readers:
+            first = reader.takes_run(run.count) and reader.free_packet_ids(run.count)
+            if not first:
+                return None
+            firsts.append(first)
+        for reader, first in zip(readers, firsts, strict=True):
+            reader.sends_run(run, session.identity, session.sequence + 1, first)
+        session.sequence += run.count
+        return firsts
 
     def _readers(
         self, session: Session, recipients: tuple[Recipient, ...]

@@ -18,10 +18,11 @@ class Turn(msgspec.Struct, eq=False):
     """Collects the effects of one step, and the disk changes that belong together.
 
     A broker takes the same one for all its steps: it leaves the effects to its host, and
-    Journal.close takes the rest.
+    Journal.close takes the rest. number: of the step.
     """
 
     now_us: int
+    number: int = 0
     effects: list[Effect] = []
     changes: dict[DiskKey, Any] = {}
     once_synced_actions: list[Action] = []
@@ -58,13 +59,14 @@ class Journal:
     """Batches under way to the disk, and what waits for them; all of it is lost in a crash.
 
     What is to be forgotten goes along with the next batch, or with the next heartbeat.
+    waiting: what is to be done after which batch.
     """
 
-    __slots__ = ("_batch", "_forgotten", "_waiting")
+    __slots__ = ("_batch", "_forgotten", "waiting")
 
     def __init__(self) -> None:
         self._batch = 0
-        self._waiting: deque[tuple[int, list[Action]]] = deque()
+        self.waiting: deque[tuple[int, list[Action]]] = deque()
         self._forgotten: list[DiskKey] = []
 
     def close(self, turn: Turn) -> list[Effect]:
@@ -72,10 +74,10 @@ class Journal:
         while turn.once_synced_actions or turn.changes:
             actions, turn.once_synced_actions = turn.once_synced_actions, []
             if turn.changes:
-                self._waiting.append((self._write(turn), actions))
+                self.waiting.append((self._write(turn), actions))
                 break
-            if self._waiting:
-                self._waiting[-1][1].extend(actions)
+            if self.waiting:
+                self.waiting[-1][1].extend(actions)
                 break
             for action in actions:
                 action(turn)
@@ -92,12 +94,7 @@ class Journal:
     @property
     def synced_batch(self) -> int:
         """The last batch that is on disk, with all that waited for it done."""
-        return self._waiting[0][0] - 1 if self._waiting else self._batch
-
-    @property
-    def is_busy(self) -> bool:
-        """True while something waits for the disk."""
-        return bool(self._waiting)
+        return self.waiting[0][0] - 1 if self.waiting else self._batch
 
     def forget(self, turn: Turn) -> None:
         """Forget what is to be forgotten, if nothing else goes to the disk."""
@@ -106,7 +103,7 @@ class Journal:
 
     def synced(self, turn: Turn, happening: Synced) -> None:
         """Do what waited for a batch and those before it, in order."""
-        waiting, batch = self._waiting, happening.batch
+        waiting, batch = self.waiting, happening.batch
         while waiting and waiting[0][0] <= batch:
             for action in waiting.popleft()[1]:
                 action(turn)

@@ -166,7 +166,8 @@ class Connection:
         if type(packet) is Publish:
             return self._send_publish(packet)
         if isinstance(packet, packets.PubackRun):
-            self.answer(packet.packet_ids)
+            self.output.append(pubacks(packet.packet_ids))
+            self.answered(packet.packet_ids)
             return []
         if isinstance(packet, RUNS):
             return self._send_run(packet)
@@ -346,9 +347,8 @@ class Connection:
         unanswered.update(numbers(ids))
         return True
 
-    def answer(self, ids: bytes) -> None:
-        """Tell the client of an open conversation which messages of QoS 1 are safe."""
-        self.output.append(pubacks(ids))
+    def answered(self, ids: bytes) -> None:
+        """Messages of QoS 1 from the client are under way no more."""
         if self._version == MQTT_5:
             self._unanswered.difference_update(numbers(ids))
 
