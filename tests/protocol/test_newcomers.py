@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_network import SmallNetwork
 
+from meshwright.protocol.applying import JoinRecord
 from meshwright.protocol.broker_settings import BrokerSettings
 from meshwright.protocol.packets import Connack
 from meshwright.protocol.removals import RemovalSettings
@@ -78,7 +79,8 @@ def test_who_joins_waits_for_who_is_away_and_nobody_waits_with_it() -> None:
     network = network_of(3, IMPATIENT)
     network.crash("b2")
     network.start("n")
-    network.advance(6)
+    network.advance(9)
+    assert JoinRecord(step="waits", detail="b2") in network.reports
     network.connect("early", "n")
     assert any(isinstance(one, Connack) and one.reason for one in network.got["early"])
     network.connect("old", "b0")

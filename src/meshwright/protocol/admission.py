@@ -34,6 +34,12 @@ class NewcomerAnswered(Message, frozen=True, gc=False):
     serial: int
 
 
+class NotYet(Message, frozen=True, gc=False):
+    """These brokers have not answered for you: ask again."""
+
+    waiting: tuple[str, ...]
+
+
 class Welcome(Message, frozen=True, gc=False):
     """You are on the roll; these brokers have founded the network."""
 
@@ -73,7 +79,8 @@ class Admission:
 
     def asked(self, turn: Turn, peer: str, _message: JoinAsked) -> None:
         """A broker wants to join, or has not heard that it may."""
-        self._calls = {n: one for n, one in self._calls.items() if one.newcomer != peer}
+        for serial in [n for n, one in self._calls.items() if one.newcomer == peer]:
+            self._send(turn, peer, NotYet(tuple(sorted(self._calls.pop(serial).waiting))))
         self._call(turn, peer)
 
     def called(self, turn: Turn, peer: str, message: NewcomerCall) -> None:

@@ -9,7 +9,7 @@ import msgspec
 
 from meshwright.overlays.growth import lone_overlay
 from meshwright.protocol import links, packets
-from meshwright.protocol.admission import JoinAsked, Welcome
+from meshwright.protocol.admission import JoinAsked, NotYet, Welcome
 from meshwright.protocol.effects import CloseClient, CloseLink, DiskKey, SendClient
 from meshwright.protocol.happenings import (
     ClientDown,
@@ -35,11 +35,11 @@ from meshwright.protocol.turn import Turn
 ASK = ("apply",)
 # A member that cannot have everybody's word by then may be the wrong one to ask.
 ASK_EVERY_US = 2_000_000
-ASKS, LET_IN = "asks", "is let in"
+ASKS, WAITS, LET_IN = "asks", "waits", "is let in"
 
 
 class JoinRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """How a broker comes into its network; step: asks, with whom it asks, or is let in."""
+    """How a broker comes into its network; step: asks a member, waits for some, or is let in."""
 
     step: str
     detail: str = ""
@@ -68,7 +68,7 @@ class Applicant:
             me,
             2 * incarnation - 1,
             settings,
-            handlers=_Deaf({Welcome: self._welcomed}),
+            handlers=_Deaf({NotYet: _not_yet, Welcome: self._welcomed}),
             lost=_nothing,
             renewed=_nothing,
         )
@@ -139,6 +139,10 @@ class _Deaf(dict[type, Callable[[Turn, str, Any], None]]):
 
     def __missing__(self, _kind: type) -> Callable[[Turn, str, Any], None]:
         return _ignore_message
+
+
+def _not_yet(turn: Turn, _peer: str, message: NotYet) -> None:
+    turn.report(JoinRecord(step=WAITS, detail=", ".join(message.waiting)))
 
 
 def _ignore_message(_turn: Turn, _peer: str, _message: object) -> None:

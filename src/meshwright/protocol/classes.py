@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from meshwright.protocol.admission import JoinAsked, NewcomerAnswered, NewcomerCall, Welcome
+from meshwright.protocol.admission import (
+    JoinAsked,
+    NewcomerAnswered,
+    NewcomerCall,
+    NotYet,
+    Welcome,
+)
 from meshwright.protocol.directory import AskReaders, Get, Got, Put, PutDone
 from meshwright.protocol.erasures import Erase
 from meshwright.protocol.forwarding.machines import FORWARDING_CLASSES
@@ -99,6 +105,7 @@ MESSAGE_CLASSES: dict[type, str] = {
     JoinAsked: "membership",
     NewcomerCall: "membership",
     NewcomerAnswered: "membership",
+    NotYet: "membership",
     Welcome: "membership",
     Discard: "mobility",
     HaveYou: "mobility",
