@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, get_args
 
 import typer
 
-from meshwright.cli.options import DelayWeight, Json, K, Master, Remote, Seed, finite
+from meshwright.cli.options import AnyDesign, Cell, DelayWeight, Json, K, Master, Remote, Seed
 from meshwright.cli.screen import answer
 from meshwright.cli.spark import spark_work
+from meshwright.cli.times import whole_seconds
 
 if TYPE_CHECKING:
     from meshwright.pipeline.parameters import PlacementName
@@ -20,7 +21,12 @@ def compare(
     trace: Annotated[Path, typer.Argument(metavar="TRACE", help="The folder of a trace.")],
     designs: Annotated[
         str | None,
-        typer.Option("--designs", metavar="A,B", show_default="all", help="Designs to compare."),
+        typer.Option(
+            "--designs",
+            metavar="A,B",
+            show_default="all but the last three",
+            help=f"Of {', '.join(get_args(AnyDesign))}, dynatops-greedy, ssbr-greedy, lsap.",
+        ),
     ] = None,
     placements: Annotated[
         str | None,
@@ -36,13 +42,12 @@ def compare(
         typer.Option("--out", metavar="DIR", help="Folder for report.html and comparison.csv."),
     ] = None,
     slot: Annotated[
-        int | None,
+        str | None,
         typer.Option(
             "--slot",
-            min=1,
-            metavar="SECONDS",
+            metavar="TIME",
             show_default="a hundredth of the trace, in whole hours",
-            help="How often brokers tell each other what they want (T_update).",
+            help="How often brokers tell each other what they want (T_update): 6h, 1d, ...",
         ),
     ] = None,
     epoch: Annotated[
@@ -51,14 +56,12 @@ def compare(
     warmup: Annotated[
         int, typer.Option("--warmup", min=0, metavar="SLOTS", help="First slots not to compare.")
     ] = 0,
-    cell: Annotated[
-        float,
-        typer.Option(
-            "--cell", metavar="DEGREES", min=0.0, max=180.0, callback=finite, help="Side of a cell."
-        ),
-    ] = 1.0,
+    cell: Cell = 1.0,
     cluster: Annotated[
-        int, typer.Option("--cluster", min=1, help="Brokers among which a client chooses.")
+        int,
+        typer.Option(
+            "--cluster", "--cluster-size", min=1, help="Brokers among which a client may choose."
+        ),
     ] = 5,
     brokers: Annotated[
         int, typer.Option("--brokers", min=2, help="Brokers, where the trace names none.")
@@ -81,6 +84,7 @@ def compare(
         replay_told,
         write_report,
     )
+    from meshwright.files.writing import refuse_folder
     from meshwright.pipeline.findings import compared
     from meshwright.pipeline.keeping import passing_keeper
     from meshwright.pipeline.parameters import (
@@ -101,13 +105,19 @@ def compare(
     chosen: tuple[PlacementName, ...] | None = wanted_placements(placements)
     parameters = ReplayParameters(
         seed=seed,
-        time=TimeParameters(slot_s=slot, epoch_slots=epoch, warmup_slots=warmup),
+        time=TimeParameters(
+            slot_s=None if slot is None else whole_seconds(slot),
+            epoch_slots=epoch,
+            warmup_slots=warmup,
+        ),
         interests=InterestParameters(cell_degrees=cell),
         brokers=BrokerParameters(count=brokers),
         placement=PlacementParameters(methods=chosen, cluster_size=cluster),
         overlay=OverlayParameters(designs=wanted_designs(designs), k=k, delay_weight=delay_weight),
     )
     refuse_impossible(trace, parameters)  # before Spark starts
+    if out is not None:
+        refuse_folder(out)
     files: dict[str, Path] = {}
     with (
         spark_work("Replaying the trace", master=master, remote=remote) as work,

@@ -42,6 +42,11 @@ class OneSentenceGroup(TyperGroup):
             return super().invoke(ctx)
         except MeshwrightError as error:
             typer.echo(f"error: {str(error).rstrip('.')}.", err=True)
+        except OSError as error:
+            if error.filename is None:  # nobody reads our answer any more, or a bug of ours
+                raise
+            reason = (error.strerror or str(error)).lower()
+            typer.echo(f"error: {error.filename}: {reason}; check the name and rights.", err=True)
         except MemoryError:
             typer.echo("error: This machine has too little memory; ask for less.", err=True)
         raise typer.Exit(BAD_INPUT)

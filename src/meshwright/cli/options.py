@@ -30,6 +30,13 @@ def finite(value: float) -> float:
     return value
 
 
+def cell_side(degrees: float) -> float:
+    """Refuse what is no side of a square on the globe."""
+    if not 0.0 < degrees <= 360.0:
+        raise typer.BadParameter("give more than 0 and at most 360 degrees")
+    return degrees
+
+
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
 Data = Annotated[
     Path,
@@ -52,6 +59,9 @@ Remote = Annotated[
     typer.Option(
         "--remote", metavar="URL", help="A Spark Connect server to work on: sc://host:15002."
     ),
+]
+Cell = Annotated[
+    float, typer.Option("--cell", metavar="DEGREES", callback=cell_side, help="Side of a cell.")
 ]
 Interests = Annotated[
     Path, typer.Option("--interests", metavar="FILE", help="CSV of broker,topic (also .csv.gz).")

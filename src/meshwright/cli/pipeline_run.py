@@ -33,7 +33,7 @@ def run(
         write_report,
     )
     from meshwright.files.settings import read_settings
-    from meshwright.files.writing import make_folder
+    from meshwright.files.writing import refuse_folder
     from meshwright.pipeline.findings import compared
     from meshwright.pipeline.keeping import Keeper
     from meshwright.pipeline.parameters import RunSettings
@@ -43,7 +43,7 @@ def run(
     settings = read_settings(config, RunSettings, documented_in="docs/FILES.md")
     parameters = settings.parameters()
     refuse_impossible(settings.trace, parameters)  # before Spark starts
-    make_folder(settings.out)
+    refuse_folder(settings.out)
     ran: list[Ran] = []
     with spark_work("Running the stages", master=master, remote=remote) as work:
         keeper = Keeper(

@@ -72,11 +72,17 @@ def watch(
     """
     from meshwright.cli.spark import spark_work
     from meshwright.files.plans import read_overlay_or_target
-    from meshwright.files.writing import make_folder
+    from meshwright.files.writing import make_folder, refuse_folder
+    from meshwright.pipeline.watching.periods import Judge
+    from meshwright.pipeline.watching.watch import refuse_no_telemetry
+    from meshwright.pipeline.watching.watch import watch as watched
     from meshwright.planning.arrangement.reconfiguration import RECONFIGURABILITY_BETA
     from meshwright.planning.changes.network import PlanWish
 
+    refuse_no_telemetry(telemetry)  # before Spark starts, as all that can be refused by then
+    refuse_folder(out)
     clockwork = _clockwork(t_free, slot)
+    lateness_s = duration_s(late or slot)
     wish = PlanWish(
         design,
         objective,
@@ -93,14 +99,11 @@ def watch(
         typer.echo(_told(record), err=True)
 
     with spark_work("Watching", master=master, remote=None) as work:
-        from meshwright.pipeline.watching.periods import Judge
-        from meshwright.pipeline.watching.watch import watch as watched
-
         late_count = watched(
             work.session,
             telemetry,
             Judge(make_folder(out), clockwork, wish, today, seed, report),
-            lateness_s=duration_s(late or slot),
+            lateness_s=lateness_s,
             is_once=once,
             files_per_batch=files_per_batch,
         )

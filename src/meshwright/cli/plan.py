@@ -79,23 +79,22 @@ def create(
     from meshwright.files.plans import read_overlay_or_target, write_plan
     from meshwright.files.reading import blaming
     from meshwright.files.writing import refuse_unwritable
-    from meshwright.pipeline.traces import table_names
+    from meshwright.pipeline.snapshots import Moment, TraceMoment
+    from meshwright.pipeline.traces import check_trace
     from meshwright.planning.changes.clients import plan_with_clients
     from meshwright.planning.changes.network import PlanWish, plan_network
 
     refuse_unwritable(out)
-    table_names(trace)
+    check_trace(trace)
     today = None if source is None else read_overlay_or_target(source)
     wish = PlanWish(design, objective, method, delay_weight, k)
+    moment = Moment(
+        at_us=None if at is None else time_us(at),
+        slot_s=duration_s(slot),
+        horizon_s=duration_s(t_free),
+        seed=seed,
+    )
     with spark_work("Reading the trace", master=master, remote=remote) as work:
-        from meshwright.pipeline.snapshots import Moment, TraceMoment
-
-        moment = Moment(
-            at_us=None if at is None else time_us(at),
-            slot_s=duration_s(slot),
-            horizon_s=duration_s(t_free),
-            seed=seed,
-        )
         state = TraceMoment(work.session, trace, moment, None if today is None else today.brokers)
         snapshot = state.snapshot()
         population = None if placement is None else state.population(snapshot, cluster_size)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(s|min|h|d|w)?")
+DURATION = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)\s*(s|min|h|d|w)?")
 UNITS_S = {None: 1.0, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86_400.0, "w": 604_800.0}
 
 
@@ -16,6 +16,16 @@ def duration_s(text: str) -> float:
     if found is None or not float(found[1]):
         raise OperatorError(f"{text!r} is no duration; write 90s, 15min, 10h, 2d or 1w.")
     return float(found[1]) * UNITS_S[found[2]]
+
+
+def whole_seconds(text: str) -> int:
+    """The same in whole seconds."""
+    from meshwright.errors import OperatorError
+
+    seconds = duration_s(text)
+    if not seconds.is_integer():
+        raise OperatorError(f"{text!r} is not in whole seconds; choose a whole number.")
+    return int(seconds)
 
 
 def time_us(text: str) -> int:

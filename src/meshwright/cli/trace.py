@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
-from meshwright.cli.options import Json, Master, Remote, finite
+from meshwright.cli.options import Cell, Json, Master, Remote, finite
 from meshwright.cli.screen import answer, plain_table
 from meshwright.cli.spark import spark_work
 from meshwright.cli.trace_generate import generate
@@ -82,12 +82,10 @@ def import_files(
     Example: meshwright trace import --format gowalla checkins.csv.gz --friends friends.csv.gz
     --out city
     """
-    from meshwright.pipeline.imports.lines import first_line
+    from meshwright.pipeline.imports.trace_import import import_trace, refuse_files
     from meshwright.pipeline.traces import refuse_no_trace
 
     refuse_no_trace(out)
-    for file in (*files, *([] if friends is None else [friends])):
-        first_line(file)  # what cannot be read is refused before Spark starts
     parameters = ImportParameters(
         format=file_format,
         is_strict=strict,
@@ -96,9 +94,8 @@ def import_files(
         interest_days=interest_days,
         payload_bytes=payload_bytes,
     )
+    refuse_files(files, parameters, friends)  # before Spark starts
     with spark_work("Importing", master=master, remote=remote) as work:
-        from meshwright.pipeline.imports.trace_import import import_trace
-
         summary = import_trace(work.session, files, parameters, friends=friends, out=out)
     row_count = sum(summary.row_counts.values())
     answer(
@@ -125,10 +122,7 @@ def import_files(
 def describe(
     trace: Annotated[Path, typer.Argument(metavar="TRACE", help="A folder of Parquet tables.")],
     *,
-    cell: Annotated[
-        float,
-        typer.Option("--cell", metavar="DEGREES", callback=finite, help="Side of a cell."),
-    ] = 1.0,
+    cell: Cell = 1.0,
     picture: Annotated[
         Path | None,
         typer.Option("--picture", metavar="FILE", help="Draw returns and stays as .svg or .png."),
@@ -141,9 +135,9 @@ def describe(
 
     Example: meshwright trace describe city --cell 1 --picture city.svg
     """
-    from meshwright.pipeline.traces import table_names
+    from meshwright.pipeline.traces import check_trace
 
-    table_names(trace)
+    check_trace(trace)
     if picture is not None:
         from meshwright.lab.figures.saving import refuse_undrawable
 

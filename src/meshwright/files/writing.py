@@ -61,6 +61,17 @@ def refuse_unwritable(path: Path) -> Path:
     return target
 
 
+def refuse_folder(path: Path) -> None:
+    """Say in one sentence why no files could be written to a folder, which may not be there yet."""
+    standing = next(
+        folder for folder in (path.absolute(), *path.absolute().parents) if folder.exists()
+    )
+    if not standing.is_dir():
+        raise OperatorError(f"{path}: a file is in the way; name a folder.")
+    if not os.access(standing, os.W_OK | os.X_OK):
+        raise OperatorError(f"{path}: {standing} is read-only; choose another folder.")
+
+
 def make_folder(path: Path) -> Path:
     """The folder, created with its parents where it is missing."""
     try:

@@ -37,7 +37,7 @@ class InterestParameters(_Part, frozen=True, kw_only=True):
     """Where interests come from; None: from subscriptions if there are any, else from places."""
 
     source: InterestSource | None = None
-    cell_degrees: Annotated[float, msgspec.Meta(gt=0.0, le=180.0)] = 1.0
+    cell_degrees: Annotated[float, msgspec.Meta(gt=0.0, le=360.0)] = 1.0
 
 
 class PublicationParameters(_Part, frozen=True, kw_only=True):

@@ -48,6 +48,13 @@ def table_names(trace: Path) -> tuple[str, ...]:
     return names
 
 
+def check_trace(trace: Path) -> None:
+    """Refuse what is no trace, or has a damaged file, before anybody starts Spark for it."""
+    for name in table_names(trace):
+        for part in parts(trace / name):
+            check_part(part, TRACE_TABLES[name])
+
+
 def row_counts(trace: Path) -> dict[str, int]:
     """Rows of every table of a trace, by the word of its files' footers: no row is read."""
     return {

@@ -9,13 +9,13 @@ from typing import Any, NoReturn, cast, get_args
 from meshwright.errors import OperatorError
 from meshwright.model import schema
 from meshwright.pipeline.parameters import PlacementName, ReplayParameters
-from meshwright.pipeline.traces import table_folder, table_names
+from meshwright.pipeline.traces import check_trace, table_folder, table_names
 from meshwright.planning.recommendation import CANDIDATES
 from meshwright.planning.succession import FOLLOWING
 
 
 def refuse_impossible(trace: Path, parameters: ReplayParameters) -> None:
-    """Say what can be said of a wish from the names of a trace's tables alone."""
+    """Say what can be said of a wish from a trace's tables and their footers alone."""
     names = table_names(trace)
     chosen_designs(parameters)
     is_by_place = is_located(names, parameters)
@@ -23,6 +23,7 @@ def refuse_impossible(trace: Path, parameters: ReplayParameters) -> None:
     for placement in parameters.placement.methods or ():
         if not is_tabled(placement, names):
             raise_impossible(trace, placement)
+    check_trace(trace)
 
 
 def chosen_designs(parameters: ReplayParameters) -> tuple[str, ...]:

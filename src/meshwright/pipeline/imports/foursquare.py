@@ -17,7 +17,7 @@ from meshwright.pipeline.frames import conform
 from meshwright.pipeline.imports.imported import Imported
 from meshwright.pipeline.imports.judging import judged, usable, without_repetitions
 from meshwright.pipeline.imports.parameters import ImportParameters
-from meshwright.pipeline.imports.records import csv_records
+from meshwright.pipeline.imports.records import csv_header, csv_records
 
 CHECKINS = Table(
     "checkins",
@@ -37,6 +37,11 @@ NAMES = {
 }
 UNUSED = ["ts_local_hour"]
 DAY_US = 86_400_000_000
+
+
+def check_foursquare(path: Path, _parameters: ImportParameters) -> None:
+    """Refuse a file with other columns."""
+    csv_header(path, list(NAMES.values()), UNUSED)
 
 
 def imported_foursquare(

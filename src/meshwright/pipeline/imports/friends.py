@@ -11,10 +11,16 @@ from meshwright.model.schema import FRIENDSHIPS
 from meshwright.pipeline.frames import conform
 from meshwright.pipeline.imports.imported import Imported
 from meshwright.pipeline.imports.judging import judged, usable, without_repetitions
-from meshwright.pipeline.imports.records import csv_records
+from meshwright.pipeline.imports.records import csv_header, csv_records
 
 NAMES = {"client": "user_a", "friend": "user_b"}
 AT_THE_BEGINNING, AT_THE_END = "in_old", "in_new"
+COLUMNS = (tuple(NAMES.values()), (AT_THE_BEGINNING, AT_THE_END))
+
+
+def check_friends(path: Path) -> None:
+    """Refuse a file with other columns."""
+    csv_header(path, *COLUMNS)
 
 
 def imported_friends(session: SparkSession, path: Path) -> Imported:
@@ -29,9 +35,9 @@ def friend_pairs(session: SparkSession, path: Path) -> DataFrame:
     Where a file says who were friends at the beginning and at the end of a time, those at the end
     are meant.
     """
-    records = csv_records(
-        session, [path], list(NAMES.values()), [AT_THE_BEGINNING, AT_THE_END]
-    ).filter(sf.coalesce(AT_THE_END, sf.lit("1")) != "0")
+    records = csv_records(session, [path], *COLUMNS).filter(
+        sf.coalesce(AT_THE_END, sf.lit("1")) != "0"
+    )
     rows = judged(records, FRIENDSHIPS, NAMES)
     alone = sf.when(sf.col("client") == sf.col("friend"), "nobody is their own friend")
     return without_repetitions(rows.withColumn("reason", sf.coalesce("reason", alone)), FRIENDSHIPS)

@@ -11,7 +11,7 @@ from meshwright.model.schema import POSITIONS
 from meshwright.pipeline.imports.imported import Imported, plainly_imported
 from meshwright.pipeline.imports.judging import judged, without_repetitions
 from meshwright.pipeline.imports.parameters import ImportParameters
-from meshwright.pipeline.imports.records import csv_records
+from meshwright.pipeline.imports.records import csv_header, csv_records
 
 NAMES = {
     "client": "user_id",
@@ -20,6 +20,11 @@ NAMES = {
     "longitude": "lon",
     "venue": "venue_id",
 }
+
+
+def check_gowalla(path: Path, _parameters: ImportParameters) -> None:
+    """Refuse a file with other columns."""
+    csv_header(path, list(NAMES.values()))
 
 
 def imported_gowalla(

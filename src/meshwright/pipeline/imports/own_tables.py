@@ -12,8 +12,18 @@ from meshwright.errors import OperatorError
 from meshwright.model.schema import QUARANTINE, TRACE_TABLES, Table
 from meshwright.pipeline.imports.imported import Imported, plainly_imported
 from meshwright.pipeline.imports.judging import judged, without_repetitions
+from meshwright.pipeline.imports.lines import first_line
 from meshwright.pipeline.imports.parameters import ImportParameters
-from meshwright.pipeline.imports.records import csv_records, json_records
+from meshwright.pipeline.imports.records import csv_header, csv_records, json_records
+
+
+def check_table(path: Path, parameters: ImportParameters) -> None:
+    """Refuse a file that is of no table, or has other columns."""
+    table = TRACE_TABLES[_table_name(path, parameters)]
+    if parameters.format == "csv":
+        csv_header(path, *_columns(table))
+    else:
+        first_line(path)
 
 
 def imported_tables(
@@ -36,10 +46,14 @@ def _imported_table(
     session: SparkSession, paths: Sequence[Path], table: Table, parameters: ImportParameters
 ) -> Imported:
     read = csv_records if parameters.format == "csv" else json_records
-    required = [column.name for column in table.columns if column.is_required]
-    optional = [column.name for column in table.columns if not column.is_required]
-    rows = judged(read(session, paths, required, optional), table)
+    rows = judged(read(session, paths, *_columns(table)), table)
     return plainly_imported(without_repetitions(rows, table), table)
+
+
+def _columns(table: Table) -> tuple[list[str], list[str]]:
+    """Names of the columns that must be there, and of those that may."""
+    required = [column.name for column in table.columns if column.is_required]
+    return required, [column.name for column in table.columns if not column.is_required]
 
 
 def _table_name(path: Path, parameters: ImportParameters) -> str:

@@ -28,7 +28,7 @@ def csv_records(
     optional: Sequence[str] = (),
 ) -> DataFrame:
     """Records of CSV files that each begin with a header; the columns may stand in any order."""
-    headers = [_header(path, required, optional) for path in paths]
+    headers = [csv_header(path, required, optional) for path in paths]
     return united(
         [
             _csv_records(numbered_lines(session, path, number), header, [*required, *optional])
@@ -67,6 +67,24 @@ def json_records(
     )
 
 
+def csv_header(path: Path, required: Sequence[str], optional: Sequence[str] = ()) -> list[str]:
+    """The columns of a CSV file, checked."""
+    header = next(csv.reader([first_line(path)]), [])
+    missing = [name for name in required if name not in header]
+    strange = [name for name in header if name not in {*required, *optional}]
+    if missing or strange or len(header) != len(set(header)):
+        faults = [f"lacks {missing[0]!r}"] if missing else []
+        faults += [f"has the extra {strange[0]!r}"] if strange else []
+        choice = f" and may have {','.join(optional)}" if optional else ""
+        raise InputFileError(
+            str(path),
+            f"the header {' and '.join(faults) or 'repeats a column'}",
+            remedy=f"the columns must be {','.join(required)}{choice}",
+            line=1,
+        )
+    return header
+
+
 def _csv_records(lines: DataFrame, header: list[str], names: Sequence[str]) -> DataFrame:
     schema = ", ".join(f"`{name}` string" for name in [*header, "malformed"])
     quotes = sf.length("text") - sf.length(sf.replace("text", sf.lit('"'), sf.lit("")))
@@ -91,24 +109,6 @@ def _csv_records(lines: DataFrame, header: list[str], names: Sequence[str]) -> D
             ).alias("reason"),
         )
     )
-
-
-def _header(path: Path, required: Sequence[str], optional: Sequence[str]) -> list[str]:
-    """The columns of a CSV file, checked."""
-    header = next(csv.reader([first_line(path)]), [])
-    missing = [name for name in required if name not in header]
-    strange = [name for name in header if name not in {*required, *optional}]
-    if missing or strange or len(header) != len(set(header)):
-        faults = [f"lacks {missing[0]!r}"] if missing else []
-        faults += [f"has the extra {strange[0]!r}"] if strange else []
-        choice = f" and may have {','.join(optional)}" if optional else ""
-        raise InputFileError(
-            str(path),
-            f"the header {' and '.join(faults) or 'repeats a column'}",
-            remedy=f"the columns must be {','.join(required)}{choice}",
-            line=1,
-        )
-    return header
 
 
 def _plain(field: SparkColumn) -> SparkColumn:

@@ -5,29 +5,38 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from meshwright.errors import InputFileError
 from meshwright.model.schema import QUARANTINE, TRACE_TABLES
-from meshwright.pipeline.imports.foursquare import imported_foursquare
-from meshwright.pipeline.imports.friends import imported_friends
-from meshwright.pipeline.imports.gowalla import imported_gowalla
+from meshwright.pipeline.imports.foursquare import check_foursquare, imported_foursquare
+from meshwright.pipeline.imports.friends import check_friends, imported_friends
+from meshwright.pipeline.imports.gowalla import check_gowalla, imported_gowalla
 from meshwright.pipeline.imports.imported import Imported
 from meshwright.pipeline.imports.judging import REPEATS, quarantined
-from meshwright.pipeline.imports.lines import united
+from meshwright.pipeline.imports.lines import first_line, united
 from meshwright.pipeline.imports.mosquitto_log import imported_mosquitto_log
-from meshwright.pipeline.imports.own_tables import imported_tables
+from meshwright.pipeline.imports.own_tables import check_table, imported_tables
 from meshwright.pipeline.imports.parameters import ImportParameters
 from meshwright.pipeline.traces import row_counts, staged_trace, write_table
 
-FORMATS: dict[str, Callable[[SparkSession, Sequence[Path], ImportParameters], Imported]] = {
-    "gowalla": imported_gowalla,
-    "foursquare": imported_foursquare,
-    "csv": imported_tables,
-    "jsonl": imported_tables,
-    "mosquitto-log": imported_mosquitto_log,
+
+class Importer(NamedTuple):
+    """How files of a format are checked by their first line, without Spark, and how imported."""
+
+    check: Callable[[Path, ImportParameters], object]
+    imported: Callable[[SparkSession, Sequence[Path], ImportParameters], Imported]
+
+
+FORMATS: dict[str, Importer] = {
+    "gowalla": Importer(check_gowalla, imported_gowalla),
+    "foursquare": Importer(check_foursquare, imported_foursquare),
+    "csv": Importer(check_table, imported_tables),
+    "jsonl": Importer(check_table, imported_tables),
+    "mosquitto-log": Importer(lambda path, _: first_line(path), imported_mosquitto_log),
 }
 
 
@@ -37,6 +46,14 @@ class ImportSummary:
 
     row_counts: dict[str, int]
     refused: dict[str, int]
+
+
+def refuse_files(paths: Sequence[Path], parameters: ImportParameters, friends: Path | None) -> None:
+    """Say at once which file cannot be read or is not of the format."""
+    for path in paths:
+        FORMATS[parameters.format].check(path, parameters)
+    if friends is not None:
+        check_friends(friends)
 
 
 def import_trace(
@@ -52,7 +69,7 @@ def import_trace(
     Strict: a single such row, and nothing is written.
     """
     with staged_trace(out) as folder:
-        imported = FORMATS[parameters.format](session, paths, parameters)
+        imported = FORMATS[parameters.format].imported(session, paths, parameters)
         if friends is not None:
             imported = imported.beside(imported_friends(session, friends))
         for name, frame in imported.tables.items():

@@ -29,8 +29,7 @@ def watch(
 
     Answers how many rows came too late to count. The checkpoint is in the folder of plans.
     """
-    if not telemetry.is_dir():
-        raise OperatorError(f"{telemetry}: there is no such folder; name the telemetry's.")
+    refuse_no_telemetry(telemetry)
     checkpoint = make_folder(judge.plans / "checkpoint")
     faults: list[MeshwrightError] = []
 
@@ -60,6 +59,12 @@ def watch(
         raise
     finally:
         query.stop()
+
+
+def refuse_no_telemetry(telemetry: Path) -> None:
+    """Say that there is nothing to watch."""
+    if not telemetry.is_dir():
+        raise OperatorError(f"{telemetry}: there is no such folder; name the telemetry's.")
 
 
 def _followed(query: StreamingQuery) -> int:
