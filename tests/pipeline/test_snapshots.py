@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shutil import rmtree
 
 import pytest
 from pyspark.sql import SparkSession
@@ -119,6 +120,13 @@ def test_people_who_only_check_in_want_the_cells_of_themselves_and_their_friends
     local = after.population(snapshot, 2).clients.local_brokers
     assert local is not None
     assert local.tolist() == [1, 1]
+    for table in (BROKERS_TABLE, DELAYS):
+        rmtree(tmp_path / "trace" / table.name)
+    made = TraceMoment(spark, tmp_path / "trace", Moment(at_us=at_us)).snapshot()
+    assert made.brokers == ("b1/1", "b9/9")
+    assert made.interests.dense().tolist() == [[True, True], [False, True]]
+    again = TraceMoment(spark, tmp_path / "trace", Moment(at_us=at_us), made.brokers[::-1])
+    assert again.snapshot().interests.dense().tolist() == [[False, True], [True, True]]
 
 
 def test_a_moment_that_cannot_be_is_refused(spark: SparkSession, telemetry: Path) -> None:

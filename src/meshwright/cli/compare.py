@@ -7,7 +7,17 @@ from typing import TYPE_CHECKING, Annotated, get_args
 
 import typer
 
-from meshwright.cli.options import AnyDesign, Cell, DelayWeight, Json, K, Master, Remote, Seed
+from meshwright.cli.options import (
+    AnyDesign,
+    BrokerCount,
+    Cell,
+    DelayWeight,
+    Json,
+    K,
+    Master,
+    Remote,
+    Seed,
+)
 from meshwright.cli.screen import answer
 from meshwright.cli.spark import spark_work
 from meshwright.cli.times import whole_seconds
@@ -63,9 +73,7 @@ def compare(
             "--cluster", "--cluster-size", min=1, help="Brokers among which a client may choose."
         ),
     ] = 5,
-    brokers: Annotated[
-        int, typer.Option("--brokers", min=2, help="Brokers, where the trace names none.")
-    ] = 50,
+    brokers: BrokerCount = 50,
     k: K = 1,
     delay_weight: DelayWeight = 1.0,
     seed: Seed = 0,
@@ -121,7 +129,7 @@ def compare(
     files: dict[str, Path] = {}
     with (
         spark_work("Replaying the trace", master=master, remote=remote) as work,
-        passing_keeper(work.session, trace) as keeper,
+        passing_keeper(work.session, trace, on_begin=work.say) as keeper,
     ):
         replay = replay_trace(work.session, trace, parameters, keeper)
         candidates, recommendation = compared(replay)

@@ -146,9 +146,9 @@ def _lived(script: Script, parameters: DemoParameters, folder: DemoFolder) -> Li
             network = opened.enter_context(live_network(parameters, folder))
         with (
             _stage(f"{len(script.homes)} clients did {len(script.deeds):,} things"),
-            task_bar(f"{len(script.homes)} clients at work") as report,
+            task_bar(f"{len(script.homes)} clients at work") as bar,
         ):
-            return live_part(network, script, parameters, folder, report)
+            return live_part(network, script, parameters, folder, bar.count)
 
 
 @contextmanager

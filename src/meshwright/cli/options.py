@@ -61,7 +61,16 @@ Remote = Annotated[
     ),
 ]
 Cell = Annotated[
-    float, typer.Option("--cell", metavar="DEGREES", callback=cell_side, help="Side of a cell.")
+    float,
+    typer.Option(
+        "--cell", metavar="DEGREES", callback=cell_side, help="Side of a cell of the map."
+    ),
+]
+BrokerCount = Annotated[
+    int,
+    typer.Option(
+        "--brokers", min=2, help="Brokers where the trace names none: in its most visited cells."
+    ),
 ]
 Interests = Annotated[
     Path, typer.Option("--interests", metavar="FILE", help="CSV of broker,topic (also .csv.gz).")

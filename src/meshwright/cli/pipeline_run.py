@@ -47,7 +47,10 @@ def run(
     ran: list[Ran] = []
     with spark_work("Running the stages", master=master, remote=remote) as work:
         keeper = Keeper(
-            work.session, settings.out / "stages", on_stage=lambda *stage: ran.append(stage)
+            work.session,
+            settings.out / "stages",
+            on_begin=work.say,
+            on_stage=lambda *stage: ran.append(stage),
         )
         replay = replay_trace(work.session, settings.trace, parameters, keeper)
         candidates, found = compared(replay)

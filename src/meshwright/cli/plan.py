@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from meshwright.cli.options import (
+    BrokerCount,
+    Cell,
     ClusterSize,
     DelayWeight,
     DesignName,
@@ -66,6 +68,8 @@ def create(
     delay_weight: DelayWeight = 1.0,
     k: OwnK = None,
     cluster_size: ClusterSize = 10,
+    cell: Cell = 1.0,
+    brokers: BrokerCount = 50,
     seed: Seed = 0,
     master: Master = None,
     remote: Remote = None,
@@ -92,6 +96,8 @@ def create(
         at_us=None if at is None else time_us(at),
         slot_s=duration_s(slot),
         horizon_s=duration_s(t_free),
+        cell_degrees=cell,
+        broker_count=brokers,
         seed=seed,
     )
     with spark_work("Reading the trace", master=master, remote=remote) as work:

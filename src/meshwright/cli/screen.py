@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -58,16 +58,29 @@ def tracked(items: Iterator[T], count: int, description: str) -> Iterator[T]:
             yield item
 
 
+class TaskBar:
+    """A bar for work whose size shows only as it goes on, and that says what it is at."""
+
+    def __init__(self, progress: Progress, description: str) -> None:
+        self._progress = progress
+        self._description = description
+        self._task = progress.add_task(description, total=None)
+
+    def count(self, tasks: tuple[int, int]) -> None:
+        """Take (tasks done, tasks known)."""
+        self._progress.update(self._task, completed=tasks[0], total=tasks[1] or None)
+
+    def say(self, part: str) -> None:
+        """Name the part of the work that begins."""
+        shown = f"{self._description}: {part.replace('_', ' ')}"
+        self._progress.update(self._task, description=shown)
+
+
 @contextmanager
-def task_bar(description: str) -> Iterator[Callable[[tuple[int, int]], None]]:
-    """A bar for work whose size shows only as it goes on; takes (tasks done, tasks known)."""
+def task_bar(description: str) -> Iterator[TaskBar]:
+    """Show the bar until the block ends."""
     with _progress(BarColumn(), MofNCompleteColumn()) as progress:
-        task = progress.add_task(description, total=None)
-
-        def report(count: tuple[int, int]) -> None:
-            progress.update(task, completed=count[0], total=count[1] or None)
-
-        yield report
+        yield TaskBar(progress, description)
 
 
 def _progress(*columns: BarColumn | MofNCompleteColumn) -> Progress:

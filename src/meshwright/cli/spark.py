@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
@@ -15,10 +15,14 @@ if TYPE_CHECKING:
 
 
 class SparkWork:
-    """A session to work with; once the work is over, the seconds that it took."""
+    """A session to work with; once the work is over, the seconds that it took.
 
-    def __init__(self, session: Session) -> None:
+    say: tells whoever waits which part of the work begins.
+    """
+
+    def __init__(self, session: Session, say: Callable[[str], None]) -> None:
         self.session = session
+        self.say = say
         self.seconds = 0.0
 
     def told(self, row_count: int) -> str:
@@ -50,9 +54,9 @@ def session_work(session: Session, description: str) -> Iterator[SparkWork]:
     from meshwright.pipeline.job_faults import spark_faults
     from meshwright.pipeline.job_status import followed_jobs
 
-    work = SparkWork(session)
     began_s = time.monotonic()
-    with task_bar(description) as report, followed_jobs(session, report), spark_faults():
+    with task_bar(description) as bar, followed_jobs(session, bar.count), spark_faults():
+        work = SparkWork(session, bar.say)
         yield work
     work.seconds = time.monotonic() - began_s
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,6 +31,19 @@ class Brokers:
     @property
     def count(self) -> int:
         return len(self.names)
+
+    def ordered(self, names: Sequence[str]) -> Brokers:
+        """Brokers of these names in their order; nothing is known of them if one is a stranger."""
+        chosen = tuple(BrokerName(name) for name in names)
+        if not set(chosen) <= set(self.names):
+            return Brokers(chosen)
+        numbers = [self.names.index(name) for name in chosen]
+        places, delays = self.coordinates, self.delays_ms
+        return Brokers(
+            chosen,
+            None if places is None else places[numbers],
+            None if delays is None else delays[np.ix_(numbers, numbers)],
+        )
 
     def name_of(self, number: Column) -> Column:
         """The name of a broker's number, from 0."""

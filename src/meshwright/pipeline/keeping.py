@@ -50,11 +50,16 @@ class Keeper:
         session: SparkSession,
         folder: Path,
         *,
+        on_begin: Callable[[str], None] | None = None,
         on_stage: Callable[[str, bool, float], None] | None = None,
     ) -> None:
-        """on_stage is told of every stage: its name, whether it was made now, and the seconds."""
+        """on_begin is told the name of every stage that is made now, before it is made.
+
+        on_stage is told of every stage: its name, whether it was made now, and the seconds.
+        """
         self.session = session
         self.folder = make_folder(folder).resolve()
+        self.on_begin = on_begin
         self.on_stage = on_stage
         self.folders: dict[str, Path] = {}
 
@@ -71,6 +76,8 @@ class Keeper:
         began_s = time.monotonic()
         is_new = not home.exists()
         if is_new:
+            if self.on_begin is not None:
+                self.on_begin(table.name)
             aside = home.with_name(f".{home.name}.aside")
             shutil.rmtree(aside, ignore_errors=True)
             conform(make(), table).write.option("compression", "zstd").parquet(f"file://{aside}")
@@ -83,11 +90,13 @@ class Keeper:
 
 
 @contextmanager
-def passing_keeper(session: SparkSession, trace: Path) -> Iterator[Keeper]:
+def passing_keeper(
+    session: SparkSession, trace: Path, *, on_begin: Callable[[str], None] | None = None
+) -> Iterator[Keeper]:
     """A keeper whose tables are gone when the block ends."""
     place = None if runs_here(session) else _shared_folder(trace)
     with TemporaryDirectory(prefix=".replay-", dir=place) as folder:
-        yield Keeper(session, Path(folder))
+        yield Keeper(session, Path(folder), on_begin=on_begin)
 
 
 def digest_of(name: str, inputs: Sequence[Kept], parameters: Mapping[str, Any]) -> str:

@@ -28,6 +28,7 @@ from meshwright.model.schema import (
     Table,
 )
 from meshwright.model.snapshot import Float64Array, Snapshot
+from meshwright.pipeline.brokers import Brokers
 from meshwright.pipeline.frames import literal_frame
 from meshwright.pipeline.stages.homes import asked_homes, located_homes
 from meshwright.pipeline.stages.interests import (
@@ -38,7 +39,7 @@ from meshwright.pipeline.stages.interests import (
 from meshwright.pipeline.stages.rates import publication_rates
 from meshwright.pipeline.stages.visits import cells, visits
 from meshwright.pipeline.timeline import SECOND_US, Timeline
-from meshwright.pipeline.trace_brokers import trace_brokers
+from meshwright.pipeline.trace_brokers import has_brokers, made_brokers, trace_brokers
 from meshwright.pipeline.traces import read_table, table_names
 from meshwright.planning.changes.clients import Population
 from meshwright.planning.placement.clients import NO_BROKER, Clients
@@ -53,6 +54,7 @@ class Moment:
 
     at_us: what came before this time counts; None for all of the trace. horizon_s: what is planned
     for (T_free). publications_per_slot: of every topic, where nobody recorded publications.
+    broker_count: brokers to take where the trace names none.
     """
 
     at_us: int | None = None
@@ -61,6 +63,7 @@ class Moment:
     alpha: float = 0.3
     cell_degrees: float = 1.0
     publications_per_slot: float = 1.0
+    broker_count: int = 50
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -89,7 +92,7 @@ class TraceMoment:
         self._begin_us = begin_us
         self._moment = replace(moment, at_us=end_us)
         self._at_us = end_us
-        self._brokers = trace_brokers(trace, partial(read_table, session, trace), brokers)
+        self._brokers = self._known_brokers(brokers)
 
     def snapshot(self) -> Snapshot:
         """Who wants what now, and how much of it is expected in the horizon."""
@@ -124,6 +127,18 @@ class TraceMoment:
             Clients(interests, brokers, self._local_brokers(names)),
             self._brokers.clusters(cluster_size, self._moment.seed),
         )
+
+    def _known_brokers(self, names: tuple[str, ...] | None) -> Brokers:
+        """Those that are named, with what is known of them; else the trace's, or as many made."""
+        read = partial(read_table, self._session, self._trace)
+        if has_brokers(self._trace):
+            return trace_brokers(self._trace, read, names)
+        degrees = self._moment.cell_degrees
+        seen = None
+        if POSITIONS.name in self._tables:
+            seen = visits(cells(read(POSITIONS), degrees))  # of all times, as brokers stand still
+        made = made_brokers(self._moment.broker_count, seen, degrees)
+        return made if names is None else made.ordered(names)
 
     def _wants(self) -> DataFrame:
         """client, topic, broker: what is wanted now; broker is null for who is not connected."""
