@@ -17,8 +17,12 @@ from meshwright.errors import OperatorError, ProblemError
 from meshwright.model.schema import CONNECTIONS, SUBSCRIPTIONS
 from meshwright.pipeline.generators import location, poisson
 from meshwright.pipeline.generators.blocks import USERS_PER_BLOCK, generated, names
-from meshwright.pipeline.generators.parameters import LocationParameters, PoissonParameters
-from meshwright.pipeline.generators.topic_patterns import PatternName, topic_pattern
+from meshwright.pipeline.generators.parameters import (
+    LocationParameters,
+    PatternName,
+    PoissonParameters,
+)
+from meshwright.pipeline.generators.topic_patterns import topic_pattern
 from meshwright.pipeline.generators.wandering import home_shares
 from meshwright.pipeline.traces import row_counts
 

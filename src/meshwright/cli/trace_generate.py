@@ -3,30 +3,46 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
+import msgspec
 import typer
 
 from meshwright.cli.options import Json, Master, Remote, Seed, finite
 from meshwright.cli.screen import answer, plain_table
 from meshwright.cli.spark import spark_work
-
-if TYPE_CHECKING:
-    from meshwright.pipeline.generators.parameters import LocationParameters, PoissonParameters
+from meshwright.pipeline.generators.parameters import LocationParameters, PoissonParameters
 
 Model = Literal["poisson", "location"]
-OWN = "the model's own"
+MODELS: dict[Model, type[PoissonParameters | LocationParameters]] = {
+    "poisson": PoissonParameters,
+    "location": LocationParameters,
+}
 OF_THE_COMMAND = {"model", "out", "master", "remote", "as_json"}
 
 
 def _count(name: str, words: str, least: int = 1) -> Any:
-    return typer.Option(name, min=least, show_default=OWN, help=words)
+    return typer.Option(name, min=least, show_default=_own(name), help=words)
 
 
 def _amount(name: str, words: str, least: float | None = 0.0, most: float | None = None) -> Any:
     return typer.Option(
-        name, min=least, max=most, callback=_finite_or_none, show_default=OWN, help=words
+        name, min=least, max=most, callback=_finite_or_none, show_default=_own(name), help=words
     )
+
+
+def _own(option: str) -> str:
+    """What the models take where an option is not given."""
+    name = option.removeprefix("--").replace("-", "_")
+    defaults = {
+        model: field.default
+        for model, kind in MODELS.items()
+        for field in msgspec.structs.fields(kind)
+        if field.name == name
+    }
+    if len(set(defaults.values())) == 1:
+        return str(next(iter(defaults.values())))
+    return ", ".join(f"{model} {value}" for model, value in defaults.items())
 
 
 def _finite_or_none(value: float | None) -> float | None:
@@ -43,14 +59,19 @@ def generate(
     out: Annotated[Path, typer.Option("--out", metavar="TRACE", help="Folder for the trace.")],
     users: Annotated[Count, _count("--users", "Number of users.")] = None,
     begin: Annotated[
-        str | None, typer.Option("--begin", metavar="TIME", show_default=OWN, help="First moment.")
+        str | None,
+        typer.Option("--begin", metavar="TIME", show_default=_own("--begin"), help="First moment."),
     ] = None,
     publications_per_hour: Annotated[
         Amount, _amount("--publications-per-hour", "Publications of a topic, on average.")
     ] = None,
     publish_by: Annotated[
         Literal["equal", "popularity"] | None,
-        typer.Option("--publish-by", show_default=OWN, help="All topics alike, or by popularity."),
+        typer.Option(
+            "--publish-by",
+            show_default=_own("--publish-by"),
+            help="All topics alike, or by popularity.",
+        ),
     ] = None,
     payload_bytes: Annotated[Count, _count("--payload-bytes", "Bytes of a publication.", 0)] = None,
     brokers: Annotated[Count, _count("--brokers", "poisson: number of brokers.")] = None,
@@ -64,7 +85,9 @@ def generate(
     ] = None,
     pattern: Annotated[
         Literal["uniform", "zipf", "multimodal"] | None,
-        typer.Option("--pattern", show_default=OWN, help="poisson: which topics users want."),
+        typer.Option(
+            "--pattern", show_default=_own("--pattern"), help="poisson: which topics users want."
+        ),
     ] = None,
     zipf_exponent: Annotated[
         Amount, _amount("--zipf-exponent", "zipf: how unequal the topics are.")
@@ -177,9 +200,8 @@ def chosen_parameters(
 ) -> PoissonParameters | LocationParameters:
     """The model's parameters; an option that only the other model has is refused."""
     from meshwright.errors import OperatorError
-    from meshwright.pipeline.generators.parameters import LocationParameters, PoissonParameters
 
-    kind = PoissonParameters if model == "poisson" else LocationParameters
+    kind = MODELS[model]
     chosen = {
         name: value
         for name, value in options.items()

@@ -11,8 +11,8 @@ from typing import Literal
 import msgspec
 
 from meshwright.errors import OperatorError, ProblemError
-from meshwright.pipeline.generators.topic_patterns import PatternName
 
+PatternName = Literal["uniform", "zipf", "multimodal"]
 PublishBy = Literal["equal", "popularity"]
 SECOND_US = 1_000_000
 POLE, DATE_LINE = 90.0, 180.0

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from meshwright.model.interests import Int64Array
 from meshwright.model.snapshot import Float64Array
-
-PatternName = Literal["uniform", "zipf", "multimodal"]
+from meshwright.pipeline.generators.parameters import PatternName
 
 
 @dataclass(frozen=True, slots=True, eq=False)
