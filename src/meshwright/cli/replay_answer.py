@@ -118,6 +118,7 @@ def write_report(
         candidates=candidates,
         recommendation=recommendation,
         histories=histories(replay, design, list(HISTORIES)),
+        slot_begins=replay.timeline.begins(),
     )
     make_folder(out)
     files = {"report": out / "report.html", "comparison": out / "comparison.csv"}

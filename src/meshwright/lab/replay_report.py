@@ -6,6 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
+import numpy as np
+from numpy.typing import NDArray
+
 from meshwright.files.tables import table_bytes
 from meshwright.lab.figures.replay_pictures import costs_picture, history_picture
 from meshwright.planning.replay_judgement import ReplayedCandidate, ReplayRecommendation
@@ -33,7 +36,8 @@ STYLE = (
 class ReplayFindings:
     """What a report tells: of what trace, every line and its verdict, and the histories.
 
-    histories: by placement and metric, slot by slot, under the recommended design.
+    histories: by placement and metric, slot by slot, under the recommended design. slot_begins: in
+    UTC, (slot,).
     """
 
     title: str
@@ -41,6 +45,7 @@ class ReplayFindings:
     candidates: Sequence[ReplayedCandidate]
     recommendation: ReplayRecommendation
     histories: Mapping[str, Mapping[str, Sequence[float]]]
+    slot_begins: NDArray[np.datetime64]
 
 
 def report_page(findings: ReplayFindings) -> bytes:
@@ -87,6 +92,7 @@ def _histories(findings: ReplayFindings) -> list[str]:
     return [
         history_picture(
             title,
+            findings.slot_begins,
             {placement: metrics[name] for placement, metrics in findings.histories.items()},
             label,
         )

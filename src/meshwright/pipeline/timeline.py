@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
 from pyspark.sql import Column
 from pyspark.sql import functions as sf
 
@@ -22,6 +24,11 @@ class Timeline:
     @property
     def epoch_count(self) -> int:
         return -(-self.slot_count // self.epoch_slots)
+
+    def begins(self) -> NDArray[np.datetime64]:
+        """When each slot begins, in UTC: (slot,)."""
+        times_us = self.origin_us + self.slot_us * np.arange(self.slot_count, dtype=np.int64)
+        return times_us.astype("datetime64[us]")
 
     def slot_of(self, time: Column) -> Column:
         """The slot in which a time lies."""

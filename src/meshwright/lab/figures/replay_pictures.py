@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import matplotlib as mpl
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogFormatter, ScalarFormatter
 from matplotlib.transforms import Affine2D
+from numpy.typing import NDArray
 
 from meshwright.lab.figures.overlay_picture import INK, QUIET_INK
 from meshwright.lab.figures.saving import figure_bytes
@@ -49,16 +52,22 @@ def costs_picture(designs: Mapping[str, Points]) -> str:
     return _as_svg(figure)
 
 
-def history_picture(title: str, lines: Mapping[str, Sequence[float]], label: str) -> str:
-    """One line for each placement over the slots, as SVG."""
+def history_picture(
+    title: str,
+    begins: NDArray[np.datetime64],
+    lines: Mapping[str, Sequence[float]],
+    label: str,
+) -> str:
+    """One line for each placement over the slots, which begin at these times, as SVG."""
     figure = Figure(figsize=(10.0, 2.9), facecolor="white")
     axes = figure.add_axes((0.08, 0.18, 0.9, 0.6))
-    for colour, (placement, values) in zip(PLACEMENT_COLOURS, lines.items(), strict=False):
-        axes.plot(range(len(values)), values, color=colour, lw=1.2, alpha=0.85, label=placement)
+    with mpl.rc_context({"date.converter": "concise"}):
+        for colour, (placement, values) in zip(PLACEMENT_COLOURS, lines.items(), strict=False):
+            axes.plot(begins, values, color=colour, lw=1.2, alpha=0.85, label=placement)
     axes.set_title(title, color=INK, fontsize=11, loc="left", pad=22)
     axes.set_ylim(bottom=0.0)
     axes.margins(x=0.01)
-    _say(axes, "slot", label)
+    _say(axes, "time, in UTC", label)
     _explain(axes)
     return _as_svg(figure)
 
