@@ -19,7 +19,7 @@ from meshwright.cli.options import (
     Seed,
 )
 from meshwright.cli.screen import answer
-from meshwright.cli.spark import spark_work
+from meshwright.cli.spark import is_short_work, spark_work
 from meshwright.cli.times import whole_seconds
 
 if TYPE_CHECKING:
@@ -128,7 +128,9 @@ def compare(
         refuse_folder(out)
     files: dict[str, Path] = {}
     with (
-        spark_work("Replaying the trace", master=master, remote=remote) as work,
+        spark_work(
+            "Replaying the trace", master=master, remote=remote, is_short=is_short_work(trace)
+        ) as work,
         passing_keeper(work.session, trace, on_begin=work.say) as keeper,
     ):
         replay = replay_trace(work.session, trace, parameters, keeper)

@@ -9,7 +9,7 @@ import typer
 
 from meshwright.cli.options import Json, Master, Remote
 from meshwright.cli.screen import answer, plain_table
-from meshwright.cli.spark import spark_work
+from meshwright.cli.spark import is_short_work, spark_work
 
 Ran = tuple[str, bool, float]
 
@@ -45,7 +45,8 @@ def run(
     refuse_impossible(settings.trace, parameters)  # before Spark starts
     refuse_folder(settings.out)
     ran: list[Ran] = []
-    with spark_work("Running the stages", master=master, remote=remote) as work:
+    is_short = is_short_work(settings.trace)
+    with spark_work("Running the stages", master=master, remote=remote, is_short=is_short) as work:
         keeper = Keeper(
             work.session,
             settings.out / "stages",

@@ -79,7 +79,7 @@ def create(
 
     Example: meshwright plan create city --design dynatops --from overlay.json --out plan.json
     """
-    from meshwright.cli.spark import spark_work
+    from meshwright.cli.spark import is_short_work, spark_work
     from meshwright.files.plans import read_overlay_or_target, write_plan
     from meshwright.files.reading import blaming
     from meshwright.files.writing import refuse_unwritable
@@ -100,7 +100,8 @@ def create(
         broker_count=brokers,
         seed=seed,
     )
-    with spark_work("Reading the trace", master=master, remote=remote) as work:
+    is_short = is_short_work(trace)
+    with spark_work("Reading the trace", master=master, remote=remote, is_short=is_short) as work:
         state = TraceMoment(work.session, trace, moment, None if today is None else today.brokers)
         snapshot = state.snapshot()
         population = None if placement is None else state.population(snapshot, cluster_size)

@@ -180,6 +180,7 @@ def _simulated_on_spark(
     from meshwright.pipeline.sweep import TaskGrid, sweep
     from meshwright.sim.simulation import SimulationResult
 
-    with spark_work("Simulating seeds", master=master, remote=remote) as work:
+    # Java only hands out seeds here.
+    with spark_work("Simulating seeds", master=master, remote=remote, is_short=True) as work:
         found = sweep(work.session, partial(simulated_seed, parameters), TaskGrid({}, seeds))
     return [msgspec.convert(value, SimulationResult) for _, value in found]

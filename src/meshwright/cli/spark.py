@@ -6,12 +6,17 @@ import logging
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from meshwright.cli.screen import task_bar, working
 
 if TYPE_CHECKING:
     from meshwright.pipeline.session import Session
+
+
+# Some million packed rows: half of Java's time at 100,000 of them goes into compiling thoroughly.
+SHORT_WORK_BYTES_MAX = 32 * 2**20
 
 
 class SparkWork:
@@ -31,6 +36,17 @@ class SparkWork:
         return f"{rows} in {self.seconds:.1f} s"
 
 
+def is_short_work(*inputs: Path) -> bool:
+    """Whether files and folders are small enough that starting up costs more than the work."""
+    files = (
+        file
+        for path in inputs
+        for file in (path.rglob("*") if path.is_dir() else (path,))
+        if file.is_file()
+    )
+    return sum(file.stat().st_size for file in files) <= SHORT_WORK_BYTES_MAX
+
+
 @contextmanager
 def opened_session(
     *, master: str | None, remote: str | None, is_short: bool = False
@@ -39,11 +55,10 @@ def opened_session(
     with ExitStack() as opened:
         opened.enter_context(_quiet_interrupts())
         with working("Starting Spark"):
-            from meshwright.pipeline.session import SHORT_WORK, spark_session
+            from meshwright.pipeline.session import spark_session
 
-            settings = SHORT_WORK if is_short else None
             session = opened.enter_context(
-                spark_session("meshwright", master=master, remote=remote, settings=settings)
+                spark_session("meshwright", master=master, remote=remote, is_short=is_short)
             )
         yield session
 
@@ -62,10 +77,12 @@ def session_work(session: Session, description: str) -> Iterator[SparkWork]:
 
 
 @contextmanager
-def spark_work(description: str, *, master: str | None, remote: str | None) -> Iterator[SparkWork]:
+def spark_work(
+    description: str, *, master: str | None, remote: str | None, is_short: bool = False
+) -> Iterator[SparkWork]:
     """Both at once; the time counts from when the session stands."""
     with (
-        opened_session(master=master, remote=remote) as session,
+        opened_session(master=master, remote=remote, is_short=is_short) as session,
         session_work(session, description) as work,
     ):
         yield work

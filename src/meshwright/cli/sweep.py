@@ -63,7 +63,8 @@ def sweep(
     write = table_writer(out)
     called = imported_function(function)
     tasks = TaskGrid(grid_values(grid or []), seed_range(seeds))
-    with spark_work(f"Calling {function}", master=master, remote=remote) as work:
+    # Java only hands out tasks here.
+    with spark_work(f"Calling {function}", master=master, remote=remote, is_short=True) as work:
         ship_module(work.session, called.__module__)
         table = results_table(swept(work.session, called, tasks))
     write(table)

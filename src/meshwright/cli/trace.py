@@ -10,7 +10,7 @@ from rich.table import Table
 
 from meshwright.cli.options import Cell, Json, Master, Remote, finite
 from meshwright.cli.screen import answer, plain_table
-from meshwright.cli.spark import spark_work
+from meshwright.cli.spark import is_short_work, spark_work
 from meshwright.cli.trace_generate import generate
 from meshwright.cli.trace_path import path
 from meshwright.pipeline.imports.parameters import Format, ImportParameters, TopicOf
@@ -95,7 +95,8 @@ def import_files(
         payload_bytes=payload_bytes,
     )
     refuse_files(files, parameters, friends)  # before Spark starts
-    with spark_work("Importing", master=master, remote=remote) as work:
+    is_short = is_short_work(*files)
+    with spark_work("Importing", master=master, remote=remote, is_short=is_short) as work:
         summary = import_trace(work.session, files, parameters, friends=friends, out=out)
     row_count = sum(summary.row_counts.values())
     answer(
@@ -142,7 +143,8 @@ def describe(
         from meshwright.lab.figures.saving import refuse_undrawable
 
         refuse_undrawable(picture)
-    with spark_work("Describing", master=master, remote=remote) as work:
+    is_short = is_short_work(trace)
+    with spark_work("Describing", master=master, remote=remote, is_short=is_short) as work:
         from meshwright.pipeline.description import describe_trace, movement
 
         described = describe_trace(work.session, trace, cell)

@@ -44,11 +44,12 @@ def open_session(
     *,
     master: str | None = None,
     remote: str | None = None,
+    is_short: bool = False,
     settings: Mapping[str, str] | None = None,
 ) -> SparkSession:
     """A session in UTC with a quiet console; what the user has set in the environment is kept.
 
-    On a cluster or a Connect server our package is sent along.
+    On a cluster or a Connect server our package is sent along. is_short: it has little to do.
     """
     _refuse_both(master, remote)
     address = remote or master or os.environ.get("SPARK_REMOTE") or os.environ.get("MASTER")
@@ -61,7 +62,8 @@ def open_session(
     chosen: dict[str, bool | float | int | str | None] = {**SETTINGS_EVERYWHERE}
     if not is_served:
         chosen |= SETTINGS_OF_A_DRIVER
-        chosen |= SETTINGS_OF_THIS_MACHINE if is_this_machine(address) else {}
+        if is_this_machine(address):
+            chosen |= SETTINGS_OF_THIS_MACHINE | (SHORT_WORK if is_short else {})
     chosen |= settings or {}
     if is_served and address is not None:
         builder = builder.remote(address)
@@ -81,7 +83,7 @@ def spark_session(
     *,
     master: str | None = None,
     remote: str | None = None,
-    settings: Mapping[str, str] | None = None,
+    is_short: bool = False,
 ) -> Iterator[SparkSession]:
     """A session for some work, stopped afterwards; one that runs already is used and left running.
 
@@ -91,7 +93,7 @@ def spark_session(
     if running is not None:
         yield running
         return
-    session = open_session(application, master=master, remote=remote, settings=settings)
+    session = open_session(application, master=master, remote=remote, is_short=is_short)
     try:
         yield session
     finally:
