@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from meshwright.pipeline.replay import TraceReplay
+    from meshwright.planning.recommendation import Verdict
     from meshwright.planning.replay_judgement import ReplayedCandidate, ReplayRecommendation
 
 HEADINGS = {
@@ -54,11 +55,17 @@ def replay_table(
                 f"{each.load_deviation:,.1f}",
                 f"{each.reconfiguration_messages:,.0f}",
                 f"{verdict.price:,.1f}",
-                "yes" if verdict.fits else "no",
+                _fit(each, verdict, recommendation),
             ]
             for each, verdict in zip(candidates, recommendation.verdicts, strict=True)
         ),
     )
+
+
+def _fit(each: ReplayedCandidate, verdict: Verdict, recommendation: ReplayRecommendation) -> str:
+    if (each.placement, each.design) == (recommendation.placement, recommendation.design):
+        return "best"
+    return "yes" if verdict.fits else "no"
 
 
 def replay_document(

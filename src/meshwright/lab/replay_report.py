@@ -57,7 +57,7 @@ def report_page(findings: ReplayFindings) -> bytes:
         *(f"<p>{escape(line)}</p>" for line in findings.told),
         f"<p class='answer'><b>Recommendation.</b> {escape(findings.recommendation.reason)}</p>",
         "<h2>What every design costs</h2>",
-        costs_picture(_points(findings.candidates)),
+        costs_picture(_points(findings.candidates), _chosen(findings)),
         "<h2>Over time</h2>",
         *_histories(findings),
         "<h2>All placements and designs</h2>",
@@ -88,6 +88,14 @@ def _points(candidates: Sequence[ReplayedCandidate]) -> dict[str, list[tuple[str
     return points
 
 
+def _chosen(findings: ReplayFindings) -> tuple[str, str] | None:
+    """The placement and design that are recommended, if any fits."""
+    found = findings.recommendation
+    if found.placement is None or found.design is None:
+        return None
+    return found.placement, found.design
+
+
 def _histories(findings: ReplayFindings) -> list[str]:
     return [
         history_picture(
@@ -116,9 +124,8 @@ COLUMNS: dict[str, Callable[[ReplayedCandidate], str]] = {
 def _table(findings: ReplayFindings) -> str:
     head = "".join(f"<th>{name}</th>" for name in ("placement", "design", *COLUMNS, "price", "why"))
     rows = []
-    chosen = (findings.recommendation.placement, findings.recommendation.design)
     for each, verdict in zip(findings.candidates, findings.recommendation.verdicts, strict=True):
-        is_chosen = (each.placement, each.design) == chosen
+        is_chosen = (each.placement, each.design) == _chosen(findings)
         kind = "chosen" if is_chosen else "fit" if verdict.fits else "unfit"
         cells = (
             each.placement,

@@ -8,6 +8,7 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.textpath import TextPath
 from matplotlib.ticker import LogFormatter, ScalarFormatter
 from matplotlib.transforms import Affine2D
 from numpy.typing import NDArray
@@ -18,14 +19,15 @@ from meshwright.lab.figures.saving import figure_bytes
 PLACEMENT_COLOURS = ("#bf2f33", "#2f6fbf", "#3a9b5c", "#ec9150", "#7a4fb5")
 Points = Sequence[tuple[str, float, float]]
 Box = tuple[float, float, float, float]  # left, bottom, right, top, in points
-NAME_HEIGHT = 9.0
+NAME_SIZE, NAME_HEIGHT = 8.0, 9.0
 WIDE_RANGE = 20.0
 
 
-def costs_picture(designs: Mapping[str, Points]) -> str:
+def costs_picture(designs: Mapping[str, Points], chosen: tuple[str, str] | None = None) -> str:
     """Messages against delay, a dot for each design and a colour for each placement, as SVG.
 
-    designs: by placement, the design's name, messages of a publication, delay in hops.
+    designs: by placement, the design's name, messages of a publication, delay in hops. chosen: the
+    placement and design that get a ring.
     """
     figure = Figure(figsize=(10.0, 6.4), facecolor="white")
     axes = figure.add_axes((0.08, 0.09, 0.9, 0.82))
@@ -43,6 +45,12 @@ def costs_picture(designs: Mapping[str, Points]) -> str:
         )
         for name, messages, delay in points:
             paths.setdefault(name, []).append((messages, delay))
+    chosen_placement, chosen_design = chosen or ("", "")
+    for name, messages, delay in designs.get(chosen_placement, ()):
+        if name == chosen_design:
+            axes.scatter(
+                messages, delay, s=150, facecolors="none", edgecolors=INK, label="recommended"
+            )
     for path in paths.values():
         axes.plot(*zip(*path, strict=True), color=QUIET_INK, lw=0.6, alpha=0.6, zorder=2)
     _stretch(axes, [messages for path in paths.values() for messages, _ in path])
@@ -84,7 +92,7 @@ def _stretch(axes: Axes, values: Sequence[float]) -> None:
 def _explain(axes: Axes) -> None:
     """Colours of placements, above the picture where no dot or line can be."""
     axes.legend(
-        frameon=False, fontsize=9, ncols=len(PLACEMENT_COLOURS), loc="lower left",
+        frameon=False, fontsize=9, ncols=len(PLACEMENT_COLOURS) + 1, loc="lower left",
         bbox_to_anchor=(-0.01, 1.0), borderaxespad=0.2, handletextpad=0.4,
     )  # fmt: skip
 
@@ -100,30 +108,33 @@ def _name_paths(
         name: [tuple(points.transform(dot).tolist()) for dot in path]
         for name, path in paths.items()
     }
+    page = (0.0, 0.0, 72.0 * figure.get_figwidth(), 72.0 * figure.get_figheight())
     taken = [_box(x, y, 6.0, 6.0) for path in dots.values() for x, y in path]
     for name, path in dots.items():
-        width = NAME_HEIGHT * 0.62 * len(name)
+        width = TextPath((0.0, 0.0), name, size=NAME_SIZE).get_extents().width
         places = [
             (dot, across, up) for dot in path for across in (1, -1, 0) for up in (0, 1, -1)
             if across or up
         ]  # fmt: skip
 
         def covered(place: tuple[tuple[float, float], int, int], width: float = width) -> float:
-            return sum(_overlap(_beside(place, width), other) for other in taken)
+            box = _beside(place, width)
+            outside = _overlap(box, box) - _overlap(box, page)
+            return outside + sum(_overlap(box, other) for other in taken)
 
         chosen = min(places, key=covered)
         box = _beside(chosen, width)
         taken.append(box)
         axes.annotate(
             name, ((box[0] + box[2]) / 2, (box[1] + box[3]) / 2), xycoords="figure points",
-            ha="center", va="center", fontsize=8, color=INK,
+            ha="center", va="center", fontsize=NAME_SIZE, color=INK,
         )  # fmt: skip
 
 
 def _beside(place: tuple[tuple[float, float], int, int], width: float) -> Box:
     """The box of a name beside, above or below a dot."""
     (x, y), across, up = place
-    return _box(x + across * (width / 2 + 4), y + up * 8.5, width, NAME_HEIGHT)
+    return _box(x + across * (width / 2 + 6), y + up * 8.5, width, NAME_HEIGHT)
 
 
 def _box(x: float, y: float, width: float, height: float) -> Box:
