@@ -85,13 +85,7 @@ def compare(
 
     Example: meshwright compare city --designs chord,dynatops,gm2 --out findings
     """
-    from meshwright.cli.replay_answer import (
-        EXPLANATION,
-        replay_document,
-        replay_table,
-        replay_told,
-        write_report,
-    )
+    from meshwright.cli.replay_answer import replay_parts, write_report
     from meshwright.files.writing import refuse_folder
     from meshwright.pipeline.findings import compared
     from meshwright.pipeline.keeping import passing_keeper
@@ -137,19 +131,6 @@ def compare(
         candidates, recommendation = compared(replay)
         if out is not None:
             files = write_report(replay, trace, candidates, recommendation, out)
-    answer(
-        as_json,
-        {
-            "command": "compare",
-            "trace": str(trace),
-            **replay_document(replay, candidates, recommendation),
-            "files": {kind: str(path) for kind, path in files.items()},
-        },
-        replay_told(replay, trace),
-        replay_table(candidates, recommendation),
-        EXPLANATION,
-        "",
-        recommendation.reason,
-        *([f"Report: {files['report']}"] if files else []),
-        f"Replayed in {work.seconds:.1f} s",
-    )
+    document, shown = replay_parts(replay, trace, candidates, recommendation, files)
+    replayed = f"Replayed in {work.seconds:.1f} s"
+    answer(as_json, {"command": "compare", **document}, *shown, replayed)

@@ -25,13 +25,7 @@ def run(
 
     Example: meshwright pipeline run replay.toml
     """
-    from meshwright.cli.replay_answer import (
-        EXPLANATION,
-        replay_document,
-        replay_table,
-        replay_told,
-        write_report,
-    )
+    from meshwright.cli.replay_answer import replay_parts, write_report
     from meshwright.files.settings import read_settings
     from meshwright.files.writing import refuse_folder
     from meshwright.pipeline.findings import compared
@@ -56,34 +50,13 @@ def run(
         replay = replay_trace(work.session, settings.trace, parameters, keeper)
         candidates, found = compared(replay)
         files = write_report(replay, settings.trace, candidates, found, settings.out)
-    answer(
-        as_json,
-        {
-            "command": "pipeline run",
-            "trace": str(settings.trace),
-            **replay_document(replay, candidates, found),
-            "files": {kind: str(path) for kind, path in files.items()},
-            "stages": [
-                {
-                    "stage": name,
-                    "ran": is_new,
-                    "seconds": seconds,
-                    "folder": str(keeper.folders[name]),
-                }
-                for name, is_new, seconds in ran
-            ],
-        },
-        replay_told(replay, settings.trace),
-        plain_table(
-            {"stage": False, "": False, "seconds": True},
-            (
-                [name, "ran" if is_new else "kept", f"{seconds:.1f}"]
-                for name, is_new, seconds in ran
-            ),
-        ),
-        replay_table(candidates, found),
-        EXPLANATION,
-        "",
-        found.reason,
-        f"Report: {files['report']}",
+    document, (told, *shown) = replay_parts(replay, settings.trace, candidates, found, files)
+    stages = [
+        {"stage": name, "ran": is_new, "seconds": seconds, "folder": str(keeper.folders[name])}
+        for name, is_new, seconds in ran
+    ]
+    table = plain_table(
+        {"stage": False, "": False, "seconds": True},
+        ([name, "ran" if is_new else "kept", f"{seconds:.1f}"] for name, is_new, seconds in ran),
     )
+    answer(as_json, {"command": "pipeline run", **document, "stages": stages}, told, table, *shown)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from meshwright.cli.screen import plain_table
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
     from rich.table import Table
 
     from meshwright.pipeline.replay import TraceReplay
@@ -34,6 +35,30 @@ EXPLANATION = (
     "reconfiguration the messages for changes of overlay; price is all messages and weighted delay "
     "for each publication."
 )
+
+
+def replay_parts(
+    replay: TraceReplay,
+    trace: Path,
+    candidates: list[ReplayedCandidate],
+    recommendation: ReplayRecommendation,
+    files: dict[str, Path],
+) -> tuple[dict[str, Any], list[RenderableType]]:
+    """A document for scripts, and what people are shown."""
+    document = {
+        "trace": str(trace),
+        **replay_document(replay, candidates, recommendation),
+        "files": {kind: str(path) for kind, path in files.items()},
+    }
+    shown: list[RenderableType] = [
+        replay_told(replay, trace),
+        replay_table(candidates, recommendation),
+        EXPLANATION,
+        "",
+        recommendation.reason,
+        *([f"Report: {files['report']}"] if files else []),
+    ]
+    return document, shown
 
 
 def replay_table(
