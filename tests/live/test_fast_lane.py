@@ -107,11 +107,16 @@ subscribing = st.builds(
     cuts,
     st.booleans(),
 )
-first_wishes = st.builds(
-    lambda client, text, qos: Said(client, (Subscribe(1, (Subscription(text, qos),)),), (), False),
-    st.integers(PUBLISHERS, PUBLISHERS + SUBSCRIBERS - 1),
+first_subscriptions = st.builds(
+    Subscription,
     st.sampled_from(FILTERS[:6]),
     st.sampled_from([0, 1, 1, 1]),
+    identifier=st.sampled_from([0, 0, 0, 9]),
+)
+first_wishes = st.builds(
+    lambda client, one: Said(client, (Subscribe(1, (one,)),), (), False),
+    st.integers(PUBLISHERS, PUBLISHERS + SUBSCRIBERS - 1),
+    first_subscriptions,
 )
 scripts = st.builds(
     list.__add__,

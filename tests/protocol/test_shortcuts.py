@@ -109,7 +109,7 @@ def test_a_publisher_finds_all_readers_here_and_asks_again_in_time() -> None:
     network.publish("c0", "a", qos=0)
     found = shortcuts.find(network.now_us, "c0", "a")
     assert found is not None
-    assert found.clients == ("c1", "c2")
+    assert found.clients == (("c1", ()), ("c2", ()))
     assert found.leaves
     assert shortcuts.find(found.until_us + 1, "c0", "a") is None
     assert network.found_count > 0

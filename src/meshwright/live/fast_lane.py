@@ -15,10 +15,14 @@ from meshwright.live.lag import Lag
 from meshwright.live.promised_lane import PromisedLane
 from meshwright.protocol.happenings import ClientPacket
 from meshwright.protocol.mqtt.plain_messages import (
+    NO_PROPERTIES,
+    NOTHING,
     PUBLISH,
     TOPIC_LENGTH_BYTES,
     converted,
+    identifying,
     long_size,
+    rewritten,
     run_stop,
     topics_and_sizes,
 )
@@ -32,6 +36,7 @@ if TYPE_CHECKING:
     from meshwright.live.telemetry.trace import TraceRecorder
     from meshwright.protocol.mqtt.topic_texts import TopicTexts
     from meshwright.protocol.session import Session
+    from meshwright.protocol.shortcuts import Shortcut
 
 ROUTES_MAX = 10_000
 # What long_size can read of one packet.
@@ -42,17 +47,20 @@ FOREVER_US = 1 << 62
 Lines = tuple["ClientPort", ...]
 
 
+# Lines that get messages alike: as they came, or with something else between topic and payload.
+Group = tuple[Lines, bytes | None]
+
+
 class Way:
-    """Who gets messages: lines of the publisher's version as they came, others converted.
+    """Who gets messages, and how.
 
     topic: set if other brokers are to get them, too, and so of one topic only.
     """
 
-    __slots__ = ("lines", "others", "topic")
+    __slots__ = ("groups", "topic")
 
-    def __init__(self, lines: Lines, others: Lines, topic: str | None) -> None:
-        self.lines = lines
-        self.others = others
+    def __init__(self, groups: tuple[Group, ...], topic: str | None) -> None:
+        self.groups = groups
         self.topic = topic
 
 
@@ -92,7 +100,7 @@ class FastLane:
         self._step_number = NEVER
         self._until_us = 0
         self._routes: dict[bytes, Way] = {}
-        self._ways: dict[tuple[Lines, Lines], Way] = {}
+        self._ways: dict[tuple[Group, ...], Way] = {}
         self._leaving: dict[Way, tuple[list[bytes], int]] = {}
         self._last = NOTHING_LIKE_IT
 
@@ -204,23 +212,38 @@ class FastLane:
         shortcut = self._shortcuts.find(self._host.clock.now_us(), self._client, topic)
         if shortcut is None:
             return None
-        ports = self._host.clients
-        lines = [ports[client] for client in shortcut.clients if client in ports]
-        if not all(line.takes_as_is for line in lines):
+        groups = self._groups(shortcut)
+        if groups is None:
             return None
         self._session = shortcut.session
         self._until_us = min(self._until_us, shortcut.until_us)
-        alike = tuple(line for line in lines if (line.version == MQTT_5) == self._is_5)
-        others = tuple(line for line in lines if (line.version == MQTT_5) != self._is_5)
         self._leaves = shortcut.leaves
         if shortcut.leaves:
-            way = Way(alike, others, topic)
+            way = Way(groups, topic)
         else:
-            way = self._ways.setdefault((alike, others), Way(alike, others, None))
+            way = self._ways.setdefault(groups, Way(groups, None))
         if len(self._routes) >= ROUTES_MAX:
             self._routes.clear()
         self._routes[key] = way
         return way
+
+    def _groups(self, shortcut: Shortcut) -> tuple[Group, ...] | None:
+        """The lines that messages go to, by what they get; None if one takes them not so."""
+        groups: dict[bytes | None, list[ClientPort]] = {}
+        for client, identifiers in shortcut.clients:
+            line = self._host.clients.get(client)
+            if line is None:
+                continue
+            if not line.takes_as_is:
+                return None
+            is_5 = line.version == MQTT_5
+            between: bytes | None = None
+            if is_5 and identifiers:
+                between = identifying(identifiers)
+            elif is_5 != self._is_5:
+                between = NO_PROPERTIES if is_5 else NOTHING
+            groups.setdefault(between, []).append(line)
+        return tuple((tuple(lines), between) for between, lines in groups.items())
 
     def _pass(self, way: Way, frames: bytes, count: int, payload_sum: int) -> None:
         """Hand on messages that follow each other and have the same recipients."""
@@ -230,10 +253,9 @@ class FastLane:
         meter.received_bytes[0] += payload_sum
         if meter.trace is not None:
             self._record(meter.trace, frames)
-        if way.lines:
-            self._hand(way.lines, frames, count, payload_sum)
-        if way.others:
-            self._hand(way.others, converted(frames, is_5=self._is_5), count, payload_sum)
+        for lines, between in way.groups:
+            said = frames if between is None else rewritten(frames, between, is_5=self._is_5)
+            self._hand(lines, said, count, payload_sum)
         if way.topic is None:
             assert self._session is not None
             self._session.sequence += count

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import msgspec
 
 from meshwright.model.publication import Publication
+from meshwright.protocol.mqtt.body import variable_integer
 from meshwright.protocol.packets import PromisedRun
 
 PACKET_ID_MAX = 65_535
@@ -144,10 +145,5 @@ def _zipped(run: PromisedRun, ids: Iterator[bytes]) -> Iterator[tuple[bytes, byt
 def _head(run: PromisedRun, first: int, extra: int) -> bytes:
     """What each packet begins with if it has so many bytes between topic and payload."""
     topic = run.topic.encode()
-    size = 2 + len(topic) + extra + payload_size(run)
-    head = bytearray((first,))
-    while size >= 0x80:
-        head.append(size & 0x7F | 0x80)
-        size >>= 7
-    head.append(size)
-    return bytes(head) + len(topic).to_bytes(2) + topic
+    size = variable_integer(2 + len(topic) + extra + payload_size(run))
+    return first.to_bytes(1) + size + len(topic).to_bytes(2) + topic

@@ -20,12 +20,13 @@ NEVER = -1
 class Shortcut(NamedTuple):
     """A publisher's session, and the clients here that get what it publishes on a topic.
 
-    leaves: other brokers must be told, too. until_us: when this must be asked again in any case.
-    Everybody gets a message as it came: QoS 0, not retained, without properties.
+    clients: with the identifiers of the subscriptions by which each gets it. leaves: other brokers
+    must be told, too. until_us: when this must be asked again in any case. Everybody gets a message
+    as it came: QoS 0, not retained, without other properties.
     """
 
     session: Session
-    clients: tuple[str, ...]
+    clients: tuple[tuple[str, tuple[int, ...]], ...]
     leaves: bool
     until_us: int
 
@@ -103,9 +104,10 @@ class Shortcuts:
         if machines.shared_keeper.takes(topic) or not may_be_published(topic):
             return None
         recipients = machines.sessions.recipients_of(session.identity, topic)
-        if recipients is None or any(one.identifiers for one in recipients):
+        if recipients is None:
             return None
-        clients = tuple(one.session.client for one in recipients if one.session.is_connected)
+        connected = [one for one in recipients if one.session.is_connected]
+        clients = tuple((one.session.client, one.identifiers) for one in connected)
         has_others = len(machines.ways.change.in_force.overlay.brokers) > 1
         return Shortcut(session, clients, has_others, until_us)
 

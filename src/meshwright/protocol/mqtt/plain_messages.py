@@ -7,9 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from meshwright.protocol.mqtt.body import VARIABLE_INTEGER_MAX
+from meshwright.protocol.mqtt.body import variable_integer
 
 PUBLISH = 0x30
+FIRST = b"\x30"
+# What is between topic and payload in MQTT 3.1.1, and in MQTT 5.
+NOTHING = b""
+NO_PROPERTIES = b"\x00"
 TOPIC_LENGTH_BYTES = 2
 
 
@@ -57,22 +61,23 @@ def payload_bytes(frames: bytes) -> int:
 
 def converted(frames: bytes, *, is_5: bool) -> bytes:
     """The same packets for a client of the other version; is_5: those that come are MQTT 5."""
+    return rewritten(frames, NOTHING if is_5 else NO_PROPERTIES, is_5=is_5)
+
+
+def rewritten(frames: bytes, between: bytes, *, is_5: bool) -> bytes:
+    """The same packets with something else between topic and payload."""
     parts: list[bytes] = []
     for topic_at, payload_at, stop in _places(frames, is_5=is_5):
-        size = stop - topic_at + (-1 if is_5 else 1)
-        topic = frames[topic_at : payload_at - is_5]
-        parts += (_head(size), topic, b"" if is_5 else b"\x00", frames[payload_at:stop])
+        topic, payload = frames[topic_at : payload_at - is_5], frames[payload_at:stop]
+        size = len(topic) + len(between) + len(payload)
+        parts += (FIRST, variable_integer(size), topic, between, payload)
     return b"".join(parts)
 
 
-def _head(size: int) -> bytes:
-    assert size <= VARIABLE_INTEGER_MAX
-    head = bytearray((PUBLISH,))
-    while size >= 0x80:
-        head.append(size & 0x7F | 0x80)
-        size >>= 7
-    head.append(size)
-    return bytes(head)
+def identifying(identifiers: tuple[int, ...]) -> bytes:
+    """The properties of a message that say by which subscriptions a client gets it."""
+    written = b"".join([b"\x0b" + variable_integer(one) for one in identifiers])
+    return variable_integer(len(written)) + written
 
 
 def _places(frames: bytes, *, is_5: bool) -> Iterator[tuple[int, int, int]]:
