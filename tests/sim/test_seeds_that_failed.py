@@ -21,3 +21,24 @@ def test_what_was_lost_once_is_delivered(design: str, seed: int) -> None:
         reconfigure=True,
     )
     assert not simulate(parameters, seed).failures
+
+
+def test_an_origin_that_confirms_an_older_wish_last_is_known_to_know_all() -> None:
+    """A broker that had said all anew waited for ever for what everybody had confirmed before."""
+    parameters = SimulationParameters(
+        design="tree",
+        brokers=10,
+        clients=17,
+        topics=4,
+        duration_s=5.0,
+        publications_per_s=17.0,
+        changes_per_s=2.31,
+        wildcard_share=0.31,
+        content_share=0.22,
+        shared_share=0.42,
+        persistent_share=0.49,
+        moves_per_s=3.24,
+        faults=("crash", "slow", "never_returns", "ambush", "joins"),
+        adapts=True,
+    )
+    assert not simulate(parameters, 33142).failures

@@ -71,7 +71,8 @@ class Interest:
         self._discovered: dict[str, int] = {}
         self._changes: list[_Change] = []
         self._unrepeated: dict[str, None] = {}
-        self._given_up: dict[str, dict[str, None]] = {}
+        # By origin and key: the version that it may not have heard of.
+        self._given_up: dict[str, dict[str, int]] = {}
         self._wanted_topics: dict[str, bool] = {}
 
     def handlers(self) -> dict[type, Callable[[Turn, str, Any], None]]:
@@ -176,7 +177,7 @@ class Interest:
             if change.key == message.key and change.entry.version <= message.version:
                 change.settle(turn, peer)
         given_up = self._given_up.get(peer, {})
-        if message.key in given_up and self._entries[message.key].version <= message.version:
+        if given_up.get(message.key, message.version + 1) <= message.version:
             del given_up[message.key]
             self._informed(turn)
 
@@ -193,7 +194,7 @@ class Interest:
         """Do not wait for an origin that is lost; it is told when it returns."""
         for change in list(self._changes):
             if peer in change.waiting:
-                self._given_up.setdefault(peer, {})[change.key] = None
+                self._give_up(peer, change)
                 change.settle(turn, peer)
 
     def peer_renewed(self, turn: Turn, peer: str) -> None:
@@ -203,6 +204,11 @@ class Interest:
         for change in self._changes:
             if peer in change.waiting:
                 self._send(turn, peer, Joining(change.key, change.entry, recover=False))
+
+    def _give_up(self, origin: str, change: _Change) -> None:
+        """Wait no longer for an origin to confirm a change; it may confirm a later one first."""
+        given_up = self._given_up.setdefault(origin, {})
+        given_up[change.key] = max(change.entry.version, given_up.get(change.key, 0))
 
     def _change(self, key: str, done: Action, *, is_repeated: bool = False) -> _Change:
         """A change of a key that is under way from now on."""
@@ -225,7 +231,7 @@ class Interest:
         def stored(later: Turn, readers: list[str]) -> None:
             for reader in readers:
                 if change.is_repeated or self._is_lost(reader):
-                    self._given_up.setdefault(reader, {})[key] = None
+                    self._give_up(reader, change)
                     self._send(later, reader, Joining(key, entry, recover=True))
                 else:
                     change.waiting[reader] = None
