@@ -149,13 +149,14 @@ def test_gaps_and_repetitions_are_not_out_of_order() -> None:
 
 
 @pytest.mark.parametrize(
-    ("granted_us", "ended_us", "is_wrong"), [(20, None, True), (500, None, False), (20, 50, False)]
+    ("granted_us", "ended_us", "qos", "is_wrong"),
+    [(20, None, 1, True), (500, None, 1, False), (20, 50, 1, False), (20, None, 0, False)],
 )
 def test_who_came_while_qos_1_was_sent_again_may_have_missed_the_first_copy(
-    granted_us: int, ended_us: int | None, is_wrong: bool
+    granted_us: int, ended_us: int | None, qos: int, is_wrong: bool
 ) -> None:
     history = History()
-    subscribed(history, granted_us=granted_us, ended_us=ended_us)
+    subscribed(history, granted_us=granted_us, ended_us=ended_us, qos=qos)
     for sequence in (1, 2):
         published(history, sequence, at_us=100 + sequence).resend_count = 1
     for sequence in (2, 1, 2):

@@ -43,11 +43,15 @@ def reordered(history: History) -> list[Violation]:
 
 
 def _was_there(own: Wanted | None, published: Published) -> bool:
-    """Whether a client had asked for a message when it was sent for the first time."""
+    """Whether a client was owed a message when it was sent for the first time.
+
+    Who asked for it without a promise may have missed that copy, too.
+    """
     matching = own.by(published.topic, published.properties) if own is not None else []
     sent_us = published.attempted_us
     return any(
-        one.granted_us is not None
+        one.qos
+        and one.granted_us is not None
         and one.granted_us < sent_us
         and (one.ended_us is None or one.ended_us > sent_us)
         for one in matching
