@@ -325,3 +325,24 @@ def test_a_message_sent_again_is_answered_though_one_without_a_promise_waits_beh
         network.unstall_disk(name)
     network.advance(3)
     assert network.got["publisher"].count(packets.Pubrec(7)) == 2
+
+
+@pytest.mark.parametrize("is_connected", [True, False])
+def test_what_a_client_publishes_after_a_crash_replaces_its_qos_0_of_before(
+    is_connected: bool,
+) -> None:
+    network = SmallNetwork()
+    for client, broker in (("writer", "b0"), ("reader", "b1"), ("late", "b2")):
+        network.connect(client, broker, session_expiry_s=60)
+    for payload in ("older", "old"):
+        network.publish("writer", "t", payload, qos=0, retain=True)
+    network.subscribe("reader", "t")
+    if not is_connected:
+        network.drop("writer")
+    network.crash("b0")
+    network.start("b0")
+    network.connect("writer", "b0", session_expiry_s=60)
+    network.publish("writer", "t", "new", retain=True)
+    network.subscribe("late", "t")
+    assert network.payloads("reader") == ["old", "new"]
+    assert network.payloads("late") == ["new"]

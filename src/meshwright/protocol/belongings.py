@@ -122,7 +122,6 @@ def write_session(turn: Turn, session: Session) -> None:
     """Put all of a session on disk."""
     client = session.client
     write_state(turn, session)
-    turn.write(("sequence", client), session.sequence)
     write_moved(turn, session)
     for text, subscription in session.subscriptions.items():
         turn.write(("subscription", client, text), subscription)

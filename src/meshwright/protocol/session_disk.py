@@ -37,9 +37,10 @@ def restored_sessions(disk: dict[DiskKey, Any]) -> dict[str, Session]:
 
 
 def write_state(turn: Turn, session: Session) -> None:
-    """Put on disk whose session it is, when it ends, and since when."""
+    """Put on disk whose session it is, when it ends, and since when, and how far it has counted."""
     state = (session.identity, session.expiry_s, session.will, session.disconnected_us)
     turn.write(("session", session.client), state)
+    turn.write(("sequence", session.client), session.sequence)
 
 
 def erase(turn: Turn, session: Session) -> None:

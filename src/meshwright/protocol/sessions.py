@@ -40,6 +40,9 @@ from meshwright.protocol.wills import (
     will_publication,
 )
 
+# More than a client can publish between two writes of how far it has counted.
+UNWRITTEN_MAX = 1 << 40
+
 
 class SessionSettings(msgspec.Struct, frozen=True, kw_only=True):
     """How much may wait for one client, and how much this broker keeps for the network.
@@ -165,6 +168,8 @@ class Sessions:
         self._wills.clear()
         for session in list(self._sessions.values()):
             if session.disconnected_us is None:
+                # How many of QoS 0 it published since it was last on disk is not known.
+                session.sequence += UNWRITTEN_MAX
                 self._detach(turn, session)
             else:
                 self.due(turn, session.client)
