@@ -53,8 +53,6 @@ class ClientLine(asyncio.Protocol):
             fan_out=listener.fan_out,
         )
         self.output = self._machine.output
-        self.expects = self._machine.expects
-        self.answered = self._machine.answered
         self._websocket = WebSocket() if listener.settings.transport == "websocket" else None
         self._pace = new_pace(listener.limits)
         self.gate: Gate | None = None
@@ -83,6 +81,14 @@ class ClientLine(asyncio.Protocol):
     def takes_as_is(self) -> bool:
         """True if any message of the client's version can go out as it came."""
         return self._machine.takes_as_is
+
+    def expects(self, ids: bytes) -> bool:
+        """Count messages of QoS 1 from the client as under way; False if they are too many."""
+        return self._machine.expects(ids)
+
+    def answered(self, ids: bytes) -> None:
+        """Messages of QoS 1 from the client are under way no more."""
+        self._machine.answered(ids)
 
     @property
     def deadline_us(self) -> int | None:

@@ -109,7 +109,10 @@ class Publishing:
     def publish_promised(
         self, turn: Turn, session: Session, packet: packets.PublishPromised
     ) -> None:
-        """A client publishes runs of QoS 1: on disk together, then handed out and answered."""
+        """A client publishes runs of QoS 1: on disk together, then handed out and answered.
+
+        They are for clients here, so it is no matter how much is kept for other brokers.
+        """
         if (
             session.detour_count
             or self.disk_is_full
