@@ -109,3 +109,38 @@ def test_what_is_owed_is_passed_on_whatever_its_publisher_sent_later_from_elsewh
     machine.arrive(Turn(0), frame(2))
     machine.arrive(Turn(0), msgspec.structs.replace(frame(3), previous=(("me", 1),)))
     assert passed == [b"elsewhere", b"1", b"3"]
+
+
+def test_a_long_row_of_what_is_held_is_passed_on_at_once() -> None:
+    machine, passed = incoming(held_max=4_096)
+    for number in range(2, 4_002):
+        machine.arrive(Turn(0), frame(number))
+    machine.arrive(Turn(0), frame(1))
+    assert passed == [str(number).encode() for number in range(1, 4_002)]
+
+
+def test_a_long_row_of_what_waits_for_other_streams_is_passed_on_at_once() -> None:
+    machine, passed = incoming(held_max=4_096)
+
+    def point(sequence: int) -> StreamPoint:
+        """A publisher that goes to and fro between two brokers."""
+        return StreamPoint(("b0", "b1")[sequence % 2], (sequence + 1) // 2)
+
+    for sequence in (*range(2, 2_002), 1):
+        assert passed == []
+        after = (point(sequence - 1),) if sequence > 1 else ()
+        one = Publication("p", sequence, "a/b", str(sequence).encode(), 1, after=after)
+        machine.arrive(Turn(0), StreamFrame(*point(sequence), one))
+    assert passed == [str(sequence).encode() for sequence in range(1, 2_002)]
+
+
+def test_what_waits_for_a_stream_goes_though_the_next_of_that_waits_itself() -> None:
+    machine, passed = incoming()
+    machine.arrive(Turn(0), frame(2, after=(StreamPoint("b1", 2),)))
+    for number in (1, 2):
+        after = (StreamPoint("b0", 1),) if number == 1 else ()
+        one = Publication("q", number, "a/b", f"b1 {number}".encode(), 1, after=after)
+        machine.arrive(Turn(0), StreamFrame("b1", number, one))
+    assert passed == []
+    machine.arrive(Turn(0), frame(1))
+    assert passed == [b"1", b"b1 1", b"b1 2", b"2"]

@@ -7,6 +7,7 @@ publications at its former brokers, which come first.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -79,6 +80,8 @@ class Incoming:
         self._waiting: dict[tuple[str, str], list[tuple[int, StreamFrame]]] = {}
         self._seen_unpromised = LatelySeen()
         self._newest_passed = LatelySeen()
+        # Streams that have moved on, and what that sets free is not passed on yet.
+        self._advanced: deque[tuple[tuple[str, str], IncomingStream]] = deque()
 
     def handlers(self) -> dict[type, Callable[[Turn, str, Any], None]]:
         """Which message is for which method."""
@@ -153,10 +156,10 @@ class Incoming:
         if frame.number <= stream.last:
             number = stream.last
             turn.once_synced(lambda later: self._acknowledge(later, key, number))
-        elif self._is_next(stream, frame):
-            self._pass_on(turn, key, stream, frame)
-        else:
+        elif not self._is_next(stream, frame):
             self._hold(key, stream, frame)
+        elif self._pass_on(turn, key, stream, frame) and (stream.held or self._waiting):
+            self._advance(turn, key, stream)
 
     def passed_unpromised(self, publication: Publication) -> None:
         """Everybody here who wants a publication without a promise has got it."""
@@ -237,14 +240,15 @@ class Incoming:
 
     def _pass_on(
         self, turn: Turn, key: tuple[str, str], stream: IncomingStream, frame: StreamFrame
-    ) -> None:
+    ) -> bool:
+        """Give what is next to everybody here; False if something elsewhere goes before it."""
         if frame.publication.after:
             missing = self._missing(turn, frame.publication)
             if missing:
                 self._make_room(stream, frame.number)
                 self._hold(key, stream, frame)
                 self._wait_for(turn, missing, frame)
-                return
+                return False
         number = frame.number
         stream.held.pop(number, None)
         if not self._is_overtaken(frame):
@@ -253,8 +257,7 @@ class Incoming:
             if deliver(turn, frame):
                 turn.write(("position", *key), number)
             turn.once_synced(lambda later: self._acknowledge(later, key, number))
-        if stream.held or self._waiting:
-            self._advance(turn, key, stream)
+        return True
 
     def _is_overtaken(self, frame: StreamFrame) -> bool:
         """True if its publisher's later ones were passed on, and nobody says it is owed.
@@ -304,19 +307,26 @@ class Incoming:
 
     def _advance(self, turn: Turn, key: tuple[str, str], stream: IncomingStream) -> None:
         """Pass on what was held only because of what has just come."""
+        self._advanced.append((key, stream))
+        if len(self._advanced) > 1:
+            # Whoever is at it already goes on with this: rows of what waits may be long.
+            return
+        while self._advanced:
+            key, stream = self._advanced[0]
+            self._pass_held(turn, key, stream)
+            for _, frame in self._waiting.pop(key, ()):
+                self.arrive(turn, frame)
+            self._advanced.popleft()
+
+    def _pass_held(self, turn: Turn, key: tuple[str, str], stream: IncomingStream) -> None:
         for number in sorted(stream.held):
             frame = stream.held.get(number)
             if frame is None:
                 continue
             if number <= stream.last:
                 del stream.held[number]
-            elif self._is_next(stream, frame):
-                self._pass_on(turn, key, stream, frame)
+            elif self._is_next(stream, frame) and not self._pass_on(turn, key, stream, frame):
                 return
-        waiting = self._waiting.pop(key, None)
-        if waiting is not None:
-            for _, frame in waiting:
-                self.arrive(turn, frame)
 
     def _acknowledge(self, turn: Turn, key: tuple[str, str], number: int) -> None:
         if not self._unsent:
