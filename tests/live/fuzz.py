@@ -33,8 +33,8 @@ PROOF_EVERY_S = 1.0
 ROUND_PACKETS = 50_000
 # Sessions that are kept for ever are made by chance, and what waits for them is no leak.
 FEW_WAIT = "[limits]\nqueue_max = 10\n"
-# What kept sessions, their queues and topics with strange names may come to; a leak is more.
-GROWTH_BYTES_MAX = 128 << 20
+# What sessions kept for ever and caches on their way to their bounds may come to; a leak is more.
+GROWTH_BYTES_MAX = 64 << 20
 
 
 @dataclass(frozen=True, slots=True)

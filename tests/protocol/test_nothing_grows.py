@@ -68,7 +68,7 @@ def after(client_count: int, *, wildcard: str | None) -> tuple[list[Counter[str]
 def short(network: SmallNetwork, number: int, brokers: list[str]) -> None:
     """A client that publishes, and one that subscribes and moves, neither to be seen again."""
     writer, reader, topic = f"w{number}", f"r{number}", f"once/{number}"
-    network.connect(writer, brokers[0])
+    network.connect(writer, brokers[0], can_be_redirected=False)
     network.connect(reader, brokers[1], session_expiry_s=5)
     network.subscribe(reader, topic, 2)
     for qos in range(3):

@@ -22,8 +22,8 @@ RELEASED_AT_ONCE_MAX = 1_000
 class Homes:
     """Finds and claims clients for one broker.
 
-    is_here tells whether there is anything of a client here. rest_us: how long a client without a
-    session stays claimed.
+    is_here tells whether there is anything of a client here; left is told of those that did not come
+    back. rest_us: how long a client without a session stays claimed.
     """
 
     def __init__(
@@ -34,12 +34,14 @@ class Homes:
         *,
         rest_us: int,
         is_here: Callable[[str], bool],
+        left: Callable[[str], None],
     ) -> None:
         self._me = me
         self._directory = directory
         self._version = incarnation << 32
         self._rest_us = rest_us
         self._is_here = is_here
+        self._left = left
         # Clients whose sessions ended here, and when, in this order.
         self._over_us: dict[str, int] = {}
         self._has_tick = False
@@ -87,6 +89,7 @@ class Homes:
         for client in [one for one, at_us in longest if turn.now_us - at_us >= self._rest_us]:
             del self._over_us[client]
             if not self._is_here(client):
+                self._left(client)
                 self._release(turn, client)
         if self._over_us:
             self._wake(turn)

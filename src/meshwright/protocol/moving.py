@@ -101,6 +101,7 @@ class Moving:
             site.directory,
             rest_us=settings.claim_rest_us,
             is_here=self._is_here,
+            left=self._redirects.forget,
         )
         self._departing = Departing(
             site.me,
@@ -209,6 +210,8 @@ class Moving:
             return
         self._arriving.gone(turn, client)
         self._sessions.disconnect(turn, client, clean=is_clean)
+        if self._sessions.find(client) is None:
+            self._redirects.forget(client)
         if self._prefetching is not None:
             self._prefetching.disconnected(turn, client)
 

@@ -133,6 +133,10 @@ class Redirects:
         turn.ask(CloseClient(client))
         return True
 
+    def forget(self, client: str) -> None:
+        """There is nothing of a client here any more."""
+        self._deaf.discard(client)
+
     def left(self, turn: Turn, client: str, target: str) -> None:
         """The session of a client has arrived elsewhere."""
         suggested = self._suggested.pop(client, None)
