@@ -55,10 +55,13 @@ def after(client_count: int, *, wildcard: str | None) -> tuple[list[Counter[str]
     network = SmallNetwork()
     if wildcard is not None:
         network.connect("always", "b0")
-        network.subscribe("always", wildcard, 0)
+        network.subscribe("always", wildcard, 2)
     for number in range(client_count):
         names = [network.names[(number + step) % 3] for step in range(3)]
         short(network, number, names)
+        if wildcard is not None:
+            network.answer_all("always")
+            network.forget("always")
         network.advance(6)
     network.advance(SETTLED_S)
     disks = Counter(str(key[0]) for disk in network.disks.values() for key in disk)
@@ -84,7 +87,7 @@ def short(network: SmallNetwork, number: int, brokers: list[str]) -> None:
         network.drop(client, clean=True)
 
 
-@pytest.mark.parametrize("wildcard", [None, "#"])
+@pytest.mark.parametrize("wildcard", [None, "#", "$share/group/#"])
 def test_many_short_clients_leave_no_more_behind_than_few(wildcard: str | None) -> None:
     few, few_disks = after(9, wildcard=wildcard)
     many, many_disks = after(27, wildcard=wildcard)

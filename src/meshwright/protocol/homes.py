@@ -22,8 +22,8 @@ RELEASED_AT_ONCE_MAX = 1_000
 class Homes:
     """Finds and claims clients for one broker.
 
-    is_here tells whether there is anything of a client here; left is told of those that did not come
-    back. rest_us: how long a client without a session stays claimed.
+    is_here tells whether there is anything of a client here; left is told of those that did not
+    return. rest_us: how long a client without a session stays claimed.
     """
 
     def __init__(

@@ -88,7 +88,6 @@ class Incoming:
         return {
             Repair: lambda turn, _, message: self.arrive(turn, message.frame),
             OwedNothing: self.owed_nothing,
-            AllPassed: self.all_passed,
         }
 
     def restore(self, disk: dict[DiskKey, Any]) -> None:

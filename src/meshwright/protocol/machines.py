@@ -27,7 +27,7 @@ from meshwright.protocol.runs import single_publications
 from meshwright.protocol.sessions import Outside, Sessions
 from meshwright.protocol.shared_keeper import SharedKeeper
 from meshwright.protocol.shared_member import SharedMember
-from meshwright.protocol.stream import StreamFrame
+from meshwright.protocol.stream import AllPassed, StreamFrame
 from meshwright.protocol.turn import Turn
 from meshwright.protocol.ways import Ground, Ways
 
@@ -83,6 +83,7 @@ class Machines:
             **self.membership.handlers(),
             **self.ways.handlers(),
             **self.moving.handlers(),
+            AllPassed: self._all_passed,
         }
 
     def stays_here(self, now_us: int, topic: str) -> bool:
@@ -321,6 +322,10 @@ class Machines:
     def _client_packet(self, turn: Turn, client: str, packet: object) -> None:
         if not (type(packet) in HELD_UP and self.ways.holds(client, packet)):
             self.sessions.packet(turn, client, packet)
+
+    def _all_passed(self, turn: Turn, peer: str, message: AllPassed) -> None:
+        self.incoming.all_passed(turn, peer, message)
+        self.shared_member.all_passed(turn, peer, message.number)
 
     def _session_over(self, turn: Turn, client: str) -> None:
         self.moving.session_over(turn, client)

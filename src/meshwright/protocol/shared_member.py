@@ -269,6 +269,16 @@ class SharedMember:
             if self._hander(hand) == self._keeper(hand[0]):
                 self._tell_end(turn, hand)
 
+    def all_passed(self, turn: Turn, origin: str, number: int) -> None:
+        """No keeper is owed anything of an origin up to a number: forget what came of that."""
+        passed = [one for one, last in self._highest.items() if one[1] == origin and last <= number]
+        for stream in passed:
+            del self._highest[stream]
+            turn.forget(("handed", *stream))
+        for stream in [one for one in self._recent if one[1] == origin]:
+            if max(self._recent[stream]) <= number:
+                del self._recent[stream]
+
     def holdings_asked(self, turn: Turn, peer: str, message: HoldingsQuestion) -> None:
         """A new keeper asks what members here hold."""
         held = tuple(one for (key, _), one in self._held.items() if key == message.key)
