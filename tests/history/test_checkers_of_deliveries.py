@@ -164,6 +164,17 @@ def test_who_came_while_qos_1_was_sent_again_may_have_missed_the_first_copy(
     assert bool(reordered(history)) is is_wrong
 
 
+def test_who_had_asked_for_the_end_may_have_missed_the_first_copy_of_what_is_sent_again() -> None:
+    history = History()
+    subscribed(history).end_requested_us = 50
+    subscribed(history, requested_us=500, granted_us=550)
+    for sequence in (1, 2):
+        published(history, sequence, at_us=100 + sequence).resend_count = 1
+    for sequence in (2, 1):
+        delivered(history, sequence, at_us=600)
+    assert not reordered(history)
+
+
 def test_order_is_judged_for_each_topic_qos_publisher_and_client_alone() -> None:
     history = History()
     published(history, 1, topic="a", qos=1)

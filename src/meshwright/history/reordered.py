@@ -53,7 +53,7 @@ def _was_there(own: Wanted | None, published: Published) -> bool:
         one.qos
         and one.granted_us is not None
         and one.granted_us < sent_us
-        and (one.ended_us is None or one.ended_us > sent_us)
+        and (one.end_requested_us is None or one.end_requested_us > sent_us)
         for one in matching
     )
 
