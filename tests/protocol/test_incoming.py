@@ -144,3 +144,15 @@ def test_what_waits_for_a_stream_goes_though_the_next_of_that_waits_itself() -> 
     assert passed == []
     machine.arrive(Turn(0), frame(1))
     assert passed == [b"1", b"b1 1", b"b1 2", b"2"]
+
+
+def test_a_crash_does_not_undo_that_nothing_of_a_stream_is_to_come() -> None:
+    machine, _ = incoming()
+    turn = Turn(0)
+    machine.owed_nothing(turn, "b0", OwedNothing("a/b", 2))
+    after_a_crash, passed = incoming()
+    after_a_crash.restore(turn.changes)
+    owed_by_mistake = msgspec.structs.replace(frame(2), previous=(("me", NOTHING_OWED),))
+    after_a_crash.arrive(Turn(1), owed_by_mistake)
+    after_a_crash.arrive(Turn(1), frame(3))
+    assert passed == [b"3"]

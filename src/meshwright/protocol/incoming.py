@@ -170,8 +170,13 @@ class Incoming:
         self._newest_passed[publisher, topic] = sequence
 
     def owed_nothing(self, turn: Turn, peer: str, message: OwedNothing) -> None:
-        """Nothing up to a number is on its way: let go what waited for it."""
-        self._skip(turn, (peer, message.topic), message.number)
+        """Nothing up to a number is on its way: let go what waited for it.
+
+        After a crash an origin may send it all the same, as it cannot know who came when.
+        """
+        key = (peer, message.topic)
+        turn.write(("position", *key), max(message.number, self.last_of(*key)))
+        self._skip(turn, key, message.number)
 
     def all_passed(self, turn: Turn, peer: str, message: AllPassed) -> None:
         """All of an origin up to a number is safe: forget streams that have come no further."""
