@@ -104,7 +104,7 @@ def test_a_former_broker_is_named_only_while_somebody_waits_for_what_was_publish
     network.advance(1)
     assert points_of(network, "writer", "b2") == points
     network.release(source="b1", target="b0")
-    network.advance(4)
+    network.advance(12)
     assert points_of(network, "writer", "b2") == {}
 
 

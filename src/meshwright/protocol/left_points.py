@@ -32,13 +32,18 @@ class PointsSettled(Message, frozen=True, gc=False):
 
 @dataclass(slots=True)
 class _Watch:
-    """Topics on which a session that went to a broker is waited for; pauses grow with patience."""
+    """Topics on which a session that went to a broker is waited for; pauses grow with patience.
+
+    settled: those on which nothing was waited for when last looked at. The disk forgets what is
+    settled a little later; after a crash before that it would be sent again.
+    """
 
     target: str
     identity: str
     topics: tuple[str, ...]
     due_us: int
     pause_us: int = TICK_US
+    settled: tuple[str, ...] = ()
 
 
 class LeftPoints:
@@ -96,10 +101,12 @@ class LeftPoints:
 
     def _look(self, turn: Turn, client: str, watch: _Watch) -> None:
         unsettled = self._points_of(watch.identity)
-        settled = tuple(topic for topic in watch.topics if topic not in unsettled)
+        found = tuple(topic for topic in watch.topics if topic not in unsettled)
+        settled, watch.settled = tuple(topic for topic in watch.settled if topic in found), found
         if settled:
-            self._send(turn, watch.target, PointsSettled(client, watch.identity, settled))
-        watch.topics = tuple(topic for topic in watch.topics if topic in unsettled)
+            message = PointsSettled(client, watch.identity, settled)
+            turn.once_synced(lambda later: self._send(later, watch.target, message))
+        watch.topics = tuple(topic for topic in watch.topics if topic not in settled)
         watch.pause_us = min(2 * watch.pause_us, PAUSE_MAX_US)
         watch.due_us = turn.now_us + watch.pause_us
         if not watch.topics:
