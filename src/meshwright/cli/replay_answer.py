@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from meshwright.cli.screen import plain_table
+from meshwright.cli.times import lasting
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -118,9 +119,9 @@ def replay_document(
 def replay_told(replay: TraceReplay, trace: Path) -> str:
     """What was replayed, in one sentence."""
     timeline = replay.timeline
-    hours = timeline.slot_us / 3_600_000_000
+    slot = lasting(timeline.slot_us / 1_000_000)
     return (
-        f"{trace}: {timeline.slot_count:,} slots of {hours:g} h in {timeline.epoch_count} epochs, "
+        f"{trace}: {timeline.slot_count:,} slots of {slot} in {timeline.epoch_count} epochs, "
         f"{replay.brokers.count} brokers, {len(replay.placements)} placements, "
         f"{len(replay.designs)} designs"
     )

@@ -18,6 +18,12 @@ def duration_s(text: str) -> float:
     return float(found[1]) * UNITS_S[found[2]]
 
 
+def lasting(seconds: float) -> str:
+    """A duration in the largest unit up to hours of which it has at least one."""
+    unit = next((one for one in ("h", "min") if seconds >= UNITS_S[one]), "s")
+    return f"{seconds / UNITS_S[unit]:g} {unit}"
+
+
 def whole_seconds(text: str) -> int:
     """The same in whole seconds."""
     from meshwright.errors import OperatorError
