@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 from changing_networks import MILLISECOND_US, SECOND_US, TRAFFIC_US, ChangingNetwork
 
@@ -90,3 +92,16 @@ def test_a_coordinator_that_crashes_holds_nobody_for_good(at_ms: int) -> None:
     network.run(60)
     assert network.faults() == []
     assert network.agreed() in (network.overlay, network.turned())
+
+
+def test_nobody_is_held_for_a_change_of_an_overlay_that_is_no_longer_in_force() -> None:
+    network = ChangingNetwork("chord", 8)
+    network.give(GIVEN_US, "b4", "apply-blocking", network.turned())
+    network.world.at(GIVEN_US + 5 * MILLISECOND_US, partial(network.world.crash, "b4"))
+    network.give(GIVEN_US + SECOND_US, "b2", "apply", network.swapped())
+    network.run(40)
+    assert network.agreed() == network.swapped()
+    (switched_us, *_) = [time_us for time_us, _, _ in network.steps("switched")]
+    held_us = [one.blocked_us for one in blocked(network)]
+    assert len(held_us) == 7
+    assert max(held_us) < switched_us - GIVEN_US + SECOND_US

@@ -208,6 +208,11 @@ class Blocking:
             self._roads.handle(turn, peer, message)
         return True
 
+    def overtaken(self, turn: Turn, epoch: int) -> None:
+        """Another overlay is in force: a change that was begun from the one before is at its end."""
+        if self._change is not None and self._change.hold.epoch != epoch:
+            self.let_go(turn)
+
     def let_go(self, turn: Turn) -> None:
         """Hold clients no longer, whatever became of the change."""
         change, self._change = self._change, None

@@ -249,6 +249,7 @@ class Ways:
     def _switched(self, turn: Turn, epoch: int, moves: tuple[ClientMove, ...]) -> None:
         self._adaptation.switched()
         self._stars.epoch_changed(turn)
+        self._blocking.overtaken(turn, epoch)
         self._ground.moves(turn, epoch, moves)
 
     def _block(self, turn: Turn, epoch: int, plan: str, target: Overlay) -> None:
