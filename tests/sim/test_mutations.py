@@ -32,7 +32,7 @@ from meshwright.sim.simulation import simulate
 SEEDS_MAX = 40
 
 MUTATIONS = [
-    pytest.param(Journal, "close", "if self._waiting:", "if False:", id="early-promise"),
+    pytest.param(Journal, "close", "if self.waiting:", "if False:", id="early-promise"),
     pytest.param(
         Outgoing, "publish", 'turn.write(("log", topic, number), publication)', "pass", id="no-log"
     ),
@@ -46,7 +46,7 @@ MUTATIONS = [
         Incoming, "arrive", "if frame.number <= stream.last:", "if False:", id="no-memory"
     ),
     pytest.param(
-        Incoming, "_pass_on", 'turn.write(("position", *key), frame.number)', "pass", id="no-place"
+        Incoming, "_pass_on", 'turn.write(("position", *key), number)', "pass", id="no-place"
     ),
     pytest.param(
         Deliveries,
@@ -65,12 +65,12 @@ MUTATIONS = [
     pytest.param(
         Departing,
         "_go_if_complete",
-        "if any(places.get(key, 0) < number for key, number in departure.owed.items()):",
+        "if any(place_in(places, *key) < number for key, number in departure.owed.items()):",
         "if False:",
         id="leaves-too-early",
     ),
     pytest.param(
-        Sessions, "deliver", "if frame.number <= floor:", "if False:", id="no-floors"
+        Sessions, "deliver", "if floors and number and", "if False and", id="no-floors"
     ),
     pytest.param(
         PeerLinks,

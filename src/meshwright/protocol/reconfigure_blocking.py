@@ -209,7 +209,7 @@ class Blocking:
         return True
 
     def overtaken(self, turn: Turn, epoch: int) -> None:
-        """Another overlay is in force: a change that was begun from the one before is at its end."""
+        """Another overlay is in force: a change that was begun from an older one is at its end."""
         if self._change is not None and self._change.hold.epoch != epoch:
             self.let_go(turn)
 
