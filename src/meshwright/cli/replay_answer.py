@@ -118,12 +118,18 @@ def replay_document(
 
 def replay_told(replay: TraceReplay, trace: Path) -> str:
     """What was replayed, in one sentence."""
+    from meshwright.pipeline.trace_brokers import has_brokers
+
     timeline = replay.timeline
     slot = lasting(timeline.slot_us / 1_000_000)
+    few = ""
+    if replay.brokers.count < replay.parameters.brokers.count and not has_brokers(trace):
+        degrees = replay.parameters.interests.cell_degrees
+        few = f"; no more cells of {degrees:g}° were visited: smaller ones give more brokers"
     return (
         f"{trace}: {timeline.slot_count:,} slots of {slot} in {timeline.epoch_count} epochs, "
         f"{replay.brokers.count} brokers, {len(replay.placements)} placements, "
-        f"{len(replay.designs)} designs"
+        f"{len(replay.designs)} designs" + few
     )
 
 
