@@ -67,6 +67,10 @@ def test_values_of_a_grid_are_json_or_else_text() -> None:
 
 def test_bad_input_is_one_sentence(own_module: Path) -> None:
     words = ("sweep", "fields_to_measure:area", "--out", "results.csv")
+    assert "missing a required argument: 'width'" in refused(*words)
+    assert "unexpected keyword argument 'depth'" in refused(
+        *words, "--grid", "width=1", "--grid", "name=a", "--grid", "depth=2"
+    )
     assert "names no values; write NAME=A,B" in refused(*words, "--grid", "width")
     assert "give all values at once" in refused(*words, "--grid", "k=1", "--grid", "k=2")
     assert "seeds are given by --seeds" in refused(*words, "--grid", "seed=1")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from checkin_files import HEADER, described_by_pandas, random_checkins, write_lines
 from pyspark.sql import SparkSession
-from trace_commands import answered, refused, rows
+from trace_commands import answered, call, refused, rows
 
 from meshwright.pipeline.imports.lines import numbered_lines
 
@@ -113,6 +113,15 @@ def test_a_description_equals_an_independent_computation(
     assert {name: found[name] for name in expected} == expected
     assert expected["quarantined"] > 0
     assert (tmp_path / "p.svg").read_text().startswith("<?xml")
+
+
+def test_a_trace_in_which_nothing_happens_is_described(tmp_path: Path) -> None:
+    path = write_lines(tmp_path / "checkins.csv", HEADER)
+    answered("import", "--format", "gowalla", path, "--out", tmp_path / "trace")
+    words = ("describe", tmp_path / "trace", "--picture", tmp_path / "p.svg")
+    assert "\nNothing happens in this trace\n" in call(*words).stdout
+    found = answered(*words)
+    assert (found["checkins"], found["begin"], found["once_only_share"]) == (0, None, None)
 
 
 def test_a_wrong_file_is_named_before_anything_is_written(tmp_path: Path) -> None:

@@ -63,6 +63,7 @@ def sweep(
     write = table_writer(out)
     called = imported_function(function)
     tasks = TaskGrid(grid_values(grid or []), seed_range(seeds))
+    _refuse_misfit(function, called, list(tasks.values))
     # Java only hands out tasks here.
     with spark_work(f"Calling {function}", master=master, remote=remote, is_short=True) as work:
         ship_module(work.session, called.__module__)
@@ -122,6 +123,24 @@ def imported_function(name: str) -> Callable[..., Any]:
         raise OperatorError(f"{name!r} is no function but a {type(found).__name__}; name one.")
     function: Callable[..., Any] = found
     return function
+
+
+def _refuse_misfit(name: str, called: Callable[..., Any], parameters: list[str]) -> None:
+    """Say before anything starts that a function does not take what is swept."""
+    import inspect
+
+    from meshwright.errors import OperatorError
+
+    try:
+        signature = inspect.signature(called)
+    except ValueError:
+        return  # a function of C's does not say what it takes
+    try:
+        signature.bind(**dict.fromkeys([*parameters, "seed"]))
+    except TypeError as error:
+        raise OperatorError(
+            f"{name!r} does not take these parameters and a seed ({error}); name its own in --grid."
+        ) from None
 
 
 def _value(text: str) -> Any:

@@ -194,6 +194,8 @@ def _document(
 
 def _told(described: TraceDescription, cell: float) -> list[str]:
     """What people want to know of a trace."""
+    if described.begin is None:
+        return ["Nothing happens in this trace"]
     span = f"{described.users:,} users, {described.begin} to {described.end} UTC"
     if not described.checkins:
         return [span]
