@@ -61,7 +61,11 @@ class Redirect:
 
 
 class Redirects:
-    """The moves of one broker's clients. is_alive tells whether a broker can be reached."""
+    """The moves of one broker's clients. is_alive tells whether a broker can be reached.
+
+    What plans ask for is on disk. Who stays in spite of a suggestion is not: after a start it is
+    asked once more, and no more often, as nobody gains by going back and forth.
+    """
 
     def __init__(
         self,
