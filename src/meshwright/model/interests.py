@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,10 +58,8 @@ class Interests:
         return matrix
 
     def transposed(self) -> Interests:
-        """The same pairs with rows and columns swapped."""
-        return interests_from_pairs(
-            self.columns, self.row_of_pairs(), self.column_count, self.row_count
-        )
+        """The same pairs with rows and columns swapped; asked for again, it is there."""
+        return _transposed(self)
 
 
 def interests_from_pairs(
@@ -87,3 +86,10 @@ def interests_from_sets(rows: Iterable[Iterable[int]], column_count: int) -> Int
         (c for row in sorted_rows for c in row), dtype=np.int32, count=offsets[-1]
     )
     return Interests(column_count, offsets, columns)
+
+
+@lru_cache(maxsize=2)
+def _transposed(interests: Interests) -> Interests:
+    return interests_from_pairs(
+        interests.columns, interests.row_of_pairs(), interests.column_count, interests.row_count
+    )

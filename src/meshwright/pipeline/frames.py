@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
 from pyspark.sql import Column, DataFrame, SparkSession, Window, WindowSpec
 from pyspark.sql import functions as spark_functions
 from pyspark.sql.types import (
@@ -52,6 +55,16 @@ def arrow_table(table: Table, rows: list[dict[str, Any]]) -> pa.Table:
     """Rows of the table as Arrow has them, as an answer of Python that runs on executors."""
     schema = pa.schema([(column.name, ARROW_TYPES[column.kind]) for column in table.columns])
     return pa.Table.from_pylist(rows, schema=schema)
+
+
+def numbered(texts: pa.ChunkedArray) -> tuple[list[str], NDArray[np.int64]]:
+    """The distinct ones of some texts in their order, and the place of each text among them."""
+    encoded = pa.chunked_array(texts, pa.string()).combine_chunks().dictionary_encode()
+    order = pc.sort_indices(encoded.dictionary)
+    places = np.empty(len(order), dtype=np.int64)
+    places[order.to_numpy()] = np.arange(len(order))
+    distinct = encoded.dictionary.take(order).to_pylist()
+    return distinct, places[encoded.indices.to_numpy(zero_copy_only=False)]
 
 
 def conform(frame: DataFrame, table: Table) -> DataFrame:

@@ -18,7 +18,7 @@ from pyspark.sql import functions as sf
 from meshwright.model.interests import Int32Array, Int64Array, interests_from_pairs
 from meshwright.model.replay_schema import PLACEMENTS
 from meshwright.pipeline.brokers import Brokers
-from meshwright.pipeline.frames import conform, literal_list, one_history
+from meshwright.pipeline.frames import conform, literal_list, numbered, one_history
 from meshwright.pipeline.stages.interests import interest_spans
 from meshwright.pipeline.timeline import Timeline
 from meshwright.planning.placement.over_time import Asks, place_over_time
@@ -197,20 +197,15 @@ def _asks_of(ordered: pa.Table, wants: pa.Table) -> Asks:
     )
     counts = stop - first
     steps = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
-    topics, columns = _numbered(wants["topic"])
+    topics, columns = numbered(wants["topic"])
     return Asks(
         slots=slots,
         clients=numbers,
         interests=interests_from_pairs(
-            order[np.repeat(first, counts) + steps], np.repeat(columns, counts), len(slots), topics
+            order[np.repeat(first, counts) + steps],
+            np.repeat(columns, counts),
+            len(slots),
+            len(topics),
         ),
         leaving=ordered["leaves"].to_numpy().astype(np.bool_),
     )
-
-
-def _numbered(names: pa.ChunkedArray) -> tuple[int, Int64Array]:
-    """How many names there are, and the place of each in their order."""
-    encoded = pa.chunked_array(names, pa.string()).combine_chunks().dictionary_encode()
-    places = np.empty(len(encoded.dictionary), dtype=np.int64)
-    places[pc.sort_indices(encoded.dictionary).to_numpy()] = np.arange(len(places))
-    return len(places), places[encoded.indices.to_numpy(zero_copy_only=False)]

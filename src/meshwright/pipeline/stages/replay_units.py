@@ -12,6 +12,7 @@ from meshwright.model.identifiers import TopicName
 from meshwright.model.interests import Int64Array, interests_from_pairs
 from meshwright.model.snapshot import Snapshot
 from meshwright.pipeline.brokers import Brokers
+from meshwright.pipeline.frames import numbered
 from meshwright.planning.evaluation.forwarding import Carrier
 
 # Kinds of events: a broker wants a topic for some slots, its subscription changes in a slot, and
@@ -35,7 +36,7 @@ class ReplayUnit:
 
 def replay_unit(events: pa.Table, brokers: Brokers, slot_first: int, slot_count: int) -> ReplayUnit:
     """The unit of events of any kind, in any order; its slots are numbered from slot_first on."""
-    names, topics = np.unique(events["topic"].to_numpy(), return_inverse=True)
+    names, topics = numbered(events["topic"])
     kinds, hosts, firsts, seconds = (
         events[name].to_numpy() for name in ("kind", "broker", "first", "second")
     )

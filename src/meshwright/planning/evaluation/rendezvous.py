@@ -19,13 +19,14 @@ from meshwright.overlays.geometry import KeyGeometry
 from meshwright.overlays.key_geometries import owners
 from meshwright.planning.arrangement.seats import read_seats
 from meshwright.planning.evaluation.forwarding import PublicationMessages, Totals
+from meshwright.planning.evaluation.kernels.trees import ways_through
 from meshwright.planning.evaluation.routes import (
     greatest_by,
     greatest_others,
-    hop_by_hop,
     members_below,
     sums_by,
 )
+from meshwright.planning.evaluation.topic_trees import TreeCarrier
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,7 +89,9 @@ class Rendezvous:
         entry = ways_in.sum(axis=0, dtype=np.int64)[self.roots]
         entry_hops, tree_hops = ways_in[positions, roots], self.geometry.hops[roots, positions]
         delay_tree_hops = broker_count * sums_by(topics, tree_hops, topic_count)
-        entry_loads, entry_ms = self._ways_in()
+        carrier = TreeCarrier(
+            self.snapshot, self.geometry, self.positions, self.roots, self.members
+        )
         tree_loads = broker_count * self._tree_loads(received)
         return Totals(
             internal=broker_count * internal,
@@ -98,9 +101,9 @@ class Rendezvous:
             missed=np.zeros(topic_count, dtype=np.int64),
             delay_hops=entry * self.members.counts() + delay_tree_hops,
             delay_tree_hops=delay_tree_hops,
-            delay_ms=self._delay_ms(entry_ms),
+            delay_ms=carrier.delay_ms(),
             diameters=self._diameters(topics, entry_hops, tree_hops),
-            loads=(entry_loads + tree_loads)[self.positions],
+            loads=(self._entry_loads() + tree_loads)[self.positions],
             management=self._management(received, int((entry_hops + tree_hops).sum())),
             k_held=1,
         )
@@ -130,26 +133,15 @@ class Rendezvous:
             return round_trips
         return int(np.count_nonzero(received & (self.below == 1)))
 
-    def _ways_in(self) -> tuple[Float64Array, Float64Array]:
-        """Loads of the ways in, (position,), and their delays summed over publishers, (topic,)."""
+    def _entry_loads(self) -> Float64Array:
+        """Messages of the ways in of one publication by each broker, at both ends: (position,)."""
         used_roots, trees = np.unique(self.roots, return_inverse=True)
         rates = np.bincount(trees, weights=self.snapshot.publications)
-        position_count = len(self.positions)
-        ends = np.repeat(used_roots, position_count)
-        starts = np.tile(np.arange(position_count, dtype=np.int32), len(used_roots))
-        loads = np.zeros(position_count, dtype=np.float64)
-        delays = np.zeros(len(used_roots), dtype=np.float64)
-        for routes, here, following in hop_by_hop(
-            starts, ends, lambda routes, here: self.geometry.next_hops[here, ends[routes]]
-        ):
-            tree = routes // position_count
-            loads += np.bincount(here, weights=rates[tree], minlength=position_count)
-            loads += np.bincount(following, weights=rates[tree], minlength=position_count)
-            if self.snapshot.delays_ms is not None:
-                delays += np.bincount(
-                    tree, weights=self._hop_ms(here, following), minlength=len(used_roots)
-                )
-        return loads, delays[trees]
+        inwards = np.ascontiguousarray(self.geometry.next_hops.T[used_roots])
+        sent = rates[:, None] * ways_through(inwards)
+        received = np.bincount(inwards.ravel(), weights=sent.ravel(), minlength=inwards.shape[1])
+        loads: Float64Array = sent.sum(axis=0) + received
+        return loads
 
     def _tree_loads(self, received: BoolArray) -> Float64Array:
         """Messages of one publication of each topic at both their ends: (position,)."""
@@ -159,26 +151,6 @@ class Rendezvous:
         ends = np.concatenate((positions, parents))
         loads = np.bincount(ends, weights=np.tile(rates, 2), minlength=len(self.positions))
         return loads.astype(np.float64)
-
-    def _delay_ms(self, entry_ms: Float64Array) -> Float64Array | None:
-        """Ways in and ways down together, (topic,); None where the snapshot knows no delays."""
-        if self.snapshot.delays_ms is None:
-            return None
-        topics = self.members.row_of_pairs()
-        ends = self.roots[topics]
-        starts = self.positions[self.members.columns]
-        tree_ms = np.zeros(len(self.roots), dtype=np.float64)
-        for routes, here, above in hop_by_hop(
-            starts, ends, lambda routes, here: self.geometry.parents[ends[routes], here]
-        ):
-            np.add.at(tree_ms, topics[routes], self._hop_ms(above, here))
-        return entry_ms * self.members.counts() + len(self.positions) * tree_ms
-
-    def _hop_ms(self, sources: Int32Array, targets: Int32Array) -> Float64Array:
-        """Delays between the brokers that sit at two positions: (hop,)."""
-        assert self.snapshot.delays_ms is not None
-        brokers = np.argsort(self.positions)
-        return self.snapshot.delays_ms[brokers[sources], brokers[targets]]
 
 
 def rendezvous_of(overlay: Overlay, snapshot: Snapshot) -> Rendezvous:

@@ -57,8 +57,25 @@ class TreeCarrier:
             missed=np.zeros(topic_count, dtype=np.int64),
             delay_hops=entry * counts + broker_count * tree_hops,
             delay_tree_hops=broker_count * tree_hops,
-            delay_ms=self._delay_ms(topics, places),
+            delay_ms=self.delay_ms(),
         )
+
+    def delay_ms(self) -> Float64Array | None:
+        """Ways in and ways down, over publishers and members: (topic,); None if unknown."""
+        delays_ms = self.snapshot.delays_ms
+        if delays_ms is None:
+            return None
+        topics, places = self.members.row_of_pairs(), self.positions[self.members.columns]
+        used_roots, trees = np.unique(self.roots, return_inverse=True)
+        brokers = np.argsort(self.positions).astype(np.int32)
+        inwards = np.ascontiguousarray(self.geometry.next_hops.T[used_roots])
+        entry_ms = way_delays(inwards, brokers, delays_ms.copy()).sum(axis=1)[trees]
+        # From the root down, the upper broker sends.
+        outwards = self.geometry.parents[used_roots]
+        tree_ms = way_delays(outwards, brokers, np.ascontiguousarray(delays_ms.T))
+        down_ms = np.bincount(topics, weights=tree_ms[trees[topics], places], minlength=len(trees))
+        delay_ms: Float64Array = entry_ms * self.members.counts() + len(brokers) * down_ms
+        return delay_ms
 
     def subscriptions(self, topics: Int64Array, brokers: Int64Array) -> Int64Array:
         """To the root and back down, or up to the tree of the others: (pair,)."""
@@ -84,28 +101,14 @@ class TreeCarrier:
             positions=self.positions[self.members.columns],
         )
 
-    def _delay_ms(self, topics: Int32Array, places: Int32Array) -> Float64Array | None:
-        """Ways in and ways down, over publishers and members: (topic,); None if unknown."""
-        delays_ms = self.snapshot.delays_ms
-        if delays_ms is None:
-            return None
-        used_roots, trees = np.unique(self.roots, return_inverse=True)
-        brokers = np.argsort(self.positions).astype(np.int32)
-        inwards = np.ascontiguousarray(self.geometry.next_hops.T[used_roots])
-        entry_ms = way_delays(inwards, brokers, delays_ms.copy()).sum(axis=1)[trees]
-        # From the root down, the upper broker sends.
-        outwards = self.geometry.parents[used_roots]
-        tree_ms = way_delays(outwards, brokers, np.ascontiguousarray(delays_ms.T))
-        down_ms = np.bincount(topics, weights=tree_ms[trees[topics], places], minlength=len(trees))
-        delay_ms: Float64Array = entry_ms * self.members.counts() + len(brokers) * down_ms
-        return delay_ms
-
 
 def tree_carrier_of(overlay: Overlay, snapshot: Snapshot) -> TreeCarrier:
     """The topic trees of an overlay that has positions on a key geometry."""
     geometry, positions = read_seats(overlay, snapshot, overlay.design)
-    keys = np.array([topic_key(topic) for topic in snapshot.topics], dtype=np.int64)
-    return tree_carrier(geometry, positions, owners(geometry, keys), snapshot)
+    # Topics at several times are topics of one name.
+    keys = {topic: topic_key(topic) for topic in dict.fromkeys(snapshot.topics)}
+    key_of_topics = np.array([keys[topic] for topic in snapshot.topics], dtype=np.int64)
+    return tree_carrier(geometry, positions, owners(geometry, key_of_topics), snapshot)
 
 
 def tree_carrier(

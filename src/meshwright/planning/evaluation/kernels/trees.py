@@ -99,3 +99,18 @@ def way_delays(parents: Int32Array, brokers: Int32Array, delays_ms: Float64Array
                 hop_ms = delays_ms[brokers[lower], brokers[upper]]
                 delays[tree, lower] = delays[tree, upper] + hop_ms
     return delays
+
+
+@njit(cache=True)
+def ways_through(parents: Int32Array) -> Int64Array:
+    """Ways to the root that begin at or pass each position but the root: (tree, position)."""
+    tree_count, position_count = parents.shape
+    ways = np.zeros((tree_count, position_count), dtype=np.int64)
+    for tree in range(tree_count):
+        above, count = parents[tree], ways[tree]
+        for start in range(position_count):
+            position = start
+            while above[position] != position:
+                count[position] += 1
+                position = above[position]
+    return ways
