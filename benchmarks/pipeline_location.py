@@ -26,7 +26,7 @@ PARAMETERS = ReplayParameters(
 def rows() -> list[Row]:
     model = LocationParameters()
     with warm_session() as (session, folder):
-        found = measured(session, folder, model, PARAMETERS)
+        found = measured(session, folder, model, PARAMETERS, with_plain=True)
     return [
         rate_row(
             f"replay of the location model: {model.users:,} users, {model.rows * model.columns} "

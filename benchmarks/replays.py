@@ -14,7 +14,8 @@ from pyspark.sql import SparkSession
 
 from benchmarks.processes import Cost, costed
 from benchmarks.table import Row
-from benchmarks.unaided import MESSAGES, World, plain_messages
+from benchmarks.unaided.reading import World
+from benchmarks.unaided.replaying import MESSAGES, plain_messages
 from meshwright.pipeline.generators.parameters import LocationParameters, PoissonParameters
 from meshwright.pipeline.generators.trace_generation import generate_trace
 from meshwright.pipeline.keeping import passing_keeper
@@ -89,16 +90,16 @@ def measured(
     with passing_keeper(session, trace) as keeper:
         keeper.on_stage = lambda name, _, seconds: stages.update({name: seconds})
         cost, replay = costed(lambda: replay_trace(session, trace, parameters, keeper))
-        plain = _plain(replay, trace) if with_plain else None
+        plain = plain_cost(replay, trace) if with_plain else None
     return Measured(cost, stages, row_count, plain)
 
 
-def _plain(replay: TraceReplay, trace: Path) -> Cost:
-    """The cost without Spark; what comes of it is the same."""
+def plain_cost(replay: TraceReplay, trace: Path) -> Cost:
+    """The cost without Spark of a replay with static placement; what comes of it is the same."""
     static = replay.tables["placements"].where("placement = 'static'").toArrow()
-    homes = pd.Series(static["broker"].to_pylist(), index=static["client"].to_pylist())
+    asked = pd.Series(static["broker"].to_pylist(), index=static["client"].to_pylist())
     world = World(replay.brokers, replay.timeline, replay.parameters)
-    cost, messages = costed(lambda: plain_messages(trace, homes, world))
+    cost, messages = costed(lambda: plain_messages(trace, asked, world))
     for row in replay.tables["comparison"].collect():
         sent = sum(row[name] for name in MESSAGES) * replay.brokers.count
         assert isclose(sent, messages[row.placement, row.design], rel_tol=1e-9), row

@@ -1,170 +1,159 @@
-"""The replay of a subscribing trace in one process with pandas and NumPy: what Spark adds to it.
+"""The replay of a trace in memory, placement by placement and design by design.
 
 Planning's own functions do what they do on Spark; all that brings rows together is written anew.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from benchmarks.unaided.reading import PlainTrace, World, read_trace
 from meshwright.model.identifiers import TopicName
-from meshwright.model.interests import Int64Array, interests_from_pairs
+from meshwright.model.interests import interests_from_pairs
 from meshwright.model.overlay import Overlay
 from meshwright.model.snapshot import Snapshot
-from meshwright.pipeline.brokers import Brokers
-from meshwright.pipeline.parameters import ReplayParameters
 from meshwright.pipeline.stages.rates import filtered
 from meshwright.pipeline.stages.replay_units import CHANGE, PUBLISHED, SPAN, counted, replay_unit
-from meshwright.pipeline.timeline import Timeline
 from meshwright.planning.evaluation.evaluate import carrier_of
 from meshwright.planning.placement.over_time import Asks, place_over_time
 from meshwright.planning.succession import EpochRules, follow
 
 MESSAGES = ("messages_internal", "messages_external", "messages_entry", "messages_repair")
+CLIENTS_AT_ONCE = 4000
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class World:
-    """What a replay is about beside its trace."""
+class ClusterLife(NamedTuple):
+    """What happens in a cluster of brokers: who asks, as a table and as planning has it."""
 
-    brokers: Brokers
-    timeline: Timeline
-    wish: ReplayParameters
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class PlainTrace:
-    """A trace in memory; clients, topics and brokers are numbers.
-
-    spans: client, topic, begin, end of interests. events: client and time of every change.
-    homes: (client,). publications: (topic, slot).
-    """
-
-    spans: pd.DataFrame
-    events: pd.DataFrame
-    homes: Int64Array
-    topics: list[str]
-    publications: Int64Array
+    cluster: int
+    rows: pd.DataFrame
+    asks: Asks
 
 
-def plain_messages(trace: Path, homes: pd.Series, world: World) -> dict[tuple[str, str], int]:
+def plain_messages(trace: Path, asked: pd.Series, world: World) -> dict[tuple[str, str], int]:
     """Messages of all publications, by placement and design.
 
-    homes: the first broker of every client, by name.
+    asked: the broker that every client asked first, by names.
     """
-    read = _read(trace, homes, world)
+    read = read_trace(trace, asked, world)
+    methods = world.wish.placement.methods or ()
+    is_chosen = any(method.startswith("similarity") for method in methods)
+    lives = list(_lives(read, world)) if is_chosen else []
     found: dict[tuple[str, str], int] = {}
-    for placement in world.wish.placement.methods or ():
-        stays = _stays(read, placement, world)
-        changes = _broker_changes(read.spans, stays)
+    for placement in methods:
+        changes = _broker_changes(read.spans, _stays(read, lives, placement, world))
         for design, sent in _replayed(read, changes, world).items():
             found[placement, design] = sent
     return found
 
 
-def _read(trace: Path, homes: pd.Series, world: World) -> PlainTrace:
-    timeline = world.timeline
-    rows = pd.read_parquet(trace / "subscriptions")
-    clients, rows["client"] = np.unique(rows["client"], return_inverse=True)
-    published = pd.read_parquet(trace / "publications", columns=["time", "topic"])
-    topics = sorted({*rows["topic"].unique(), *published["topic"].unique()})
-    rows["topic"] = pd.Categorical(rows["topic"], topics).codes
-    rows["time"] = _microseconds(rows["time"])
-    keys = ["client", "topic", "time"]
-    rows = rows.groupby(keys, sort=True, as_index=False).is_on.max()
-    former = rows.groupby(["client", "topic"]).is_on.shift(fill_value=False)
-    events = rows[rows.is_on != former]
-    ends = events.groupby(["client", "topic"]).time.shift(-1)
-    spans = events.assign(begin=events.time, end=ends)[events.is_on]
-    counts = np.zeros((len(topics), timeline.slot_count), dtype=np.int64)
-    slots = (_microseconds(published["time"]) - timeline.origin_us) // timeline.slot_us
-    np.add.at(counts, (pd.Categorical(published["topic"], topics).codes, slots), 1)
-    numbers = pd.Categorical(homes[clients], list(world.brokers.names)).codes.astype(np.int64)
-    return PlainTrace(
-        spans[["client", "topic", "begin", "end"]],
-        events[["client", "time"]],
-        numbers,
-        topics,
-        counts,
-    )
-
-
-def _stays(read: PlainTrace, placement: str, world: World) -> pd.DataFrame:
+def _stays(
+    read: PlainTrace, lives: list[ClusterLife], placement: str, world: World
+) -> pd.DataFrame:
     """client, broker, come, leave."""
-    timeline = world.timeline
-    asks = read.events.assign(slot=(read.events.time - timeline.origin_us) // timeline.slot_us)
-    asks = asks.groupby(["client", "slot"], as_index=False).time.min()
-    asks["broker"] = read.homes[asks.client]
-    if placement == "static":
-        asks = asks.groupby("client", as_index=False).first()
-    else:
-        asks = _chosen(read, asks, placement, world)
-    asks = asks.sort_values(["client", "time"])
-    asks = asks[asks.broker != asks.groupby("client").broker.shift()]
-    leave = asks.groupby("client").time.shift(-1)
-    return asks.rename(columns={"time": "come"}).assign(leave=leave).drop(columns="slot")
+    places = {"static": read.asked, "location": read.homes}.get(placement)
+    if places is None:
+        places = _chosen(read, lives, placement, world)
+    places = places.sort_values(["client", "time"])
+    places = places[places.broker != places.groupby("client").broker.shift()]
+    leave = places.groupby("client").time.shift(-1)
+    return places[["client", "broker"]].assign(come=places.time, leave=leave)
 
 
-def _chosen(read: PlainTrace, asks: pd.DataFrame, method: str, world: World) -> pd.DataFrame:
-    """Cluster by cluster, as homes never change here."""
+def _lives(read: PlainTrace, world: World) -> Iterator[ClusterLife]:
+    """Every cluster's; a client asks in that of its home, and leaves the one of its last home."""
     timeline, wish = world.timeline, world.wish
     clusters = world.brokers.clusters(wish.placement.cluster_size, wish.seed)
-    spans = read.spans.assign(
-        first=(read.spans.begin - timeline.origin_us) // timeline.slot_us,
-        stop=((read.spans.end - timeline.origin_us) // timeline.slot_us).fillna(
-            timeline.slot_count
-        ),
-    )
-    changes = np.zeros(timeline.slot_count + 1, dtype=np.int64)
-    np.add.at(changes, spans["first"], 1)
-    np.add.at(changes, spans["stop"].astype(int), -1)
-    answers = []
-    for cluster, here in asks.groupby(clusters[asks.broker]):
-        ordered = here.sort_values(["slot", "time", "client"]).reset_index(drop=True)
-        joined = ordered[["client", "slot"]].reset_index().merge(spans, on="client")
+    told = pd.concat([read.events, read.homes]).sort_values(["client", "time"])
+    told["slot"] = (told.time - timeline.origin_us) // timeline.slot_us
+    asks = told.groupby(["client", "slot"], as_index=False).agg({"time": "min", "broker": "last"})
+    asks["broker"] = asks.groupby("client").broker.ffill()
+    asks = asks.dropna(subset=["broker"])
+    asks["cluster"] = clusters[asks.broker.astype(np.int64)]
+    former = asks.groupby("client").cluster.shift()
+    moving = former.notna() & (former != asks.cluster)
+    farewells = asks[moving].assign(cluster=former[moving].astype(np.int64), leaves=True)
+    spans = _slots(read.spans, world)
+    spans = spans[spans["first"] < spans.stop].set_index("client")
+    for cluster, here in pd.concat([asks.assign(leaves=False), farewells]).groupby("cluster"):
+        rows = here.sort_values(["slot", "time", "client"]).reset_index(drop=True)
+        wanting = spans[spans.index.isin(rows.client.unique())].reset_index()
+        joined = rows[["client", "slot"]].reset_index().merge(wanting, on="client")
         wanted = joined[(joined["first"] <= joined.slot) & (joined.slot < joined.stop)]
-        told = Asks(
-            ordered.slot.to_numpy(),
-            np.unique(ordered.client, return_inverse=True)[1].astype(np.int64),
+        asks_here = Asks(
+            rows.slot.to_numpy(),
+            np.unique(rows.client, return_inverse=True)[1].astype(np.int64),
             interests_from_pairs(
-                wanted["index"].to_numpy(), wanted.topic.to_numpy(), len(ordered), len(read.topics)
+                wanted["index"].to_numpy(), wanted.topic.to_numpy(), len(rows), len(read.topics)
             ),
-            np.zeros(len(ordered), dtype=np.bool_),
+            rows.leaves.to_numpy(),
         )
-        members = np.flatnonzero(clusters == cluster)
+        yield ClusterLife(int(cluster), rows[["client", "time"]], asks_here)
+
+
+def _chosen(read: PlainTrace, lives: list[ClusterLife], method: str, world: World) -> pd.DataFrame:
+    """client, time, broker, cluster by cluster."""
+    wish = world.wish
+    clusters = world.brokers.clusters(wish.placement.cluster_size, wish.seed)
+    slots = _slots(read.spans, world)
+    changes = np.zeros(world.timeline.slot_count + 1, dtype=np.int64)
+    np.add.at(changes, slots["first"], 1)
+    np.add.at(changes, slots["stop"], -1)
+    answers = []
+    for life in lives:
+        members = np.flatnonzero(clusters == life.cluster)
         seats = place_over_time(
-            told,
+            life.asks,
             len(members),
             method,
-            np.random.default_rng([wish.seed, cluster]),
+            np.random.default_rng([wish.seed, life.cluster]),
             rules=wish.placement.rules(),
             network_loads=np.cumsum(changes)[:-1],
         )
-        answers.append(ordered.assign(broker=members[seats]))
+        answers.append(life.rows.assign(broker=members[seats])[seats >= 0])
     return pd.concat(answers)
+
+
+def _slots(spans: pd.DataFrame, world: World) -> pd.DataFrame:
+    """client, topic, and the slots from first to before stop at whose ends a topic is wanted."""
+    timeline = world.timeline
+    first, stop = (
+        (spans[name] - timeline.origin_us) // timeline.slot_us for name in ("begin", "end")
+    )
+    stop = stop.fillna(timeline.slot_count).astype(np.int64)
+    return spans[["client", "topic"]].assign(first=first, stop=stop)
 
 
 def _broker_changes(spans: pd.DataFrame, stays: pd.DataFrame) -> pd.DataFrame:
     """broker, topic, time, is_on: reference counts that leave 0 or come back to it."""
-    hosted = spans.merge(stays, on="client")
-    hosted = hosted[
-        ~(hosted.leave <= hosted.begin).fillna(False) & ~(hosted.end <= hosted.come).fillna(False)
-    ]
-    on = hosted.assign(time=hosted[["begin", "come"]].max(axis=1), change=1)
-    off = hosted.assign(time=hosted[["end", "leave"]].min(axis=1), change=-1).dropna(
-        subset=["time"]
+    blocks = zip(
+        spans.groupby(spans.client // CLIENTS_AT_ONCE),
+        stays.groupby(stays.client // CLIENTS_AT_ONCE),
+        strict=True,
     )
-    moved = pd.concat([on, off])[["broker", "topic", "time", "change"]]
+    moved = pd.concat([_hosted(wants, places) for (_, wants), (_, places) in blocks])
     netted = moved.groupby(["broker", "topic", "time"], as_index=False).change.sum()
     netted = netted[netted.change != 0]
     after = netted.groupby(["broker", "topic"]).change.cumsum()
     is_changed = (after > 0) != (after - netted.change > 0)
     return netted.assign(is_on=after > 0)[is_changed]
+
+
+def _hosted(spans: pd.DataFrame, stays: pd.DataFrame) -> pd.DataFrame:
+    """broker, topic, time, change: each client's wants where it stays."""
+    hosted = spans.merge(stays, on="client")
+    hosted = hosted[~(hosted.leave <= hosted.begin) & ~(hosted.end <= hosted.come)]
+    on = hosted.assign(time=hosted[["begin", "come"]].max(axis=1), change=1)
+    off = hosted.assign(time=hosted[["end", "leave"]].min(axis=1), change=-1).dropna(
+        subset=["time"]
+    )
+    return pd.concat([on, off])[["broker", "topic", "time", "change"]]
 
 
 def _replayed(read: PlainTrace, changes: pd.DataFrame, world: World) -> dict[str, int]:
@@ -239,8 +228,3 @@ def _events(
     }
     names = np.array(read.topics, dtype=object)[columns[0].astype(np.int64)]
     return pa.table({"kind": kinds, "topic": names, **numbers})
-
-
-def _microseconds(times: pd.Series) -> Int64Array:
-    counted_us: Int64Array = times.to_numpy("datetime64[us]").astype(np.int64)
-    return counted_us
