@@ -95,22 +95,23 @@ class HandUndone(Message, frozen=True, gc=False):
 
 
 class HandMoved(Message, frozen=True, gc=False):
-    """The client went to another broker and took the message along, which it has not answered.
+    """The client went to another broker and took messages along that it has not answered.
 
     claim: the number with which it was claimed where it comes from; of two moves the later counts.
     """
 
     key: str
-    hand: int
+    hands: tuple[int, ...]
     target: str
     claim: int
 
 
 class HandForgotten(Message, frozen=True, gc=False):
-    """The keeper has forgotten the message: it will not come again."""
+    """The keeper has forgotten the message, and others: they will not come again."""
 
     key: str
     hand: int
+    others: tuple[int, ...] = ()
 
 
 def keeper_of(key: str, brokers: tuple[str, ...]) -> str:

@@ -218,20 +218,21 @@ class SharedKeeper:
             self._add_entry(turn, group, StreamFrame("", 0, message.publication))
 
     def moved(self, turn: Turn, peer: str, message: HandMoved) -> None:
-        """A client has taken a message along: its answer comes from another broker."""
+        """A client has taken messages along: their answers come from another broker."""
         group = self._groups.get(message.key)
-        entry = group.hands.get(message.hand) if group is not None else None
-        is_current = entry is not None and entry.hand == message.hand
-        if group is not None and entry is not None and is_current and message.claim >= entry.claim:
+        for hand in message.hands if group is not None else ():
+            entry = group.hands.get(hand) if group is not None else None
+            if group is None or entry is None or entry.hand != hand or message.claim < entry.claim:
+                continue
             entry.broker, entry.claim = message.target, message.claim
             self._write_entry(turn, group, entry)
             if self._removals.is_removed(entry.broker):
                 self._bereave(turn, group, entry)
-            elif entry.qos < 2:
+            elif entry.former_hands and entry.qos < 2:
                 # There it may be known only by the number under which it was handed out before.
-                send = partial(self._send_entry, group=group, entry=entry, hand=message.hand)
-                turn.once_synced(send)
-        self._send_once_synced(turn, peer, HandForgotten(message.key, message.hand))
+                turn.once_synced(partial(self._send_entry, group=group, entry=entry, hand=hand))
+        first, *others = message.hands
+        self._send_once_synced(turn, peer, HandForgotten(message.key, first, tuple(others)))
 
     def holdings_told(self, turn: Turn, peer: str, message: Holdings) -> None:
         """A broker tells what its members were handed by a former keeper."""

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
-from functools import partial
 from typing import Any, NamedTuple
 
 from meshwright.filters.filter import SHARE_PREFIX
@@ -114,8 +113,7 @@ class SharedMember:
                 member = Member(session.client, session.subscriptions[text].qos, False)
                 self._members.setdefault(text, {})[session.client] = member
             self._hold(turn, session)
-        for hand in list(self._known):
-            self._tell_end(turn, hand)
+        self._tell_ends(turn, list(self._known))
         for text in self._members:
             self._tell(turn, text)
 
@@ -158,8 +156,10 @@ class SharedMember:
         """A session is on its way elsewhere with all that it holds, or has come to a target."""
         for key in shared_texts(session):
             self.leave(turn, session.client, key, is_moving=True)
-        for waiting in _handed(session):
-            self._send_off(turn, waiting, Away(target, session.claim))
+        away = Away(target, session.claim)
+        hands = [hand for one in _handed(session) for hand in self._send_off(turn, one, away)]
+        if target:
+            turn.once_synced(lambda later: self._tell_away(later, hands))
 
     def ended(self, turn: Turn, session: Session, target: str | None) -> None:
         """A session goes on elsewhere: at a target that has got it from here, or just as it is."""
@@ -200,7 +200,7 @@ class SharedMember:
             return
         event = (message.key, *message.publication.event_id)
         if hand in self._away:
-            self._tell_away(turn, hand)
+            self._tell_away(turn, (hand,))
             return
         if self._is_held(event):
             self._know(hand, event)
@@ -220,8 +220,9 @@ class SharedMember:
             self._remember(turn, message, is_once=qos == 2)
 
     def forgotten(self, turn: Turn, _peer: str, message: HandForgotten) -> None:
-        """A hand will not come again."""
-        self._unknow(turn, (message.key, message.hand))
+        """Hands will not come again."""
+        for hand in (message.hand, *message.others):
+            self._unknow(turn, (message.key, hand))
 
     def mark(self, turn: Turn, waiting: Waiting) -> None:
         """A message was taken for good."""
@@ -255,9 +256,7 @@ class SharedMember:
         for key in {**self._members, **self._moving, **self._unconfirmed}:
             if self._keeper(key) == peer:
                 self._tell(turn, key)
-        for hand in list(self._known):
-            if self._hander(hand) == peer:
-                self._tell_end(turn, hand)
+        self._tell_ends(turn, [hand for hand in self._known if self._hander(hand) == peer])
 
     def roll_changed(self, turn: Turn) -> None:
         """Turn to new keepers, where the former ones are gone for good."""
@@ -265,9 +264,8 @@ class SharedMember:
         for key in {**self._members, **self._moving, **self._unconfirmed}:
             if keeper_of(key, former) != self._keeper(key):
                 self._tell(turn, key)
-        for hand in list(self._known):
-            if self._hander(hand) == self._keeper(hand[0]):
-                self._tell_end(turn, hand)
+        kept = [hand for hand in self._known if self._hander(hand) == self._keeper(hand[0])]
+        self._tell_ends(turn, kept)
 
     def all_passed(self, turn: Turn, origin: str, number: int) -> None:
         """No keeper is owed anything of an origin up to a number: forget what came of that."""
@@ -335,13 +333,14 @@ class SharedMember:
     def _is_held(self, event: Event) -> bool:
         return any(hand in self._held for hand in self._events.get(event, ()))
 
-    def _send_off(self, turn: Turn, waiting: Waiting, away: Away) -> None:
+    def _send_off(self, turn: Turn, waiting: Waiting, away: Away) -> tuple[Hand, ...]:
         """A message goes along with its client; its keeper is told when that has arrived."""
-        for hand in self._release(waiting):
+        hands = self._release(waiting)
+        for hand in hands:
             self._away[hand] = away
             if away.target:
                 turn.write(("hand away", *hand), (*waiting.publication.event_id, *away))
-                turn.once_synced(partial(self._tell_away, hand=hand))
+        return hands
 
     def _release(self, waiting: Waiting) -> tuple[Hand, ...]:
         """Hold a message here no more; returns its hands, if it was held or is on its way."""
@@ -355,17 +354,22 @@ class SharedMember:
             del self._away[one]
         return hands if was_held or on_its_way else ()
 
-    def _tell_away(self, turn: Turn, hand: Hand) -> None:
-        away = self._away.get(hand)
-        if away is not None and away.target:
-            self._send(turn, self._hander(hand), HandMoved(*hand, *away))
+    def _tell_away(self, turn: Turn, hands: Iterable[Hand]) -> None:
+        """Say where hands went, as far as they have come there, together."""
+        together: dict[tuple[str, str, Away], list[int]] = {}
+        for hand in hands:
+            away = self._away.get(hand)
+            if away is not None and away.target:
+                together.setdefault((self._hander(hand), hand[0], away), []).append(hand[1])
+        for (hander, key, away), numbers in together.items():
+            self._send(turn, hander, HandMoved(key, tuple(numbers), *away))
 
-    def _tell_end(self, turn: Turn, hand: Hand) -> None:
-        """Say of a hand that nobody here has to answer any more what became of it."""
-        if hand in self._away:
-            self._tell_away(turn, hand)
-        elif not self._is_held(self._known[hand]):
-            self._send(turn, self._hander(hand), HandDone(*hand))
+    def _tell_ends(self, turn: Turn, hands: list[Hand]) -> None:
+        """Say of hands that nobody here has to answer any more what became of them."""
+        self._tell_away(turn, hands)
+        for hand in hands:
+            if hand not in self._away and not self._is_held(self._known[hand]):
+                self._send(turn, self._hander(hand), HandDone(*hand))
 
     def _hands_of(self, waiting: Waiting) -> tuple[Hand, ...]:
         """All hands under which a message came."""
