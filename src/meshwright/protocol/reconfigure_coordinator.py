@@ -49,7 +49,7 @@ class Patience:
 
 
 class Undertaking:
-    """One plan under way, and who sits in whose place after it.
+    """One plan under way, its brokers, and who sits in whose place after it.
 
     asked: the brokers that were told of the plan, told: of its present step. answers: what they
     said, with marks if there were any. unready: those that answered, but wait for something. late:
@@ -58,12 +58,13 @@ class Undertaking:
     """
 
     __slots__ = (
-        "answers", "asked", "is_mending", "is_on_disk", "late", "lock", "mended", "seats", "step",
-        "told", "unready", "vouched",
+        "answers", "asked", "brokers", "is_mending", "is_on_disk", "late", "lock", "mended",
+        "seats", "step", "told", "unready", "vouched",
     )  # fmt: skip
 
     def __init__(self, lock: Lock, seats: dict[str, str]) -> None:
         self.lock = lock
+        self.brokers = frozenset(lock.target.brokers)
         self.seats = seats
         self.asked: dict[str, None] = {}
         self.late: set[str] = set()
@@ -309,8 +310,7 @@ class Coordinator:
 
     def _followers(self, undertaking: Undertaking) -> list[str]:
         """Those alive that are in the overlay to come; who joins the network is not yet."""
-        brokers = undertaking.lock.target.brokers
-        return [name for name in self._alive() if name in brokers]
+        return [name for name in self._alive() if name in undertaking.brokers]
 
     def _deadline(self, turn: Turn) -> None:
         """Patience is at its end: with a plan that is not decided, or with what does not drain."""
