@@ -22,6 +22,7 @@ from meshwright.protocol.outgoing import Outgoing
 from meshwright.protocol.publishing import Publishing
 from meshwright.protocol.reconfigure import Reconfigure
 from meshwright.protocol.reconfigure_requests import Requests
+from meshwright.protocol.removals import Removals
 from meshwright.protocol.sessions import Sessions
 from meshwright.protocol.shared_member import SharedMember
 from meshwright.protocol.stars import Stars
@@ -200,6 +201,12 @@ RARE_MUTATIONS = [
         "epochs",
         {"faults": ("ambush",), "mobility": None, "reconfigure": True},
         id="epoch-used-twice",
+    ),
+    pytest.param(
+        (Removals, "_change", "own_count(self._me, self.founders, self._counts)", "0"),
+        "epochs",
+        {"faults": ("joins",), "mobility": None, "brokers": 4, "clients": 6, "duration_s": 3.0},
+        id="seat-given-twice",
     ),
     pytest.param(
         (Publishing, "_why_not", "self._log_length() >= self._log_max", "False"),

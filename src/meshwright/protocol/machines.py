@@ -256,6 +256,7 @@ class Machines:
             removals=self.removals,
             send=self.links.send,
             alive=self.membership.alive,
+            ask_dead=self.membership.ask_dead,
             arrived=self._arrived,
             members_of=self.outgoing.members_of,
             wants=self.interest.wants,

@@ -67,6 +67,12 @@ class Membership:
             self._count_alive()
         return bool(unknown)
 
+    def ask_dead(self, turn: Turn) -> None:
+        """Ask those themselves that are said to be dead: who has no neighbours hears no news."""
+        for name, (version, is_alive) in self._words.items():
+            if not is_alive:
+                self._send(turn, name, Rumour(((name, version, False),), self._in_force()))
+
     def started(self, turn: Turn) -> None:
         """Say that this broker lives, with its new version."""
         self._spread(turn, [self._me])

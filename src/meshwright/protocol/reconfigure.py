@@ -75,10 +75,11 @@ class Around:
 
     removals: who belongs to the network. make builds a forwarding machine that sees who is alive;
     fill has the overlay of an epoch carry all that is wanted here; crossings notes what changes
-    overlays; release holds up no messages of an epoch any more, unmake forgets them; relink is
-    called when the brokers to stay connected with may differ, switched when another overlay is in
-    force; step_aside ends what else changes links here and says whether something did; block begins
-    the paper's change that holds up clients.
+    overlays; release holds up no messages of an epoch any more, unmake forgets them; ask_dead finds
+    out whether those live that are not seen alive; relink is called when the brokers to stay
+    connected with may differ, switched when another overlay is in force; step_aside ends what else
+    changes links here and says whether something did; block begins the paper's change that holds up
+    clients.
     """
 
     send: Callable[[Turn, str, Any], None]
@@ -90,6 +91,7 @@ class Around:
     release: Callable[[Turn, int], None]
     unmake: Callable[[int], None]
     alive: Callable[[], tuple[str, ...]]
+    ask_dead: Action
     relink: Action
     switched: Callable[[Turn, int, tuple[ClientMove, ...]], None]
     step_aside: Callable[[Turn], bool]
@@ -157,6 +159,7 @@ class Reconfigure:
         entering_around = EnteringAround(
             send=around.send,
             others=lambda: tuple(name for name in around.alive() if name != me),
+            ask_dead=around.ask_dead,
             may_enter=self._may_enter,
             enter=self.requests.enter,
         )

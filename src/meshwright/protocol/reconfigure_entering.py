@@ -14,7 +14,7 @@ from typing import Any
 
 from meshwright.protocol.reconfigure_in_force import InForce
 from meshwright.protocol.reconfigure_messages import Fetch, Switch
-from meshwright.protocol.turn import Turn
+from meshwright.protocol.turn import Action, Turn
 
 ENTER = ("reconfigure enter",)
 ENTER_EVERY_US = 1_000_000
@@ -26,12 +26,14 @@ OUTSIDE = -1
 class EnteringAround:
     """What coming in asks of the rest of the broker.
 
-    others: brokers that are seen alive. may_enter: whether everybody knows of this one, and no plan
-    is under way here. enter: leads the plan by which an overlay grows by this broker.
+    others: brokers that are seen alive. ask_dead: finds out whether those live that are not.
+    may_enter: whether everybody knows of this one, and no plan is under way here. enter: leads the
+    plan by which an overlay grows by this broker.
     """
 
     send: Callable[[Turn, str, Any], None]
     others: Callable[[], tuple[str, ...]]
+    ask_dead: Action
     may_enter: Callable[[], bool]
     enter: Callable[[Turn, Switch], None]
 
@@ -61,6 +63,7 @@ class Entering:
         """Ask the next of the others for the overlay in force."""
         if not self.is_outside:
             return
+        self._around.ask_dead(turn)
         others = self._around.others()
         if others and self._around.may_enter():
             asked = others[self._asked_count % len(others)]

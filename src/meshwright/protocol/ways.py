@@ -48,6 +48,7 @@ class Ground:
     removals: Removals
     send: Callable[[Turn, str, Any], None]
     alive: Callable[[], tuple[str, ...]]
+    ask_dead: Action
     arrived: Callable[[Turn, StreamFrame], None]
     members_of: Callable[[str], tuple[str, ...]]
     wants: Callable[[str], bool]
@@ -81,6 +82,7 @@ class Ways:
             release=self._bundles.release,
             unmake=self._bundles.drop,
             alive=ground.alive,
+            ask_dead=ground.ask_dead,
             relink=ground.relink,
             switched=self._switched,
             step_aside=lambda turn: self._stars.disturbed(turn, "the overlay is being changed"),
