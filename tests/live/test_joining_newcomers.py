@@ -114,6 +114,8 @@ def test_a_lone_broker_grows_to_a_network_and_who_joins_waits_for_who_is_away(
             await east.stop()
             west = await newcomer("west", tmp_path, brokers[0])
             joining = asyncio.create_task(west.start())
+            # East comes back at another port, so one of the two must hear where the other is.
+            await until(lambda: "west" in brokers[0].host.peers.connected())
             east = await newcomer("east", tmp_path, brokers[0])
             assert not joining.done()
             await east.start()
