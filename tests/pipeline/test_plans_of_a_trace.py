@@ -72,7 +72,10 @@ def test_plans_are_compared(trace: Path, tmp_path: Path) -> None:
     shown = call("plan", "diff", first, second).stdout
     assert "+ design gm2" in shown
     assert "+ link " in shown
-    assert "Both plans lead to the same network." in call("plan", "diff", first, first).stdout
+    alike = call("plan", "diff", first, first).stdout
+    assert "Both plans lead to the same network." in alike
+    assert f"- {first}" in alike
+    assert f"+ {first}" in alike
 
 
 def test_bad_input_is_one_sentence(trace: Path, tmp_path: Path) -> None:

@@ -198,7 +198,7 @@ def _worth_table(first: Path, second: Path, found: PlanDifference) -> Any:
         "net benefit": found.net_benefit,
     }
     return plain_table(
-        {"": False, str(first): True, str(second): True},
+        {"": False, f"- {first}": True, f"+ {second}": True},
         [[name, *(f"{value:,.6g}" for value in values)] for name, values in rows.items()],
     )
 
