@@ -168,7 +168,9 @@ def diff(
             "same": found.is_none,
             "difference": found,
         },
-        _worth_table(first, second, found),
+        f"- {first}",
+        f"+ {second}",
+        _worth_table(found),
         *_told(found),
     )
 
@@ -191,14 +193,14 @@ def _told_step(number: int, step: Step) -> str:
     return f"{number:5}. {step.action} {' '.join(step.brokers)}: {step.why} ({change})"
 
 
-def _worth_table(first: Path, second: Path, found: PlanDifference) -> Any:
+def _worth_table(found: PlanDifference) -> Any:
     rows = {
         "cost after": found.cost_after,
         "cost of the change": found.reconfiguration_cost,
         "net benefit": found.net_benefit,
     }
     return plain_table(
-        {"": False, f"- {first}": True, f"+ {second}": True},
+        {"": False, "-": True, "+": True},
         [[name, *(f"{value:,.6g}" for value in values)] for name, values in rows.items()],
     )
 
