@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import NoReturn, TypeAlias
 
 from py4j.protocol import Py4JError
@@ -97,7 +97,9 @@ def spark_session(
     try:
         yield session
     finally:
-        session.stop()
+        # Ctrl-C reaches Java, too, which may have ended by itself.
+        with suppress(Py4JError, OSError):
+            session.stop()
 
 
 def runs_here(session: SparkSession) -> bool:
