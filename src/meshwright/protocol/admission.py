@@ -75,6 +75,9 @@ class Admission:
             JoinAsked: self.asked,
             NewcomerCall: self.called,
             NewcomerAnswered: self.answered,
+            # To a broker that another member has let in meanwhile.
+            NotYet: _late,
+            Welcome: _late,
         }
 
     def asked(self, turn: Turn, peer: str, _message: JoinAsked) -> None:
@@ -123,3 +126,7 @@ class Admission:
         turn.once_synced(
             lambda later: self._send(later, newcomer, Welcome(removals.founders, removals.roll))
         )
+
+
+def _late(_turn: Turn, _peer: str, _message: NotYet | Welcome) -> None:
+    """Nothing to do."""

@@ -28,7 +28,6 @@ from meshwright.protocol.turn import Action, Turn
 
 LOOK = ("removals",)
 FOUNDERS: DiskKey = ("founders",)
-BELONGS: DiskKey = ("belongs",)
 # A broker about which nobody has decided is asked about again after this part of the patience.
 ASK_AGAIN_PART = 4
 
@@ -82,8 +81,6 @@ class Removals:
     ) -> None:
         self._me = me
         self.founders = founders
-        # Whether everybody has once had a roll with this broker on it.
-        self._belongs = me in founders
         self._settings = settings
         self._send = send
         self._changed = changed
@@ -113,7 +110,6 @@ class Removals:
         for key, value in disk.items():
             if key[0] == "removals":
                 self._counts[str(key[1])] = value
-        self._belongs = self._belongs or BELONGS in disk
         self._set_roll()
         self._have.add(self._me)
         settled: Roll = disk.get(("settled",), ())
@@ -191,9 +187,6 @@ class Removals:
         self.learn(turn, message.roll)
         if message.roll == self.roll:
             self._have.add(peer)
-            if not self._belongs and not self.without_roll():
-                self._belongs = True
-                turn.write(BELONGS, True)
             if message.is_settled:
                 self._settled.add(peer)
                 self._note_settled(turn)
@@ -266,9 +259,7 @@ class Removals:
 
     def _answer_calls(self, turn: Turn, name: str, *, is_silent: bool) -> None:
         for peer, serial in self._unanswered.pop(name, ()):
-            # Newcomers of whom not everybody knows are no majority.
-            if self._belongs or not is_silent:
-                self._send(turn, peer, CallAnswered(name, serial, is_silent))
+            self._send(turn, peer, CallAnswered(name, serial, is_silent))
 
     def _change(self, turn: Turn, counts: dict[str, int]) -> None:
         self._counts.update(counts)

@@ -31,7 +31,6 @@ from meshwright.protocol.shared_group import EntryState
 from meshwright.protocol.star_part import Doubt
 
 DISK_VALUES: dict[str, Any] = {
-    "belongs": bool,
     "directory": tuple[int, EntryValue],
     "emptying": tuple[str, ...],
     "epoch used": int,
