@@ -42,3 +42,26 @@ def test_an_origin_that_confirms_an_older_wish_last_is_known_to_know_all() -> No
         adapts=True,
     )
     assert not simulate(parameters, 33142).failures
+
+
+def test_who_brings_filters_and_whose_session_is_asked_for_anew_is_let_in() -> None:
+    """A broker died when told to take filters that it had dropped while it asked."""
+    parameters = SimulationParameters(
+        design="tree",
+        brokers=4,
+        clients=12,
+        duration_s=8.0,
+        faults=("disconnect",),
+        mobility="prefetching+logging+device",
+        topics=2,
+        filters_per_client=2,
+        publications_per_s=64.0,
+        changes_per_s=2.14,
+        moves_per_s=13.2,
+        qos_weights=(0.1, 0.5, 0.4),
+        wildcard_share=0.1,
+        content_share=0.01,
+        shared_share=1.0,
+        persistent_share=0.67,
+    )
+    assert not simulate(parameters, 37069).failures

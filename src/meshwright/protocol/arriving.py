@@ -189,7 +189,11 @@ class Arriving:
         arrival.begun_us = turn.now_us
         if message.subscriptions is None:
             session = self._sessions.find(message.client)
-            assert session is not None
+            if session is None:
+                # What was prepared is gone since it was asked for: it is to be said in full.
+                arrival.is_early = False
+                self._ask(turn, arrival, peer)
+                return
             session.identity = message.identity
             self._ready_if_early(turn, arrival)
             return
