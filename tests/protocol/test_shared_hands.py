@@ -7,6 +7,7 @@ from shared_crews import CREW, GONE, GROUP, TOPIC, crewed, keeper, left_behind, 
 from small_network import SmallNetwork
 
 from meshwright.protocol.broker_settings import BrokerSettings
+from meshwright.protocol.links import LinkSettings
 from meshwright.protocol.shared import Handed
 
 
@@ -149,3 +150,29 @@ def test_what_a_member_took_along_twice_is_answered_where_it_is() -> None:
     network.advance(2)
     assert (network.payloads("ann"), network.payloads("cid")) == (["x"], [])
     assert left_behind(network) == []
+
+
+def test_more_than_a_conversation_lets_wait_is_handed_and_answered_after_a_crash() -> None:
+    links = LinkSettings(unacknowledged_max=50, acknowledge_every=10)
+    network = crewed(settings=BrokerSettings(links=links), session_expiry_s=600)
+    for client in CREW[1:]:
+        network.unsubscribe(client, GROUP)
+    ann_at = network.connected["ann"]
+    network.drop("ann")
+    numbers = [str(number) for number in range(200)]
+    for number in numbers:
+        network.publish("publisher", TOPIC, number, 1)
+    for crashed in (keeper(network), ann_at):
+        network.crash(crashed)
+        network.start(crashed)
+        network.advance(5)
+    network.connect("ann", ann_at, session_expiry_s=600)
+    network.advance(2)
+    assert network.payloads("ann") == numbers
+    network.separate(one=ann_at, other=keeper(network))
+    network.answer_all("ann")
+    network.advance(6)
+    network.cut.clear()
+    network.advance(5)
+    assert left_behind(network) == []
+    assert network.payloads("ann") == numbers

@@ -76,6 +76,8 @@ class Broker:
         self._doors[type(happening)](turn, happening)
         if turn.changes or turn.once_synced_actions or turn.forgotten:
             self._journal.close(turn)
+        while turn.last_actions:
+            turn.last_actions.pop()(turn)
         effects = self._moving.redirected(turn) if self._guests else turn.effects
         turn.effects = []
         return effects

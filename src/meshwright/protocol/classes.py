@@ -47,6 +47,7 @@ from meshwright.protocol.shared import (
     MembersKept,
     MembersQuestion,
 )
+from meshwright.protocol.shared_post import Together
 from meshwright.protocol.shared_takeover import Holdings, HoldingsQuestion, Legacy, LegacyQuestion
 from meshwright.protocol.star_messages import STAR_MESSAGES
 from meshwright.protocol.stream import (
@@ -74,6 +75,7 @@ MESSAGE_CLASSES: dict[type, str] = {
     MembersKept: "directory",
     MembersQuestion: "directory",
     Handed: "shared",
+    Together: "shared",
     HandDone: "shared",
     HandUndone: "shared",
     HandForgotten: "shared",

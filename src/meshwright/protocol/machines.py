@@ -27,6 +27,7 @@ from meshwright.protocol.runs import single_publications
 from meshwright.protocol.sessions import Outside, Sessions
 from meshwright.protocol.shared_keeper import SharedKeeper
 from meshwright.protocol.shared_member import SharedMember
+from meshwright.protocol.shared_post import SharedPost, Together
 from meshwright.protocol.stream import AllPassed, StreamFrame
 from meshwright.protocol.turn import Turn
 from meshwright.protocol.ways import Ground, Ways
@@ -78,6 +79,7 @@ class Machines:
             **self.retained.handlers(),
             **self.shared_member.handlers(),
             **self.shared_keeper.handlers(),
+            Together: self._shared_post.heard,
             **self.incoming.handlers(),
             **self.interest.handlers(),
             **self.membership.handlers(),
@@ -207,9 +209,10 @@ class Machines:
         )
 
     def _build_shared(self, incarnation: int) -> None:
+        post = self._shared_post = SharedPost(self._me, self.links.send, self._handlers)
         self.shared_member = SharedMember(
             self.removals,
-            send=self.links.send,
+            send=post.send,
             take=self._take_shared,
             incarnation=incarnation,
         )
@@ -217,7 +220,7 @@ class Machines:
             self._me,
             self._settings.shared,
             self.removals,
-            send=self.links.send,
+            send=post.send,
             want=self.interest.add,
             unwant=self._unwant,
             remember=self._remember,

@@ -27,6 +27,7 @@ class Turn(msgspec.Struct, eq=False):
     changes: dict[DiskKey, Any] = {}
     once_synced_actions: list[Action] = []
     forgotten: list[DiskKey] = []
+    last_actions: list[Action] = []
 
     def ask(self, effect: Effect) -> None:
         """Add an effect to those of this step."""
@@ -49,6 +50,10 @@ class Turn(msgspec.Struct, eq=False):
     def forget(self, *keys: DiskKey) -> None:
         """Take keys that this step does not write off the disk soon; a crash may restore them."""
         self.forgotten += keys
+
+    def at_end(self, action: Action) -> None:
+        """Do something after all else that this step does; it may send, but write nothing."""
+        self.last_actions.append(action)
 
     def once_synced(self, action: Action) -> None:
         """Do something when all that was written so far, this step included, is on disk."""
