@@ -65,3 +65,26 @@ def test_who_brings_filters_and_whose_session_is_asked_for_anew_is_let_in() -> N
         persistent_share=0.67,
     )
     assert not simulate(parameters, 37069).failures
+
+
+def test_an_origin_that_has_not_read_who_is_owed_what_does_not_say_that_nobody_is() -> None:
+    """The next keeper of a group asked an origin that had just been started again."""
+    parameters = SimulationParameters(
+        design="hypercube",
+        brokers=4,
+        clients=23,
+        duration_s=9.0,
+        faults=("crash", "skew", "never_returns", "ambush", "joins"),
+        reconfigure=True,
+        topics=6,
+        filters_per_client=1,
+        publications_per_s=38.0,
+        changes_per_s=3.11,
+        moves_per_s=1.44,
+        wildcard_share=0.11,
+        content_share=0.12,
+        shared_share=0.73,
+        retained_share=0.45,
+        persistent_share=0.71,
+    )
+    assert not simulate(parameters, 33158).failures

@@ -22,6 +22,7 @@ from meshwright.protocol.outgoing_stream import (
     Member,
     OutgoingStream,
     answerable,
+    are_unread,
     doubt,
     is_for,
     owe_late,
@@ -95,7 +96,7 @@ class Outgoing:
         self._known = KnownInterest(lambda name: name in self._forgotten)
         # By broker: what it has got once it knows that it joined.
         self._doubts: dict[str, Mark] = {}
-        self._postponed: list[tuple[str, StandingQuestion]] = []
+        self._postponed: list[tuple[str, StandingQuestion | LegacyQuestion]] = []
         self.quiet = QuietStreams(me, self._streams, self._known, links, settings.quiet)
         self._has_tick = False
         self._log_length = 0
@@ -245,7 +246,7 @@ class Outgoing:
         """Say what is still under way to a broker under a key, once that is known."""
         topics = list(self._streams) if message.key == WILDCARDS else [message.key]
         streams = {topic: self._streams[topic] for topic in topics if topic in self._streams}
-        if any(stream.log and not stream.is_open for stream in streams.values()):
+        if are_unread(streams.values()):
             self._postponed.append((peer, message))
             return
         self._send(turn, peer, standing_of(peer, streams, message))
@@ -287,6 +288,9 @@ class Outgoing:
 
     def legacy_asked(self, turn: Turn, peer: str, message: LegacyQuestion) -> None:
         """The new keeper of a shared subscription asks what was owed to former ones."""
+        if are_unread(self._streams.values()):
+            self._postponed.append((peer, message))
+            return
         wanted = parse_filter(message.key).ungrouped()
         frames = tuple(
             StreamFrame(self._me, number, publication)
@@ -391,7 +395,7 @@ class Outgoing:
             turn.once_synced(partial(self._send_out, stream=stream, number=number))
         postponed, self._postponed = self._postponed, []
         for peer, message in postponed:
-            self.standing_asked(turn, peer, message)
+            self.handlers()[type(message)](turn, peer, message)
         unpromised, stream.unpromised = stream.unpromised, []
         for publication in unpromised:
             self._unopened.pop(publication.topic, None)

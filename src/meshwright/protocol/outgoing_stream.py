@@ -108,6 +108,11 @@ def is_for(member: Member, publication: Publication) -> bool:
     return not member.filters or any(matches(one, topic, properties) for one in member.filters)
 
 
+def are_unread(streams: Iterable[OutgoingStream]) -> bool:
+    """True if of some stream it is not known yet who is owed what is kept of it."""
+    return any(stream.log and not stream.is_open for stream in streams)
+
+
 def owed_to_any(
     brokers: tuple[str, ...], stream: OutgoingStream, wanted: Filter
 ) -> list[tuple[int, Publication]]:
