@@ -88,3 +88,26 @@ def test_an_origin_that_has_not_read_who_is_owed_what_does_not_say_that_nobody_i
         persistent_share=0.71,
     )
     assert not simulate(parameters, 33158).failures
+
+
+def test_a_new_keeper_does_not_hand_out_what_comes_late_and_the_former_one_has_handed_out() -> None:
+    """An origin that was started again sent the new keeper what the former one had got."""
+    parameters = SimulationParameters(
+        design="tapestry",
+        brokers=7,
+        clients=6,
+        duration_s=9.0,
+        faults=("crash", "partition", "never_returns", "ambush", "joins"),
+        mobility="home",
+        topics=4,
+        filters_per_client=3,
+        publications_per_s=22.0,
+        changes_per_s=5.08,
+        moves_per_s=4.07,
+        wildcard_share=0.39,
+        content_share=0.22,
+        shared_share=0.4,
+        retained_share=0.2,
+        persistent_share=0.67,
+    )
+    assert not simulate(parameters, 33276).failures

@@ -8,7 +8,8 @@ from typing import NamedTuple
 from meshwright.filters.filter import parse_filter
 from meshwright.model.publication import EventId, Publication
 from meshwright.protocol.shared import Member
-from meshwright.protocol.shared_takeover import TakeOver
+from meshwright.protocol.shared_takeover import TakeOver, is_passed
+from meshwright.protocol.stream import StreamFrame
 
 
 class Place(NamedTuple):
@@ -87,12 +88,13 @@ class Group:
     """One shared subscription. last: who was handed something last. moving: who is nowhere yet.
 
     hands: entries by all numbers under which they were handed out. inherited: what came from a
-    former keeper's origins, and may come once more in its stream.
+    former keeper's origins, and may come once more in its stream. handed_before: by origin and
+    topic, up to where former keepers have handed out what must not come twice.
     """
 
     __slots__ = (
-        "entries", "hands", "inherited", "is_in_force", "key", "last", "members", "moving",
-        "take_over", "unconfirmed", "wanted",
+        "entries", "handed_before", "hands", "inherited", "is_in_force", "key", "last", "members",
+        "moving", "take_over", "unconfirmed", "wanted",
     )  # fmt: skip
 
     def __init__(self, key: str) -> None:
@@ -107,6 +109,12 @@ class Group:
         self.unconfirmed: list[tuple[str, int]] = []
         self.take_over: TakeOver | None = None
         self.inherited: set[EventId] = set()
+        self.handed_before: dict[tuple[str, str], int] = {}
+
+    def was_handed(self, frame: StreamFrame) -> bool:
+        """True if a former keeper had a message, so that it is no more for this one."""
+        is_inherited = frame.publication.event_id in self.inherited
+        return is_inherited or is_passed(self.handed_before, frame)
 
     def places(self) -> Iterator[Place]:
         """All members, in a fixed order."""

@@ -38,6 +38,7 @@ from meshwright.protocol.shared_takeover import (
     LegacyQuestion,
     TakeOver,
     formers_of,
+    is_passed,
 )
 from meshwright.protocol.stream import StreamFrame
 from meshwright.protocol.turn import Action, Turn
@@ -140,7 +141,7 @@ class SharedKeeper:
                 self._hand_unpromised(turn, group, publication)
                 continue
             wrote = True
-            if publication.event_id in group.inherited:
+            if group.was_handed(frame):
                 continue
             if len(group.entries) >= self._settings.queue_max:
                 turn.report(_refusal(group, publication, "the queue of the group is full"))
@@ -364,6 +365,11 @@ class SharedKeeper:
         if take_over is not None and not take_over.holders and not take_over.origins:
             group.take_over = None
             turn.delete(("take over", group.key))
+            group.handed_before = take_over.highest
+            for entry in [one for one in group.entries.values() if not one.hand]:
+                frame = StreamFrame(entry.origin, entry.number, entry.publication)
+                if is_passed(group.handed_before, frame):
+                    self._forget(turn, group, entry)
             self._assign_rest(turn, group)
 
     def _bereave(self, turn: Turn, group: Group, entry: GroupEntry) -> None:

@@ -83,11 +83,16 @@ class TakeOver:
     def is_new(self, frame: StreamFrame) -> bool:
         """True if a message that was owed to a former keeper is for the group."""
         publication = frame.publication
-        topic = publication.topic
-        if publication.qos == 2 and frame.number <= self.highest.get((frame.origin, topic), 0):
-            return False
-        was_handed = (frame.origin, topic, frame.number) in self.recent
-        return not was_handed and publication.event_id not in self.events
+        was_handed = (frame.origin, publication.topic, frame.number) in self.recent
+        is_known = was_handed or publication.event_id in self.events
+        return not is_known and not is_passed(self.highest, frame)
+
+
+def is_passed(highest: dict[tuple[str, str], int], frame: StreamFrame) -> bool:
+    """True for a message that must not come twice, of a stream that was handed out up to it."""
+    publication = frame.publication
+    last = highest.get((frame.origin, publication.topic), 0)
+    return publication.qos == 2 and frame.number <= last
 
 
 def formers_of(key: str, keeper: str, brokers: tuple[str, ...]) -> tuple[str, ...]:
