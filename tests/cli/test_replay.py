@@ -47,7 +47,7 @@ def other_values() -> dict[str, Any]:
         "filters_per_client": 1, "publications_per_s": 0.1, "changes_per_s": 2.5,
         "moves_per_s": 1e-3, "qos_weights": (0.1, 0.2, 0.7), "wildcard_share": 0.3,
         "content_share": 0.0, "shared_share": 0.25, "retained_share": 1.0, "persistent_share": 0.5,
-        "roams": False, "tight": True, "settle_max_s": 12.5,
+        "roams": False, "tight": True, "forgets": True, "settle_max_s": 12.5,
     }  # fmt: skip
 
 
