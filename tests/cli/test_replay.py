@@ -56,9 +56,8 @@ def test_every_parameter_is_read_back_from_the_command(
 ) -> None:
     fields = {one.name for one in msgspec.structs.fields(SimulationParameters)}
     assert set(other_values()) == fields - {"design"}
-    variants = [{}, other_values(), *({name: value} for name, value in other_values().items())]
-    given = [SimulationParameters(**{"design": "tree", **variant}) for variant in variants]
-    given += [mixed(case) for case in cases(("chord", "tree"), range(1, 9))]
+    given = [SimulationParameters(**{"design": "tree", **one}) for one in ({}, other_values())]
+    given += [mixed(case) for case in cases(("chord", "tree"), range(1, 4))]
     for seed, parameters in enumerate(given):
         assert call(*words_of(replay_command(parameters, seed))).exit_code == 0
     assert asked == [(parameters, seed) for seed, parameters in enumerate(given)]
