@@ -160,6 +160,22 @@ def test_whoever_crashes_at_any_step_leaves_nobody_locked(step: str) -> None:
     assert len(fallen) == 1
 
 
+def test_who_crashes_before_it_told_the_rest_of_the_tree_does_so_when_it_is_back() -> None:
+    network = StarNetwork({"b1": SHARING["b1"]})
+
+    def crash(broker: str) -> None:
+        if broker != "b3":
+            network.world.ambushes["drained"] = crash
+            return
+        now_us = network.world.agenda.now_us
+        network.world.at(now_us, partial(network.world.crash, broker))
+        network.world.at(now_us + SECOND_US // 5, partial(network.world.restart, broker))
+
+    network.world.ambushes["drained"] = crash
+    network.traffic(6, per_s=10)
+    assert network.end(16) == 1
+
+
 @pytest.mark.parametrize("step", STEPS)
 def test_a_master_or_another_that_never_returns_leaves_nobody_locked(step: str) -> None:
     network = StarNetwork({"b1": SHARING["b1"], "b4": SHARING["b4"]})

@@ -102,8 +102,9 @@ class Stars:
         self._part.restore(disk)
 
     def started(self, turn: Turn) -> None:
-        """All machines stand."""
+        """All machines stand; a crash may have come before others were told what is known here."""
         self._part.started(turn)
+        self._news.spread(turn)
 
     @property
     def bound_to(self) -> str | None:
