@@ -51,7 +51,7 @@ MUTATIONS = [
     ),
     pytest.param(
         Deliveries,
-        "queue",
+        "deliver",
         'turn.write(("queue", session.client, waiting.place), waiting)',
         "pass",
         id="queue-not-on-disk",

@@ -102,7 +102,7 @@ def unpack(turn: Turn, session: Session, belongings: Belongings) -> None:
     session.queue.clear()
     session.next_index = 0
     for packet_id, is_released, waiting in belongings.under_way:
-        session.under_way[packet_id] = _placed(session, waiting)
+        session.under_way[packet_id] = _placed(session, waiting, packet_id)
         session.next_packet_id = packet_id
         if is_released:
             session.released[packet_id] = None
@@ -111,11 +111,11 @@ def unpack(turn: Turn, session: Session, belongings: Belongings) -> None:
         write_session(turn, session)
 
 
-def _placed(session: Session, waiting: Waiting) -> Waiting:
+def _placed(session: Session, waiting: Waiting, packet_id: int = 0) -> Waiting:
     """A message at the next place of a session."""
     place = session.next_index
     session.next_index += 1
-    return msgspec.structs.replace(waiting, place=place)
+    return msgspec.structs.replace(waiting, place=place, packet_id=packet_id)
 
 
 def write_session(turn: Turn, session: Session) -> None:
@@ -131,7 +131,8 @@ def write_session(turn: Turn, session: Session) -> None:
         turn.write(("queue", client, waiting.place), waiting)
     for packet_id, waiting in session.under_way.items():
         turn.write(("queue", client, waiting.place), waiting)
-        turn.write(("under_way", client, packet_id), (waiting.place, packet_id in session.released))
+        if packet_id in session.released:
+            turn.write(("under_way", client, packet_id), (waiting.place, True))
 
 
 def write_moved(turn: Turn, session: Session) -> None:

@@ -18,6 +18,7 @@ from meshwright.protocol import packets
 from meshwright.protocol.effects import SendClient
 from meshwright.protocol.promised_runs import SentRun, numbers, unpromised
 from meshwright.protocol.session import Recipient, Session, Waiting
+from meshwright.protocol.session_disk import keys_of_sent
 from meshwright.protocol.shared_member import Hand, SharedMember
 from meshwright.protocol.stream import StreamFrame
 from meshwright.protocol.turn import Action, Turn
@@ -60,50 +61,45 @@ class Deliveries:
     def deliver(
         self, turn: Turn, frame: StreamFrame, recipient: Recipient, hand: Hand | None = None
     ) -> bool:
-        """Let a publication wait for a client that is to get it; True if that counts on the disk.
+        """Send a publication to a client, or let it wait; True if that counts on the disk.
 
         hand: of which shared subscription it is, if of any.
         """
         session, qos_max, retains, identifiers = recipient
         publication = frame.publication
+        qos = min(publication.qos, qos_max)
+        is_late = publication.expires_us is not None and is_too_late(publication, turn.now_us)
+        is_next = qos and not is_late and not session.queue and session.has_window()
         waiting = Waiting(
             session.next_index,
             publication,
-            min(publication.qos, qos_max),
+            qos,
             publication.retain and retains,
             identifiers,
             frame.origin,
             frame.number,
             hand,
+            session.free_packet_id() if is_next else 0,
         )
-        return self.queue(turn, session, waiting)
-
-    def queue(self, turn: Turn, session: Session, waiting: Waiting) -> bool:
-        """Let a message wait for a client; True if that counts on the disk."""
-        publication = waiting.publication
-        if publication.expires_us is not None and is_too_late(publication, turn.now_us):
+        if is_late:
             self._refuse(turn, session, waiting, "it has expired")
             return False
-        if waiting.qos == 0:
-            packet = _publish_packet(waiting, 0, turn.now_us)
-            turn.once_synced(on_this_connection(session, packet))
-            if waiting.hand is not None:
-                self._shared.settled(turn, waiting)
+        if not qos:
+            self._send_unpromised(turn, session, waiting)
             return session.is_durable
         if len(session.queue) >= self._queue_max:
             self._refuse(turn, session, waiting, "the client's queue is full")
             return False
-        session.next_index = waiting.place + 1
-        is_durable = session.is_durable
-        if is_durable:
+        session.next_index += 1
+        if session.is_durable:
             turn.write(("queue", session.client, waiting.place), waiting)
-            if waiting.hand is not None:
+            if hand is not None:
                 self._shared.mark(turn, waiting)
-        if not session.queue and session.has_window():
-            self._send(turn, session, waiting)
+        if is_next:
+            self._send(turn, session, waiting, waiting.packet_id)
         else:
             session.queue.append(waiting)
-        return is_durable
+        return session.is_durable
 
     def takes_run(self, recipient: Recipient, count: int) -> bool:
         """True if a client may be sent so many messages of QoS 1 in a row now, for itself alone."""
@@ -142,7 +138,11 @@ class Deliveries:
             if is_too_late(waiting.publication, turn.now_us):
                 self._drop(turn, session, waiting)
             else:
-                self._send(turn, session, waiting)
+                packet_id = session.free_packet_id()
+                if session.is_durable:
+                    key = ("under_way", session.client, packet_id)
+                    turn.write(key, (waiting.place, False))
+                self._send(turn, session, waiting, packet_id)
 
     def resume(self, turn: Turn, session: Session) -> None:
         """Send again what was under way, whatever its age, then what waits."""
@@ -153,13 +153,16 @@ class Deliveries:
                 send_packet(turn, session, packets.Pubrel(packet_id))
         self.hand_over(turn, session)
 
-    def _send(self, turn: Turn, session: Session, waiting: Waiting) -> None:
+    def _send_unpromised(self, turn: Turn, session: Session, waiting: Waiting) -> None:
+        packet = _publish_packet(waiting, 0, turn.now_us)
+        turn.once_synced(on_this_connection(session, packet))
+        if waiting.hand is not None:
+            self._shared.settled(turn, waiting)
+
+    def _send(self, turn: Turn, session: Session, waiting: Waiting, packet_id: int) -> None:
         """Send a message for the first time, once it is on disk that it is under way."""
-        packet_id = session.free_packet_id()
         session.under_way[packet_id] = waiting
-        if session.is_durable:
-            turn.write(("under_way", session.client, packet_id), (waiting.place, False))
-        elif waiting.qos == 2:
+        if waiting.qos == 2 and not session.is_durable:
             self._shared.mark(turn, waiting)
         packet = _publish_packet(waiting, packet_id, turn.now_us)
         turn.once_synced(on_this_connection(session, packet))
@@ -234,14 +237,13 @@ class Deliveries:
             turn.report(_refusal(session, waiting.publication, problem))
         if waiting is not None:
             if session.is_durable:
-                sent = ("under_way", session.client, packet_id)
-                queued = ("queue", session.client, waiting.place)
+                keys = keys_of_sent(session.client, packet_id, waiting)
                 if waiting.hand is None:
-                    turn.forget(sent, queued)
+                    turn.forget(*keys)
                 else:
                     # Who hands out messages of a group relies on what it is told of them.
-                    turn.delete(sent)
-                    turn.delete(queued)
+                    for key in keys:
+                        turn.delete(key)
             if waiting.hand is not None:
                 self._shared.settled(turn, waiting)
         if session.queue or session.unsent:

@@ -13,7 +13,8 @@ from meshwright.model.publication import Publication
 from meshwright.protocol.deliveries import Deliveries, is_too_late
 from meshwright.protocol.packets import Subscription
 from meshwright.protocol.retained import Find
-from meshwright.protocol.session import Session, Waiting
+from meshwright.protocol.session import Recipient, Session
+from meshwright.protocol.stream import StreamFrame
 from meshwright.protocol.turn import Action, Turn
 
 # How a subscription asks for retained messages.
@@ -121,9 +122,8 @@ class FirstLooks:
         if look.is_new and not look.is_answered:
             look.sent[line] = publication.sequence
         identifiers = (subscription.identifier,) if subscription.identifier else ()
-        qos = min(publication.qos, subscription.qos)
-        waiting = Waiting(session.next_index, publication, qos, True, identifiers)
-        self._deliveries.queue(turn, session, waiting)
+        recipient = Recipient(session, subscription.qos, True, identifiers)
+        self._deliveries.deliver(turn, StreamFrame("", 0, publication), recipient)
 
     def _drop_if_over(self, client: str, text: str) -> None:
         look = self.under_way.get(client, {}).get(text)

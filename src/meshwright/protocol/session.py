@@ -16,7 +16,8 @@ class Waiting(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """A publication for a client: its place in the queue, and how it is to be handed over.
 
     origin and number: where it stands in its stream. hand: of which shared subscription it is, and
-    the number under which its keeper handed it.
+    the number under which its keeper handed it. packet_id: under which it was sent at once; 0 if it
+    had to wait.
     """
 
     place: int
@@ -27,6 +28,7 @@ class Waiting(msgspec.Struct, frozen=True, gc=False, array_like=True):
     origin: str = ""
     number: int = 0
     hand: tuple[str, int] | None = None
+    packet_id: int = 0
 
 
 class Session:

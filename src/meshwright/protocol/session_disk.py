@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from meshwright.protocol.effects import DiskKey
-from meshwright.protocol.session import Session
+from meshwright.protocol.session import Session, Waiting
 from meshwright.protocol.turn import Turn
 
 
@@ -27,12 +27,7 @@ def restored_sessions(disk: dict[DiskKey, Any]) -> dict[str, Session]:
         sessions[str(key[1])].subscriptions[str(key[2])] = disk[key]
     for key in _keys(disk, "received"):
         sessions[str(key[1])].received[int(key[2])] = None
-    for key in _keys(disk, "queue"):
-        session = sessions[str(key[1])]
-        session.queue.append(disk[key])
-        session.next_index = int(key[2]) + 1
-    for session in sessions.values():
-        _restore_under_way(session, disk)
+    _restore_messages(sessions, disk)
     return sessions
 
 
@@ -43,6 +38,14 @@ def write_state(turn: Turn, session: Session) -> None:
     turn.write(("sequence", session.client), session.sequence)
 
 
+def keys_of_sent(client: str, packet_id: int, waiting: Waiting) -> tuple[DiskKey, ...]:
+    """Where a message is on disk that was sent: a second key tells what its own one does not."""
+    queued = ("queue", client, waiting.place)
+    if waiting.packet_id and waiting.qos == 1:
+        return (queued,)
+    return queued, ("under_way", client, packet_id)
+
+
 def erase(turn: Turn, session: Session) -> None:
     """Take all of a session from the disk, but for its subscriptions."""
     client = session.client
@@ -51,27 +54,30 @@ def erase(turn: Turn, session: Session) -> None:
     for packet_id in session.received:
         turn.write(("received", client, packet_id), None)
     for packet_id, waiting in session.under_way.items():
-        turn.write(("under_way", client, packet_id), None)
-        turn.write(("queue", client, waiting.place), None)
+        for key in keys_of_sent(client, packet_id, waiting):
+            turn.write(key, None)
     for waiting in session.queue:
         turn.write(("queue", client, waiting.place), None)
 
 
-def _restore_under_way(session: Session, disk: dict[DiskKey, Any]) -> None:
-    """Take what was under way out of the queue again, in the order of its places there."""
-    waiting = {one.place: one for one in session.queue}
-    found = []
+def _restore_messages(sessions: dict[str, Session], disk: dict[DiskKey, Any]) -> None:
+    """Have what was sent under way again, and the rest wait, both in the order of their places."""
+    sent_later: dict[tuple[str, int], tuple[int, bool]] = {}
     for key in _keys(disk, "under_way"):
-        if key[1] == session.client:
-            index, is_released = disk[key]
-            found.append((index, int(key[2]), is_released))
-    for index, packet_id, is_released in sorted(found):
-        session.under_way[packet_id] = waiting.pop(index)
+        place, is_released = disk[key]
+        sent_later[str(key[1]), place] = (int(key[2]), is_released)
+    for key in _keys(disk, "queue"):
+        session, waiting = sessions[str(key[1])], disk[key]
+        session.next_index = waiting.place + 1
+        at_once = (waiting.packet_id, False)
+        packet_id, is_released = sent_later.get((session.client, waiting.place), at_once)
+        if not packet_id:
+            session.queue.append(waiting)
+            continue
+        session.under_way[packet_id] = waiting
         session.next_packet_id = packet_id
         if is_released:
             session.released[packet_id] = None
-    session.queue.clear()
-    session.queue.extend(waiting.values())
 
 
 def _keys(disk: dict[DiskKey, Any], kind: str) -> list[DiskKey]:
