@@ -116,6 +116,13 @@ class SmallNetwork:
         """Sync nothing at a broker until it goes on or crashes."""
         self.stalled[name] = []
 
+    def sync_stalled(self, name: str) -> None:
+        """Sync what waits at a stalled broker, and nothing that follows from it."""
+        batches, self.stalled[name] = self.stalled[name], []
+        for batch in batches:
+            self._sync(name, batch)
+        self.run()
+
     def unstall_disk(self, name: str) -> None:
         for batch in self.stalled.pop(name):
             self._sync(name, batch)

@@ -7,7 +7,7 @@ import pytest
 
 from meshwright.model.publication import Publication, StreamPoint
 from meshwright.protocol.incoming import Incoming, IncomingSettings
-from meshwright.protocol.stream import NOTHING_OWED, OwedNothing, StreamFrame
+from meshwright.protocol.stream import NOTHING_OWED, OwedNothing, Repair, StreamFrame
 from meshwright.protocol.turn import Turn
 
 
@@ -105,9 +105,12 @@ def test_what_is_owed_is_passed_on_whatever_its_publisher_sent_later_from_elsewh
     machine.arrive(Turn(0), elsewhere(1))
     machine.passed_promised("p", "a/b", 7)
     owed = msgspec.structs.replace(frame(1), previous=(("me", NOTHING_OWED),))
-    machine.arrive(Turn(0), owed)
-    machine.arrive(Turn(0), frame(2))
-    machine.arrive(Turn(0), msgspec.structs.replace(frame(3), previous=(("me", 1),)))
+    later = msgspec.structs.replace(frame(3), previous=(("me", 1),))
+    for one in (owed, frame(2), later):
+        machine.arrive(Turn(0), one)
+    assert passed == [b"elsewhere"]
+    for one in (owed, later):
+        machine.repaired(Turn(0), "b0", Repair(one))
     assert passed == [b"elsewhere", b"1", b"3"]
 
 

@@ -63,6 +63,32 @@ def test_what_is_written_and_forgotten_in_one_step_is_gone_in_the_end() -> None:
     assert late.effects == [Write(2, {("log", 1): None})]
 
 
+def test_what_a_step_forgets_goes_along_with_what_it_writes() -> None:
+    journal = Journal()
+    turn = Turn(0)
+    turn.forget(("log", 1), ("given",))
+    turn.write(("given",), "b2")
+    assert writes(journal.close(turn)) == [Write(1, {("log", 1): None, ("given",): "b2"})]
+    late = Turn(9)
+    journal.forget(late)
+    assert late.effects == [Write(2, {("given",): None})]
+
+
+def test_once_synced_waits_for_what_is_on_its_way_to_be_forgotten() -> None:
+    journal = Journal()
+    done: list[str] = []
+    turn = Turn(0)
+    turn.forget(("log", 1))
+    journal.close(turn)
+    journal.forget(Turn(1))
+    late = Turn(2)
+    late.once_synced(lambda _: done.append("off the disk"))
+    journal.close(late)
+    assert not done
+    journal.synced(Turn(3), Synced(1))
+    assert done == ["off the disk"]
+
+
 def test_nobody_waits_for_what_is_only_to_be_forgotten() -> None:
     journal = Journal()
     done: list[str] = []

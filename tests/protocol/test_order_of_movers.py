@@ -141,3 +141,68 @@ def test_the_will_of_a_client_that_moved_comes_after_what_it_published_before() 
     network.release(source="b0", target="b1")
     network.advance(5)
     assert network.payloads("reader") == ["first", "slow", "will"]
+
+
+def test_points_are_not_settled_while_the_disk_has_yet_to_forget_what_goes_before() -> None:
+    network = network_of(5, writer="b0", reader="b1", late="b3")
+    network.subscribe("reader", "t")
+    network.publish("writer", "t", "first")
+    network.advance(2)
+    network.hold(source="b1", target="b0")
+    network.publish("writer", "t", "slow")
+    move(network, "writer", source="b0", target="b2")
+    network.stall_disk("b0")
+    network.release(source="b1", target="b0")
+    network.advance(12)
+    assert points_of(network, "writer", "b2") == {"t": (StreamPoint("b0", 2),)}
+    network.subscribe("late", "t")
+    network.publish("writer", "t", "moved")
+    network.crash("b0")
+    network.start("b0")
+    network.advance(10)
+    assert network.payloads("late") == ["moved"]
+
+
+def test_what_went_before_does_not_come_late_when_its_origin_and_its_reader_crash() -> None:
+    network = network_of(5, writer="b0", reader="b1", other="b0", picky="b3")
+    network.subscribe("reader", "t")
+    network.publish("writer", "t", "first", properties=HIGH)
+    network.advance(2)
+    network.hold(source="b1", target="b0")
+    network.publish("writer", "t", "for the reader", properties=HIGH)
+    move(network, "writer", source="b0", target="b2")
+    network.connect("fleeting", "b3")
+    network.subscribe("fleeting", "t")
+    network.subscribe("picky", "t?value>5")
+    # b3 now has a later one of b0, of which nobody there wants anything after a crash.
+    network.publish("other", "t", "for the fleeting", properties=LOW)
+    network.publish("writer", "t", "moved", properties=HIGH)
+    assert network.payloads("picky") == ["moved"]
+    for name in ("b0", "b3"):
+        network.crash(name)
+    for name in ("b3", "b0"):
+        network.start(name)
+    network.release(source="b1", target="b0")
+    network.forget("picky")
+    network.connect("picky", "b3", session_expiry_s=60)
+    network.advance(10)
+    assert network.payloads("picky") == ["moved"]
+
+
+def test_a_copy_that_a_broker_was_owed_before_its_crash_comes_in_turn_or_not_at_all() -> None:
+    network = network_of(5, writer="b0")
+    network.connect("fleeting", "b3")
+    network.subscribe("fleeting", "t")
+    network.hold(source="b0", target="b1")
+    network.publish("writer", "t", "slow")
+    network.advance(3.05)
+    assert network.payloads("fleeting") == ["slow"]
+    move(network, "writer", source="b0", target="b2")
+    network.crash("b3")
+    network.start("b3")
+    network.connect("late", "b3", session_expiry_s=60)
+    network.subscribe("late", "t")
+    network.publish("writer", "t", "moved")
+    network.release(source="b0", target="b1")
+    network.advance(5)
+    assert network.payloads("late") == ["moved"]

@@ -184,6 +184,90 @@ def test_a_copy_that_nobody_was_owed_does_not_come_after_a_run_of_its_publisher(
     assert said(network, "reader") == [b"open", *ten("x")]
 
 
+def leaving_with_a_run() -> SmallNetwork:
+    """The disk of b0 stalls with a run of a client that goes to b2 meanwhile."""
+    network = SmallNetwork(5)
+    network.connect("writer", "b0", session_expiry_s=60)
+    network.connect("reader", "b0")
+    network.connect("late", "b3", session_expiry_s=60)
+    network.subscribe("reader", "t")
+    network.publish("writer", "t", "first")
+    network.advance(2)
+    network.stall_disk("b0")
+    publish(network, "x")
+    network.drop("writer")
+    network.connect("writer", "b2", session_expiry_s=60, previous_broker="b0")
+    network.advance(0.5)
+    return network
+
+
+def test_who_comes_late_gets_a_run_before_what_its_publisher_sends_from_elsewhere() -> None:
+    network = leaving_with_a_run()
+    network.subscribe("late", "t")
+    for target in ("b1", "b3"):
+        network.hold(source="b0", target=target)
+    network.unstall_disk("b0")
+    network.advance(0.5)
+    assert network.publish("writer", "t", "moved")
+    for target in ("b1", "b3"):
+        network.release(source="b0", target=target)
+    network.advance(3)
+    assert said(network, "late") == [*ten("x"), b"moved"]
+
+
+def test_a_run_is_off_the_disk_before_its_publisher_goes_on_elsewhere() -> None:
+    network = leaving_with_a_run()
+    network.forget("writer")
+    while not network.got["writer"]:
+        network.sync_stalled("b0")
+        network.advance(0.5)
+    network.subscribe("late", "t")
+    assert network.publish("writer", "t", "moved")
+    network.crash("b0")
+    network.start("b0")
+    network.advance(5)
+    assert said(network, "late") == [b"moved"]
+
+
+def test_a_run_on_a_detour_takes_no_number_that_another_client_was_promised() -> None:
+    network = SmallNetwork(5)
+    for client, broker in (("writer", "b0"), ("other", "b0"), ("late", "b3")):
+        network.connect(client, broker, session_expiry_s=60)
+    network.connect("reader", "b0")
+    network.subscribe("reader", "t")
+    network.publish("writer", "t", "first")
+    network.advance(2)
+    network.stall_disk("b0")
+    publish(network, "x")
+    network.publish("other", "t", "retained", retain=True)
+    network.drop("other")
+    network.connect("other", "b2", session_expiry_s=60, previous_broker="b0")
+    network.advance(0.5)
+    network.subscribe("late", "t")
+    for source in ("b1", "b2", "b3", "b4"):
+        network.hold(source=source, target="b0")
+    network.unstall_disk("b0")
+    network.publish("other", "t", "moved")
+    for source in ("b1", "b2", "b3", "b4"):
+        network.release(source=source, target="b0")
+    network.advance(5)
+    of_other = [one for one in said(network, "late") if one in {b"retained", b"moved"}]
+    assert of_other == [b"retained", b"moved"]
+
+
+def test_a_single_message_waits_for_runs_that_may_have_to_take_its_way() -> None:
+    network = opened(3)
+    network.connect("late", "b2")
+    network.stall_disk("b0")
+    publish(network, "x")
+    network.publish("writer", "t", "single")
+    publish(network, "y", 20)
+    network.subscribe("late", "t")
+    network.unstall_disk("b0")
+    assert said(network, "reader") == said(network, "late") == [*ten("x"), b"single", *ten("y")]
+    assert sorted(answered(network, "writer")) == sorted([*range(1, 11), 3, *range(20, 30)])
+
+
 @pytest.mark.parametrize("size", SIZES)
 def test_runs_become_the_packets_of_every_version_and_qos(size: int) -> None:
     payloads = [bytes([number]) * size for number in range(3)]

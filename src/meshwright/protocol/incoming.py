@@ -38,6 +38,10 @@ class IncomingSettings(msgspec.Struct, frozen=True, kw_only=True):
     held_max: int = 4_096
 
 
+class StraightFrame(StreamFrame, frozen=True, gc=False, array_like=True):
+    """A frame that its origin has sent to this broker, in the life that it has now."""
+
+
 class IncomingStream:
     """last: the highest number passed on. held: frames that wait for earlier ones."""
 
@@ -86,7 +90,7 @@ class Incoming:
     def handlers(self) -> dict[type, Callable[[Turn, str, Any], None]]:
         """Which message is for which method."""
         return {
-            Repair: lambda turn, _, message: self.arrive(turn, message.frame),
+            Repair: self.repaired,
             OwedNothing: self.owed_nothing,
         }
 
@@ -138,6 +142,12 @@ class Incoming:
         for (origin, topic), stream in self._streams.items():
             if levels_cover(levels, levels_of(topic)):
                 turn.write(("position", origin, topic), stream.last)
+
+    def repaired(self, turn: Turn, _peer: str, message: Repair) -> None:
+        """An origin says itself what this broker is owed."""
+        frame = message.frame
+        straight = StraightFrame(frame.origin, frame.number, frame.publication, frame.previous)
+        self.arrive(turn, straight)
 
     def arrive(self, turn: Turn, frame: StreamFrame) -> None:
         """A frame came, by the overlay or straight from its origin."""
@@ -260,15 +270,25 @@ class Incoming:
             deliver = self._deliver
             if deliver(turn, frame):
                 turn.write(("position", *key), number)
+                if frame.publication.after:
+                    self._write_before(turn, frame.publication)
             turn.once_synced(lambda later: self._acknowledge(later, key, number))
         return True
 
+    def _write_before(self, turn: Turn, publication: Publication) -> None:
+        """Write where streams stand that go before a publication: no crash may turn them around."""
+        for origin, _ in publication.after:
+            stream = self._streams.get((origin, publication.topic))
+            if stream is not None:
+                turn.write(("position", origin, publication.topic), stream.last)
+
     def _is_overtaken(self, frame: StreamFrame) -> bool:
-        """True if its publisher's later ones were passed on, and nobody says it is owed.
+        """True if its publisher's later ones were passed on, and it is not known to be owed.
 
         What is owed goes before what its publisher sends from elsewhere. A copy on its way to who
-        came to want the topic since it was sent does not: it comes in turn or not at all. Should it
-        be owed after all, its origin sends it again, and says so.
+        came to want the topic since it was sent does not: it comes in turn or not at all. It may
+        even name this broker, which was owed it before a crash. Should it be owed after all, its
+        origin sends it straight.
         """
         publication = frame.publication
         line = (publication.publisher, publication.topic)
@@ -277,7 +297,7 @@ class Incoming:
         if sequence >= newest.get(line, 0):
             newest[line] = sequence
             return False
-        return all(name != self._me for name, _ in frame.previous)
+        return type(frame) is not StraightFrame
 
     def _make_room(self, stream: IncomingStream, number: int) -> None:
         """Have room for what is next: nothing before it is wanted, what is later comes again."""
@@ -288,7 +308,10 @@ class Incoming:
 
     def _hold(self, key: tuple[str, str], stream: IncomingStream, frame: StreamFrame) -> None:
         """Keep a frame that comes too early; if too much is held, it must come again."""
-        if frame.number in stream.held or len(stream.held) < self._settings.held_max:
+        held = stream.held.get(frame.number)
+        if type(held) is StraightFrame and type(frame) is not StraightFrame:
+            return
+        if held is not None or len(stream.held) < self._settings.held_max:
             stream.held[frame.number] = frame
             self._holding[key] = stream
 

@@ -126,7 +126,6 @@ class Machines:
                 publish=self.retaining.publish,
                 publish_unpromised=self.retaining.publish_unpromised,
                 carry=self._carry,
-                publish_taken=self.outgoing.publish,
                 stays_here=self.stays_here,
                 handed_out=self._handed_out,
                 when_settled=self.retaining.when_settled,

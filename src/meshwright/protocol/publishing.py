@@ -40,7 +40,6 @@ class Publishing:
         publish: Callable[[Turn, Publication, Action], Any],
         publish_unpromised: Callable[[Turn, Publication], None],
         carry: Callable[[Turn, Publication], None],
-        publish_taken: Callable[[Turn, Publication, Action], Any],
         takes_promised: Callable[[str, packets.PromisedRun], bool],
         hand_out: Callable[[Turn, SentRun], bool],
         when_settled: Callable[[Turn, str, Action], None],
@@ -51,7 +50,6 @@ class Publishing:
         self._publish = publish
         self._publish_unpromised = publish_unpromised
         self._carry = carry
-        self._publish_taken = publish_taken
         self._takes_promised = takes_promised
         self._hand_out = hand_out
         self._run_count = 0
@@ -61,6 +59,9 @@ class Publishing:
 
     def publish(self, turn: Turn, session: Session, packet: packets.Publish) -> None:
         """A client publishes; answered when its message is safe."""
+        if packet.qos and session.unsafe_run_count:
+            self._publish_later(turn, session, packet)
+            return
         refusal = self._why_not(packet)
         answer = packets.Pubrec if packet.qos == 2 else packets.Puback
         if packet.packet_id in session.received and packet.qos == 2:
@@ -131,8 +132,10 @@ class Publishing:
             turn.write(("sequence", session.client), session.sequence)
         connection = session.connection
         ids = b"".join([packet_ids(run) for run in packet.runs])
+        session.unsafe_run_count += 1
 
         def safe(later: Turn) -> None:
+            session.unsafe_run_count -= 1
             self._runs_safe(later, session, key, first, packet.runs)
             if session.connection == connection:
                 send_packet(later, session, packets.PubackRun(ids))
@@ -147,7 +150,7 @@ class Publishing:
             self._run_count = int(key[1])
             for run in runs:
                 for publication in publications(run, identity, sequence):
-                    self._publish_taken(turn, publication, nothing)
+                    self._publish(turn, publication, nothing)
                 sequence += run.count
 
     def _runs_safe(
@@ -181,7 +184,22 @@ class Publishing:
 
         for publication in publications(sent.run, sent.publisher, sent.sequence):
             session.detour_count += 1
-            self._publish_taken(turn, publication, accepted)
+            self._publish(turn, publication, accepted)
+
+    def _publish_later(self, turn: Turn, session: Session, packet: packets.Publish) -> None:
+        """Have a message wait for runs before it, as they may have to take the same way.
+
+        Whoever has come back meanwhile and kept it sends it again.
+        """
+        connection = session.connection
+        session.detour_count += 1
+
+        def runs_safe(later: Turn) -> None:
+            session.detour_count -= 1
+            if session.connection == connection or not session.is_durable:
+                self.publish(later, session, packet)
+
+        turn.once_synced(runs_safe)
 
     def _publish_one_by_one(self, turn: Turn, session: Session, run: packets.PromisedRun) -> None:
         ids = numbers(packet_ids(run))

@@ -44,15 +44,16 @@ class Session:
     has it. is_leaving: it was sent elsewhere. floors, points and visits: what is left of former
     brokers. claim: a number as high as any with which a broker claimed the client for this session.
     sent_runs: like under_way, what was sent in runs, which only a session has that ends with its
-    connection. detour_count: its own messages that were taken as runs, and then had to take the
-    whole way; none may overtake them.
+    connection. unsafe_run_count: its own runs that are not on disk yet, so that it is not known
+    which way they take. detour_count: its own messages that take the whole way, though runs came
+    before or after them; no run may overtake them.
     """
 
     __slots__ = (
         "claim", "client", "connection", "detour_count", "disconnected_us", "expiry_s", "floors",
         "identity", "is_arriving", "is_connected", "is_durable", "is_leaving", "next_index",
         "next_packet_id", "points", "queue", "receive_maximum", "received", "released", "sent_runs",
-        "sequence", "subscriptions", "under_way", "unsent", "visits", "will",
+        "sequence", "subscriptions", "under_way", "unsafe_run_count", "unsent", "visits", "will",
     )  # fmt: skip
 
     def __init__(self, client: str, identity: str) -> None:
@@ -82,6 +83,7 @@ class Session:
         self.claim = 0
         self.sent_runs: dict[int, SentRun] = {}
         self.detour_count = 0
+        self.unsafe_run_count = 0
 
     def last_for(self, expiry_s: int) -> None:
         """Outlive the connection by this time from now on; once on disk, a session stays there."""

@@ -63,7 +63,6 @@ class Outside:
     publish: Callable[[Turn, Publication, Action], Any]
     publish_unpromised: Callable[[Turn, Publication], None]
     carry: Callable[[Turn, Publication], None]
-    publish_taken: Callable[[Turn, Publication, Action], Any]
     stays_here: Callable[[int, str], bool]
     handed_out: Callable[[SentRun], None]
     when_settled: Callable[[Turn, str, Action], None]
@@ -107,7 +106,6 @@ class Sessions:
             publish=outside.publish,
             publish_unpromised=outside.publish_unpromised,
             carry=outside.carry,
-            publish_taken=outside.publish_taken,
             takes_promised=self.handing_out.takes_promised,
             hand_out=self.handing_out.hand_out,
             when_settled=outside.when_settled,

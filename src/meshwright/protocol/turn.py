@@ -104,7 +104,7 @@ class Journal:
     def forget(self, turn: Turn) -> None:
         """Forget what is to be forgotten, if nothing else goes to the disk."""
         if self._forgotten:
-            self._write(turn)
+            self.waiting.append((self._write(turn), []))
 
     def synced(self, turn: Turn, happening: Synced) -> None:
         """Do what waited for a batch and those before it, in order."""
@@ -114,8 +114,11 @@ class Journal:
                 action(turn)
 
     def _write(self, turn: Turn) -> int:
-        """Write the changes of a step, after what was to be forgotten before it."""
+        """Write the changes of a step, and what was to be forgotten up to now."""
         changes, turn.changes = turn.changes, {}
+        if turn.forgotten:
+            self._forgotten += [key for key in turn.forgotten if key not in changes]
+            turn.forgotten = [key for key in turn.forgotten if key in changes]
         if self._forgotten:
             changes = {**dict.fromkeys(self._forgotten), **changes}
             self._forgotten.clear()
