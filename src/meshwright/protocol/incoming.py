@@ -270,8 +270,7 @@ class Incoming:
             deliver = self._deliver
             if deliver(turn, frame):
                 turn.write(("position", *key), number)
-                if frame.publication.after:
-                    self._write_before(turn, frame.publication)
+                self._write_before(turn, frame.publication)
             turn.once_synced(lambda later: self._acknowledge(later, key, number))
         return True
 
