@@ -322,7 +322,7 @@ def test_packets_that_answer_nothing_are_noted_and_do_no_harm() -> None:
     client = world.add_client("s", PERSISTENT)
     client.connect("b0")
     world.run_until(SECOND_US)
-    world.lines.answerer("b0")("s", hello)
+    world.lines.answerer("b0")(SendClient("s", hello))
     world.run_until(2 * SECOND_US)
     for _ in wrong:
         client.publish("t", 0)

@@ -46,7 +46,8 @@ class Commuter:
         self._is_at_home = True
         self.wanted = wanted
         self.received_count = 0
-        self._world = world
+        self._agenda = world.agenda
+        self._lines = world.lines
         self._tally = tally
         self._line: Line | None = None
 
@@ -55,27 +56,28 @@ class Commuter:
         self._is_at_home = self._home in (None, broker)
         carried = (Subscription(self.wanted, 1),)
         packet = Connect(session_expiry_s=EXPIRY_S, carried=carried)
-        self._line = self._world.lines.open(self, broker, packet)
+        self._line = self._lines.open(self, broker, packet)
 
     def leave(self) -> None:
         """Say goodbye."""
         if self._line is not None:
-            self._world.lines.leave(self._line)
+            self._lines.leave(self._line)
             self._line = None
 
     def received(self, packet: Any) -> None:
         """Subscribe in a new session; count and acknowledge what comes."""
-        if self._line is None:
+        line = self._line
+        if line is None:
             return
         if isinstance(packet, Publish):
-            now_us = self._world.agenda.now_us
+            now_us = self._agenda.now_us
             self.received_count += 1
             if self._is_at_home and now_us - int(packet.payload) < LIVE_WITHIN_US:
                 self._tally.count(now_us, "live")
-            self._world.lines.send(self._line, Puback(packet.packet_id))
+            self._lines.send(line, Puback(packet.packet_id))
         elif isinstance(packet, Connack) and not packet.session_present:
             subscription = Subscription(self.wanted, 1)
-            self._world.lines.send(self._line, Subscribe(1, (subscription,)))
+            self._lines.send(line, Subscribe(1, (subscription,)))
 
     def closed(self) -> None:
         """Lines break only when their broker does, which none does here."""

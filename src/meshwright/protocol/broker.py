@@ -74,8 +74,10 @@ class Broker:
         turn.now_us = now_us
         turn.number += 1
         self._doors[type(happening)](turn, happening)
-        if turn.changes or turn.once_synced_actions or turn.forgotten:
+        if turn.changes or turn.once_synced_actions:
             self._journal.close(turn)
+        elif turn.forgotten:
+            self._journal.take_forgotten(turn)
         while turn.last_actions:
             turn.last_actions.pop()(turn)
         effects = self._moving.redirected(turn) if self._guests else turn.effects
@@ -196,7 +198,7 @@ class Broker:
             LinkUp: lambda turn, it: peers.link_up(turn, it.peer),
             LinkDown: lambda turn, it: peers.link_down(turn, it.peer),
             ClientUp: lambda turn, it: moving.client_up(turn, it.client, it.packet),
-            ClientPacket: lambda turn, it: moving.packet(turn, it.client, it.packet),
+            ClientPacket: moving.client_packet,
             ClientDown: lambda turn, it: moving.client_down(turn, it.client, is_clean=it.clean),
             TimerFired: self._timer_fired,
             Synced: self._journal.synced,

@@ -154,8 +154,7 @@ class Deliveries:
         self.hand_over(turn, session)
 
     def _send_unpromised(self, turn: Turn, session: Session, waiting: Waiting) -> None:
-        packet = _publish_packet(waiting, 0, turn.now_us)
-        turn.once_synced(on_this_connection(session, packet))
+        send_once_synced(turn, session, _publish_packet(waiting, 0, turn.now_us))
         if waiting.hand is not None:
             self._shared.settled(turn, waiting)
 
@@ -164,8 +163,7 @@ class Deliveries:
         session.under_way[packet_id] = waiting
         if waiting.qos == 2 and not session.is_durable:
             self._shared.mark(turn, waiting)
-        packet = _publish_packet(waiting, packet_id, turn.now_us)
-        turn.once_synced(on_this_connection(session, packet))
+        send_once_synced(turn, session, _publish_packet(waiting, packet_id, turn.now_us))
 
     def _drop(self, turn: Turn, session: Session, waiting: Waiting) -> None:
         if session.is_durable:
@@ -177,7 +175,10 @@ class Deliveries:
         self._shared.settled(turn, waiting)
 
     def _puback(self, turn: Turn, session: Session, packet: packets.Puback) -> None:
-        if self._answers(turn, session, packet.packet_id, qos=1):
+        waiting = session.under_way.get(packet.packet_id)
+        if (waiting is not None and waiting.qos == 1) or self._answers(
+            turn, session, packet.packet_id, qos=1
+        ):
             self._settle(turn, session, packet)
 
     def _pubcomp(self, turn: Turn, session: Session, packet: packets.Pubcomp) -> None:
@@ -211,7 +212,7 @@ class Deliveries:
                 turn.write(key, (waiting.place, True))
         reason = packets.SUCCESS if waiting is not None else packets.PACKET_IDENTIFIER_NOT_FOUND
         release = packets.Pubrel(packet.packet_id, reason)
-        turn.once_synced(on_this_connection(session, release))
+        send_once_synced(turn, session, release)
 
     def _settle_run(self, turn: Turn, session: Session, packet: packets.PubackRun) -> None:
         """The client has messages, most of which were sent in runs."""
@@ -228,23 +229,23 @@ class Deliveries:
     ) -> None:
         """The client has a message for good, or never takes it."""
         packet_id = packet.packet_id
-        session.sent_runs.pop(packet_id, None)
         waiting = session.under_way.pop(packet_id, None)
-        session.unsent.pop(packet_id, None)
-        is_refused = packet.reason >= packets.UNSPECIFIED_ERROR
-        if session.released.pop(packet_id, self) is self and is_refused and waiting is not None:
-            problem = f"the client cannot take it: reason code 0x{packet.reason:02X}"
-            turn.report(_refusal(session, waiting.publication, problem))
-        if waiting is not None:
-            if session.is_durable:
-                keys = keys_of_sent(session.client, packet_id, waiting)
-                if waiting.hand is None:
-                    turn.forget(*keys)
-                else:
-                    # Who hands out messages of a group relies on what it is told of them.
-                    for key in keys:
-                        turn.delete(key)
-            if waiting.hand is not None:
+        if waiting is None:
+            session.sent_runs.pop(packet_id, None)
+        else:
+            if session.unsent:
+                session.unsent.pop(packet_id, None)
+            was_released = session.released and session.released.pop(packet_id, self) is None
+            if packet.reason >= packets.UNSPECIFIED_ERROR and not was_released:
+                problem = f"the client cannot take it: reason code 0x{packet.reason:02X}"
+                turn.report(_refusal(session, waiting.publication, problem))
+            keys = keys_of_sent(session.client, packet_id, waiting) if session.is_durable else ()
+            if waiting.hand is None:
+                turn.forgotten += keys
+            else:
+                # Who hands out messages of a group relies on what it is told of them.
+                for key in keys:
+                    turn.delete(key)
                 self._shared.settled(turn, waiting)
         if session.queue or session.unsent:
             self.hand_over(turn, session)
@@ -259,6 +260,28 @@ def on_this_connection(session: Session, packet: object) -> Action:
             turn.effects.append(SendClient(session.client, packet))
 
     return send
+
+
+class _Sends(list[tuple[Session, int, object]]):
+    """Packets for clients, each with the connection on which it is to be sent."""
+
+    __slots__ = ()
+
+    def __call__(self, turn: Turn) -> None:
+        effects = turn.effects
+        for session, connection, packet in self:
+            if session.connection == connection and session.is_connected:
+                effects.append(SendClient(session.client, packet))
+
+
+def send_once_synced(turn: Turn, session: Session, packet: object) -> None:
+    """Send a packet like on_this_connection once all so far is on disk; many cost little."""
+    actions = turn.once_synced_actions
+    last = actions[-1] if actions else None
+    if type(last) is not _Sends:
+        last = _Sends()
+        actions.append(last)
+    last.append((session, session.connection, packet))
 
 
 def send_packet(turn: Turn, session: Session, packet: object) -> None:

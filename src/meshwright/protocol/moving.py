@@ -23,6 +23,7 @@ from meshwright.protocol.departing import Departing
 from meshwright.protocol.directory import Directory
 from meshwright.protocol.effects import DiskKey, Effect
 from meshwright.protocol.emptying import Emptying, EmptyingAround
+from meshwright.protocol.happenings import ClientPacket
 from meshwright.protocol.homes import Homes
 from meshwright.protocol.left_points import LeftPoints
 from meshwright.protocol.mobility import MobilitySettings
@@ -94,6 +95,7 @@ class Moving:
         self._placement = self._new_placement(placement_settings)
         self._proxies = self._new_proxies()
         self.guests = self._proxies.guests
+        self._do = site.do
         self._left = LeftPoints(site.sessions, send=site.send, points_of=site.points_of)
         self._homes = Homes(
             site.me,
@@ -197,10 +199,11 @@ class Moving:
         """True while clients here have their home elsewhere, or the other way round."""
         return bool(self._proxies.homes or self.guests)
 
-    def packet(self, turn: Turn, client: str, packet: Any) -> None:
+    def client_packet(self, turn: Turn, happening: ClientPacket) -> None:
         """A packet of a client that is here, or that is elsewhere and has its home here."""
+        client, packet = happening.client, happening.packet
         if not (self._proxies.homes and self._proxies.passed_on(turn, client, packet)):
-            do = self._site.do
+            do = self._do
             do(turn, client, packet)
 
     def client_down(self, turn: Turn, client: str, *, is_clean: bool) -> None:
@@ -247,7 +250,9 @@ class Moving:
             send=site.send,
             is_lost=site.is_lost,
             up=self._admit,
-            packet=self.packet,
+            packet=lambda turn, client, packet: self.client_packet(
+                turn, ClientPacket(client, packet)
+            ),
             down=self._down,
             relink=site.relink,
         )

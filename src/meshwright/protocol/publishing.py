@@ -9,7 +9,7 @@ from meshwright.errors import FilterError
 from meshwright.filters.topics import check_topic_name
 from meshwright.model.publication import Publication
 from meshwright.protocol import packets
-from meshwright.protocol.deliveries import on_this_connection, send_packet
+from meshwright.protocol.deliveries import on_this_connection, send_once_synced, send_packet
 from meshwright.protocol.effects import DiskKey
 from meshwright.protocol.mqtt.plain_messages import payloads
 from meshwright.protocol.promised_runs import (
@@ -220,7 +220,7 @@ class Publishing:
             turn.write(("received", session.client, packet.packet_id), None)
         reason = packets.SUCCESS if is_known else packets.PACKET_IDENTIFIER_NOT_FOUND
         done = packets.Pubcomp(packet.packet_id, reason)
-        turn.once_synced(on_this_connection(session, done))
+        send_once_synced(turn, session, done)
 
     def publish_will(self, turn: Turn, session: Session) -> None:
         """Publish the will of a session, which then has none."""

@@ -19,7 +19,7 @@ from meshwright.filters.filter import Filter, parse_filter
 from meshwright.model.publication import Publication
 from meshwright.protocol import packets
 from meshwright.protocol.belongings import Belongings, unpack
-from meshwright.protocol.deliveries import Deliveries, on_this_connection, send_packet
+from meshwright.protocol.deliveries import Deliveries, send_once_synced, send_packet
 from meshwright.protocol.effects import CloseClient, DiskKey, SendClient
 from meshwright.protocol.first_looks import FirstLooks
 from meshwright.protocol.handing_out import HandingOut
@@ -30,7 +30,7 @@ from meshwright.protocol.retained import Find
 from meshwright.protocol.session import Recipient, Session, recipient_of
 from meshwright.protocol.session_disk import erase, restored_sessions, write_state
 from meshwright.protocol.shared_member import SharedMember
-from meshwright.protocol.stream import StreamFrame, place_in
+from meshwright.protocol.stream import EVERY_TOPIC, StreamFrame
 from meshwright.protocol.turn import Action, Turn
 from meshwright.protocol.wills import (
     is_expired,
@@ -342,13 +342,15 @@ class Sessions:
 
     def deliver(self, turn: Turn, frame: StreamFrame) -> bool:
         """Give a publication to every session that wants it; True if that wrote to disk."""
-        number, topic = frame.number, frame.publication.topic
+        number, deliver = frame.number, self._deliveries.deliver
+        stream, others = (frame.origin, frame.publication.topic), (frame.origin, EVERY_TOPIC)
         wrote = False
         for recipient in self._recipients.of(frame.publication):
             floors = recipient.session.floors
-            if floors and number and number <= place_in(floors, frame.origin, topic):
+            # A stream has a floor of its own only where that is higher than the others'.
+            if floors and number and number <= (floors.get(stream) or floors.get(others, 0)):
                 continue
-            if self._deliveries.deliver(turn, frame, recipient):
+            if deliver(turn, frame, recipient):
                 wrote = True
         return wrote
 
@@ -408,7 +410,7 @@ class Sessions:
             if not remaining and session.connection == connection:
                 words = "; ".join(problems) or None
                 suback = packets.Suback(packet.packet_id, tuple(reasons), words)
-                later.once_synced(on_this_connection(session, suback))
+                send_once_synced(later, session, suback)
 
         for subscription in packet.subscriptions:
             try:
@@ -472,7 +474,7 @@ class Sessions:
             if known:
                 self._drop_subscription(turn, session, str(parse_filter(text)))
         unsuback = packets.Unsuback(packet.packet_id, tuple(reasons))
-        turn.once_synced(on_this_connection(session, unsuback))
+        send_once_synced(turn, session, unsuback)
 
     def _drop_subscription(self, turn: Turn, session: Session, text: str) -> None:
         wanted = parse_filter(text)

@@ -87,9 +87,13 @@ class Journal:
             for action in actions:
                 action(turn)
         if turn.forgotten:
-            self._forgotten += turn.forgotten
-            turn.forgotten.clear()
+            self.take_forgotten(turn)
         return turn.effects
+
+    def take_forgotten(self, turn: Turn) -> None:
+        """End a step that only has something forgotten."""
+        self._forgotten += turn.forgotten
+        turn.forgotten.clear()
 
     @property
     def batch(self) -> int:

@@ -27,7 +27,7 @@ class Agenda:
 
     def __init__(self) -> None:
         self.now_us = 0
-        self.horizon_us = NEAR_US
+        self.horizon_us = 0
         self.near: list[Entry] = []
         self._later: list[Entry] = []
         self.next_place: Callable[[], int] = count(1).__next__
@@ -46,18 +46,16 @@ class Agenda:
         """Let everything happen up to a time, which it then is."""
         near, take = self.near, heappop
         while near or self._look_ahead(time_us):
-            if near[0][0] > time_us:
-                break
             self.now_us, _, handler, subject, value = take(near)
             handler(subject, value)
         self.now_us = time_us
 
     def _look_ahead(self, time_us: int) -> bool:
-        """Move the horizon past what happens next; False if that is after a time."""
-        later = self._later
+        """Move the horizon past what happens next, but not past a time; False if that is later."""
+        near, later = self.near, self._later
         if not later or later[0][0] > time_us:
             return False
-        self.horizon_us = later[0][0] + NEAR_US
+        self.horizon_us = min(later[0][0] + NEAR_US, time_us + 1)
         while later and later[0][0] < self.horizon_us:
-            heappush(self.near, heappop(later))
+            near.append(heappop(later))
         return True

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from meshwright.protocol.effects import DiskKey, Write
+from meshwright.protocol.happenings import Synced
 from meshwright.sim.agenda import Agenda
 from meshwright.sim.chance import Draws
 
@@ -16,18 +17,18 @@ SWEPT_MIN = 1_024
 class Disk:
     """Batches reach it in order, each some time after it was written, whole or not at all.
 
-    synced is called with the number of each batch.
+    tell: hears of each batch that is on it.
     """
 
     __slots__ = (
-        "_agenda", "_delays_us", "_kept", "_life", "_stalled_until_us", "_swept_at", "_synced",
+        "_agenda", "_delays_us", "_kept", "_life", "_stalled_until_us", "_swept_at", "_tell",
         "_under_way", "_until_us",
     )  # fmt: skip
 
-    def __init__(self, agenda: Agenda, delays_us: Draws, synced: Callable[[int], None]) -> None:
+    def __init__(self, agenda: Agenda, delays_us: Draws, tell: Callable[[Synced], None]) -> None:
         self._agenda = agenda
         self._delays_us = delays_us
-        self._synced = synced
+        self._tell = tell
         self._until_us = 0
         self._stalled_until_us = 0
         self._life = 0
@@ -71,8 +72,8 @@ class Disk:
         self._kept.update(batch.changes)
         if len(self._kept) > self._swept_at:
             self._sweep()
-        synced = self._synced
-        synced(batch.batch)
+        tell = self._tell
+        tell(Synced(batch.batch))
 
     def _sweep(self) -> None:
         """Deleting at once, and not one by one, is what makes a batch cheap."""

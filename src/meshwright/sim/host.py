@@ -17,7 +17,7 @@ from meshwright.protocol.effects import (
     TimerKey,
     Write,
 )
-from meshwright.protocol.happenings import DiskSpace, Happening, Started, Synced, TimerFired
+from meshwright.protocol.happenings import DiskSpace, Happening, Started, TimerFired
 from meshwright.protocol.observation import Observation
 from meshwright.protocol.reconfigure_messages import PlanRecord
 from meshwright.protocol.star_messages import StarRecord
@@ -76,7 +76,7 @@ class BrokerHost:
         self.is_up = False
         self.machine: Machine | None = None
         self.clock: SkewedClock = TRUE_CLOCK
-        self.disk = Disk(world.agenda, sync_delays_us, self._synced)
+        self.disk = Disk(world.agenda, sync_delays_us, self.tell)
         self._world = world
         self._agenda = world.agenda
         self._build = build
@@ -85,16 +85,19 @@ class BrokerHost:
         self._timers: dict[TimerKey, int] = {}
         self._ambushes = world.ambushes
         self._witness = world.witness
-        self._answer = world.lines.answerer(name)
         self._do: dict[type, Callable[[Any], None]] = {
             SendPeer: world.network.sender(name),
-            SendClient: self._send_client,
+            SendClient: world.lines.answerer(name),
             SetTimer: self._set_timer,
             Write: self.disk.write,
             Report: self._report,
             OpenLink: lambda effect: world.network.open(name, effect.peer),
             CloseLink: lambda effect: world.network.close(name, effect.peer),
             CloseClient: lambda effect: world.lines.close(name, effect.client),
+        }
+        self._do_in_ambush: dict[type, Callable[[Any], None]] = {
+            **self._do,
+            SendClient: self._send_client,
         }
 
     def start(self) -> None:
@@ -144,15 +147,13 @@ class BrokerHost:
             return
         if self._witness is not None:
             self._witness.stepped(now_us, self.name, happening, effects)
-        do = self._do
+        do = self._do_in_ambush if self._ambushes else self._do
         for effect in effects:
             do[type(effect)](effect)
 
     def _send_client(self, effect: SendClient) -> None:
-        answer = self._answer
-        answer(effect.client, effect.packet)
-        if self._ambushes:
-            self._pass(type(effect.packet).__name__)
+        self._do[SendClient](effect)
+        self._pass(type(effect.packet).__name__)
 
     def _set_timer(self, effect: SetTimer) -> None:
         clock, now_us = self.clock, self._agenda.now_us
@@ -166,9 +167,6 @@ class BrokerHost:
         if self._timers.get(key) == self._agenda.now_us:
             del self._timers[key]
             self.tell(TimerFired(key))
-
-    def _synced(self, batch: int) -> None:
-        self.tell(Synced(batch))
 
     def _report(self, effect: Report) -> None:
         self._world.records.add(self._agenda.now_us, self.name, effect.record)

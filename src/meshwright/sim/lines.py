@@ -7,6 +7,7 @@ from collections.abc import Callable
 from heapq import heappush
 from typing import Any, Protocol
 
+from meshwright.protocol.effects import SendClient
 from meshwright.protocol.happenings import ClientDown, ClientPacket, ClientUp
 from meshwright.protocol.packets import SESSION_TAKEN_OVER, Connect, Disconnect
 from meshwright.sim.agenda import Agenda
@@ -27,13 +28,21 @@ class Listener(Protocol):
 
 
 class Line:
-    """One connection of one client; is_heard until the client itself lets go of it."""
+    """One connection of one client; is_heard until the client itself lets go of it.
 
-    __slots__ = ("broker", "is_heard", "is_open", "listener", "to_broker_us", "to_client_us")
+    standing: the lines at its broker, by client, of which it is one while that knows it.
+    """
 
-    def __init__(self, listener: Listener, broker: str) -> None:
+    __slots__ = (
+        "broker", "client", "is_heard", "is_open", "listener", "standing", "to_broker_us",
+        "to_client_us",
+    )  # fmt: skip
+
+    def __init__(self, listener: Listener, broker: str, standing: dict[str, Line]) -> None:
         self.listener = listener
+        self.client = listener.name
         self.broker = broker
+        self.standing = standing
         self.is_open = True
         self.is_heard = True
         self.to_broker_us = 0
@@ -57,20 +66,21 @@ class Lines:
     ) -> None:
         self._agenda = agenda
         self._delay_us = settings.client_delay_us
-        self._jitter_us = jitter_us
+        self._next_jitter_us = jitter_us.next
+        self._arrive = self._at_broker
         self._listeners = listeners
         self._is_up = is_up
         self._at: dict[str, dict[str, Line]] = defaultdict(dict)
 
     def open(self, listener: Listener, broker: str, packet: Connect) -> Line:
         """Connect to a broker; the answer, or the end of the line, comes to the listener."""
-        line = Line(listener, broker)
+        line = Line(listener, broker, self._at[broker])
         self._agenda.at(self._to_broker_us(line), self._opened, line, packet)
         return line
 
     def send(self, line: Line, packet: object) -> None:
         """A packet from the client."""
-        self._agenda.at(self._to_broker_us(line), self._at_broker, line, packet)
+        self._agenda.at(self._to_broker_us(line), self._arrive, line, packet)
 
     def leave(self, line: Line) -> None:
         """The client says goodbye after what it sent, and listens no more."""
@@ -84,23 +94,23 @@ class Lines:
             self._agenda.at(self._agenda.now_us + self._delay_us, self._ended, line, False)
             self._lost(line, None)
 
-    def answerer(self, broker: str) -> Callable[[str, object], None]:
+    def answerer(self, broker: str) -> Callable[[SendClient], None]:
         """How a broker sends packets to its clients; what finds no line is lost."""
-        agenda, arrive, jitter_us = self._agenda, self._at_client, self._jitter_us.next
+        agenda, arrive, jitter_us = self._agenda, self._at_client, self._next_jitter_us
         near, next_place = agenda.near, agenda.next_place
         lines, delay_us = self._at[broker], self._delay_us
 
-        def answer(client: str, packet: object) -> None:
-            line = lines.get(client)
+        def answer(effect: SendClient) -> None:
+            line = lines.get(effect.client)
             if line is not None:
                 arrival_us = agenda.now_us + delay_us + jitter_us()
                 if arrival_us < line.to_client_us:
                     arrival_us = line.to_client_us
                 line.to_client_us = arrival_us
                 if arrival_us < agenda.horizon_us:
-                    heappush(near, (arrival_us, next_place(), arrive, line, packet))
+                    heappush(near, (arrival_us, next_place(), arrive, line, effect.packet))
                 else:
-                    agenda.at(arrival_us, arrive, line, packet)
+                    agenda.at(arrival_us, arrive, line, effect.packet)
 
         return answer
 
@@ -118,13 +128,13 @@ class Lines:
         lines.clear()
 
     def _to_broker_us(self, line: Line) -> int:
-        arrival_us = self._agenda.now_us + self._delay_us + self._jitter_us.next()
+        arrival_us = self._agenda.now_us + self._delay_us + self._next_jitter_us()
         if arrival_us > line.to_broker_us:
             line.to_broker_us = arrival_us
         return line.to_broker_us
 
     def _to_client_us(self, line: Line) -> int:
-        arrival_us = self._agenda.now_us + self._delay_us + self._jitter_us.next()
+        arrival_us = self._agenda.now_us + self._delay_us + self._next_jitter_us()
         if arrival_us > line.to_client_us:
             line.to_client_us = arrival_us
         return line.to_client_us
@@ -136,8 +146,7 @@ class Lines:
             line.is_open = False
             self._agenda.at(self._agenda.now_us + self._delay_us, self._lost, line)
             return
-        client = line.listener.name
-        lines = self._at[line.broker]
+        client, lines = line.client, line.standing
         former = lines.pop(client, None)
         if former is not None:
             self._take_over(former)
@@ -153,9 +162,9 @@ class Lines:
         self._agenda.at(self._to_client_us(former), self._lost, former)
 
     def _at_broker(self, line: Line, packet: Any) -> None:
-        client, broker = line.listener.name, line.broker
-        if line.is_open and self._at[broker].get(client) is line:
-            self._listeners[broker](ClientPacket(client, packet))
+        client = line.client
+        if line.is_open and line.standing.get(client) is line:
+            self._listeners[line.broker](ClientPacket(client, packet))
 
     def _at_client(self, line: Line, packet: Any) -> None:
         if line.is_open and line.is_heard:
@@ -164,9 +173,9 @@ class Lines:
     def _ended(self, line: Line, clean: bool) -> None:
         """The broker hears that a line is gone."""
         line.is_open = False
-        if self._stands(line):
-            del self._at[line.broker][line.listener.name]
-            self._listeners[line.broker](ClientDown(line.listener.name, clean=clean))
+        if line.standing.get(line.client) is line:
+            del line.standing[line.client]
+            self._listeners[line.broker](ClientDown(line.client, clean=clean))
 
     def _lost(self, line: Line, _: None) -> None:
         """The client hears that a line is gone."""
@@ -174,6 +183,3 @@ class Lines:
         if line.is_heard:
             line.is_heard = False
             line.listener.closed()
-
-    def _stands(self, line: Line) -> bool:
-        return self._at[line.broker].get(line.listener.name) is line
