@@ -47,7 +47,11 @@ MUTATIONS = [
         Incoming, "arrive", "if frame.number <= stream.last:", "if False:", id="no-memory"
     ),
     pytest.param(
-        Incoming, "_pass_on", 'turn.write(("position", *key), number)', "pass", id="no-place"
+        Incoming,
+        "_pass_on",
+        'turn.write(("position", key[0], key[1]), number)',
+        "pass",
+        id="no-place",
     ),
     pytest.param(
         Deliveries,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -155,16 +156,15 @@ class Incoming:
         if not frame.number:
             # One without a promise comes in turn or not at all.
             publisher = (publication.publisher, publication.topic)
-            if self._seen_unpromised.get(publisher, 0) < publication.sequence:
-                self._seen_unpromised[publisher] = publication.sequence + publication.count - 1
+            first = publication.sequence
+            if self._seen_unpromised.advance(publisher, first, first + publication.count - 1):
                 deliver = self._deliver
                 deliver(turn, frame)
             return
         key = (frame.origin, publication.topic)
         stream = self._streams.get(key) or self._begin(key)
         if frame.number <= stream.last:
-            number = stream.last
-            turn.once_synced(lambda later: self._acknowledge(later, key, number))
+            turn.once_synced(partial(self._acknowledge, key, stream.last))
         elif not self._is_next(stream, frame):
             self._hold(key, stream, frame)
         elif self._pass_on(turn, key, stream, frame) and (stream.held or self._waiting):
@@ -245,6 +245,8 @@ class Incoming:
         An origin that could not be told what is wanted may skip what it should not. From one that
         is gone for good nothing comes any more.
         """
+        if frame.number == stream.last + 1 and not frame.previous:
+            return True
         is_removed = self._is_removed
         if is_removed(frame.origin):
             return True
@@ -264,14 +266,15 @@ class Incoming:
                 self._wait_for(turn, missing, frame)
                 return False
         number = frame.number
-        stream.held.pop(number, None)
+        if stream.held:
+            stream.held.pop(number, None)
         if not self._is_overtaken(frame):
             stream.last = number
             deliver = self._deliver
             if deliver(turn, frame):
-                turn.write(("position", *key), number)
+                turn.write(("position", key[0], key[1]), number)
                 self._write_before(turn, frame.publication)
-            turn.once_synced(lambda later: self._acknowledge(later, key, number))
+            turn.once_synced(partial(self._acknowledge, key, number))
         return True
 
     def _write_before(self, turn: Turn, publication: Publication) -> None:
@@ -292,9 +295,7 @@ class Incoming:
         publication = frame.publication
         line = (publication.publisher, publication.topic)
         sequence = publication.sequence
-        newest = self._newest_passed
-        if sequence >= newest.get(line, 0):
-            newest[line] = sequence
+        if self._newest_passed.advance(line, sequence + 1, sequence):
             return False
         return type(frame) is not StraightFrame
 
@@ -354,10 +355,13 @@ class Incoming:
             elif self._is_next(stream, frame) and not self._pass_on(turn, key, stream, frame):
                 return
 
-    def _acknowledge(self, turn: Turn, key: tuple[str, str], number: int) -> None:
-        if not self._unsent:
+    def _acknowledge(self, key: tuple[str, str], number: int, turn: Turn) -> None:
+        unsent = self._unsent
+        if not unsent:
             turn.timer(ACKNOWLEDGE, turn.now_us + self._settings.acknowledge_after_us)
         origin, topic = key
-        points = self._unsent.setdefault(origin, {})
-        if points.get(topic, 0) < number:
+        points = unsent.get(origin)
+        if points is None:
+            unsent[origin] = {topic: number}
+        elif points.get(topic, 0) < number:
             points[topic] = number

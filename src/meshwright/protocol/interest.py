@@ -11,8 +11,8 @@ from collections.abc import Callable, Container
 from typing import Any
 
 from meshwright.filters.covering import cover_set
-from meshwright.filters.filter import Filter, matches, parse_filter
-from meshwright.filters.topics import has_wildcard
+from meshwright.filters.filter import Filter, parse_filter
+from meshwright.filters.topics import has_wildcard, levels_cover, levels_of
 from meshwright.protocol.directory import Directory, Entry
 from meshwright.protocol.effects import DiskKey
 from meshwright.protocol.roads import Roads
@@ -107,7 +107,8 @@ class Interest:
         try:
             return self._wanted_topics[topic]
         except KeyError:
-            answer = any(matches(Filter(one.topic_filter), topic) for one in self._counts)
+            levels = levels_of(topic)
+            answer = any(levels_cover(one.levels, levels) for one in self._counts)
             if len(self._wanted_topics) >= TOPICS_MAX:
                 self._wanted_topics.clear()
             self._wanted_topics[topic] = answer

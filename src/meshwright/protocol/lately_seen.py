@@ -26,6 +26,20 @@ class LatelySeen:
         return self._older.get(key, default) if found is None else found
 
     def __setitem__(self, key: tuple[str, str], number: int) -> None:
-        self._newer[key] = number
-        if len(self._newer) >= REMEMBERED_MIN:
-            self._older, self._newer = self._newer, {}
+        newer = self._newer
+        newer[key] = number
+        if len(newer) >= REMEMBERED_MIN:
+            self._older, self._newer = newer, {}
+
+    def advance(self, key: tuple[str, str], below: int, number: int) -> bool:
+        """Set the number of a key that was below another one; False if it was not."""
+        newer = self._newer
+        found = newer.get(key)
+        if found is None:
+            found = self._older.get(key, 0)
+        if found >= below:
+            return False
+        newer[key] = number
+        if len(newer) >= REMEMBERED_MIN:
+            self._older, self._newer = newer, {}
+        return True

@@ -6,6 +6,7 @@ whose subscription was in force before it is missed, whatever the overlay did me
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -203,10 +204,13 @@ class Outgoing:
                 continue
             member.is_fresh = False
             member.progress_us = turn.now_us
-            while member.pending and member.pending[0] <= number:
-                settled = member.pending.popleft()
-                stream.owed_counts[settled] -= 1
-                self._forget_if_safe(turn, topic, stream, settled)
+            pending, owed_counts = member.pending, stream.owed_counts
+            count = bisect_right(pending, number)
+            for settled in pending[:count]:
+                owed_counts[settled] -= 1
+                if not owed_counts[settled]:
+                    self._forget_if_safe(turn, topic, stream, settled)
+            del pending[:count]
             if stream.questions:
                 self._answer(turn, topic, stream)
 
@@ -454,7 +458,7 @@ class Outgoing:
         stream.sent = number
         previous = []
         for name, member in stream.members.items():
-            if not is_for(member, publication):
+            if member.filters and not is_for(member, publication):
                 continue
             before = self._owe(turn, stream, member, number)
             if member.is_fresh or before != number - 1:
@@ -478,7 +482,7 @@ class Outgoing:
         """Send the oldest that a member is owed straight to it."""
         member.progress_us = turn.now_us
         before = NOTHING_OWED
-        for number in list(member.pending)[: self._settings.repair_window]:
+        for number in member.pending[: self._settings.repair_window]:
             frame = StreamFrame(self._me, number, stream.log[number], ((name, before),))
             self._send(turn, name, Repair(frame))
             before = number

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable, Mapping
 from itertools import takewhile
 
@@ -22,7 +21,8 @@ class Member:
 
     def __init__(self, now_us: int) -> None:
         self.filters: tuple[Filter, ...] = ()
-        self.pending: deque[int] = deque()
+        # A list, as it is short mostly and there are many members; in order.
+        self.pending: list[int] = []
         self.doubtful: tuple[int, ...] = ()
         self.last_owed = NOTHING_OWED
         self.is_fresh = True
@@ -82,7 +82,7 @@ def owe_late(stream: OutgoingStream, member: Member, numbers: Iterable[int]) -> 
     found = sorted({*numbers} - {*member.pending})
     for number in found:
         stream.owed_counts[number] += 1
-    member.pending = deque(sorted((*member.pending, *found)))
+    member.pending = sorted((*member.pending, *found))
     member.is_fresh = True
 
 
@@ -166,5 +166,7 @@ def standing_of(
 
 def _unchecked(stream: OutgoingStream) -> list[int]:
     """The numbers that were sent before it was read who wants them."""
+    if stream.checked >= stream.sent:
+        return []
     latest = takewhile(lambda number: number > stream.checked, reversed(stream.log))
     return sorted(number for number in latest if number <= stream.sent)

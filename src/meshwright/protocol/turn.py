@@ -6,28 +6,32 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-import msgspec
-
 from meshwright.protocol.effects import DiskKey, Effect, Report, SetTimer, TimerKey, Write
 from meshwright.protocol.happenings import Synced
 
 Action = Callable[["Turn"], None]
 
 
-class Turn(msgspec.Struct, eq=False):
+class Turn:
     """Collects the effects of one step, and the disk changes that belong together.
 
     A broker takes the same one for all its steps: it leaves the effects to its host, and
     Journal.close takes the rest. number: of the step.
     """
 
-    now_us: int
-    number: int = 0
-    effects: list[Effect] = []
-    changes: dict[DiskKey, Any] = {}
-    once_synced_actions: list[Action] = []
-    forgotten: list[DiskKey] = []
-    last_actions: list[Action] = []
+    __slots__ = (
+        "changes", "effects", "forgotten", "last_actions", "now_us", "number",
+        "once_synced_actions",
+    )  # fmt: skip
+
+    def __init__(self, now_us: int) -> None:
+        self.now_us = now_us
+        self.number = 0
+        self.effects: list[Effect] = []
+        self.changes: dict[DiskKey, Any] = {}
+        self.once_synced_actions: list[Action] = []
+        self.forgotten: list[DiskKey] = []
+        self.last_actions: list[Action] = []
 
     def ask(self, effect: Effect) -> None:
         """Add an effect to those of this step."""

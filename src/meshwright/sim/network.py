@@ -16,6 +16,7 @@ import msgspec
 from meshwright.model.snapshot import Float64Array
 from meshwright.protocol.effects import SendPeer
 from meshwright.protocol.happenings import Happening, LinkDown, LinkUp, PeerFrame
+from meshwright.protocol.links import Frame
 from meshwright.sim.agenda import Agenda
 from meshwright.sim.chance import Draws
 
@@ -136,12 +137,15 @@ class Network:
         channels, counts, watch = self._channels[source], self.message_counts, self._watch
 
         def send(effect: SendPeer) -> None:
-            frame = effect.frame
-            body = getattr(frame, "body", None)
-            counts[type(frame) if body is None else type(body)] += 1
-            if watch is not None and body is not None:
-                watch(agenda.now_us, source, effect.peer, body)
-            channel = channels.get(effect.peer)
+            frame, peer = effect.frame, effect.peer
+            body = frame.body if type(frame) is Frame else None
+            if body is None:
+                counts[type(frame)] += 1
+            else:
+                counts[type(body)] += 1
+                if watch is not None:
+                    watch(agenda.now_us, source, peer, body)
+            channel = channels.get(peer)
             if channel is None or not channel.is_open:
                 return
             arrival_us = agenda.now_us + channel.delay_us + jitter_us()

@@ -12,6 +12,7 @@ anew, and each new link is told what it lacks; where a star is redrawn, all of i
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 from meshwright.filters.filter import Filter
@@ -99,7 +100,6 @@ class Acyclic:
         self._advertised: set[str] = set()
         self._held: dict[str, list[StreamFrame]] = {}
         self._handlers: dict[type, Callable[[Turn, str, Any], None]] = {
-            AlongTree: self._visited,
             FilterChange: self._filters_changed,
             AdvertisementChange: self._advertisements_changed,
             ChangeInstalled: lambda turn, peer, message: self._answers.answered(
@@ -141,12 +141,13 @@ class Acyclic:
             self._visit(turn, frame, self._around.me, 0, self._tables)
 
     def handle(self, turn: Turn, peer: str, message: Any) -> None:
-        kind = type(message)
-        if kind is not AlongTree and self._puts_off(
-            turn, lambda later: self.handle(later, peer, message), peer
-        ):
-            return
-        self._handlers[kind](turn, peer, message)
+        if type(message) is AlongTree:
+            star, tables = self._star, self._tables
+            if star is not None:
+                tables = star.tables(tables, peer, message.version)
+            self._visit(turn, message.frame, peer, message.hops, tables)
+        elif not self._puts_off(turn, partial(self._handle_later, peer, message), peer):
+            self._handlers[type(message)](turn, peer, message)
 
     def timer_fired(self, turn: Turn, key: TimerKey) -> None:
         """Nothing here waits for a time."""
@@ -295,29 +296,29 @@ class Acyclic:
         """Who waited for answers on links that are no more."""
         return self._answers.withdraw([link for link in before if link not in self._links])
 
-    def _visited(self, turn: Turn, peer: str, message: AlongTree) -> None:
-        star = self._star
-        tables = self._tables if star is None else star.tables(self._tables, peer, message.version)
-        self._visit(turn, message.frame, peer, message.hops, tables)
+    def _handle_later(self, peer: str, message: Any, turn: Turn) -> None:
+        self.handle(turn, peer, message)
 
     def _visit(
         self, turn: Turn, frame: StreamFrame, source: str, hops: int, tables: TreeTables
     ) -> None:
         if self._recent.mark(frame_key(frame), VISITED):
             return
-        arrived, send = self._around.arrived, self._around.send
+        around = self._around
+        arrived, send = around.arrived, around.send
         arrived(turn, frame)
         if hops >= self._hops_max:
             drop_circling(turn, frame)
             return
         publication = frame.publication
         links = tables.filters.wanting(publication.topic, publication.properties)
-        if self._around.carried is not None and tables is self._tables:
-            self._around.carried(publication.topic, source, links)
+        if around.carried is not None and tables is self._tables:
+            around.carried(publication.topic, source, links)
         onward: AlongTree | None = None
         for link in links:
             if link != source:
-                onward = onward or AlongTree(self._around.epoch, frame, hops + 1, tables.version)
+                if onward is None:
+                    onward = AlongTree(around.epoch, frame, hops + 1, tables.version)
                 send(turn, link, onward)
 
     def _filters_changed(self, turn: Turn, peer: str, message: FilterChange) -> None:

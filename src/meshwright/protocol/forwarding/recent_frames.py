@@ -32,13 +32,14 @@ class RecentFrames:
 
     def mark(self, key: FrameKey, purpose: int) -> int:
         """Remember that a frame was here for a purpose, one bit; returns the bits before it."""
-        newer = self._newer
-        before = newer.get(key)
-        if before is None:
-            before = self._older.get(key, 0)
-            newer[key] = before | purpose
-            if len(newer) >= REMEMBERED_MIN:
+        newer, older = self._newer, self._older
+        count = len(newer)
+        before = newer.setdefault(key, purpose)
+        if len(newer) > count:
+            # Most frames are new, so it is asked once, and with one hash, whether this one is.
+            before = older.get(key, 0) if older else 0
+            if count + 1 >= REMEMBERED_MIN:
                 self._older, self._newer = newer, {}
-        elif not before & purpose:
+        if before & ~purpose:
             newer[key] = before | purpose
         return before
