@@ -6,7 +6,6 @@ whose subscription was in force before it is missed, whatever the overlay did me
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -26,8 +25,10 @@ from meshwright.protocol.outgoing_stream import (
     are_unread,
     doubt,
     is_for,
+    owe,
     owe_late,
     owed_to_any,
+    settle,
     standing_of,
     undoubt,
     widen,
@@ -204,13 +205,8 @@ class Outgoing:
                 continue
             member.is_fresh = False
             member.progress_us = turn.now_us
-            pending, owed_counts = member.pending, stream.owed_counts
-            count = bisect_right(pending, number)
-            for settled in pending[:count]:
-                owed_counts[settled] -= 1
-                if not owed_counts[settled]:
-                    self._forget_if_safe(turn, topic, stream, settled)
-            del pending[:count]
+            for settled in settle(stream, member, number):
+                self._forget_if_safe(turn, topic, stream, settled)
             if stream.questions:
                 self._answer(turn, topic, stream)
 
@@ -460,23 +456,11 @@ class Outgoing:
         for name, member in stream.members.items():
             if member.filters and not is_for(member, publication):
                 continue
-            before = self._owe(turn, stream, member, number)
+            before = owe(stream, member, number, turn.now_us)
             if member.is_fresh or before != number - 1:
                 previous.append((name, before))
         self._emit(turn, StreamFrame(self._me, number, publication, tuple(previous)))
         self._forget_if_safe(turn, publication.topic, stream, number)
-
-    def _owe(self, turn: Turn, stream: OutgoingStream, member: Member, number: int) -> int:
-        """Owe a number to a member; returns what it must have before."""
-        if member.pending:
-            before = member.pending[-1]
-        else:
-            before = NOTHING_OWED if member.is_fresh else member.last_owed
-            member.progress_us = turn.now_us
-        member.pending.append(number)
-        member.last_owed = number
-        stream.owed_counts[number] += 1
-        return before
 
     def _repair(self, turn: Turn, name: str, stream: OutgoingStream, member: Member) -> None:
         """Send the oldest that a member is owed straight to it."""

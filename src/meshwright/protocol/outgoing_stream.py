@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping
 from itertools import takewhile
 
@@ -75,6 +76,30 @@ def widen(
         skipped = [n for n in _unchecked(stream) if not is_for(member, stream.log[n])]
     member.filters = filters
     return member, [n for n in skipped if is_for(member, stream.log[n])]
+
+
+def owe(stream: OutgoingStream, member: Member, number: int, now_us: int) -> int:
+    """Owe a number to a member; returns what it must have before."""
+    if member.pending:
+        before = member.pending[-1]
+    else:
+        before = NOTHING_OWED if member.is_fresh else member.last_owed
+        member.progress_us = now_us
+    member.pending.append(number)
+    member.last_owed = number
+    stream.owed_counts[number] += 1
+    return before
+
+
+def settle(stream: OutgoingStream, member: Member, number: int) -> list[int]:
+    """A member has all up to a number; returns those of it that nobody is owed any more."""
+    pending, owed_counts = member.pending, stream.owed_counts
+    count = bisect_right(pending, number)
+    settled = pending[:count]
+    del pending[:count]
+    for one in settled:
+        owed_counts[one] -= 1
+    return [one for one in settled if not owed_counts[one]]
 
 
 def owe_late(stream: OutgoingStream, member: Member, numbers: Iterable[int]) -> None:
