@@ -44,7 +44,13 @@ STEPS_MAX = 100_000
 class SmallNetwork:
     """Brokers b0, b1, ... that all run at first, and what their clients have got."""
 
-    def __init__(self, broker_count: int = 3, settings: BrokerSettings | None = None) -> None:
+    def __init__(
+        self,
+        broker_count: int = 3,
+        settings: BrokerSettings | None = None,
+        *,
+        design: str = "chord",
+    ) -> None:
         names = tuple(f"b{number}" for number in range(broker_count))
         snapshot = Snapshot(
             brokers=tuple(map(BrokerName, names)),
@@ -53,7 +59,7 @@ class SmallNetwork:
             publications=np.ones(1),
         )
         self.names = names
-        self.overlay = build_overlay("chord", snapshot, rng=np.random.default_rng(0))
+        self.overlay = build_overlay(design, snapshot, rng=np.random.default_rng(0))
         self.settings = settings or BrokerSettings()
         self.now_us = 0
         self.machines: dict[str, Broker] = {}

@@ -16,6 +16,7 @@ from typing import NamedTuple
 from meshwright.model.publication import Publication
 from meshwright.protocol.directory import replicas_of
 from meshwright.protocol.message import Message
+from meshwright.protocol.shared_unpromised import Line
 
 UNPROMISED = 0
 
@@ -29,12 +30,16 @@ class Member(NamedTuple):
 
 
 class Members(Message, frozen=True, gc=False):
-    """All clients here that share a subscription; moving ones are on their way elsewhere."""
+    """All clients here that share a subscription; moving ones are on their way elsewhere.
+
+    handed: what they were handed without a promise, if the keeper asks for its members.
+    """
 
     key: str
     version: int
     members: tuple[Member, ...]
     moving: tuple[str, ...] = ()
+    handed: tuple[Line, ...] | None = None
 
 
 class MembersKept(Message, frozen=True, gc=False):

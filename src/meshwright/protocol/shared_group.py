@@ -7,8 +7,10 @@ from typing import NamedTuple
 
 from meshwright.filters.filter import parse_filter
 from meshwright.model.publication import EventId, Publication
+from meshwright.protocol.deliveries import Refused
 from meshwright.protocol.shared import Member
 from meshwright.protocol.shared_takeover import TakeOver, is_passed
+from meshwright.protocol.shared_unpromised import HandedBefore
 from meshwright.protocol.stream import StreamFrame
 
 
@@ -89,12 +91,13 @@ class Group:
 
     hands: entries by all numbers under which they were handed out. inherited: what came from a
     former keeper's origins, and may come once more in its stream. handed_before: by origin and
-    topic, up to where former keepers have handed out what must not come twice.
+    topic, up to where former keepers have handed out what must not come twice. unpromised: what
+    was handed out without a promise, by a former keeper or before a crash.
     """
 
     __slots__ = (
         "entries", "handed_before", "hands", "inherited", "is_in_force", "key", "last", "members",
-        "moving", "take_over", "unconfirmed", "wanted",
+        "moving", "take_over", "unconfirmed", "unpromised", "wanted",
     )  # fmt: skip
 
     def __init__(self, key: str) -> None:
@@ -110,11 +113,22 @@ class Group:
         self.take_over: TakeOver | None = None
         self.inherited: set[EventId] = set()
         self.handed_before: dict[tuple[str, str], int] = {}
+        self.unpromised = HandedBefore()
 
     def was_handed(self, frame: StreamFrame) -> bool:
         """True if a former keeper had a message, so that it is no more for this one."""
         is_inherited = frame.publication.event_id in self.inherited
         return is_inherited or is_passed(self.handed_before, frame)
+
+    def refusal(self, publication: Publication, reason: str) -> Refused:
+        """Why no member gets a publication."""
+        return Refused(
+            client=self.key,
+            publisher=publication.publisher,
+            sequence=publication.sequence,
+            topic=publication.topic,
+            reason=reason,
+        )
 
     def places(self) -> Iterator[Place]:
         """All members, in a fixed order."""

@@ -11,7 +11,7 @@ import msgspec
 from meshwright.filters.filter import Filter
 from meshwright.filters.index import FilterIndex
 from meshwright.model.publication import Publication
-from meshwright.protocol.deliveries import Refused, is_too_late
+from meshwright.protocol.deliveries import is_too_late
 from meshwright.protocol.effects import DiskKey
 from meshwright.protocol.removals import Removals
 from meshwright.protocol.roll import SEATS_MAX
@@ -113,6 +113,7 @@ class SharedKeeper:
             if key[1] in self._groups:
                 self._groups[str(key[1])].take_over = TakeOver(self._removals.present)
         for group in self._groups.values():
+            group.unpromised.waiting = dict.fromkeys(group.members)
             if formers_of(group.key, self._me, self._removals.in_line()):
                 entries = group.entries.values()
                 group.inherited = {entry.publication.event_id for entry in entries}
@@ -144,7 +145,7 @@ class SharedKeeper:
             if group.was_handed(frame):
                 continue
             if len(group.entries) >= self._settings.queue_max:
-                turn.report(_refusal(group, publication, "the queue of the group is full"))
+                turn.report(group.refusal(publication, "the queue of the group is full"))
                 continue
             self._add_entry(turn, group, frame)
         return wrote
@@ -173,6 +174,8 @@ class SharedKeeper:
             self._want(turn, group.wanted, partial(self._in_force, group=group))
             self._ask_holders(turn, group)
         self._note_members(turn, group, peer, message)
+        if message.handed is not None:
+            group.unpromised.learn(peer, message.handed)
         group.unconfirmed.append((peer, message.version))
         if not group.members and not group.moving:
             self._drop_group(turn, group)
@@ -242,6 +245,7 @@ class SharedKeeper:
             return
         del group.take_over.holders[peer]
         group.take_over.learn(message)
+        group.unpromised.learn(peer, message.unpromised)
         for one in map(Holding._make, message.holdings):
             if one.hand not in group.hands:
                 entry = GroupEntry(self._next_serial(), one.publication)
@@ -377,7 +381,7 @@ class SharedKeeper:
         if entry.may_move:
             self._assign(turn, group, entry)
         else:
-            turn.report(_refusal(group, entry.publication, "its member is gone for good"))
+            turn.report(group.refusal(entry.publication, "its member is gone for good"))
             self._forget(turn, group, entry)
 
     def _next_serial(self) -> int:
@@ -422,7 +426,7 @@ class SharedKeeper:
     def _assign(self, turn: Turn, group: Group, entry: GroupEntry) -> None:
         """Hand a message to the next member; if none can be reached, to the first that comes."""
         if is_too_late(entry.publication, turn.now_us):
-            turn.report(_refusal(group, entry.publication, "it has expired"))
+            turn.report(group.refusal(entry.publication, "it has expired"))
             self._forget(turn, group, entry)
             return
         if entry.hand:
@@ -459,8 +463,9 @@ class SharedKeeper:
             self._send(turn, entry.broker, handed)
 
     def _hand_unpromised(self, turn: Turn, group: Group, publication: Publication) -> None:
-        entry = GroupEntry(0, publication)
-        place = self._next_place(group, entry)
+        if group.take_over is not None or not group.unpromised.may_hand(publication, self._is_lost):
+            return
+        place = self._next_place(group, GroupEntry(0, publication))
         if place is not None and place.member.is_connected:
             group.last = (place.member.client, place.broker)
             handed = Handed(group.key, UNPROMISED, place.member.client, publication)
@@ -486,13 +491,3 @@ class SharedKeeper:
         for hand in (entry.hand, *entry.former_hands):
             group.hands.pop(hand, None)
         turn.write(("shared", group.key, entry.place), None)
-
-
-def _refusal(group: Group, publication: Publication, reason: str) -> Refused:
-    return Refused(
-        client=group.key,
-        publisher=publication.publisher,
-        sequence=publication.sequence,
-        topic=publication.topic,
-        reason=reason,
-    )

@@ -37,6 +37,7 @@ from meshwright.protocol.shared import (
     keeper_of,
 )
 from meshwright.protocol.shared_takeover import Holding, Holdings, HoldingsQuestion
+from meshwright.protocol.shared_unpromised import LastHanded, Line
 from meshwright.protocol.turn import Action, Turn, nothing
 
 # Of each stream of a group, so many numbers are remembered.
@@ -83,6 +84,7 @@ class SharedMember:
         self._highest: dict[Stream, int] = {}
         self._recent: dict[Stream, deque[int]] = {}
         self._marks: dict[Hand, None] = {}
+        self._last_handed = LastHanded()
 
     def handlers(self) -> dict[type, Callable[[Turn, str, Any], None]]:
         """Which message is for which method."""
@@ -184,7 +186,7 @@ class SharedMember:
 
     def asked(self, turn: Turn, _peer: str, message: MembersQuestion) -> None:
         """A keeper asks who is here."""
-        self._tell(turn, message.key)
+        self._tell(turn, message.key, self._last_handed.lines(message.key))
 
     def offered(self, turn: Turn, peer: str, message: HandOffered) -> None:
         """A message of QoS 2 is to come: say whether its client is here."""
@@ -196,7 +198,8 @@ class SharedMember:
         """A message for a client: once it waits for it, nobody else gets it."""
         hand = (message.key, message.hand)
         if message.hand == UNPROMISED:
-            self._take(turn, message.client, hand, message.publication)
+            if self._last_handed.is_new(message.key, message.publication):
+                self._take(turn, message.client, hand, message.publication)
             return
         event = (message.key, *message.publication.event_id)
         if hand in self._away:
@@ -290,7 +293,8 @@ class SharedMember:
             for (key, origin, topic), numbers in self._recent.items()
             if key == message.key
         )
-        answer = Holdings(message.key, held, highest, recent)
+        unpromised = self._last_handed.lines(message.key)
+        answer = Holdings(message.key, held, highest, recent, unpromised)
         turn.once_synced(lambda later: self._send(later, peer, answer))
 
     def _remember(self, turn: Turn, message: Handed, *, is_once: bool) -> None:
@@ -394,11 +398,12 @@ class SharedMember:
         if self._away.pop(hand, None) is not None:
             turn.write(("hand away", *hand), None)
 
-    def _tell(self, turn: Turn, key: str) -> None:
+    def _tell(self, turn: Turn, key: str, handed: tuple[Line, ...] | None = None) -> None:
         members = tuple(self._members.get(key, {}).values())
         moving = tuple(self._moving.get(key, ()))
         self._version += 1
-        self._send(turn, self._keeper(key), Members(key, self._version, members, moving))
+        told = Members(key, self._version, members, moving, handed)
+        self._send(turn, self._keeper(key), told)
 
     def _keeper(self, key: str) -> str:
         return keeper_of(key, self._keepers)

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from meshwright.model.publication import EventId, Publication
 from meshwright.protocol.directory import replicas_of
 from meshwright.protocol.message import Message
+from meshwright.protocol.shared_unpromised import Line
 from meshwright.protocol.stream import StreamFrame
 
 
@@ -37,12 +38,14 @@ class Holdings(Message, frozen=True, gc=False):
     """What members here hold, and what came here of streams (origin, topic).
 
     highest: the highest number of QoS 2. recent: the last numbers, as far as is remembered.
+    unpromised: what was handed out without a promise.
     """
 
     key: str
     holdings: tuple[Holding, ...]
     highest: tuple[tuple[str, str, int], ...]
     recent: tuple[tuple[str, str, tuple[int, ...]], ...]
+    unpromised: tuple[Line, ...] = ()
 
 
 class LegacyQuestion(Message, frozen=True, gc=False):
