@@ -105,3 +105,22 @@ def test_nobody_is_held_for_a_change_of_an_overlay_that_is_no_longer_in_force() 
     held_us = [one.blocked_us for one in blocked(network)]
     assert len(held_us) == 7
     assert max(held_us) < switched_us - GIVEN_US + SECOND_US
+
+
+def test_what_a_client_said_on_a_connection_that_was_taken_over_is_not_done_later() -> None:
+    network = ChangingNetwork("chord", 8)
+    network.give(GIVEN_US, "b4", "apply-blocking", network.turned())
+    network.crash(GIVEN_US + 5 * MILLISECOND_US, "b4", 30 * SECOND_US)
+    client = network.world.clients["c0"]
+    said_us = GIVEN_US + 100 * MILLISECOND_US
+    for number in range(4):
+        topic = network.snapshot.topics[number % 2]
+        network.world.at(said_us, partial(client.publish, topic, 1 + number % 2))
+    network.world.at(said_us + 50 * MILLISECOND_US, partial(client.switch, "b1"))
+    back_us = said_us + 300 * MILLISECOND_US
+    network.world.at(back_us, client.vanish)
+    network.world.at(back_us, partial(client.connect, "b0"))
+    network.run(60)
+    assert sum(one.packet_count for one in blocked(network)) > 0
+    assert network.faults() == []
+    assert network.world.history.oddities == []

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from meshwright.protocol import outgoing
+from meshwright.protocol import outgoing, wills
 from meshwright.protocol.deliveries import Deliveries
 from meshwright.protocol.departing import Departing
 from meshwright.protocol.directory import Directory
@@ -133,6 +133,8 @@ LEAVING = {
     "faults": (),
     "settle_max_s": 10.0,
 }
+# Clients that die often, on few topics.
+MORTAL = {"will_share": 1.0, "topics": 4, "clients": 12, "faults": (), "mobility": None}
 STILL = {"faults": (), "mobility": None, "changes_per_s": 0.0, "content_share": 0.0}
 
 # Lines of which the trouble above says nothing: what finds them, and in which trouble.
@@ -240,6 +242,24 @@ RARE_MUTATIONS = [
         "broken",
         ADAPTING,
         id="locked-on-other-links",
+    ),
+    pytest.param(
+        (wills, "_will_due_us", "+ session.will.delay_s * SECOND_US", ""),
+        "wills",
+        MORTAL,
+        id="will-without-delay",
+    ),
+    pytest.param(
+        (Sessions, "disconnect", "session.will = None", "pass"),
+        "wills",
+        MORTAL,
+        id="will-not-taken-back",
+    ),
+    pytest.param(
+        (Sessions, "publish_wills", "self.publishing.publish_for(turn, last)", "pass"),
+        "lost",
+        {**MORTAL, "faults": ("crash",), "persistent_share": 0.0},
+        id="will-lost-in-a-crash",
     ),
     pytest.param(
         (RecentFrames, "mark", "return before", "return 0"),

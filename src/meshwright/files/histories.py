@@ -25,8 +25,9 @@ from meshwright.history.history import (
 
 
 def write_history(history: History, path: Path) -> None:
-    """Write a history of brokers that all came back."""
+    """Write a history of brokers that all came back, and of clients without wills."""
     assert not history.gone_us
+    assert not history.wills
     lines = [msgspec.json.encode({"kind": kind, **fact}) for kind, fact in _facts(history)]
     write_whole({path: b"".join(line + b"\n" for line in lines)})
 

@@ -53,7 +53,7 @@ def _handed_twice(history: History) -> list[Violation]:
     wanted = Wanted(history.subscriptions)
     found: list[Violation] = []
     for event, by_client in takers.items():
-        published = history.publications.get(event)
+        published = history.published(event)
         if published is None:
             continue
         matching = wanted.by(published.topic, published.properties)
@@ -66,7 +66,7 @@ def _handed_twice(history: History) -> list[Violation]:
 
 def _copy_count(history: History, own: Wanted | None, one: Delivered) -> int:
     """How many of the same message a client may get, for its subscriptions that match."""
-    published = history.publications.get((one.publisher, one.sequence))
+    published = history.published((one.publisher, one.sequence))
     if own is None or published is None:
         return 1
     matching = [
@@ -89,7 +89,7 @@ def _is_in_another_session(history: History, before: Delivered, one: Delivered) 
 def _is_excused(history: History, before: Delivered, one: Delivered) -> bool:
     if 2 in (before.qos, one.qos):
         return False
-    published = history.publications.get((one.publisher, one.sequence))
+    published = history.published((one.publisher, one.sequence))
     if published is not None and published.qos == 1 and published.resend_count:
         return True
     return one.connection != before.connection or (one.qos == 1 and one.is_duplicate)

@@ -39,6 +39,44 @@ class Published:
     resend_count: int = 0
 
 
+@dataclass(slots=True)
+class Willed:
+    """A will as its client gave it with one CONNECT, and how that connection ended.
+
+    publisher: the client's name, marked, so that its publications and its wills count apart.
+    delay_us: how long the will waits for its client, which is no longer than its session lasts.
+    sent_us: CONNECT left. opened_us: it was accepted, when keeper had the will on disk. ended_us:
+    the client let go of the connection, or lost it. heard_us: its broker heard of that, of which it
+    was not told if it ended it itself or died. is_taken_back: with a plain goodbye. is_abandoned:
+    the client went elsewhere, and its broker could not know.
+    """
+
+    client: str
+    publisher: str
+    sequence: int
+    topic: str
+    qos: int
+    properties: Properties
+    delay_us: int
+    broker: str
+    sent_us: int
+    opened_us: int | None = None
+    keeper: str | None = None
+    is_refused: bool = False
+    ended_us: int | None = None
+    heard_us: int | None = None
+    is_taken_back: bool = False
+    is_abandoned: bool = False
+
+
+class Outage(msgspec.Struct):
+    """A time during which a broker's process did not run; no end if it never did again."""
+
+    broker: str
+    since_us: int
+    until_us: int | None = None
+
+
 class Delivered(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """One message as it reached a client; connection counts the client's connections."""
 
@@ -107,6 +145,7 @@ class Oddity(NamedTuple):
 class History:
     """Everything that clients saw.
 
+    wills: in the order in which they were given. outages: of brokers, in order of time.
     gone_us: brokers that never return, since when. gone_sessions: clients whose sessions they had.
     gone_shared: shared subscriptions, each with a publication that they kept for it. gone_events:
     publications that they had taken and still kept, as somebody was owed them.
@@ -118,6 +157,8 @@ class History:
     connections: dict[str, list[Connected]] = field(default_factory=dict)
     sessions_lost: list[SessionLost] = field(default_factory=list)
     oddities: list[Oddity] = field(default_factory=list)
+    wills: dict[EventKey, Willed] = field(default_factory=dict)
+    outages: list[Outage] = field(default_factory=list)
     gone_us: dict[str, int] = field(default_factory=dict)
     gone_sessions: set[str] = field(default_factory=set)
     gone_shared: set[tuple[str, EventKey]] = field(default_factory=set)
@@ -126,6 +167,14 @@ class History:
     def attempted(self, publication: Published) -> None:
         """A publication was handed to a connection for the first time."""
         self.publications[publication.publisher, publication.sequence] = publication
+
+    def published(self, event: EventKey) -> Published | None:
+        """A publication, or a will as if its client had published it when it connected."""
+        published = self.publications.get(event)
+        if published is None and self.wills:
+            will = self.wills.get(event)
+            return published_will(will, will.sent_us) if will is not None else None
+        return published
 
     def subscribing(self, client: str, filter_text: str, qos: int, now_us: int) -> Subscribed:
         """A client asks for a subscription."""
@@ -166,7 +215,23 @@ class History:
             self.sessions_lost,
             self.oddities,
         )
-        return hashlib.sha256(msgspec.msgpack.encode(evidence)).hexdigest()
+        wills = (list(self.wills.values()),) if self.wills else ()
+        return hashlib.sha256(msgspec.msgpack.encode((*evidence, *wills))).hexdigest()
+
+
+def published_will(will: Willed, time_us: int) -> Published:
+    """A will as a publication that its keeper took at a time."""
+    return Published(
+        will.publisher,
+        will.sequence,
+        will.topic,
+        will.qos,
+        will.properties,
+        attempted_us=time_us,
+        broker=will.broker,
+        acknowledged_us=time_us,
+        acknowledged_by=will.keeper,
+    )
 
 
 def payload_of(publisher: str, sequence: int) -> bytes:

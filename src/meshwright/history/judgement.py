@@ -11,6 +11,7 @@ from meshwright.history.manners import unmannerly
 from meshwright.history.reordered import reordered
 from meshwright.history.unexpected import unexpected
 from meshwright.history.violation import Violation
+from meshwright.history.wills import wills_amiss
 
 FOUND = ("lost", "duplicated", "reordered", "unexpected")
 TOTALS = ("attempted", "acknowledged", "delivered", *FOUND)
@@ -24,6 +25,7 @@ def violations(history: History) -> list[Violation]:
         *reordered(history),
         *unexpected(history),
         *unmannerly(history),
+        *wills_amiss(history),
     ]
 
 

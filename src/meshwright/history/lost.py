@@ -4,16 +4,19 @@ A publication that a broker acknowledged (QoS 1 and 2) is owed to every client w
 subscription was granted before the publication was sent and stands until the end; a session that
 ends with its connection stands only while it is connected. A shared subscription is owed it once,
 as long as all members that may have taken it are to keep it: who takes it with QoS 0 need not, and
-who leaves may take one of QoS 2 along. What a broker that never returns held alone, goes with it.
+who leaves may take one of QoS 2 along. A will counts like a publication where it must be published
+(meshwright.history.wills). What a broker that never returns held alone, goes with it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 
 from meshwright.history.history import History, Published, Subscribed
 from meshwright.history.violation import Violation, seconds
 from meshwright.history.wanted import Wanted, group_of
+from meshwright.history.wills import wills_owed
 
 
 def lost(history: History) -> list[Violation]:
@@ -30,7 +33,7 @@ def _publications_lost(history: History) -> Iterator[Violation]:
     wanted = Wanted(standing)
     groups = _groups(history)
     delivered = {(one.client, one.publisher, one.sequence) for one in history.deliveries}
-    for published in history.publications.values():
+    for published in chain(history.publications.values(), wills_owed(history)):
         if published.acknowledged_us is None or not published.qos:
             continue
         blamed: set[str] = set()

@@ -16,7 +16,7 @@ def unexpected(history: History) -> list[Violation]:
     found: list[Violation] = []
     wanted = wanted_by_client(history.subscriptions)
     for one in history.deliveries:
-        published = history.publications.get((one.publisher, one.sequence))
+        published = history.published((one.publisher, one.sequence))
         if published is None:
             found.append(_violation(one, "nobody published it"))
         elif published.topic != one.topic:

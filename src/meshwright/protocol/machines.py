@@ -137,6 +137,7 @@ class Machines:
                 remember=self._remember,
                 log_length=self.retaining.log_length,
                 over=self._session_over,
+                parted=self._went_away,
             ),
         )
         self.incoming: Incoming = Incoming(

@@ -74,6 +74,7 @@ class Outside:
     remember: Callable[[Turn, str], None]
     log_length: Callable[[], int]
     over: Callable[[Turn, str], None]
+    parted: Callable[[str], None]
 
 
 class Sessions:
@@ -365,6 +366,7 @@ class Sessions:
     def _detach(self, turn: Turn, session: Session) -> None:
         """The connection of a session is over; what falls due at once is done."""
         session.is_connected = False
+        self._outside.parted(session.client)
         self._change_count += 1
         session.connection += 1
         session.disconnected_us = turn.now_us

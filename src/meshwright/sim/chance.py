@@ -25,6 +25,7 @@ class Streams(NamedTuple):
     lines: np.random.Generator
     disks: np.random.Generator
     plans: np.random.Generator
+    wills: np.random.Generator
 
 
 def streams(seed: int) -> Streams:

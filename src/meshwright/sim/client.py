@@ -37,6 +37,7 @@ from meshwright.sim.agenda import Agenda
 from meshwright.sim.chance import Draws
 from meshwright.sim.lines import Line, Lines
 from meshwright.sim.outbox import REFUSED, Outbox
+from meshwright.sim.testament import FindKeeper, Testament, WillSettings
 
 
 class ClientSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,7 +45,8 @@ class ClientSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     session_expiry_s: 0 for a session that ends with its connection. window: unacknowledged
     publications at a time. roams_after: failed attempts before it tries another broker, or None.
-    understands_redirects: as in MQTT 5. follows_redirects: it goes where it is sent.
+    understands_redirects: as in MQTT 5. follows_redirects: it goes where it is sent. will: given
+    anew with each CONNECT.
     """
 
     session_expiry_s: int = 0
@@ -57,6 +59,7 @@ class ClientSettings(msgspec.Struct, frozen=True, kw_only=True):
     carries_subscriptions: bool = False
     understands_redirects: bool = True
     follows_redirects: bool = True
+    will: WillSettings | None = None
 
 
 class Client:
@@ -72,6 +75,7 @@ class Client:
         history: History,
         brokers: tuple[str, ...],
         backoffs_us: Draws,
+        find_keeper: FindKeeper,
     ) -> None:
         self.name = name
         self.broker = brokers[0]
@@ -88,6 +92,9 @@ class Client:
         self._connection: Connected | None = None
         self._outbox = Outbox(
             name, history, window=settings.window, waiting_max=settings.waiting_max, send=self._send
+        )
+        self._testament = Testament(
+            name, settings.will, settings.session_expiry_s, history, find_keeper
         )
         self._unreleased: set[int] = set()
         self._wishes: dict[str, int] = {}
@@ -126,8 +133,27 @@ class Client:
         """Say goodbye, and stay away."""
         self._wants_line = False
         if self.line is not None:
+            self._testament.taken_back()
             self._lines.leave(self.line)
             self._ended()
+
+    def leave_with_will(self) -> None:
+        """Say goodbye, let the will be published, and stay away."""
+        if self.is_connected and self.line is not None:
+            self._wants_line = False
+            self._send(Disconnect(packets.DISCONNECT_WITH_WILL))
+            self._lines.leave(self.line)
+            self._ended()
+        else:
+            self.leave()
+
+    def switch(self, broker: str) -> None:
+        """Connect to a broker without a word to the one that has the connection."""
+        if self.is_connected and self.line is not None:
+            self._testament.abandoned()
+            self._lines.abandon(self.line)
+            self._ended()
+            self.connect(broker)
 
     def vanish(self) -> None:
         """Lose the line without a word, and stay away."""
@@ -180,15 +206,19 @@ class Client:
         settings = self._settings
         carried = tuple(Subscription(text, qos) for text, qos in self._wishes.items())
         previous = self._connection.broker if self._connection is not None else None
+        # A session of its that expired may have been followed by one of which it never heard.
+        is_over = self._testament.session_may_have_expired(self._agenda.now_us)
         packet = Connect(
-            clean_start=settings.session_expiry_s == 0,
+            clean_start=settings.session_expiry_s == 0 or is_over,
             session_expiry_s=settings.session_expiry_s,
             receive_maximum=settings.receive_maximum,
             previous_broker=previous if settings.names_previous_broker else None,
             carried=carried if settings.carries_subscriptions else None,
             can_be_redirected=settings.understands_redirects,
+            will=self._testament.written(self._agenda.now_us, self.broker),
         )
         self.line = self._lines.open(self, self.broker, packet)
+        self.line.parted = self._testament.hearer(self._agenda)
         deadline_us = self._agenda.now_us + settings.answer_timeout_us
         self._agenda.at(deadline_us, self._give_up, self.line)
 
@@ -211,6 +241,7 @@ class Client:
     def _ended(self) -> None:
         """The line is over, whoever ended it."""
         self.line = None
+        self._testament.ended(self._agenda.now_us)
         self._asked.clear()
         if self.is_connected and self._connection is not None:
             self.is_connected = False
@@ -232,15 +263,18 @@ class Client:
         assert self.line is not None
         broker = self.line.broker
         if packet.reason != packets.SUCCESS:
+            self._testament.refused()
             self._turned_away(packet.server_reference)
             return
         now_us = self._agenda.now_us
         previous = self._connection
         is_persistent = self._settings.session_expiry_s > 0
         if is_persistent and previous is not None and not packet.session_present:
-            lost = SessionLost(now_us, self.name, previous.broker, broker)
-            self._history.sessions_lost.append(lost)
+            if not self._testament.session_may_have_expired(now_us):
+                lost = SessionLost(now_us, self.name, previous.broker, broker)
+                self._history.sessions_lost.append(lost)
             self._forget_session(previous)
+        self._testament.accepted(now_us)
         self.is_connected = True
         self._failure_count = 0
         self._connection = self._history.connected(

@@ -43,6 +43,10 @@ class Disk:
         self._sweep()
         return self._kept
 
+    def read(self, key: DiskKey) -> Any:
+        """What is on disk under a key; None if nothing is."""
+        return self._kept.get(key)
+
     def write(self, batch: Write) -> None:
         """Begin to write a batch."""
         agenda, delay_us = self._agenda, self._delays_us.next

@@ -30,12 +30,13 @@ class Listener(Protocol):
 class Line:
     """One connection of one client; is_heard until the client itself lets go of it.
 
-    standing: the lines at its broker, by client, of which it is one while that knows it.
+    standing: the lines at its broker, by client, of which it is one while that knows it. parted:
+    called when the broker hears that the connection is gone.
     """
 
     __slots__ = (
-        "broker", "client", "is_heard", "is_open", "listener", "standing", "to_broker_us",
-        "to_client_us",
+        "broker", "client", "is_heard", "is_open", "listener", "parted", "standing",
+        "to_broker_us", "to_client_us",
     )  # fmt: skip
 
     def __init__(self, listener: Listener, broker: str, standing: dict[str, Line]) -> None:
@@ -45,6 +46,7 @@ class Line:
         self.standing = standing
         self.is_open = True
         self.is_heard = True
+        self.parted: Callable[[], None] | None = None
         self.to_broker_us = 0
         self.to_client_us = 0
 
@@ -86,6 +88,10 @@ class Lines:
         """The client says goodbye after what it sent, and listens no more."""
         line.is_heard = False
         self._agenda.at(self._to_broker_us(line), self._ended, line, True)
+
+    def abandon(self, line: Line) -> None:
+        """The client listens no more, and the broker does not notice."""
+        line.is_heard = False
 
     def cut(self, line: Line) -> None:
         """The line breaks: the client knows at once, the broker a little later."""
@@ -175,6 +181,8 @@ class Lines:
         line.is_open = False
         if line.standing.get(line.client) is line:
             del line.standing[line.client]
+            if line.parted is not None:
+                line.parted()
             self._listeners[line.broker](ClientDown(line.client, clean=clean))
 
     def _lost(self, line: Line, _: None) -> None:

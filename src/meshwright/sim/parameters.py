@@ -20,7 +20,7 @@ class SimulationParameters(msgspec.Struct, frozen=True, kw_only=True):
     broker stays down goes to another one. adapts: whether brokers fit their tree to the traffic by
     themselves. gathers: whether they send clients to where others want the same. tight: whether
     brokers have room for so little that bounds are met. forgets: whether they forget within seconds
-    what is not used any more.
+    what is not used any more. will_share: of the clients that have a will, and die now and then.
     """
 
     design: str
@@ -48,13 +48,14 @@ class SimulationParameters(msgspec.Struct, frozen=True, kw_only=True):
     tight: bool = False
     forgets: bool = False
     settle_max_s: float = 90.0
+    will_share: float = 0.0
 
     @property
     def is_still(self) -> bool:
         """Whether nothing changes while publications flow, and brokers want topics by name."""
         changes = (
             self.faults, self.reconfigure, self.adapts, self.gathers, self.mobility,
-            self.changes_per_s,
+            self.changes_per_s, self.will_share,
         )  # fmt: skip
         filters = (self.wildcard_share, self.content_share, self.shared_share)
         return not any((*changes, *filters))
@@ -86,7 +87,8 @@ class SimulationParameters(msgspec.Struct, frozen=True, kw_only=True):
             if not 0 <= getattr(self, name) < float("inf"):
                 raise ProblemError(f"{name} = {getattr(self, name)} has no answer; take 0 or more.")
         for name in (
-            "wildcard_share", "content_share", "shared_share", "retained_share", "persistent_share"
+            "wildcard_share", "content_share", "shared_share", "retained_share", "persistent_share",
+            "will_share",
         ):  # fmt: skip
             if not 0 <= getattr(self, name) <= 1:
                 raise ProblemError(f"{name} = {getattr(self, name)} is no share; take 0 to 1.")

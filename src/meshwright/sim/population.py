@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -11,9 +11,13 @@ from meshwright.model.identifiers import BrokerName, TopicName
 from meshwright.model.interests import interests_from_sets
 from meshwright.model.snapshot import Snapshot
 from meshwright.sim.parameters import SimulationParameters
+from meshwright.sim.testament import WillSettings
 
 SESSION_EXPIRY_S = 3_600
 TOPICS_PER_AREA = 4
+# How long wills wait, if the sessions of their clients last as long, of which some are short.
+WILL_DELAYS_S = (0, 0, 1, 2, 4)
+SHORT_EXPIRIES_S = (1, 3)
 VALUE_MAX = 100  # publications carry a value below this, on which content filters ask
 
 
@@ -25,6 +29,7 @@ class Inhabitant:
     broker: str
     session_expiry_s: int
     filters: tuple[tuple[str, int], ...]
+    will: WillSettings | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +64,31 @@ def draw_population(
             )
         )
     return Population(brokers, names, tuple(inhabitants))
+
+
+def with_wills(
+    population: Population, parameters: SimulationParameters, rng: np.random.Generator
+) -> Population:
+    """The same clients, some of them with a will, and some of these with a short session."""
+    if not parameters.will_share:
+        return population
+    mortals = []
+    for client in population.clients:
+        topic = population.topics[int(rng.integers(len(population.topics)))]
+        will = WillSettings(
+            topic=topic,
+            qos=draw_qos(parameters, rng),
+            retain=bool(rng.random() < 0.3),
+            delay_s=int(rng.choice(WILL_DELAYS_S)),
+            properties=(("value", str(int(rng.integers(VALUE_MAX)))),),
+        )
+        expiry_s = client.session_expiry_s
+        is_short, short_s = rng.random() < 0.4, int(rng.choice(SHORT_EXPIRIES_S))
+        mortal = replace(
+            client, will=will, session_expiry_s=short_s if expiry_s and is_short else expiry_s
+        )
+        mortals.append(mortal if rng.random() < parameters.will_share else client)
+    return replace(population, clients=tuple(mortals))
 
 
 def draw_filter(

@@ -19,8 +19,14 @@ from meshwright.sim.injection import inject
 from meshwright.sim.network import NetworkSettings
 from meshwright.sim.parameters import SimulationParameters
 from meshwright.sim.plans import schedule_plans
-from meshwright.sim.population import Population, draw_population, snapshot_of
-from meshwright.sim.traffic import Arrivals, add_clients, schedule_changes, schedule_moves
+from meshwright.sim.population import Population, draw_population, snapshot_of, with_wills
+from meshwright.sim.traffic import (
+    Arrivals,
+    add_clients,
+    schedule_changes,
+    schedule_deaths,
+    schedule_moves,
+)
 from meshwright.sim.world import World
 
 WARM_UP_US = 4 * SECOND_US
@@ -62,6 +68,7 @@ def run(
     """Simulate one seed from the start to quiet."""
     chances = streams(seed)
     population = draw_population(parameters, chances.topics, chances.clients)
+    population = with_wills(population, parameters, chances.wills)
     snapshot = snapshot_of(population, parameters.publications_per_s * parameters.duration_s)
     overlay = build_overlay(parameters.design, snapshot, k=parameters.k, rng=chances.overlay)
     world = World(
@@ -103,6 +110,7 @@ def _prepare(
     schedule_changes(world, population, parameters, chances.churn, start_us=start_us, end_us=end_us)
     if parameters.mobility is not None:
         schedule_moves(world, parameters, chances.moves, start_us=start_us, end_us=end_us)
+    schedule_deaths(world, population, chances.wills, start_us=start_us, end_us=end_us)
     joining = newcomers(parameters)
     field = Field(
         (*population.brokers, *joining),

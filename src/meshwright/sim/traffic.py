@@ -15,6 +15,9 @@ from meshwright.sim.world import World
 CONNECT_FROM_US = 500_000
 CONNECT_WITHIN_US = 1_000_000
 AWAY_MEAN_S = 1.0
+# Clients with wills die as often, and stay away as long on average.
+DEATHS_PER_S = 0.15
+DEAD_MEAN_S = 2.5
 ROAMS_AFTER = 3
 
 
@@ -71,6 +74,7 @@ def add_clients(
             roams_after=ROAMS_AFTER if parameters.roams else None,
             names_previous_broker=mobility is not None,
             carries_subscriptions=mobility is not None and "device" in mobility,
+            will=inhabitant.will,
         )
         client = world.add_client(inhabitant.name, settings)
         for text, qos in inhabitant.filters:
@@ -118,6 +122,34 @@ def schedule_moves(
         back_us = min(at_us + int(rng.exponential(AWAY_MEAN_S) * SECOND_US), end_us)
         world.at(at_us, client.leave if rng.random() < 0.5 else client.vanish)
         world.at(back_us, partial(client.connect, broker))
+
+
+def schedule_deaths(
+    world: World,
+    population: Population,
+    rng: np.random.Generator,
+    *,
+    start_us: int,
+    end_us: int,
+) -> None:
+    """Clients with wills that end their connections in every way, and come back before the end."""
+    brokers = list(world.hosts)
+    for inhabitant in population.clients:
+        if inhabitant.will is None:
+            continue
+        client = world.clients[inhabitant.name]
+        count = _count(DEATHS_PER_S, start_us, end_us, rng)
+        for at_us in np.sort(rng.integers(start_us, end_us, size=count)).tolist():
+            elsewhere = brokers[int(rng.integers(len(brokers)))]
+            broker = elsewhere if rng.random() < 0.5 else inhabitant.broker
+            back_us = min(at_us + int(rng.exponential(DEAD_MEAN_S) * SECOND_US), end_us)
+            kind = rng.random()
+            if kind < 0.25:
+                world.at(at_us, partial(client.switch, broker))
+                continue
+            ends = client.vanish if kind < 0.7 else client.leave
+            world.at(at_us, client.leave_with_will if kind < 0.4 else ends)
+            world.at(back_us, partial(client.connect, broker))
 
 
 def _unsubscribe_one(client: Client, place: float) -> None:

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from meshwright.history.history import History
+from meshwright.history.history import History, Outage
 from meshwright.model.overlay import Overlay
 from meshwright.model.snapshot import Float64Array
 from meshwright.protocol.happenings import Happening
@@ -102,6 +102,7 @@ class World:
             history=self.history,
             brokers=tuple(self.hosts),
             backoffs_us=self._backoffs_us,
+            find_keeper=self._find_keeper,
         )
         self.clients[name] = client
         return client
@@ -143,12 +144,16 @@ class World:
         """Kill a broker's process."""
         if self.is_up(broker):
             self.note(f"{broker} crashes")
+            self.history.outages.append(Outage(broker, self.agenda.now_us))
             self.hosts[broker].crash()
 
     def restart(self, broker: str) -> None:
         """Start a broker's process, if it is down and not gone for good."""
         if not self.is_up(broker) and broker not in self.history.gone_us:
             self.note(f"{broker} starts")
+            for outage in self.history.outages:
+                if outage.broker == broker and outage.until_us is None:
+                    outage.until_us = self.agenda.now_us
             self.hosts[broker].start()
 
     def broke(self, broker: str, happening: Happening, error: Exception) -> None:
@@ -162,6 +167,15 @@ class World:
         """Tell the witness, if there is one, how the world changed."""
         if self.witness is not None:
             self.witness.changed(self.agenda.now_us, sentence)
+
+    def _find_keeper(self, client: str, payload: bytes) -> str | None:
+        """The broker on whose disk a will is, with the session of its client or alone."""
+        for name, host in self.hosts.items():
+            session, alone = host.disk.read(("session", client)), host.disk.read(("will", client))
+            wills = (session[2] if session else None, alone[1] if alone else None)
+            if any(will is not None and will.payload == payload for will in wills):
+                return name
+        return None
 
     def counts_by_class(self, classes: Mapping[type, str]) -> dict[str, int]:
         """Messages between brokers by class; a type without a class counts as its own name."""
