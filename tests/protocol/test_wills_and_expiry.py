@@ -5,8 +5,10 @@ from typing import Any
 from small_network import SmallNetwork
 
 from meshwright.protocol import packets
+from meshwright.protocol.broker_settings import BrokerSettings
 from meshwright.protocol.deliveries import Refused
 from meshwright.protocol.packets import Disconnect, Will
+from meshwright.protocol.sessions import SessionSettings
 from meshwright.protocol.wills import NEVER_S
 
 
@@ -244,3 +246,29 @@ def test_what_was_sent_once_is_sent_again_whatever_its_age() -> None:
     network.connect("client", "b1", session_expiry_s=600)
     again = network.messages("client")
     assert [(one.payload, one.is_duplicate) for one in again] == [(b"short", True)]
+
+
+def test_there_is_room_for_every_will_that_was_let_in() -> None:
+    settings = BrokerSettings(sessions=SessionSettings(log_max=3))
+    network = SmallNetwork(settings=settings)
+    network.advance(1)
+    network.connect("watcher", "b0", session_expiry_s=60)
+    assert network.subscribe("watcher", "t")
+    network.connect("publisher", "b1")
+    network.crash("b0")
+    for name in ("first", "second"):
+        will = Will("t", name.encode(), 1)
+        assert network.connect(name, "b1", will=will) == packets.Connack(False)
+    assert network.publish("publisher", "t", "said")
+    network.publish("publisher", "t", "too much")
+    assert network.got["publisher"][-1].reason == packets.QUOTA_EXCEEDED
+    refused = network.connect("third", "b1", will=Will("t", b"third", 1))
+    assert refused is not None
+    assert refused.reason == packets.QUOTA_EXCEEDED
+    assert network.connect("third", "b1", will=Will("t", b"third", 0)) == packets.Connack(False)
+    network.drop("first")
+    network.drop("second")
+    network.start("b0")
+    network.advance(8)
+    network.connect("watcher", "b0", session_expiry_s=60)
+    assert network.payloads("watcher") == ["said", "first", "second"]

@@ -111,3 +111,24 @@ def test_a_new_keeper_does_not_hand_out_what_comes_late_and_the_former_one_has_h
         persistent_share=0.67,
     )
     assert not simulate(parameters, 33276).failures
+
+
+def test_a_session_that_goes_ahead_of_its_client_does_not_expire_by_another_clock() -> None:
+    """It took along since when its client was away, of a clock that was twenty seconds off."""
+    parameters = SimulationParameters(
+        design="chord",
+        clients=9,
+        faults=("partition", "stuck", "skew"),
+        reconfigure=True,
+        mobility="prefetching+logging",
+        duration_s=8.0,
+        topics=6,
+        filters_per_client=1,
+        publications_per_s=33.0,
+        changes_per_s=6.0,
+        moves_per_s=3.9,
+        retained_share=0.2,
+        tight=True,
+        will_share=0.6,
+    )
+    assert not simulate(parameters, 710105).failures

@@ -19,8 +19,8 @@ class Belongings(msgspec.Struct, frozen=True):
     floors: how far the old broker had passed on each stream (origin, topic, number); the new one
     passes on what is above. points: the client's last publications on each topic at brokers it has
     left, where somebody may still wait for them. visits: brokers where the client was, in order.
-    claim: with what number its broker claimed the client. away_since_us: since when the client is
-    away, if the session goes ahead of it.
+    claim: with what number its broker claimed the client. away_us: how long the client was away
+    then, if the session goes ahead of it; by their clocks, brokers could not agree on when.
     """
 
     identity: str
@@ -34,7 +34,7 @@ class Belongings(msgspec.Struct, frozen=True):
     points: tuple[tuple[str, tuple[StreamPoint, ...]], ...]
     visits: tuple[str, ...] = ()
     claim: int = 0
-    away_since_us: int | None = None
+    away_us: int | None = None
 
 
 def packed(
@@ -91,8 +91,8 @@ def unpack(turn: Turn, session: Session, belongings: Belongings) -> None:
     session.points = dict(belongings.points)
     session.visits = belongings.visits
     session.claim = belongings.claim
-    if belongings.away_since_us is not None:
-        session.disconnected_us = belongings.away_since_us
+    if belongings.away_us is not None:
+        session.disconnected_us = turn.now_us - belongings.away_us
     session.received = dict.fromkeys(belongings.received)
     arrived = [
         waiting

@@ -334,8 +334,9 @@ class Departing:
             places[key] = max(number, places.get(key, 0))
         belongings = sifted(packed(session, places, self._me, points), departure.seen or ())
         if departure.is_offered:
-            away_since_us = session.disconnected_us
-            belongings = msgspec.structs.replace(belongings, away_since_us=away_since_us)
+            assert session.disconnected_us is not None
+            away_us = turn.now_us - session.disconnected_us
+            belongings = msgspec.structs.replace(belongings, away_us=away_us)
         end = MoveEnd(departure.client, departure.serial, belongings)
         self._given[departure.client] = departure.target
         turn.write(("given", departure.client), departure.target)

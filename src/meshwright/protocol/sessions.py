@@ -24,7 +24,8 @@ from meshwright.protocol.effects import CloseClient, DiskKey, SendClient
 from meshwright.protocol.first_looks import FirstLooks
 from meshwright.protocol.handing_out import HandingOut
 from meshwright.protocol.promised_runs import SentRun
-from meshwright.protocol.publishing import Publishing, may_be_published
+from meshwright.protocol.promised_wills import PromisedWills
+from meshwright.protocol.publishing import Publishing
 from meshwright.protocol.recipients import Recipients
 from meshwright.protocol.retained import Find
 from meshwright.protocol.session import Recipient, Session, recipient_of
@@ -90,6 +91,7 @@ class Sessions:
         self._serial = 0
         self._change_count = 0
         self._wills: dict[str, tuple[str, packets.Will]] = {}
+        self._promised_wills = PromisedWills(self._sessions, settings.log_max, outside.log_length)
         self._deliveries = Deliveries(
             settings.queue_max, outside.shared, misbehaved=self._misbehaved
         )
@@ -110,7 +112,7 @@ class Sessions:
             takes_promised=self.handing_out.takes_promised,
             hand_out=self.handing_out.hand_out,
             when_settled=outside.when_settled,
-            log_length=outside.log_length,
+            log_length=self._promised_wills.log_length,
         )
         self._answers: dict[type, Callable[[Turn, Session, Any], None]] = {
             packets.Publish: self.publishing.publish,
@@ -125,7 +127,7 @@ class Sessions:
 
     def restore(self, disk: dict[DiskKey, Any]) -> list[Filter]:
         """Take back sessions that outlive a crash; returns all filters that they want."""
-        self._sessions = restored_sessions(disk)
+        self._sessions.update(restored_sessions(disk))
         for key in sorted(key for key in disk if key[0] == "will"):
             self._wills[str(key[1])] = disk[key]
         filters = []
@@ -175,12 +177,12 @@ class Sessions:
 
     def connect(self, turn: Turn, client: str, packet: packets.Connect) -> None:
         """A client is here: open its session, or resume it and hand over what waits."""
-        if packet.will is not None and not may_be_published(packet.will.topic):
-            refusal = packets.Connack(False, packets.TOPIC_NAME_INVALID)
+        self.disconnect(turn, client, clean=False)
+        refusal = self._promised_wills.refusal(client, packet)
+        if refusal is not None:
             turn.ask(SendClient(client, refusal))
             turn.ask(CloseClient(client))
             return
-        self.disconnect(turn, client, clean=False)
         session = self._sessions.get(client)
         if session is not None and packet.clean_start:
             self.close(turn, session)

@@ -1,0 +1,48 @@
+"""Room for wills: whoever was let in with one has it published, however much is kept by then."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from meshwright.protocol import packets
+from meshwright.protocol.publishing import may_be_published
+from meshwright.protocol.session import Session
+
+
+class PromisedWills:
+    """Wills of QoS 1 and 2 count among what is kept for the network as soon as they are given.
+
+    log_length tells how much that is without them, of which log_max is too much.
+    """
+
+    def __init__(
+        self, sessions: Mapping[str, Session], log_max: int, log_length: Callable[[], int]
+    ) -> None:
+        self._sessions = sessions
+        self._log_max = log_max
+        self._log_length = log_length
+
+    def log_length(self) -> int:
+        """How much is kept for the network; near its bound, wills that may have to be included."""
+        length = self._log_length()
+        if length + len(self._sessions) >= self._log_max:
+            length += sum(map(_has_one, self._sessions.values()))
+        return length
+
+    def refusal(self, client: str, packet: packets.Connect) -> packets.Connack | None:
+        """Why a client cannot be let in with its will, if so."""
+        will = packet.will
+        if will is None:
+            return None
+        if not may_be_published(will.topic):
+            return packets.Connack(False, packets.TOPIC_NAME_INVALID)
+        former = self._sessions.get(client)
+        is_replaced = former is not None and _has_one(former) and not packet.clean_start
+        if will.qos and self.log_length() - is_replaced >= self._log_max:
+            words = "too many messages wait for other brokers; try again, or without a will"
+            return packets.Connack(False, packets.QUOTA_EXCEEDED, reason_text=words)
+        return None
+
+
+def _has_one(session: Session) -> bool:
+    return session.will is not None and session.will.qos > 0
