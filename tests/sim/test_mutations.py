@@ -75,7 +75,7 @@ MUTATIONS = [
         id="leaves-too-early",
     ),
     pytest.param(
-        Sessions, "deliver", "if floors and number and", "if False and", id="no-floors"
+        Deliveries, "deliver", "if floors and number and", "if False and", id="no-floors"
     ),
     pytest.param(
         PeerLinks,

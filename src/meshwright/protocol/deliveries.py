@@ -20,7 +20,7 @@ from meshwright.protocol.promised_runs import SentRun, numbers, unpromised
 from meshwright.protocol.session import Recipient, Session, Waiting
 from meshwright.protocol.session_disk import keys_of_sent
 from meshwright.protocol.shared_member import Hand, SharedMember
-from meshwright.protocol.stream import StreamFrame
+from meshwright.protocol.stream import EVERY_TOPIC, StreamFrame
 from meshwright.protocol.turn import Action, Turn
 from meshwright.protocol.wills import SECOND_US
 
@@ -59,47 +59,57 @@ class Deliveries:
         }
 
     def deliver(
-        self, turn: Turn, frame: StreamFrame, recipient: Recipient, hand: Hand | None = None
+        self,
+        turn: Turn,
+        frame: StreamFrame,
+        recipients: tuple[Recipient, ...],
+        hand: Hand | None = None,
     ) -> bool:
-        """Send a publication to a client, or let it wait; True if that counts on the disk.
+        """Send a publication to clients, or let it wait; True if that counts on the disk.
 
         hand: of which shared subscription it is, if of any.
         """
-        session, qos_max, retains, identifiers = recipient
-        publication = frame.publication
-        qos = min(publication.qos, qos_max)
+        publication, origin, number = frame.publication, frame.origin, frame.number
+        stream, others = (origin, publication.topic), (origin, EVERY_TOPIC)
         is_late = publication.expires_us is not None and is_too_late(publication, turn.now_us)
-        is_next = qos and not is_late and not session.queue and session.has_window()
-        waiting = Waiting(
-            session.next_index,
-            publication,
-            qos,
-            publication.retain and retains,
-            identifiers,
-            frame.origin,
-            frame.number,
-            hand,
-            session.free_packet_id() if is_next else 0,
-        )
-        if is_late:
-            self._refuse(turn, session, waiting, "it has expired")
-            return False
-        if not qos:
-            self._send_unpromised(turn, session, waiting)
-            return session.is_durable
-        if len(session.queue) >= self._queue_max:
-            self._refuse(turn, session, waiting, "the client's queue is full")
-            return False
-        session.next_index += 1
-        if session.is_durable:
-            turn.write(("queue", session.client, waiting.place), waiting)
-            if hand is not None:
-                self._shared.mark(turn, waiting)
-        if is_next:
-            self._send(turn, session, waiting, waiting.packet_id)
-        else:
-            session.queue.append(waiting)
-        return session.is_durable
+        counts = False
+        for session, qos_max, retains, identifiers in recipients:
+            floors = session.floors
+            # A stream has a floor of its own only where that is higher than the others'.
+            if floors and number and number <= (floors.get(stream) or floors.get(others, 0)):
+                continue
+            qos = min(publication.qos, qos_max)
+            packet_id = session.packet_id_at_once() if qos and not is_late else 0
+            waiting = Waiting(
+                session.next_index,
+                publication,
+                qos,
+                publication.retain and retains,
+                identifiers,
+                origin,
+                number,
+                hand,
+                packet_id,
+            )
+            if is_late:
+                self._refuse(turn, session, waiting, "it has expired")
+            elif not qos:
+                self._send_unpromised(turn, session, waiting)
+                counts = counts or session.is_durable
+            elif not packet_id and len(session.queue) >= self._queue_max:
+                self._refuse(turn, session, waiting, "the client's queue is full")
+            else:
+                session.next_index += 1
+                if session.is_durable:
+                    counts = True
+                    turn.write(("queue", session.client, waiting.place), waiting)
+                    if hand is not None:
+                        self._shared.mark(turn, waiting)
+                if packet_id:
+                    self._send(turn, session, waiting, packet_id)
+                else:
+                    session.queue.append(waiting)
+        return counts
 
     def takes_run(self, recipient: Recipient, count: int) -> bool:
         """True if a client may be sent so many messages of QoS 1 in a row now, for itself alone."""

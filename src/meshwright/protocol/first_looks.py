@@ -123,7 +123,7 @@ class FirstLooks:
             look.sent[line] = publication.sequence
         identifiers = (subscription.identifier,) if subscription.identifier else ()
         recipient = Recipient(session, subscription.qos, True, identifiers)
-        self._deliveries.deliver(turn, StreamFrame("", 0, publication), recipient)
+        self._deliveries.deliver(turn, StreamFrame("", 0, publication), (recipient,))
 
     def _drop_if_over(self, client: str, text: str) -> None:
         look = self.under_way.get(client, {}).get(text)

@@ -18,7 +18,6 @@ from meshwright.protocol.membership import Membership
 from meshwright.protocol.moving import Moving, Site
 from meshwright.protocol.outgoing import Outgoing
 from meshwright.protocol.promised_runs import SentRun
-from meshwright.protocol.reconfigure_blocking import HELD_UP
 from meshwright.protocol.removals import Removals
 from meshwright.protocol.retained import Retained
 from meshwright.protocol.retaining import Retaining
@@ -243,7 +242,7 @@ class Machines:
             publication_count=self.retaining.log_length,
             counts=self.interest.counts,
             is_removed=self.removals.is_removed,
-            do=self._client_packet,
+            holds=self._holds,
             went_away=self._went_away,
             relink=self.relink,
         )
@@ -323,9 +322,8 @@ class Machines:
     def _remember(self, turn: Turn, topic: str) -> None:
         self.incoming.remember(turn, topic)
 
-    def _client_packet(self, turn: Turn, client: str, packet: object) -> None:
-        if not (type(packet) in HELD_UP and self.ways.holds(client, packet)):
-            self.sessions.packet(turn, client, packet)
+    def _holds(self, client: str, packet: object) -> bool:
+        return self.ways.holds(client, packet)
 
     def _all_passed(self, turn: Turn, peer: str, message: AllPassed) -> None:
         self.incoming.all_passed(turn, peer, message)

@@ -31,6 +31,7 @@ from meshwright.protocol.moves import MoveAsk, MoveDone, MoveOffer, MovingSettin
 from meshwright.protocol.placement import Placement, PlacementAround, PlacementSettings
 from meshwright.protocol.prefetching import Prefetching
 from meshwright.protocol.proxies import Inside, Proxies
+from meshwright.protocol.reconfigure_blocking import HELD_UP
 from meshwright.protocol.redirects import Redirects
 from meshwright.protocol.seen_log import SeenLog
 from meshwright.protocol.sessions import Sessions
@@ -41,10 +42,10 @@ from meshwright.protocol.turn import Action, Turn
 class Site:
     """The broker around: its machines, and what moving asks of it.
 
-    places: how far every stream has come. points_of: a publisher's last numbers here, by topic. do:
-    takes a packet of a client whose session is here; went_away is told when its connection ends.
-    others: brokers that live, but for this one. publication_count: those kept here because somebody
-    may still need them. counts: how many sessions here want each filter.
+    places: how far every stream has come. points_of: a publisher's last numbers here, by topic.
+    holds: keeps what a client says until a change is done. went_away: told when a client's
+    connection ends. others: brokers that live, but for this one. publication_count: those kept here
+    because somebody may still need them. counts: how many sessions here want each filter.
     """
 
     me: str
@@ -60,7 +61,7 @@ class Site:
     publication_count: Callable[[], int]
     counts: Callable[[], dict[Filter, int]]
     is_removed: Callable[[str], bool]
-    do: Callable[[Turn, str, Any], None]
+    holds: Callable[[str, Any], bool]
     went_away: Callable[[str], None]
     relink: Action
 
@@ -95,7 +96,6 @@ class Moving:
         self._placement = self._new_placement(placement_settings)
         self._proxies = self._new_proxies()
         self.guests = self._proxies.guests
-        self._do = site.do
         self._left = LeftPoints(site.sessions, send=site.send, points_of=site.points_of)
         self._homes = Homes(
             site.me,
@@ -202,9 +202,11 @@ class Moving:
     def client_packet(self, turn: Turn, happening: ClientPacket) -> None:
         """A packet of a client that is here, or that is elsewhere and has its home here."""
         client, packet = happening.client, happening.packet
-        if not (self._proxies.homes and self._proxies.passed_on(turn, client, packet)):
-            do = self._do
-            do(turn, client, packet)
+        if self._proxies.homes and self._proxies.passed_on(turn, client, packet):
+            return
+        if type(packet) in HELD_UP and self._site.holds(client, packet):
+            return
+        self._sessions.packet(turn, client, packet)
 
     def client_down(self, turn: Turn, client: str, *, is_clean: bool) -> None:
         """A client's connection is gone."""

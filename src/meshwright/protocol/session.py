@@ -94,6 +94,15 @@ class Session:
         """True if its client published it, in this session or in one before."""
         return publication.publisher.rpartition("@")[0] == self.client
 
+    def packet_id_at_once(self) -> int:
+        """A packet identifier for a message that need not wait; 0 if it has to."""
+        if self.queue or not self.has_window():
+            return 0
+        number = self.next_packet_id = self.next_packet_id % 65_535 + 1
+        if number in self.under_way or number in self.sent_runs:
+            return self.free_packet_id()
+        return number
+
     def free_packet_id(self) -> int:
         """A packet identifier that is not under way."""
         while True:
@@ -154,11 +163,8 @@ class Session:
 
     def has_window(self) -> bool:
         """True if the client takes one more message now."""
-        return self.is_connected and self.sent_count() < self.receive_maximum
-
-    def sent_count(self) -> int:
-        """Messages that were sent on this connection and not answered."""
-        return len(self.under_way) - len(self.unsent) + len(self.sent_runs)
+        sent_count = len(self.under_way) - len(self.unsent) + len(self.sent_runs)
+        return self.is_connected and sent_count < self.receive_maximum
 
 
 class Recipient(NamedTuple):

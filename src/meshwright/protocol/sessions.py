@@ -31,7 +31,7 @@ from meshwright.protocol.retained import Find
 from meshwright.protocol.session import Recipient, Session, recipient_of
 from meshwright.protocol.session_disk import erase, restored_sessions, write_state
 from meshwright.protocol.shared_member import SharedMember
-from meshwright.protocol.stream import EVERY_TOPIC, StreamFrame
+from meshwright.protocol.stream import StreamFrame
 from meshwright.protocol.turn import Action, Turn
 from meshwright.protocol.wills import (
     is_expired,
@@ -318,7 +318,7 @@ class Sessions:
             return False
         recipient = recipient_of(session, [subscription])
         frame = StreamFrame("", 0, publication)
-        self._deliveries.deliver(turn, frame, recipient, hand if number else None)
+        self._deliveries.deliver(turn, frame, (recipient,), hand if number else None)
         return True
 
     def packet(self, turn: Turn, client: str, packet: Any) -> None:
@@ -345,17 +345,8 @@ class Sessions:
 
     def deliver(self, turn: Turn, frame: StreamFrame) -> bool:
         """Give a publication to every session that wants it; True if that wrote to disk."""
-        number, deliver = frame.number, self._deliveries.deliver
-        stream, others = (frame.origin, frame.publication.topic), (frame.origin, EVERY_TOPIC)
-        wrote = False
-        for recipient in self._recipients.of(frame.publication):
-            floors = recipient.session.floors
-            # A stream has a floor of its own only where that is higher than the others'.
-            if floors and number and number <= (floors.get(stream) or floors.get(others, 0)):
-                continue
-            if deliver(turn, frame, recipient):
-                wrote = True
-        return wrote
+        recipients = self._recipients.of(frame.publication)
+        return self._deliveries.deliver(turn, frame, recipients)
 
     def _connected(self, turn: Turn, session: Session, *, is_present: bool) -> None:
         """Answer CONNECT, then send again what was under way, then what waits."""

@@ -11,18 +11,16 @@ from meshwright.protocol.happenings import Synced
 from meshwright.sim.agenda import Agenda
 from meshwright.sim.chance import Draws
 
-SWEPT_MIN = 1_024
-
 
 class Disk:
     """Batches reach it in order, each some time after it was written, whole or not at all.
 
-    tell: hears of each batch that is on it.
+    tell: hears of each batch that is on it. kept: what is on it.
     """
 
     __slots__ = (
-        "_agenda", "_delays_us", "_kept", "_life", "_stalled_until_us", "_swept_at", "_tell",
-        "_under_way", "_until_us",
+        "_agenda", "_delays_us", "_life", "_stalled_until_us", "_tell", "_under_way", "_until_us",
+        "kept",
     )  # fmt: skip
 
     def __init__(self, agenda: Agenda, delays_us: Draws, tell: Callable[[Synced], None]) -> None:
@@ -33,19 +31,7 @@ class Disk:
         self._stalled_until_us = 0
         self._life = 0
         self._under_way: deque[Write] = deque()
-        # What was deleted stays as None until it is swept out.
-        self._kept: dict[DiskKey, Any] = {}
-        self._swept_at = SWEPT_MIN
-
-    @property
-    def kept(self) -> dict[DiskKey, Any]:
-        """What is on disk."""
-        self._sweep()
-        return self._kept
-
-    def read(self, key: DiskKey) -> Any:
-        """What is on disk under a key; None if nothing is."""
-        return self._kept.get(key)
+        self.kept: dict[DiskKey, Any] = {}
 
     def write(self, batch: Write) -> None:
         """Begin to write a batch."""
@@ -73,13 +59,11 @@ class Disk:
             self._agenda.at(self._stalled_until_us, self._arrive, life)
             return
         batch = self._under_way.popleft()
-        self._kept.update(batch.changes)
-        if len(self._kept) > self._swept_at:
-            self._sweep()
+        kept = self.kept
+        for key, value in batch.changes.items():
+            if value is None:
+                kept.pop(key, None)
+            else:
+                kept[key] = value
         tell = self._tell
         tell(Synced(batch.batch))
-
-    def _sweep(self) -> None:
-        """Deleting at once, and not one by one, is what makes a batch cheap."""
-        self._kept = {key: value for key, value in self._kept.items() if value is not None}
-        self._swept_at = 2 * len(self._kept) + SWEPT_MIN

@@ -171,7 +171,8 @@ class World:
     def _find_keeper(self, client: str, payload: bytes) -> str | None:
         """The broker on whose disk a will is, with the session of its client or alone."""
         for name, host in self.hosts.items():
-            session, alone = host.disk.read(("session", client)), host.disk.read(("will", client))
+            kept = host.disk.kept
+            session, alone = kept.get(("session", client)), kept.get(("will", client))
             wills = (session[2] if session else None, alone[1] if alone else None)
             if any(will is not None and will.payload == payload for will in wills):
                 return name
