@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -29,8 +30,15 @@ QUICK_START = {
 }
 
 
+COMMANDS_ON_SPARK = (
+    "tests/cli/test_demo.py",
+    "tests/cli/test_replay_commands.py",
+    "tests/cli/test_sweep_command.py",
+)
+
+
 class Companions(LoadScopeScheduling):
-    """Tests of the pipeline go to one process, which starts one virtual machine; so do a cluster's.
+    """Tests on Spark go to one process, which starts one virtual machine; a cluster's to another.
 
     The groups of pytest-xdist are marks that pytest 9.2 no longer hands on.
     """
@@ -39,12 +47,19 @@ class Companions(LoadScopeScheduling):
         file = nodeid.partition("::")[0]
         if file == "tests/pipeline/test_cluster.py":
             return file
-        return "pipeline" if file.startswith("tests/pipeline/") else nodeid
+        is_on_spark = file.startswith("tests/pipeline/") or file in COMMANDS_ON_SPARK
+        return "spark" if is_on_spark else nodeid
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Companions:
     return Companions(config, log)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """One more than there are cores: live brokers are waited for half of the time they take."""
+    return len(os.sched_getaffinity(0)) + 1
 
 
 @pytest.fixture(scope="session")
