@@ -12,13 +12,13 @@ from meshwright.protocol.sessions import SessionSettings
 from meshwright.protocol.wills import NEVER_S
 
 
-def watched(*, delay_s: int = 0, **options: Any) -> SmallNetwork:
+def watched(*, delay_s: int = 0, qos: int = 1, **options: Any) -> SmallNetwork:
     """A network where `watcher` sees all wills, and `mortal` has one."""
     network = SmallNetwork()
     network.advance(1)
     network.connect("watcher", "b0")
     assert network.subscribe("watcher", "will/#")
-    will = Will("will/mortal", b"gone", 1, delay_s=delay_s)
+    will = Will("will/mortal", b"gone", qos, delay_s=delay_s)
     connack = network.connect("mortal", "b1", will=will, **options)
     assert connack is not None
     network.forget("watcher")
@@ -112,6 +112,22 @@ def test_wills_of_connected_clients_are_sent_after_a_crash() -> None:
         network.start("b1")
         network.advance(8)
         assert network.payloads("watcher") == ["gone"]
+        network.crash("b1")
+        network.start("b1")
+        network.advance(8)
+        assert network.payloads("watcher") == ["gone"]
+
+
+def test_a_will_of_qos_0_is_not_repeated_by_a_crash() -> None:
+    for expiry_s in (0, 60):
+        network = watched(session_expiry_s=expiry_s, qos=0)
+        network.stall_disk("b1")
+        network.drop("mortal")
+        network.crash("b1")
+        network.start("b1")
+        network.advance(8)
+        assert network.payloads("watcher") == ["gone"]
+        network.stall_disk("b1")
         network.crash("b1")
         network.start("b1")
         network.advance(8)

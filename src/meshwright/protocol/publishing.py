@@ -230,10 +230,21 @@ class Publishing:
         will, session.will = session.will, None
         if session.is_durable:
             turn.write(("sequence", session.client), session.sequence)
+        # Of QoS 0 it goes out later, and must not be taken for something that was said before.
+        identity = session.identity if will.qos else f"{session.identity}.will"
         after = session.points.get(will.topic, ())
-        self.publish_for(
-            turn, will_publication(session.identity, session.sequence, will, turn.now_us, after)
-        )
+        last = will_publication(identity, session.sequence, will, turn.now_us, after)
+        self.publish_last(turn, last)
+
+    def publish_last(self, turn: Turn, publication: Publication) -> None:
+        """Publish a will, which this turn takes from the disk.
+
+        What is not kept goes out when that is done, so that a crash cannot repeat it.
+        """
+        if publication.qos:
+            self._publish(turn, publication, nothing)
+        else:
+            turn.once_synced(lambda later: self._publish_unpromised(later, publication))
 
     def publish_for(self, turn: Turn, publication: Publication) -> None:
         """Publish for a client that waits for no answer."""

@@ -164,7 +164,7 @@ class Sessions:
         for client, (identity, will) in self._wills.items():
             # How far the client had counted is not known, so its will counts for itself.
             last = will_publication(f"{identity}.will", 1, will, turn.now_us)
-            self.publishing.publish_for(turn, last)
+            self.publishing.publish_last(turn, last)
             turn.write(("will", client), None)
         self._wills.clear()
         for session in list(self._sessions.values()):
