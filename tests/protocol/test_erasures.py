@@ -120,7 +120,7 @@ def test_a_session_that_ended_elsewhere_does_not_come_back_from_who_has_not_hear
 
 
 def test_an_origin_forgets_who_left_but_not_who_came_while_it_read() -> None:
-    known = KnownInterest(lambda _: False)
+    known = KnownInterest()
     for key in ("t", WILDCARDS):
         known.learn(key, {"b0": Entry(1, ("t",)), "b1": Entry(1, ("t",))})
         before = known.entries(key)

@@ -52,6 +52,8 @@ def cover_set(filters: Iterable[Filter]) -> tuple[Filter, ...]:
     Every filter is covered by a single one of these. Costs a walk of a trie for each filter.
     """
     distinct = tuple(dict.fromkeys(filters))
+    if len(distinct) < 2:
+        return distinct
     trie: TopicTrie[int] = TopicTrie()
     for place, narrow in enumerate(distinct):
         trie.add(narrow.levels, place)

@@ -36,12 +36,14 @@ def _publications_lost(history: History) -> Iterator[Violation]:
     for published in chain(history.publications.values(), wills_owed(history)):
         if published.acknowledged_us is None or not published.qos:
             continue
+        event = (published.publisher, published.sequence)
         blamed: set[str] = set()
         for subscription in wanted.by(published.topic, published.properties):
             owner = subscription.client
-            if owner in blamed or not _is_owed(published, subscription):
+            if (owner, *event) in delivered or owner in blamed:
                 continue
-            event = (published.publisher, published.sequence)
+            if not _is_owed(published, subscription):
+                continue
             members = groups.get(subscription.filter_text, (subscription,))
             if any(_may_take_along(one, published) for one in members):
                 continue

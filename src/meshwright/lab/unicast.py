@@ -18,7 +18,12 @@ from meshwright.protocol.moves import (
 from meshwright.protocol.packets import Publish
 from meshwright.protocol.proxies import ProxyAnswer
 
+# Each of these counts one, however far it goes.
+ONE_EACH = ("publication", "induced")
+OF_CLASSES = {"publication": "publication", "subscription": "induced", "mobility": "handshake"}
+
 KINDS: dict[type, str] = {
+    **{kind: OF_CLASSES[name] for kind, name in MESSAGE_CLASSES.items() if name in OF_CLASSES},
     MoveOffer: "request",
     MoveAsk: "request",
     MoveReady: "request",
@@ -59,13 +64,9 @@ class Tally:
         """A broker sends a message to another."""
         kind = KINDS.get(type(body))
         if kind is None:
-            message_class = MESSAGE_CLASSES.get(type(body))
-            if message_class == "publication":
-                self.count(now_us, "publication")
-            elif message_class == "subscription":
-                self.count(now_us, "induced")
-            elif message_class == "mobility":
-                self.count(now_us, "handshake", self.hops(source, target))
+            return
+        if kind in ONE_EACH:
+            self.count(now_us, kind)
             return
         amount = 1
         if isinstance(body, MoveBegun):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import lru_cache
 
 from meshwright.filters.filter import Filter, parse_filter
@@ -17,10 +16,10 @@ Wanted = dict[str, tuple[Filter, ...]]
 class KnownInterest:
     """Entries of the directory by key, and what follows from them for each topic."""
 
-    __slots__ = ("_entries", "_is_removed", "_wanted")
+    __slots__ = ("_entries", "_left_out", "_wanted")
 
-    def __init__(self, is_removed: Callable[[str], bool]) -> None:
-        self._is_removed = is_removed
+    def __init__(self) -> None:
+        self._left_out: frozenset[str] = frozenset()
         self._entries: dict[str, Entries] = {}
         self._wanted: dict[str, Wanted] = {}
 
@@ -51,18 +50,18 @@ class KnownInterest:
         self._entries.pop(topic, None)
         self._wanted.pop(topic, None)
 
-    def forget_answers(self) -> None:
-        """Brokers were removed, or returned: who wants something is to be found anew."""
+    def leave_out(self, brokers: frozenset[str]) -> None:
+        """Let these brokers want nothing, whatever they said, and all others what they said."""
+        self._left_out = brokers
         self._wanted.clear()
 
     def brokers(self) -> list[str]:
         """Everybody who said anything."""
         return sorted({name for entries in self._entries.values() for name in entries})
 
-    def names(self, broker: str, topic: str) -> bool:
-        """True if a broker wants a topic by its name, not only through a wildcard."""
-        entry = self._entries.get(topic, {}).get(broker)
-        return entry is not None and bool(entry.filters)
+    def by_name(self, topic: str) -> set[str]:
+        """The brokers that want a topic by its name, not only through a wildcard."""
+        return {name for name, entry in self._entries.get(topic, {}).items() if entry.filters}
 
     def wanted(self, topic: str) -> Wanted:
         """Who wants a topic; the very same answer if nothing was learnt meanwhile."""
@@ -79,10 +78,11 @@ class KnownInterest:
 
     def _find(self, topic: str) -> Wanted:
         found: Wanted = {}
+        left_out = self._left_out
         for key in (topic, WILDCARDS):
             for name, entry in self._entries.get(key, {}).items():
                 filters = _taking(entry.filters, topic)
-                if filters is None or self._is_removed(name):
+                if filters is None or name in left_out:
                     continue
                 before = found.get(name)
                 if before is None:

@@ -95,7 +95,7 @@ class Outgoing:
         self._streams: dict[str, OutgoingStream] = {}
         self._is_removed = is_removed
         self._forgotten: frozenset[str] = frozenset()
-        self._known = KnownInterest(lambda name: name in self._forgotten)
+        self._known = KnownInterest()
         # By broker: what it has got once it knows that it joined.
         self._doubts: dict[str, Mark] = {}
         self._postponed: list[tuple[str, StandingQuestion | LegacyQuestion]] = []
@@ -340,7 +340,7 @@ class Outgoing:
     def _forget_gone(self, turn: Turn, names: frozenset[str]) -> None:
         if names != self._forgotten:
             self._forgotten = names
-            self._known.forget_answers()
+            self._known.leave_out(names)
             for topic, stream in self._streams.items():
                 if stream.members:
                     self._refresh(turn, topic, stream, newcomer=None)
@@ -380,8 +380,9 @@ class Outgoing:
 
     def _announce(self, turn: Turn, topic: str, stream: OutgoingStream) -> None:
         """Before a topic opens, those who want it only through a wildcard get ready for it."""
+        by_name = self._known.by_name(topic)
         for name in stream.members:
-            if name != self._me and not self._known.names(name, topic):
+            if name != self._me and name not in by_name:
                 stream.announcing[name] = None
                 self._send(turn, name, Announce(topic))
         stream.announced_us = turn.now_us

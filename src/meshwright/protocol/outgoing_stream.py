@@ -69,13 +69,15 @@ def widen(
     Returns its member, and which numbers were sent without it and are not checked.
     """
     member = stream.members.get(name)
+    skipped = _unchecked(stream)
     if member is None:
         member = stream.members[name] = Member(now_us)
-        skipped = _unchecked(stream)
-    else:
-        skipped = [n for n in _unchecked(stream) if not is_for(member, stream.log[n])]
+    elif skipped:
+        skipped = [n for n in skipped if not is_for(member, stream.log[n])]
     member.filters = filters
-    return member, [n for n in skipped if is_for(member, stream.log[n])]
+    if skipped:
+        skipped = [n for n in skipped if is_for(member, stream.log[n])]
+    return member, skipped
 
 
 def owe(stream: OutgoingStream, member: Member, number: int, now_us: int) -> int:

@@ -162,6 +162,8 @@ class Roads:
         if self.epoch not in takers:
             done(turn)
             done = nothing
+            if not takers:
+                return
         wait = _Wait(done, set(takers))
         if self.epoch in takers:
             self._waits[wait] = None

@@ -187,7 +187,9 @@ class LinkFilters:
     def _settle(self, link: str, come: Iterable[Filter], gone: Iterable[Filter]) -> Change:
         """Take back what nobody wants any more, then tell what nothing told covers."""
         told = self._told.setdefault(link, {})
-        index = self._told_indexes.setdefault(link, FilterIndex())
+        index = self._told_indexes.get(link)
+        if index is None:
+            index = self._told_indexes[link] = FilterIndex()
         removed = [one for one in gone if one in told and not self._is_wanted(link, one)]
         for one in removed:
             del told[one]

@@ -162,6 +162,6 @@ def _parted(
 ) -> tuple[tuple[tuple[str, str, int], ...], tuple[tuple[str, int], ...]]:
     """Keys of numbered frames, and of the others."""
     return (
-        tuple(key for key in keys if len(key) == 3),
-        tuple(key for key in keys if len(key) == 2),
+        tuple([key for key in keys if len(key) == 3]),
+        tuple([key for key in keys if len(key) == 2]),
     )

@@ -31,12 +31,13 @@ class PushTree(NamedTuple):
 class JoinedBrokers:
     """The brokers of an overlay and its links; neighbours are in the overlay's order."""
 
-    __slots__ = ("_byte_count", "indexes", "names", "neighbours")
+    __slots__ = ("_byte_count", "_named", "indexes", "names", "neighbours")
 
     def __init__(self, names: tuple[str, ...], links: Iterable[tuple[str, str]]) -> None:
         self.names = names
         self.indexes = {name: index for index, name in enumerate(names)}
         self._byte_count = (len(names) + 7) // 8
+        self._named: dict[Crowd, frozenset[str]] = {}
         near: list[list[int]] = [[] for _ in names]
         for one, other in links:
             near[self.indexes[one]].append(self.indexes[other])
@@ -57,9 +58,15 @@ class JoinedBrokers:
         bits = int.from_bytes(crowd, "little")
         return [index for index in range(len(self.names)) if bits >> index & 1]
 
-    def is_in(self, name: str, crowd: Crowd) -> bool:
-        index = self.indexes[name]
-        return bool(crowd[index >> 3] >> (index & 7) & 1)
+    def named(self, crowd: Crowd) -> frozenset[str]:
+        """The names of the brokers of a set, to ask who is in it."""
+        named = self._named.get(crowd)
+        if named is None:
+            if len(self._named) >= TREES_REMEMBERED_MAX:
+                self._named.clear()
+            named = frozenset(self.names[index] for index in self.members(crowd))
+            self._named[crowd] = named
+        return named
 
 
 class WayIn(NamedTuple):

@@ -132,7 +132,7 @@ class TopicConnected:
         ways = ways_in(self._joined, self._seen, crowd)
         if source not in ways:
             return ()
-        if self._joined.is_in(me, crowd):
+        if me in self._joined.named(crowd):
             entry = ways[source].entry
             parent = push_tree(self._joined, entry, crowd).parents[me]
             targets = self._targets(topic, entry, crowd)
@@ -154,7 +154,7 @@ class TopicConnected:
             return
         if not before:
             self._around.arrived(turn, frame)
-        if self._joined.is_in(me, crowd):
+        if me in self._joined.named(crowd):
             if not self._recent.mark(key, PUSHED) & PUSHED:
                 self._push(turn, Push(epoch, frame, me, crowd, hops), me, key)
         elif hops >= self._hops_max:
@@ -200,7 +200,7 @@ class TopicConnected:
         """Send what was asked for; who is in the crowd of a frame was cut off from its tree."""
         for push in self._offers.kept(message):
             children = self._children(push.entry, push.crowd)
-            if peer not in children and self._joined.is_in(peer, push.crowd):
+            if peer not in children and peer in self._joined.named(push.crowd):
                 self._routes[push.entry, push.crowd] = (*children, peer)
             self._around.send(turn, peer, push)
 
@@ -240,12 +240,12 @@ class TopicConnected:
         Who is not in its crowd joined later, and may have had newer ones already.
         """
         near = self._interest.near(push.frame.publication.topic)
-        children, crowd = self._children(push.entry, push.crowd), push.crowd
-        seen, is_in = self._seen, self._joined.is_in
+        children, seen = self._children(push.entry, push.crowd), self._seen
+        crowd = self._joined.named(push.crowd)
         return [
             peer
             for peer in near
-            if peer != source and peer not in children and peer in seen and is_in(peer, crowd)
+            if peer != source and peer in crowd and peer not in children and peer in seen
         ]
 
     def _crowd(self, topic: str) -> Crowd:
