@@ -26,6 +26,7 @@ from meshwright.protocol.packets import Connect, Packet, Puback, Publish
 from meshwright.protocol.sessions import SessionSettings
 
 TURNS = 30
+ALONE_COUNT = 2
 
 
 class KeptTransport(asyncio.Transport):
@@ -85,11 +86,13 @@ class LineClient:
         await settle()
 
     def answer_all(self) -> int:
-        """Acknowledge all of QoS 1 that came and was not; returns how many."""
+        """Acknowledge all of QoS 1 that came and was not, the last ones alone; returns how many."""
         ids = [one.packet_id for one in self.read() if isinstance(one, Publish) and one.qos]
         ids, self._answered_count = ids[self._answered_count :], len(ids)
-        if ids:
-            self.say(*[Puback(packet_id) for packet_id in ids])
+        if ids[:-ALONE_COUNT]:
+            self.say(*[Puback(packet_id) for packet_id in ids[:-ALONE_COUNT]])
+        for packet_id in ids[-ALONE_COUNT:]:
+            self.say(Puback(packet_id))
         return len(ids)
 
     def read(self) -> list[Packet]:

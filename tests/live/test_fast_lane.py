@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
@@ -39,12 +40,13 @@ LARGE = b"large"
 class Said(NamedTuple):
     """Packets of one client in one go, cut into pieces at some places.
 
-    is_answered: then all answer what they have got of QoS 1.
+    cuts: None if every packet comes alone, and is dealt with before the next. is_answered: then all
+    answer what they have got of QoS 1.
     """
 
     client: int
     packets: tuple[Packet, ...]
-    cuts: tuple[float, ...]
+    cuts: tuple[float, ...] | None
     is_answered: bool
 
 
@@ -123,6 +125,18 @@ scripts = st.builds(
     st.lists(first_wishes, min_size=1, max_size=3),
     st.lists(publishing | subscribing, min_size=4, max_size=12),
 )
+# One reader of almost everything, and who writes to it waits for every answer, mostly.
+steps = st.builds(
+    lambda client, one, is_answered: Said(client, (one,) * 4, None, is_answered),
+    st.integers(0, PUBLISHERS - 1),
+    plain | promised | promised,
+    st.sampled_from([True, True, False]),
+)
+lock_steps = st.builds(
+    lambda wish, said: [Said(PUBLISHERS, (Subscribe(1, (wish,)),), (), False), *said],
+    st.builds(Subscription, st.sampled_from(["#", "a/#"]), st.sampled_from([0, 1, 1, 1])),
+    st.lists(st.one_of(*[steps] * 4, publishing, subscribing), min_size=4, max_size=8),
+)
 versions = st.tuples(*[st.sampled_from([MQTT_3_1_1, MQTT_5])] * (PUBLISHERS + SUBSCRIBERS))
 
 
@@ -131,6 +145,18 @@ versions = st.tuples(*[st.sampled_from([MQTT_3_1_1, MQTT_5])] * (PUBLISHERS + SU
 def test_the_fast_lane_hands_on_what_the_core_would(
     script: list[Said], spoken: tuple[int, ...], ground: Ground
 ) -> None:
+    fast, dull = (
+        asyncio.run(_outcome(kind, script, spoken, ground)) for kind in (ClientLine, DullLine)
+    )
+    assert fast == dull
+
+
+@settings(max_examples=40, deadline=None)
+@given(lock_steps, st.sampled_from([MQTT_3_1_1, MQTT_5]), st.sampled_from([2, 65_535]))
+def test_what_comes_alone_is_handed_on_as_the_core_would(
+    script: list[Said], version: int, window: int
+) -> None:
+    spoken, ground = (version,) * (PUBLISHERS + SUBSCRIBERS), Ground(window, writes_runs=False)
     fast, dull = (
         asyncio.run(_outcome(kind, script, spoken, ground)) for kind in (ClientLine, DullLine)
     )
@@ -147,19 +173,17 @@ async def _outcome(
             clients = await _connected(listener, kind, spoken, ground.window)
             for said in script:
                 client = clients[said.client]
-                raw = b"".join(
-                    encode(_marked(one, said.client), client.version) for one in said.packets
-                )
-                places = sorted(int(share * len(raw)) for share in said.cuts)
-                for start, stop in zip([0, *places], [*places, len(raw)], strict=True):
-                    client.feed(raw[start:stop])
+                for block in _blocks(said, client.version):
+                    client.feed(block)
+                    if said.cuts is None:
+                        await settle()
                 await settle()
                 while client.transport.is_paused:
                     await asyncio.sleep(0.001)
                 await settle()
                 if said.is_answered:
-                    await _all_answered(clients)
-            await _all_answered(clients)
+                    await _all_answered(clients, ground.window)
+            await _all_answered(clients, ground.window)
             sequences = [
                 listener.host.shortcuts.find(0, f"c{number}", "a") for number in range(PUBLISHERS)
             ]
@@ -174,8 +198,19 @@ async def _outcome(
             return Outcome([_by_line(client) for client in clients], counted)
 
 
-async def _all_answered(clients: list[LineClient]) -> None:
-    while sum([client.answer_all() for client in clients]):
+def _blocks(said: Said, version: int) -> list[bytes]:
+    frames = [encode(_marked(one, said.client), version) for one in said.packets]
+    if said.cuts is None:
+        return frames
+    raw = b"".join(frames)
+    places = sorted(int(share * len(raw)) for share in said.cuts)
+    return [raw[start:stop] for start, stop in pairwise([0, *places, len(raw)]) if start < stop]
+
+
+async def _all_answered(clients: list[LineClient], window: int) -> None:
+    while counts := {client: count for client in clients if (count := client.answer_all())}:
+        # Only clients of MQTT 5 can say how many they take.
+        assert all(count <= window for client, count in counts.items() if client.version == MQTT_5)
         await settle()
 
 

@@ -10,6 +10,7 @@ import msgspec
 from meshwright.live.access.doorman import Admission
 from meshwright.live.access.gate import Gate
 from meshwright.live.fast_lane import FastLane
+from meshwright.live.outbox import TOGETHER_US
 from meshwright.live.pace import new_pace
 from meshwright.live.telemetry.system_topics import asks_for_system
 from meshwright.live.tls import certificate_name
@@ -90,6 +91,10 @@ class ClientLine(asyncio.Protocol):
         """Messages of QoS 1 from the client are under way no more."""
         self._machine.answered(ids)
 
+    def has_room(self) -> bool:
+        """True if the client may have another message of QoS 1 under way."""
+        return self._machine.has_room()
+
     @property
     def deadline_us(self) -> int | None:
         deadline_us = None if self._transport is None else self._machine.deadline_us
@@ -121,14 +126,23 @@ class ClientLine(asyncio.Protocol):
                 if taken.is_over:
                     self._transport.close()
             block = taken.mqtt
+            if not block:
+                return
         if self._held is not None:
             self._held += block
             return
         now_us = self._host.clock.now_us()
-        if self._lane is not None:
-            count = self._take_fast(self._lane, now_us, block)
-        else:
+        lane = self._lane
+        if lane is None:
             count = self._take(now_us, block)
+        elif (
+            self._pace is None
+            and self._machine.begins_packet(now_us)
+            and lane.take_alone(block, now_us)
+        ):
+            return
+        else:
+            count = self._take_fast(lane, now_us, block)
         if self._pace is not None:
             self._slow_down(self._pace.wait_us(now_us, len(block), count))
         if self._lane is None or self._held is not None or self._is_slowed or self._is_paused:
@@ -360,6 +374,16 @@ class ClientLine(asyncio.Protocol):
     def _speed_up(self) -> None:
         self._is_slowed = False
         self._settle_reading()
+
+    def say(self, said: bytes, now_us: int) -> None:
+        """Write bytes now, or with what else goes to the client in this turn of the loop."""
+        transport = self._transport
+        if self.is_flushing or now_us - self.flushed_us < TOGETHER_US or transport is None:
+            self.output.append(said)
+            self.want_flush()
+        else:
+            self.flushed_us = now_us
+            transport.write(said if self._websocket is None else self._websocket.wrap(said))
 
     def want_flush(self) -> None:
         """Have what waits written soon."""

@@ -27,7 +27,7 @@ from meshwright.protocol.mqtt.plain_messages import (
     topics_and_sizes,
 )
 from meshwright.protocol.packets import MQTT_5, PublishRun
-from meshwright.protocol.promised_runs import PROMISED, PUBACK
+from meshwright.protocol.promised_runs import PROMISED, PUBACK_HEAD
 from meshwright.protocol.shortcuts import NEVER
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ ROUTES_MAX = 10_000
 SIZE_BYTES_MAX = 1 << 21
 SHORTEST_BYTES = 4
 FOREVER_US = 1 << 62
+PUBACK_FIRST = PUBACK_HEAD[0]
 
 Lines = tuple["ClientPort", ...]
 
@@ -115,6 +116,28 @@ class FastLane:
         self._is_crowded = self._promised.must_wait = False
         return must_wait
 
+    def take_alone(self, block: bytes, now_us: int) -> bool:
+        """Deal with some bytes that are one packet like one before; False if they are for take.
+
+        Who waits for every answer sends so, and then all that counts is how little is done.
+        """
+        promised = self._promised
+        if (
+            self._turn.number != self._step_number
+            or now_us > self._until_us
+            or now_us > promised.until_us
+        ):
+            return False
+        first = block[0]
+        if first == PUBACK_FIRST:
+            return promised.take_answer(block)
+        if first == PROMISED:
+            is_taken = promised.take_alone(block, now_us)
+        else:
+            is_taken = self._take_alone(block, now_us)
+        self.message_count += is_taken
+        return is_taken
+
     def take(self, block: bytes, at: int, now_us: int) -> int:
         """Pass on packets from a place on; returns where the first one is that needs a look."""
         start, end = -1, len(block)
@@ -131,7 +154,7 @@ class FastLane:
             elif first == PROMISED:
                 at, count = self._promised.take(block, at)
                 self.message_count += count
-            elif first == PUBACK[0]:
+            elif first == PUBACK_FIRST:
                 at = self._promised.take_answers(block, at)
         return at
 
@@ -198,6 +221,30 @@ class FastLane:
             self._pass(way, block[start:at], count, payload_sum)
         return at
 
+    def _take_alone(self, block: bytes, now_us: int) -> bool:
+        """Hand on one message of QoS 0 like the last."""
+        header, step, size, way = self._last
+        if len(block) != step or not block.startswith(header):
+            return False
+        if way is None or way.topic is not None or self._lag.sync_count:
+            return False
+        self._count(block, 1, size)
+        sent_count = 0
+        for lines, between in way.groups:
+            said = block if between is None else rewritten(block, between, is_5=self._is_5)
+            for line in lines:
+                if line.is_slow:
+                    line.dropped_count += 1
+                else:
+                    line.say(said, now_us)
+                    sent_count += 1
+        meter = self._meter
+        meter.sent_messages[0] += sent_count
+        meter.sent_bytes[0] += size * sent_count
+        assert self._session is not None
+        self._session.sequence += 1
+        return True
+
     def _find(self, key: bytes) -> Way | None:
         """Ask the core where a topic goes; None if messages on it must go the whole way."""
         if self._is_5 and key[-1]:
@@ -248,11 +295,7 @@ class FastLane:
     def _pass(self, way: Way, frames: bytes, count: int, payload_sum: int) -> None:
         """Hand on messages that follow each other and have the same recipients."""
         self.message_count += count
-        meter = self._meter
-        meter.received_messages[0] += count
-        meter.received_bytes[0] += payload_sum
-        if meter.trace is not None:
-            self._record(meter.trace, frames)
+        self._count(frames, count, payload_sum)
         for lines, between in way.groups:
             said = frames if between is None else rewritten(frames, between, is_5=self._is_5)
             self._hand(lines, said, count, payload_sum)
@@ -263,6 +306,13 @@ class FastLane:
             parts, before = self._leaving.setdefault(way, ([], 0))
             parts.append(frames)
             self._leaving[way] = (parts, before + count)
+
+    def _count(self, frames: bytes, count: int, payload_sum: int) -> None:
+        meter = self._meter
+        meter.received_messages[0] += count
+        meter.received_bytes[0] += payload_sum
+        if meter.trace is not None:
+            self._record(meter.trace, frames)
 
     def _record(self, trace: TraceRecorder, frames: bytes) -> None:
         now_us = self._host.clock.now_us()

@@ -69,6 +69,9 @@ class ClientPort(Protocol):
     def takes_as_is(self) -> bool:
         """True if any message of the client's version can go out as it came."""
 
+    def say(self, said: bytes, now_us: int) -> None:
+        """Write bytes now, or with what else goes to the client in this turn of the loop."""
+
     def want_flush(self) -> None:
         """Have what waits written soon."""
 

@@ -9,22 +9,25 @@ SYNC_COUNT = 2
 
 
 class Lag:
-    """Begins with a message that goes the whole way, and is over when nothing can overtake it."""
+    """Begins with a message that goes the whole way, and is over when nothing can overtake it.
 
-    __slots__ = ("_batch", "_sync_count")
+    sync_count: how often the disk must have been reached until then; 0 if it is known to be over.
+    """
+
+    __slots__ = ("_batch", "sync_count")
 
     def __init__(self) -> None:
         self._batch = 0
-        self._sync_count = 0
+        self.sync_count = 0
 
     def begin(self, shortcuts: Shortcuts) -> None:
         """A message was just taken."""
         self._batch = shortcuts.written
-        self._sync_count = SYNC_COUNT
+        self.sync_count = SYNC_COUNT
 
     def is_over(self, shortcuts: Shortcuts) -> bool:
         """True if it, and all before it, was handed over."""
-        while self._sync_count and shortcuts.synced >= self._batch:
-            self._sync_count -= 1
+        while self.sync_count and shortcuts.synced >= self._batch:
+            self.sync_count -= 1
             self._batch = shortcuts.written
-        return not self._sync_count
+        return not self.sync_count

@@ -16,6 +16,7 @@ from meshwright.protocol.happenings import ClientPacket
 from meshwright.protocol.mqtt.plain_messages import TOPIC_LENGTH_BYTES, long_size, run_stop
 from meshwright.protocol.packets import MQTT_5, PromisedRun, PubackRun, PublishPromised
 from meshwright.protocol.promised_runs import (
+    NO_PACKET_ID,
     PUBACK_BYTES,
     PUBACK_HEAD,
     has_zero,
@@ -53,6 +54,15 @@ class Route(NamedTuple):
     lines: tuple[tuple[ClientPort, bool], ...] | None
 
 
+class Alone(NamedTuple):
+    """The topic of a message that came alone, its publisher's session, and its only reader."""
+
+    topic: str
+    session: Session
+    reader: Session
+    line: ClientPort
+
+
 class PromisedLane:
     """The QoS 1 side of one open connection; must_wait: the rest had better be read later.
 
@@ -61,8 +71,9 @@ class PromisedLane:
     """
 
     __slots__ = (
-        "_bytes_max", "_client", "_head", "_host", "_is_5", "_line", "_plain_lag", "_reader",
-        "_route", "_routes", "_shortcuts", "_step", "_topics", "lag", "must_wait", "until_us",
+        "_alone", "_bytes_max", "_client", "_head", "_host", "_is_5", "_line", "_meter",
+        "_plain_lag", "_reader", "_route", "_routes", "_shortcuts", "_step", "_topics", "lag",
+        "must_wait", "until_us",
     )  # fmt: skip
 
     def __init__(
@@ -80,6 +91,7 @@ class PromisedLane:
         self._line = line
         self._client = line.client
         self._host = host
+        self._meter = host.meter
         self._shortcuts = host.shortcuts
         self._topics = topics
         self._is_5 = line.version == MQTT_5
@@ -95,6 +107,7 @@ class PromisedLane:
         self._head = b""
         self._step = 0
         self._route: Route | None = None
+        self._alone: Alone | None = None
         self._reader: Session | None = None
 
     def take(self, block: bytes, at: int) -> tuple[int, int]:
@@ -127,6 +140,39 @@ class PromisedLane:
             self._host.tell(ClientPacket(self._client, PublishPromised(tuple(runs))))
             self._plain_lag.begin(self._shortcuts)
         return at, count
+
+    def take_alone(self, block: bytes, now_us: int) -> bool:
+        """Do with one message what was done with the last; False if it is not alone and like it."""
+        head, alone = self._head, self._alone
+        if alone is None or len(block) != self._step or not block.startswith(head):
+            return False
+        id_at = len(head)
+        rest_at = id_at + 2
+        ids = block[id_at:rest_at]
+        if ids == NO_PACKET_ID or self.lag.sync_count or (self._is_5 and not self._may_5(block)):
+            return False
+        topic, session, reader, line = alone
+        run = PromisedRun(topic, block, 1, id_at, self._is_5)
+        packet_id = self._shortcuts.publish_alone(session, reader, run)
+        if not packet_id:
+            return False
+        line.say(head + packet_id.to_bytes(2) + block[rest_at:], now_us)
+        self._line.say(PUBACK_HEAD + ids, now_us)
+        meter, byte_count = self._meter, len(block) - rest_at - self._is_5
+        meter.received_messages[1] += 1
+        meter.received_bytes[1] += byte_count
+        meter.sent_messages[1] += 1
+        meter.sent_bytes[1] += byte_count
+        if meter.trace is not None:
+            self._record(meter.trace, run)
+        return True
+
+    def take_answer(self, block: bytes) -> bool:
+        """Take one answer that needs no reason; False if it is not alone, or calls for more."""
+        reader = self._reader
+        if reader is None or len(block) != PUBACK_BYTES or not block.startswith(PUBACK_HEAD):
+            return False
+        return reader.settles_alone(block[2] << 8 | block[3])
 
     def take_answers(self, block: bytes, at: int) -> int:
         """Pass on answers from a place on that need no reason; returns where they end."""
@@ -174,7 +220,20 @@ class PromisedLane:
         own.want_flush()
         if self._is_5:
             own.answered(ids)
+        if run.count == 1 and len(lines) == 1:
+            self._note_alone(route, lines[0])
         return True
+
+    def _note_alone(self, route: Route, only: tuple[ClientPort, bool]) -> None:
+        """Keep what is known of a message with one reader, for others like it."""
+        session, _, readers = route.promised
+        line, is_5 = only
+        if readers is not None and is_5 == self._is_5:
+            self._alone = Alone(route.topic, session, readers[0], line)
+
+    def _may_5(self, block: bytes) -> bool:
+        """True if a message of MQTT 5 has no properties, and may be under way."""
+        return not block[len(self._head) + 2] and self._line.has_room()
 
     def _run_at(self, block: bytes, at: int) -> PromisedRun | None:
         """The run that begins at a place, if it may go on as one."""
@@ -212,6 +271,7 @@ class PromisedLane:
         if route is None:
             return False
         self._head, self._step, self._route = block[at:id_at], stop - at, route
+        self._alone = None
         return True
 
     def _find(self, key: bytes) -> Route | None:

@@ -143,6 +143,29 @@ class Session:
         else:
             self.sent_runs.update(dict.fromkeys(range(packet_id, packet_id + run.count), sent))
 
+    def sends_alone(self, run: PromisedRun, publisher: str, sequence: int) -> int:
+        """Count a run of one as under way; its packet identifier, or 0 if that is not simple."""
+        sent_runs, packet_id = self.sent_runs, self.next_packet_id % PACKET_ID_MAX + 1
+        if (
+            self.queue
+            or self.unsent
+            or self.floors
+            or self.under_way
+            or packet_id in sent_runs
+            or len(sent_runs) >= self.receive_maximum
+        ):
+            return 0
+        sent_runs[packet_id] = SentRun(run, publisher, sequence, packet_id, self.next_index)
+        self.next_packet_id = packet_id
+        self.next_index += 1
+        return packet_id
+
+    def settles_alone(self, packet_id: int) -> bool:
+        """The client has a message; False if that calls for more than to count it."""
+        if self.queue or self.unsent:
+            return False
+        return self.sent_runs.pop(packet_id, None) is not None
+
     def settle_runs(self, packet_ids: list[int]) -> list[int]:
         """The client has messages; returns those that were sent in no run."""
         sent_runs = self.sent_runs

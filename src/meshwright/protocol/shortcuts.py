@@ -153,6 +153,16 @@ class Shortcuts:
         session.sequence += run.count
         return firsts
 
+    def publish_alone(self, session: Session, reader: Session, run: PromisedRun) -> int:
+        """Like publish_now, for a run of one and its only reader; 0 if something is in the way."""
+        if session.detour_count or self._journal.waiting or self._publishing.disk_is_full:
+            return 0
+        sequence = session.sequence + 1
+        packet_id = reader.sends_alone(run, session.identity, sequence)
+        if packet_id:
+            session.sequence = sequence
+        return packet_id
+
     def _readers(
         self, session: Session, recipients: tuple[Recipient, ...]
     ) -> tuple[Session, ...] | None:

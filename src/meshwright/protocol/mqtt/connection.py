@@ -126,6 +126,11 @@ class Connection:
             self._refuse_for(self._decoder.fault)
         return []
 
+    def begins_packet(self, now_us: int) -> bool:
+        """The client says something; True if that is the beginning of a packet it may send."""
+        self._heard_us = now_us
+        return self.state is State.OPEN and not self._decoder.parts
+
     def gather(self, now_us: int, block: bytes) -> bytes:
         """Bytes of an open conversation, from the beginning of a packet on; empty if none is whole.
 
@@ -346,6 +351,10 @@ class Connection:
             return False
         unanswered.update(numbers(ids))
         return True
+
+    def has_room(self) -> bool:
+        """True if the client may have another message of QoS 1 or 2 under way."""
+        return len(self._unanswered) < self._terms.receive_maximum
 
     def answered(self, ids: bytes) -> None:
         """Messages of QoS 1 from the client are under way no more."""

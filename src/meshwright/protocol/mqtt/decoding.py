@@ -29,11 +29,12 @@ class Decoder:
     """The receiving end of one connection.
 
     version: None at a server before CONNECT came. fault: why the conversation is over.
-    topic_alias_maximum: how many aliases this end has allowed the other.
+    parts: what came of a packet that is not whole yet. topic_alias_maximum: how many aliases this
+    end has allowed the other.
     """
 
     __slots__ = (
-        "_aliases", "_bytes_max", "_is_server", "_missing", "_parts", "_table", "fault",
+        "_aliases", "_bytes_max", "_is_server", "_missing", "_table", "fault", "parts",
         "topic_alias_maximum", "topics", "version",
     )  # fmt: skip
 
@@ -53,7 +54,7 @@ class Decoder:
         self._is_server = is_server
         self._bytes_max = packet_bytes_max
         self._aliases: dict[int, str] = {}
-        self._parts: list[bytes] = []
+        self.parts: list[bytes] = []
         self._missing = 0
         self._table = _TABLES[version, is_server]
 
@@ -66,15 +67,15 @@ class Decoder:
 
     def gather(self, block: bytes) -> bytes:
         """A block with what came before it of a packet; empty until that packet is complete."""
-        if not self._parts:
+        if not self.parts:
             return block
         # Joined once, when a packet is complete: a large one comes in many blocks.
-        self._parts.append(block)
+        self.parts.append(block)
         self._missing -= len(block)
         if self._missing > 0:
             return b""
-        block = b"".join(self._parts)
-        self._parts = []
+        block = b"".join(self.parts)
+        self.parts = []
         return block
 
     def take_some(
@@ -112,7 +113,7 @@ class Decoder:
             self.fault = fault
             return found, end
         if at < end:
-            self._parts = [block[at:]]
+            self.parts = [block[at:]]
             self._missing = missing
         return found, end
 
