@@ -27,7 +27,7 @@ def test_the_decoder_reads_or_refuses_whatever_comes(version: int) -> None:
         whole = Decoder(packet_bytes_max=PACKET_BYTES_MAX, topic_alias_maximum=2)
         assert whole.take(stream) == read
         assert str(whole.fault) == str(decoder.fault)
-        assert sum(map(len, decoder._parts)) <= PACKET_BYTES_MAX + 60
+        assert sum(map(len, decoder.parts)) <= PACKET_BYTES_MAX + 60
         fault_count += decoder.fault is not None
     assert fault_count > 500
 
@@ -38,7 +38,7 @@ def test_noise_is_refused_at_once_and_never_kept() -> None:
         decoder = Decoder(packet_bytes_max=PACKET_BYTES_MAX)
         noise = rng.bytes(300)
         assert decoder.take(noise) == [] or decoder.version is not None
-        assert sum(map(len, decoder._parts)) <= PACKET_BYTES_MAX
+        assert sum(map(len, decoder.parts)) <= PACKET_BYTES_MAX
 
 
 @pytest.mark.parametrize("seed", range(3))
