@@ -89,6 +89,38 @@ def test_a_clean_start_ends_the_session_and_sends_its_will() -> None:
     assert network.payloads("watcher") == ["gone"]
 
 
+def test_a_try_elsewhere_that_fails_does_not_take_the_will_away() -> None:
+    network = watched(session_expiry_s=60, delay_s=10)
+    network.drop("mortal")
+    network.connect("mortal", "b2", session_expiry_s=60)
+    network.stall_disk("b1")
+    network.advance(1)
+    network.drop("mortal")
+    network.unstall_disk("b1")
+    network.advance(8)
+    assert network.payloads("watcher") == []
+    network.advance(2)
+    assert network.payloads("watcher") == ["gone"]
+
+
+def test_a_will_goes_along_with_a_session_whose_client_is_gone_before_it_is_let_in() -> None:
+    network = watched(session_expiry_s=60, delay_s=10)
+    network.drop("mortal")
+    network.connect("mortal", "b2", session_expiry_s=60)
+    network.stall_disk("b2")
+    network.advance(1)
+    network.drop("mortal")
+    network.unstall_disk("b2")
+    network.advance(1)
+    assert ("session", "mortal") in network.disks["b2"]
+    assert ("session", "mortal") not in network.disks["b1"]
+    assert network.payloads("watcher") == []
+    network.crash("b2")
+    network.start("b2")
+    network.advance(12)
+    assert network.payloads("watcher") == ["gone"]
+
+
 def test_a_will_does_not_wait_longer_than_its_session() -> None:
     network = watched(session_expiry_s=5, delay_s=100)
     network.drop("mortal")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from meshwright.model.publication import StreamPoint
-from meshwright.protocol.packets import Subscription
+from meshwright.protocol.packets import Subscription, Will
 from meshwright.protocol.session import Session, Waiting
 from meshwright.protocol.session_disk import write_state
 from meshwright.protocol.stream import EVERY_TOPIC, place_in
@@ -20,7 +20,8 @@ class Belongings(msgspec.Struct, frozen=True):
     passes on what is above. points: the client's last publications on each topic at brokers it has
     left, where somebody may still wait for them. visits: brokers where the client was, in order.
     claim: with what number its broker claimed the client. away_us: how long the client was away
-    then, if the session goes ahead of it; by their clocks, brokers could not agree on when.
+    then, if the session goes ahead of it; by their clocks, brokers could not agree on when. will:
+    published should the client not be let in after all.
     """
 
     identity: str
@@ -35,6 +36,7 @@ class Belongings(msgspec.Struct, frozen=True):
     visits: tuple[str, ...] = ()
     claim: int = 0
     away_us: int | None = None
+    will: Will | None = None
 
 
 def packed(
@@ -63,6 +65,7 @@ def packed(
         tuple(_all_points(session, me, points).items()),
         session.visits,
         session.claim,
+        will=session.will,
     )
 
 
@@ -91,6 +94,7 @@ def unpack(turn: Turn, session: Session, belongings: Belongings) -> None:
     session.points = dict(belongings.points)
     session.visits = belongings.visits
     session.claim = belongings.claim
+    session.will = belongings.will
     if belongings.away_us is not None:
         session.disconnected_us = turn.now_us - belongings.away_us
     session.received = dict.fromkeys(belongings.received)

@@ -246,10 +246,9 @@ class Sessions:
             self._send_away(turn, session, packets.Disconnect(packets.SESSION_TAKEN_OVER))
 
     def leaves(self, turn: Turn, session: Session) -> None:
-        """A session was sent elsewhere, where its client came back in time for its will."""
+        """A session was sent elsewhere, its will included: nothing falls due here."""
         session.is_leaving = True
         self._change_count += 1
-        session.will = None
         self._write_state(turn, session)
         self._outside.shared.departed(turn, session)
 
