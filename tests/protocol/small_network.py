@@ -211,21 +211,27 @@ class SmallNetwork:
             self.tell(key[0], TimerFired(key[1]))
         self.now_us = end_us
 
-    def run(self) -> None:
-        for _ in range(STEPS_MAX):
+    def run(self, steps_max: int | None = None) -> None:
+        """Take what happens until nothing more does, or so many steps."""
+        for _ in range(steps_max or STEPS_MAX):
             if not self.queue:
                 return
-            broker, happening = self.queue.popleft()
-            if isinstance(happening, LinkUp | LinkDown | PeerFrame):
-                held = self.held.get((happening.peer, broker))
-                if held is not None:
-                    held.append(happening)
-                    continue
-            machine = self.machines.get(broker)
-            if machine is not None:
-                for effect in machine.step(self.now_us, happening):
-                    self._do(broker, effect)
-        raise AssertionError("messages go in a circle")
+            self._take(*self._next())
+        assert steps_max is not None, "messages go in a circle"
+
+    def _next(self) -> tuple[str, Happening]:
+        return self.queue.popleft()
+
+    def _take(self, broker: str, happening: Happening) -> None:
+        if isinstance(happening, LinkUp | LinkDown | PeerFrame):
+            held = self.held.get((happening.peer, broker))
+            if held is not None:
+                held.append(happening)
+                return
+        machine = self.machines.get(broker)
+        if machine is not None:
+            for effect in machine.step(self.now_us, happening):
+                self._do(broker, effect)
 
     def _do(self, broker: str, effect: Any) -> None:
         match effect:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from small_network import SmallNetwork
 
-from meshwright.protocol.directory import Entry
+from meshwright.protocol.entries import Entry
 from meshwright.protocol.known_interest import KnownInterest
 from meshwright.protocol.stream import WILDCARDS
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -11,14 +11,13 @@ import msgspec
 
 from meshwright.errors import FilterError
 from meshwright.filters.filter import parse_filter
-from meshwright.model.publication import EventId, Publication
 from meshwright.protocol import packets
+from meshwright.protocol.arrival import Arrival
 from meshwright.protocol.belongings import write_moved
 from meshwright.protocol.effects import CloseClient, SendClient
-from meshwright.protocol.homes import Homes
+from meshwright.protocol.homes import Claim, Claims, Homes
 from meshwright.protocol.mobility import MobilitySettings
 from meshwright.protocol.moves import (
-    Discard,
     HaveYou,
     MoveAsk,
     MoveBegun,
@@ -33,39 +32,12 @@ from meshwright.protocol.moves import (
     MovingSettings,
     digest_of,
 )
+from meshwright.protocol.seeking import CONNECTED_ELSEWHERE, Found, Seeking
 from meshwright.protocol.seen_log import SeenLog, filled
 from meshwright.protocol.sessions import Sessions
 from meshwright.protocol.turn import Turn
 
 TICK = ("arriving",)
-
-
-@dataclass(slots=True, eq=False)
-class Arrival:
-    """A client that waits here for its session; packet is None once it went away again.
-
-    holder and number: who has claimed it, and how. source: who was asked for it, the holder or who
-    was given it. is_offered: the session comes ahead of its client. is_early: the filters that the
-    client brought were put in force without waiting for the source. seen: what need not be sent.
-    """
-
-    client: str
-    serial: int
-    packet: packets.Connect | None
-    since_us: int
-    claim: int = 0
-    holder: str | None = None
-    number: int = 0
-    source: str | None = None
-    is_stalled: bool = False
-    is_unpacked: bool = False
-    is_offered: bool = False
-    is_early: bool = False
-    is_in_force: bool = False
-    is_begun: bool = False
-    begun_us: int = 0
-    seen: dict[EventId, Publication] = field(default_factory=dict)
-    put_off: list[tuple[str, MoveAsk]] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,12 +78,24 @@ class Arriving:
         self._sessions = sessions
         self._around = around
         self._send = around.send
-        self._stays_home = mobility.has("home")
         self._trusts_devices = mobility.has("device")
         self._seen_log = seen_log
         self._serial = incarnation << 32
         self._arrivals: dict[str, Arrival] = {}
         self._has_tick = False
+        found = Found(
+            send=around.send,
+            is_removed=around.is_removed,
+            is_current=self._is_current,
+            given_to=around.given_to,
+            ask=self._ask,
+            arrived=self._arrived,
+            open=self._open,
+            refuse=self._refuse,
+            lodge=self._lodge,
+        )
+        stays_home = mobility.has("home")
+        self._seeking = Seeking(me, homes, sessions, found, stays_home=stays_home)
 
     def handlers(self) -> dict[type, Callable[[Turn, str, Any], None]]:
         """Which message is for which method."""
@@ -128,13 +112,41 @@ class Arriving:
         """True if a client, or its session, is on its way in."""
         return client in self._arrivals
 
-    def put_off(self, peer: str, ask: MoveAsk) -> bool:
-        """True if a session is on its way here, so that who asks for it must wait."""
+    def put_off(self, turn: Turn, peer: str, ask: MoveAsk) -> bool:
+        """True if a session is on its way here, so that who asks for it must wait.
+
+        Who asks goes before a client for which this broker was only claimed; and if both wait for
+        each other, the session is at neither.
+        """
         arrival = self._arrivals.get(ask.client)
-        if arrival is None or arrival.source is None:
+        if arrival is None:
+            return False
+        session = self._sessions.find(ask.client)
+        is_here = session is not None and not session.is_arriving
+        is_mutual = arrival.source == peer
+        if arrival.is_claiming and not arrival.is_unpacked and not (is_mutual and is_here):
+            self._refuse(turn, arrival, CONNECTED_ELSEWHERE)
+            return False
+        if arrival.source is None or (is_mutual and not is_here):
             return False
         arrival.put_off.append((peer, ask))
         return True
+
+    def cancelled(self, peer: str, client: str) -> None:
+        """A peer asks for a session no more."""
+        arrival = self._arrivals.get(client)
+        if arrival is not None:
+            arrival.put_off = [one for one in arrival.put_off if one[0] != peer]
+
+    def discarded(self, turn: Turn, client: str) -> None:
+        """The client began anew elsewhere: so it does not here."""
+        arrival = self._arrivals.get(client)
+        if arrival is None or not (arrival.is_claiming or arrival.is_unpacked):
+            return
+        if arrival.is_unpacked and arrival.source is not None:
+            self._send(turn, arrival.source, MoveDone(client))
+            arrival.source = None
+        self._refuse(turn, arrival, CONNECTED_ELSEWHERE)
 
     def admit(self, turn: Turn, client: str, packet: packets.Connect) -> None:
         """A client connects: find out where its session is."""
@@ -146,7 +158,7 @@ class Arriving:
         self._serial += 1
         arrival = Arrival(client, self._serial, packet, turn.now_us)
         self._arrivals[client] = arrival
-        self._homes.find(turn, client, partial(self._found, arrival=arrival))
+        self._seeking.find(turn, arrival)
         self._wake(turn)
 
     def gone(self, turn: Turn, client: str) -> None:
@@ -167,11 +179,11 @@ class Arriving:
         arrival = Arrival(client, self._serial, None, turn.now_us, is_offered=True)
         self._arrivals[client] = arrival
 
-        def found(later: Turn, holder: str | None, number: int) -> None:
+        def found(later: Turn, claims: Claims) -> None:
             if self._arrivals.get(client) is not arrival:
                 return
-            _note(arrival, holder, number, later.now_us)
-            if holder == peer:
+            arrival.note(claims, self._me, later.now_us)
+            if arrival.holder is not None and arrival.holder.broker == peer:
                 self._ask(later, arrival, peer)
             else:
                 self._give_up(later, arrival)
@@ -216,12 +228,15 @@ class Arriving:
             arrival.source = None
             self._give_up(turn, arrival)
         elif message.is_late:
-            self._refuse(turn, arrival, "the client has connected to another broker meanwhile")
+            self._refuse(turn, arrival, CONNECTED_ELSEWHERE)
         elif message.elsewhere is not None and self._may_ask(message.elsewhere):
             self._ask(turn, arrival, message.elsewhere)
-        elif peer == arrival.holder and message.elsewhere is None:
-            arrival.source = None
-            self._claim_if_none(turn, arrival)
+        elif (
+            message.elsewhere is None
+            and arrival.holder is not None
+            and (peer == arrival.holder.broker)
+        ):
+            self._seeking.denied(turn, arrival, message.settled)
         else:
             # It was given, but did not arrive: its holder will find that out, too.
             arrival.is_stalled = True
@@ -246,10 +261,11 @@ class Arriving:
         arrival.is_unpacked = True
         # The directory was read before the session came, and may have changed since.
         arrival.claim = max(arrival.claim, message.belongings.claim + 1)
+        arrival.floor = message.belongings.claim
         belongings = filled(message.belongings, arrival.seen)
         belongings = msgspec.structs.replace(belongings, claim=arrival.claim)
         self._sessions.unpack(turn, message.client, belongings)
-        turn.once_synced(partial(self._claim, arrival=arrival))
+        turn.once_synced(partial(self._seeking.claim, arrival=arrival))
 
     def asked_for(self, turn: Turn, peer: str, message: HaveYou) -> None:
         """Say whether a session that was given arrived; if so it must be claimed first."""
@@ -262,11 +278,15 @@ class Arriving:
             self._send(turn, peer, MoveCancelled(client))
             return
 
-        def found(later: Turn, holder: str | None, number: int) -> None:
+        def found(later: Turn, claims: Claims) -> None:
             # A claim of before a crash may stand on too few disks to be found by everybody.
-            claim = max(session.claim, number if holder == self._me else number + 1)
+            is_first = bool(claims) and claims[0].broker == self._me
+            highest = claims[0].number if claims else 0
+            claim = max(session.claim, highest if is_first else highest + 1)
             done = MoveDone(client)
-            self._homes.claim(later, client, claim, lambda last: self._send(last, peer, done))
+            self._homes.claim(
+                later, client, claim, claim - 1, lambda last, _: self._send(last, peer, done)
+            )
 
         self._homes.find(turn, client, found)
 
@@ -298,7 +318,7 @@ class Arriving:
                 self._leave_there(turn, arrival)
             elif arrival.is_stalled:
                 arrival.is_stalled = False
-                self._homes.find(turn, arrival.client, partial(self._found, arrival=arrival))
+                self._seeking.find(turn, arrival)
         if self._arrivals:
             self._wake(turn)
 
@@ -311,52 +331,11 @@ class Arriving:
         arrival = self._arrivals.get(client)
         return arrival if arrival is not None and arrival.serial == serial else None
 
-    def _found(self, turn: Turn, holder: str | None, number: int, *, arrival: Arrival) -> None:
-        if self._arrivals.get(arrival.client) is not arrival or arrival.packet is None:
-            return
-        client = arrival.client
-        _note(arrival, holder, number, turn.now_us)
-        if holder in {None, self._me}:
-            target = self._around.given_to(client)
-            if target is not None and not self._may_ask(target):
-                arrival.is_stalled = True
-            elif target is not None:
-                self._ask(turn, arrival, target)
-            elif holder is None:
-                self._claim(turn, arrival)
-            else:
-                self._open(turn, arrival)
-            return
-        assert holder is not None
-        stale = self._sessions.find(client)
-        if stale is not None:
-            self._sessions.end(turn, stale)
-            arrival.is_early = False
-        if self._around.is_removed(holder):
-            # The session went with its broker.
-            self._claim(turn, arrival)
-        elif arrival.packet.clean_start:
-            self._send(turn, holder, Discard(client))
-            self._claim(turn, arrival)
-        elif self._stays_home:
-            self._lodge(turn, arrival, arrival.packet, holder)
-        else:
-            self._ask(turn, arrival, holder)
-
     def _may_ask(self, broker: str) -> bool:
         return broker != self._me and not self._around.is_removed(broker)
 
-    def _claim_if_none(self, turn: Turn, arrival: Arrival) -> None:
-        """The holder knows of no session: there is none, unless it went elsewhere meanwhile."""
-        before = (arrival.holder, arrival.number)
-
-        def found(later: Turn, name: str | None, number: int) -> None:
-            if (name, number) != before:
-                self._found(later, name, number, arrival=arrival)
-            elif self._arrivals.get(arrival.client) is arrival:
-                self._claim(later, arrival)
-
-        self._homes.find(turn, arrival.client, found)
+    def _is_current(self, arrival: Arrival) -> bool:
+        return self._arrivals.get(arrival.client) is arrival
 
     def _is_held_up(self, turn: Turn, arrival: Arrival) -> bool:
         """True if a session cannot come soon: an origin that owes it something is out of reach."""
@@ -375,7 +354,7 @@ class Arriving:
 
     def _lodge(self, turn: Turn, arrival: Arrival, packet: packets.Connect, home: str) -> None:
         """Let a client in, but leave its session where it is."""
-        del self._arrivals[arrival.client]
+        self._drop(turn, arrival)
         self._around.lodge(turn, arrival.client, home, packet)
         for peer, ask in arrival.put_off:
             self._around.asked(turn, peer, ask)
@@ -387,7 +366,7 @@ class Arriving:
         carried = None
         if arrival.is_early and arrival.packet is not None:
             carried = digest_of(arrival.packet.carried or ())
-        ask = MoveAsk(arrival.client, arrival.serial, arrival.is_offered, carried)
+        ask = MoveAsk(arrival.client, arrival.serial, arrival.is_offered, carried, arrival.claim)
         self._send(turn, holder, ask)
 
     def _prepare_early(self, turn: Turn, arrival: Arrival) -> None:
@@ -416,19 +395,21 @@ class Arriving:
         if is_current and is_ready and arrival.source is not None:
             self._send(turn, arrival.source, MoveReady(arrival.client, arrival.serial))
 
-    def _claim(self, turn: Turn, arrival: Arrival) -> None:
-        self._homes.claim(turn, arrival.client, arrival.claim, partial(self._open, arrival=arrival))
+    def _arrived(self, turn: Turn, arrival: Arrival) -> None:
+        """A session that came is claimed: it is this broker's, whatever becomes of its client."""
+        assert arrival.source is not None
+        self._send(turn, arrival.source, MoveDone(arrival.client))
+        arrival.source = None
+        arrival.is_unpacked = False
+        arrival.former = Claim(arrival.claim, self._me, arrival.floor)
 
     def _open(self, turn: Turn, arrival: Arrival) -> None:
         """The session is this broker's: open it, and let those go on who waited for that."""
-        if self._arrivals.get(arrival.client) is not arrival:
-            return
         del self._arrivals[arrival.client]
         self._drop_prepared(turn, arrival.client)
-        if arrival.is_unpacked and arrival.source is not None:
-            self._send(turn, arrival.source, MoveDone(arrival.client))
         if arrival.packet is not None:
             self._sessions.connect(turn, arrival.client, arrival.packet)
+            self._homes.opened(arrival.client, arrival.claim)
             self._note_claim(turn, arrival)
             self._around.opened(turn, arrival.client)
         for peer, ask in arrival.put_off:
@@ -454,19 +435,19 @@ class Arriving:
             turn.ask(CloseClient(arrival.client))
         self._give_up(turn, arrival)
 
-    def _give_up(self, turn: Turn, arrival: Arrival) -> None:
+    def _drop(self, turn: Turn, arrival: Arrival) -> None:
+        """A client waits no more, and nothing was opened for it."""
         del self._arrivals[arrival.client]
+        if arrival.is_claiming:
+            self._homes.withdraw(turn, arrival.client, arrival.former)
+
+    def _give_up(self, turn: Turn, arrival: Arrival) -> None:
+        self._drop(turn, arrival)
         self._drop_prepared(turn, arrival.client)
         if arrival.source is not None:
             self._send(turn, arrival.source, MoveCancelled(arrival.client))
         for peer, ask in arrival.put_off:
             self._send(turn, peer, MoveNotHere(ask.client, ask.serial, arrival.source))
-
-
-def _note(arrival: Arrival, holder: str | None, number: int, now_us: int) -> None:
-    """Who has claimed a client; the next claim is above it, and above those taken back before."""
-    arrival.holder, arrival.number = holder, number
-    arrival.claim = max(number + 1, now_us)
 
 
 def _are_plain(subscriptions: tuple[packets.Subscription, ...]) -> bool:

@@ -9,7 +9,7 @@ from meshwright.protocol.admission import (
     NotYet,
     Welcome,
 )
-from meshwright.protocol.directory import AskReaders, Get, Got, Put, PutDone
+from meshwright.protocol.entries import AskReaders, Get, Got, Put, PutDone
 from meshwright.protocol.erasures import Erase
 from meshwright.protocol.forwarding.machines import FORWARDING_CLASSES
 from meshwright.protocol.left_points import PointsSettled

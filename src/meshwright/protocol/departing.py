@@ -14,7 +14,7 @@ from meshwright.model.publication import EventId
 from meshwright.protocol.belongings import packed
 from meshwright.protocol.directory import Directory
 from meshwright.protocol.effects import DiskKey
-from meshwright.protocol.homes import Homes
+from meshwright.protocol.homes import Claims, Homes
 from meshwright.protocol.interest import key_of
 from meshwright.protocol.left_points import LeftPoints
 from meshwright.protocol.moves import (
@@ -46,15 +46,17 @@ TICK = ("departing",)
 class Departure:
     """A session that is leaving, and what it still waits for.
 
-    is_offered: it goes ahead of its client. seen: what its new broker has seen, None if not asked.
-    keys: whose readers are being asked for. questions: by serial, who was asked what. owed: how far
-    streams (origin, topic) must have come here before the session can go. sent: how far they were
-    sent then, so nothing else up to there is for the session.
+    claim: with which number its client is claimed there. is_offered: it goes ahead of its client.
+    seen: what its new broker has seen, None if not asked. keys: whose readers are being asked for.
+    questions: by serial, who was asked what. owed: how far streams (origin, topic) must have come
+    here before the session can go. sent: how far they were sent then, so nothing else up to there
+    is for the session.
     """
 
     client: str
     target: str
     serial: int
+    claim: int
     is_offered: bool = False
     is_ready: bool = False
     is_sifting: bool = False
@@ -103,9 +105,7 @@ class Departing:
         return {
             MoveReady: self.ready,
             MoveSeen: self.seen,
-            MoveCancelled: self.cancelled,
             MoveDone: self.done,
-            Discard: self.discard,
             Standing: self.standing,
         }
 
@@ -151,6 +151,7 @@ class Departing:
     def asked(self, turn: Turn, peer: str, message: MoveAsk) -> None:
         """Another broker asks for a session."""
         client = message.client
+        self._homes.asked(client)
         target = self._given.get(client)
         if target is not None and target != peer:
             self._send(turn, peer, MoveNotHere(client, message.serial, target))
@@ -166,10 +167,17 @@ class Departing:
             self._sessions.take_over(turn, session)
             session = self._sessions.find(client)
         if session is None or session.is_arriving:
-            self._send(turn, peer, MoveNotHere(client, message.serial, None))
+            settled = self._homes.settled(client)
+            self._send(turn, peer, MoveNotHere(client, message.serial, None, settled=settled))
+            return
+        if self._is_late(peer, message):
+            late = MoveNotHere(client, message.serial, None, is_late=True)
+            self._send(turn, peer, late)
             return
         self._recall(turn, client, unless=peer)
-        self._departures[client] = Departure(client, peer, message.serial, message.is_offered)
+        self._departures[client] = Departure(
+            client, peer, message.serial, message.claim, message.is_offered
+        )
         own = tuple(session.subscriptions.values())
         is_carried = message.carried is not None and message.carried == digest_of(own)
         subscriptions = None if is_carried else own
@@ -230,11 +238,12 @@ class Departing:
 
     def discard(self, turn: Turn, _peer: str, message: Discard) -> None:
         """The client began anew elsewhere."""
+        self._homes.asked(message.client)
         target = self._given.get(message.client)
         if target is not None:
             self._take_back(turn, message.client)
             self._send(turn, target, message)
-        self._departures.pop(message.client, None)
+        self._recall(turn, message.client, unless=None)
         session = self._sessions.find(message.client)
         if session is not None and not session.is_arriving:
             self._sessions.take_over(turn, session)
@@ -313,6 +322,13 @@ class Departing:
         is_free = departure is None or departure.target == peer
         return is_free and session is not None and may_go_ahead(session)
 
+    def _is_late(self, peer: str, message: MoveAsk) -> bool:
+        """True if a session is on its way to where its client seems to have come later."""
+        departure = self._departures.get(message.client)
+        if departure is None or departure.is_offered or departure.target == peer:
+            return False
+        return message.claim < departure.claim
+
     def _recall(self, turn: Turn, client: str, *, unless: str | None) -> None:
         """Tell a broker to which a session was to go that it does not, unless it is this."""
         departure = self._departures.get(client)
@@ -341,7 +357,12 @@ class Departing:
         self._given[departure.client] = departure.target
         turn.write(("given", departure.client), departure.target)
         self._sessions.leaves(turn, session)
-        turn.once_synced(lambda later: self._send(later, departure.target, end))
+
+        def go(later: Turn) -> None:
+            if self._given.get(departure.client) == departure.target:
+                self._send(later, departure.target, end)
+
+        turn.once_synced(go)
 
     def _claim_back(self, turn: Turn) -> None:
         """Sessions that were given to brokers gone for good are here, unless claimed there."""
@@ -350,16 +371,15 @@ class Departing:
                 found = partial(self._kept_or_lost, client=client, target=target)
                 self._homes.find(turn, client, found)
 
-    def _kept_or_lost(
-        self, turn: Turn, holder: str | None, _number: int, *, client: str, target: str
-    ) -> None:
+    def _kept_or_lost(self, turn: Turn, claims: Claims, *, client: str, target: str) -> None:
         if self._given.get(client) != target:
             return
-        if holder in {None, self._me}:
+        session = self._sessions.find(client)
+        number = session.claim if session is not None else 0
+        if all(one.floor < number for one in claims if one.broker != self._me):
             self._keep(turn, client)
             return
         self._take_back(turn, client)
-        session = self._sessions.find(client)
         if session is not None:
             self._sessions.end(turn, session)
 

@@ -13,93 +13,26 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator
 from functools import lru_cache, partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
-from meshwright.model.publication import Publication
+from meshwright.protocol.entries import (
+    EVERYBODY,
+    AskReaders,
+    Entries,
+    Entry,
+    Get,
+    Got,
+    Put,
+    PutDone,
+    Question,
+    merge,
+)
 from meshwright.protocol.erasures import Erase, Erasures
-from meshwright.protocol.message import Message
 from meshwright.protocol.removals import Removals
 from meshwright.protocol.roll import Roll
 from meshwright.protocol.turn import Turn
-
-# Filters that a broker wants, the number of a claim, or a retained message.
-EntryValue = tuple[str, ...] | int | Publication | None
-
-
-class Entry(NamedTuple):
-    """What one broker says under one key; value None means that it left."""
-
-    version: int
-    value: EntryValue
-
-    @property
-    def is_void(self) -> bool:
-        """True if its owner wants nothing, and claims nothing."""
-        return not self.value
-
-    @property
-    def filters(self) -> tuple[str, ...]:
-        """The filters that a broker wants under a key of interest."""
-        return self.value if isinstance(self.value, tuple) else ()
-
-    @property
-    def claim(self) -> int:
-        """The number with which a broker claims a client."""
-        return self.value if isinstance(self.value, int) else 0
-
-    @property
-    def publication(self) -> Publication | None:
-        """The retained message of a topic."""
-        return self.value if isinstance(self.value, Publication) else None
-
-
-Entries = dict[str, Entry]
-
-# The owner of an entry that all brokers write.
-EVERYBODY = "*"
-
-
-class Put(Message, frozen=True, gc=False):
-    """Store my entry, or that of an owner which several brokers write."""
-
-    request: int
-    key: str
-    entry: Entry
-    owner: str | None = None
-    roll: Roll = ()
-
-
-class PutDone(Message, frozen=True, gc=False):
-    """It is on disk here; these brokers have read the key lately."""
-
-    request: int
-    readers: tuple[str, ...]
-
-
-class Get(Message, frozen=True, gc=False):
-    """Tell me all entries, and remember me as a reader if I ask for it."""
-
-    request: int
-    key: str
-    is_remembered: bool = True
-    roll: Roll = ()
-
-
-class Got(Message, frozen=True, gc=False):
-    """All entries of the key at this replica."""
-
-    request: int
-    entries: dict[str, Entry]
-
-
-class AskReaders(Message, frozen=True, gc=False):
-    """Tell me who has read a key lately."""
-
-    request: int
-    key: str
-    roll: Roll = ()
 
 
 class DirectorySettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -107,9 +40,6 @@ class DirectorySettings(msgspec.Struct, frozen=True, kw_only=True):
 
     replica_count: int = 3
     reader_memory_us: int = 60_000_000
-
-
-Question = Put | Get | AskReaders
 
 
 class _Request:
@@ -213,6 +143,13 @@ class Directory:
         last = entry if is_own and entry.is_void else None
         self._ask(turn, key, partial(_put, key, entry, owner), done, last=last)
 
+    def put_and_get(
+        self, turn: Turn, key: str, entry: Entry, done: Callable[[Turn, Entries], None]
+    ) -> None:
+        """Store my entry, and read all: of two brokers that do this, one sees the other's."""
+        self._own[key] = entry
+        self._ask(turn, key, lambda request, roll: Put(request, key, entry, None, roll, True), done)
+
     def own(self, key: str, entry: Entry) -> None:
         """What this broker has said under a key before it was started again."""
         self._own[key] = entry
@@ -315,7 +252,8 @@ class Directory:
         if self._me in self.keepers_of(message.key):
             self._keep(turn, message.key, message.owner or peer, message.entry)
         readers = tuple(self._readers_now(turn.now_us, message.key))
-        answer = PutDone(message.request, readers)
+        entries = self._entries_of(message.key) if message.is_reading else None
+        answer = PutDone(message.request, readers, entries)
         turn.once_synced(lambda later: self._send(later, peer, answer))
 
     def get_asked(self, turn: Turn, peer: str, message: Get) -> None:
@@ -327,12 +265,7 @@ class Directory:
         if message.is_remembered and readers.get(peer, 0) < refresh_us:
             self._readers.setdefault(message.key, {})[peer] = until_us
             turn.write(("reader", message.key, peer), until_us)
-        entries = self._kept.get(message.key, {})
-        mine = self._own.get(message.key)
-        if mine is not None and not self._removals.has_settled():
-            entries = dict(entries)
-            merge(entries, {self._me: mine})
-        answer = Got(message.request, entries)
+        answer = Got(message.request, self._entries_of(message.key))
         # What is told must not be forgotten by a crash: a reader relies on it.
         send = self._send
         turn.once_synced(lambda later: send(later, peer, answer))
@@ -347,13 +280,16 @@ class Directory:
         request = self._answered(peer, message.request)
         if request is not None:
             request.readers.update(message.readers)
+            merge(request.merged, message.entries or {})
             is_enough = self._has_majority(request)
             if is_enough and (request.last is None or not request.waiting):
                 del self._requests[message.request]
                 self._erase(turn, request)
             if is_enough and not request.is_done:
                 request.is_done = True
-                request.done(turn, self._readers_found(turn, request))
+                is_reading = _is_reading(request.message)
+                found = request.merged if is_reading else self._readers_found(turn, request)
+                request.done(turn, found)
 
     def got(self, turn: Turn, peer: str, message: Got) -> None:
         request = self._answered(peer, message.request)
@@ -405,13 +341,23 @@ class Directory:
         self._request_count += 1
         number, removals = self._request_count, self._removals
         message = request.build(number, removals.roll)
-        is_reading = type(message) is Get
-        required = removals.unsettled() if is_reading else removals.without_roll()
+        required = removals.unsettled() if _is_reading(message) else ()
+        if type(message) is not Get:
+            required = (*required, *removals.without_roll())
         request.begin(message, self.keepers_of(request.key), required)
         self._requests[number] = request
         send = self._send
         for broker in request.asked():
             send(turn, broker, message)
+
+    def _entries_of(self, key: str) -> Entries:
+        """What is kept under a key, and what this broker keeps of it that belongs elsewhere."""
+        entries = self._kept.get(key, {})
+        mine = self._own.get(key)
+        if mine is not None and not self._removals.has_settled():
+            entries = dict(entries)
+            merge(entries, {self._me: mine})
+        return entries
 
     def _has_moved(self, key: str) -> bool:
         """True if others keep a key than when this broker had settled last."""
@@ -461,20 +407,8 @@ class Directory:
         return sorted(reader for reader, until_us in readers.items() if until_us > now_us)
 
 
-def merge(into: Entries, entries: Entries) -> bool:
-    """Keep the highest version of each broker's entry; True if one was not known before."""
-    if into == entries:
-        return False
-    if not into:
-        into.update(entries)
-        return True
-    is_news = False
-    for broker, entry in entries.items():
-        held = into.get(broker)
-        if held is None or held.version < entry.version:
-            into[broker] = entry
-            is_news = True
-    return is_news
+def _is_reading(message: Question) -> bool:
+    return type(message) is Get or (type(message) is Put and message.is_reading)
 
 
 def _put(key: str, entry: Entry, owner: str | None, request: int, roll: Roll) -> Put:

@@ -1,22 +1,42 @@
 """Which broker keeps a client's session: claims in the directory, the highest one counts.
 
-A claim outlives its session for a while, as its client may come back. It is then taken back, unless
-another broker has a lower one: that may be of a broker which has not heard yet that the session
-went on elsewhere, and must not count again.
+A broker that claims a client reads, with the same request, what others claim: of two that do so at
+once at least one sees the other. A claim does not stand for more than its broker knew: those above
+its floor are still to be looked at when there is no session where the highest claim is. A claim
+outlives its session for a while, as its client may come back. It is then taken back, unless another
+broker has a lower one: that may be of a broker which has not heard yet that the session went on
+elsewhere, and must not count again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from itertools import islice
+from typing import NamedTuple
 
-from meshwright.protocol.directory import Directory, Entries, Entry
+from meshwright.protocol.directory import Directory
+from meshwright.protocol.entries import Entries, Entry
 from meshwright.protocol.session import Session
-from meshwright.protocol.turn import Action, Turn
+from meshwright.protocol.turn import Turn
 
 TICK = ("homes",)
 TICK_US = 1_000_000
 RELEASED_AT_ONCE_MAX = 1_000
+
+
+class Claim(NamedTuple):
+    """A broker's claim of a client; one of a higher number, then name, goes before it.
+
+    floor: all claims up to this number are void.
+    """
+
+    number: int
+    broker: str
+    floor: int
+
+
+# The highest first.
+Claims = tuple[Claim, ...]
 
 
 class Homes:
@@ -44,37 +64,70 @@ class Homes:
         self._left = left
         # Clients whose sessions ended here, and when, in this order.
         self._over_us: dict[str, int] = {}
+        # Under which claims sessions were opened here, and who was asked for since by others.
+        self._opened: dict[str, int] = {}
+        self._yielded: set[str] = set()
         self._has_tick = False
 
     def restore(self, sessions: Iterable[Session]) -> None:
         """After a start: what was claimed for the sessions here is still this broker's word."""
         for session in sessions:
             if session.claim:
-                self._version += 1
-                self._directory.own(_key(session.client), Entry(self._version, session.claim))
+                entry = self._entry(session.claim, session.claim - 1)
+                self._directory.own(_key(session.client), entry)
 
-    def find(self, turn: Turn, client: str, done: Callable[[Turn, str | None, int], None]) -> None:
-        """Tell who keeps a client, None if nobody does, and the number of that claim."""
+    def find(self, turn: Turn, client: str, done: Callable[[Turn, Claims], None]) -> None:
+        """Tell who claims a client."""
         key = _key(client)
 
         def got(later: Turn, entries: Entries) -> None:
-            claims = {name: entry.claim for name, entry in entries.items()}
+            claims = _claims(entries)
             mine = self._directory.said(key)
             if mine is not None and mine.is_void:
                 # It may have been read just before it was taken back.
-                claims.pop(self._me, None)
-            number, name = max(
-                ((claim, name) for name, claim in claims.items() if claim), default=(0, None)
-            )
-            done(later, name, number)
+                claims = tuple(one for one in claims if one.broker != self._me)
+            done(later, claims)
 
         self._directory.get(turn, key, got, is_remembered=False)
 
-    def claim(self, turn: Turn, client: str, number: int, done: Action) -> None:
-        """Claim a client for this broker with a number above all found."""
-        self._version += 1
-        entry = Entry(self._version, number)
-        self._directory.put(turn, _key(client), entry, lambda later, _: done(later))
+    def claim(
+        self,
+        turn: Turn,
+        client: str,
+        number: int,
+        floor: int,
+        done: Callable[[Turn, Claims], None],
+    ) -> None:
+        """Claim a client for this broker with a number above all found; tells who does then."""
+
+        def got(later: Turn, entries: Entries) -> None:
+            done(later, _claims(entries))
+
+        self._directory.put_and_get(turn, _key(client), self._entry(number, floor), got)
+
+    def withdraw(self, turn: Turn, client: str, former: Claim | None) -> None:
+        """Take back a claim under which nothing was opened: the former one counts, if any."""
+        number, floor = (former.number, former.floor) if former is not None else (None, 0)
+        entry = self._entry(number, floor)
+        self._directory.put(turn, _key(client), entry, lambda _turn, _readers: None)
+
+    def opened(self, client: str, number: int) -> None:
+        """A session is open here, and this broker knows that there is no other one."""
+        self._opened[client] = number
+        self._yielded.discard(client)
+
+    def asked(self, client: str) -> None:
+        """Another broker has asked for a session: it may claim the client from now on."""
+        if client in self._opened:
+            self._yielded.add(client)
+
+    def may_reopen(self, client: str, number: int) -> bool:
+        """True if a client whose session ended here may begin one under the same claim."""
+        return self._opened.get(client) == number and client not in self._yielded
+
+    def settled(self, client: str) -> int:
+        """All claims up to this number are void, as far as is known here."""
+        return self._opened.get(client, 0)
 
     def over(self, turn: Turn, client: str) -> None:
         """The session of a client is no longer here."""
@@ -100,22 +153,30 @@ class Homes:
             turn.timer(TICK, turn.now_us + TICK_US)
 
     def _release(self, turn: Turn, client: str) -> None:
-        key = _key(client)
-
         def got(later: Turn, entries: Entries) -> None:
-            mine = entries.get(self._me)
-            if mine is None or not mine.claim or self._is_here(client):
+            if self._is_here(client):
                 return
+            mine = entries.get(self._me)
+            number = mine.claim if mine is not None else 0
             others = [entry.claim for name, entry in entries.items() if name != self._me]
-            if any(0 < claim <= mine.claim for claim in others):
+            if any(0 < claim <= number for claim in others):
                 self.over(later, client)
                 return
-            self._version += 1
-            self._directory.put(
-                later, key, Entry(self._version, None), lambda _turn, _readers: None
-            )
+            self._opened.pop(client, None)
+            self._yielded.discard(client)
+            if number:
+                self.withdraw(later, client, None)
 
-        self._directory.get(turn, key, got, is_remembered=False)
+        self._directory.get(turn, _key(client), got, is_remembered=False)
+
+    def _entry(self, number: int | None, floor: int) -> Entry:
+        self._version += 1
+        return Entry(self._version, number, floor)
+
+
+def _claims(entries: Entries) -> Claims:
+    claims = [Claim(one.claim, name, one.floor) for name, one in entries.items() if one.claim]
+    return tuple(sorted(claims, reverse=True))
 
 
 def _key(client: str) -> str:

@@ -13,8 +13,9 @@ from typing import Any
 from meshwright.filters.covering import cover_set
 from meshwright.filters.filter import Filter, parse_filter
 from meshwright.filters.topics import has_wildcard, levels_cover, levels_of
-from meshwright.protocol.directory import Directory, Entry
+from meshwright.protocol.directory import Directory
 from meshwright.protocol.effects import DiskKey
+from meshwright.protocol.entries import Entry
 from meshwright.protocol.roads import Roads
 from meshwright.protocol.stream import WILDCARDS, Announce, Announced, Joined, Joining
 from meshwright.protocol.turn import Action, Turn, nothing

@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from meshwright.filters.filter import Filter, parse_filter
 from meshwright.filters.topics import levels_cover, levels_of
-from meshwright.protocol.directory import Entries, merge
+from meshwright.protocol.entries import Entries, merge
 from meshwright.protocol.stream import WILDCARDS
 
 # Interested brokers, each with its filters on content, or none if it wants everything.

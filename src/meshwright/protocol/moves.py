@@ -42,13 +42,15 @@ class MoveAsk(Message, frozen=True, gc=False):
     """The client is here; send its session.
 
     is_offered: the client is not here, but the session was offered. carried: what the filters that
-    the client brought along come to, if it did (digest_of).
+    the client brought along come to, if it did (digest_of). claim: the number with which the client
+    is claimed there, or will be.
     """
 
     client: str
     serial: int
     is_offered: bool = False
     carried: bytes | None = None
+    claim: int = 0
 
 
 class MoveBegun(Message, frozen=True, gc=False):
@@ -64,12 +66,14 @@ class MoveNotHere(Message, frozen=True, gc=False):
     """There is no such session here; elsewhere names who was given it.
 
     is_late: the client came in elsewhere after it came in at the receiver, which is to refuse it.
+    settled: all claims up to this number are void, as a session was open here under it.
     """
 
     client: str
     serial: int
     elsewhere: str | None
     is_late: bool = False
+    settled: int = 0
 
 
 class MoveReady(Message, frozen=True, gc=False):

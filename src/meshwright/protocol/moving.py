@@ -27,7 +27,14 @@ from meshwright.protocol.happenings import ClientPacket
 from meshwright.protocol.homes import Homes
 from meshwright.protocol.left_points import LeftPoints
 from meshwright.protocol.mobility import MobilitySettings
-from meshwright.protocol.moves import MoveAsk, MoveDone, MoveOffer, MovingSettings
+from meshwright.protocol.moves import (
+    Discard,
+    MoveAsk,
+    MoveCancelled,
+    MoveDone,
+    MoveOffer,
+    MovingSettings,
+)
 from meshwright.protocol.placement import Placement, PlacementAround, PlacementSettings
 from meshwright.protocol.prefetching import Prefetching
 from meshwright.protocol.proxies import Inside, Proxies
@@ -147,6 +154,8 @@ class Moving:
             MoveAsk: self._asked,
             MoveDone: self._done,
             MoveOffer: self._offered,
+            MoveCancelled: self._cancelled,
+            Discard: self._discarded,
         }
 
     def timers(self) -> dict[str, Callable[[Turn], None]]:
@@ -279,8 +288,16 @@ class Moving:
         self.client_down(turn, client, is_clean=is_clean)
 
     def _asked(self, turn: Turn, peer: str, message: MoveAsk) -> None:
-        if not self._arriving.put_off(peer, message):
+        if not self._arriving.put_off(turn, peer, message):
             self._departing.asked(turn, peer, message)
+
+    def _cancelled(self, turn: Turn, peer: str, message: MoveCancelled) -> None:
+        self._arriving.cancelled(peer, message.client)
+        self._departing.cancelled(turn, peer, message)
+
+    def _discarded(self, turn: Turn, peer: str, message: Discard) -> None:
+        self._departing.discard(turn, peer, message)
+        self._arriving.discarded(turn, message.client)
 
     def _offered(self, turn: Turn, peer: str, message: MoveOffer) -> None:
         if not self.emptying.is_on:

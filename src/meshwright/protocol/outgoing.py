@@ -14,8 +14,9 @@ import msgspec
 
 from meshwright.filters.filter import parse_filter
 from meshwright.model.publication import Publication
-from meshwright.protocol.directory import Directory, Entries
+from meshwright.protocol.directory import Directory
 from meshwright.protocol.effects import DiskKey
+from meshwright.protocol.entries import Entries
 from meshwright.protocol.known_interest import KnownInterest
 from meshwright.protocol.links import Mark, PeerLinks
 from meshwright.protocol.outgoing_stream import (

@@ -14,7 +14,8 @@ from typing import Any, Protocol
 from meshwright.filters.filter import Filter, matches, parse_filter
 from meshwright.filters.topics import has_wildcard
 from meshwright.model.publication import Publication
-from meshwright.protocol.directory import EVERYBODY, Directory, Entries, Entry, merge
+from meshwright.protocol.directory import Directory
+from meshwright.protocol.entries import EVERYBODY, Entries, Entry, merge
 from meshwright.protocol.message import Message
 from meshwright.protocol.removals import Removals
 from meshwright.protocol.retaining import KEY_PREFIX, register_key

@@ -19,8 +19,9 @@ from typing import Any
 import msgspec
 
 from meshwright.model.publication import Publication
-from meshwright.protocol.directory import EVERYBODY, Directory, Entries, Entry
+from meshwright.protocol.directory import Directory
 from meshwright.protocol.effects import DiskKey
+from meshwright.protocol.entries import EVERYBODY, Entries, Entry
 from meshwright.protocol.outgoing import Outgoing
 from meshwright.protocol.stream import OwedQuestion
 from meshwright.protocol.turn import Action, Turn

@@ -10,7 +10,7 @@ from __future__ import annotations
 import msgspec
 
 from meshwright.model.publication import Publication
-from meshwright.protocol.directory import Entry
+from meshwright.protocol.entries import Entry
 from meshwright.protocol.message import Message
 
 NOTHING_OWED = -1

@@ -18,8 +18,8 @@ from meshwright.model.overlay import Overlay
 from meshwright.model.plan import ClientMove
 from meshwright.model.publication import Publication, StreamPoint
 from meshwright.protocol.classes import MESSAGE_CLASSES
-from meshwright.protocol.directory import EntryValue
 from meshwright.protocol.effects import DiskKey
+from meshwright.protocol.entries import Entry
 from meshwright.protocol.forwarding.machines import MESSAGES
 from meshwright.protocol.links import Frame, Hello
 from meshwright.protocol.packets import PromisedRun, Subscription, Will
@@ -31,7 +31,7 @@ from meshwright.protocol.shared_group import EntryState
 from meshwright.protocol.star_part import Doubt
 
 DISK_VALUES: dict[str, Any] = {
-    "directory": tuple[int, EntryValue],
+    "directory": Entry,
     "emptying": tuple[str, ...],
     "epoch used": int,
     "founders": tuple[str, ...],
