@@ -97,9 +97,14 @@ def mixed(case: Case) -> SimulationParameters:
         **{**sizes, **_sparse(rng)},
     )
     # Drawn last, so that seeds of before have the same trouble otherwise.
-    forgets, gathers, dies = (rng.random(3) < (0.5, 0.25, 0.4)).tolist()
-    will_share = 0.4 if dies else 0.0
-    return replace(parameters, forgets=forgets, gathers=gathers, will_share=will_share)
+    forgets, gathers, dies, doubles = (rng.random(4) < (0.5, 0.25, 0.4, 0.25)).tolist()
+    return replace(
+        parameters,
+        forgets=forgets,
+        gathers=gathers,
+        will_share=0.4 if dies else 0.0,
+        doubles_per_s=2.0 if doubles else 0.0,
+    )
 
 
 def _sizes(rng: np.random.Generator) -> dict[str, Any]:

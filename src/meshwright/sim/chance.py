@@ -26,6 +26,7 @@ class Streams(NamedTuple):
     disks: np.random.Generator
     plans: np.random.Generator
     wills: np.random.Generator
+    doubles: np.random.Generator
 
 
 def streams(seed: int) -> Streams:

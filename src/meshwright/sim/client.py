@@ -89,6 +89,7 @@ class Client:
         self._backoffs_us = backoffs_us
         self._wants_line = False
         self._failure_count = 0
+        self._first_double: tuple[str, int] | None = None
         self._connection: Connected | None = None
         self._outbox = Outbox(
             name, history, window=settings.window, waiting_max=settings.waiting_max, send=self._send
@@ -128,6 +129,14 @@ class Client:
         if self.line is None:
             self.broker = broker
             self._open()
+            if self._first_double is not None:
+                second, after_us = self._first_double
+                self._first_double = None
+                self._agenda.at(self._agenda.now_us + after_us, self._double, second)
+
+    def doubles_at_first(self, broker: str, after_us: int) -> None:
+        """When it first connects, do so at another broker soon after."""
+        self._first_double = (broker, after_us)
 
     def leave(self) -> None:
         """Say goodbye, and stay away."""
@@ -150,9 +159,13 @@ class Client:
     def switch(self, broker: str) -> None:
         """Connect to a broker without a word to the one that has the connection."""
         if self.is_connected and self.line is not None:
-            self._testament.abandoned()
-            self._lines.abandon(self.line)
-            self._ended()
+            self._abandon(self.line)
+            self.connect(broker)
+
+    def double(self, broker: str) -> None:
+        """Connect to another broker also while one has yet to answer."""
+        if self.line is not None and self.line.broker != broker:
+            self._abandon(self.line)
             self.connect(broker)
 
     def vanish(self) -> None:
@@ -221,6 +234,14 @@ class Client:
         self.line.parted = self._testament.hearer(self._agenda)
         deadline_us = self._agenda.now_us + settings.answer_timeout_us
         self._agenda.at(deadline_us, self._give_up, self.line)
+
+    def _double(self, broker: str, _: None) -> None:
+        self.double(broker)
+
+    def _abandon(self, line: Line) -> None:
+        self._testament.abandoned()
+        self._lines.abandon(line)
+        self._ended()
 
     def _give_up(self, line: Line, _: None) -> None:
         if self.line is line and not self.is_connected:

@@ -93,6 +93,14 @@ class Lines:
         """The client listens no more, and the broker does not notice."""
         line.is_heard = False
 
+    def standing(self) -> dict[str, list[str]]:
+        """The brokers at which each client has a line, as far as they know."""
+        found: dict[str, list[str]] = {}
+        for broker, lines in self._at.items():
+            for client in lines:
+                found.setdefault(client, []).append(broker)
+        return found
+
     def cut(self, line: Line) -> None:
         """The line breaks: the client knows at once, the broker a little later."""
         if line.is_open:

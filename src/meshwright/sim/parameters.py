@@ -13,14 +13,15 @@ from meshwright.sim.faults import FAULTS
 class SimulationParameters(msgspec.Struct, frozen=True, kw_only=True):
     """A network, its traffic and what goes wrong.
 
-    publications_per_s, changes_per_s (subscribe or unsubscribe) and moves_per_s are of the whole
-    network. qos_weights: of QoS 0, 1 and 2, for publications and subscriptions alike. Shares are of
-    the filters, persistent_share of the clients. mobility names how a moving client's session
-    follows it, policies joined by '+'; None if clients do not move. roams: whether a client whose
-    broker stays down goes to another one. adapts: whether brokers fit their tree to the traffic by
-    themselves. gathers: whether they send clients to where others want the same. tight: whether
-    brokers have room for so little that bounds are met. forgets: whether they forget within seconds
-    what is not used any more. will_share: of the clients that have a will, and die now and then.
+    publications_per_s, changes_per_s (subscribe or unsubscribe), moves_per_s and doubles_per_s (a
+    client connects elsewhere while its line still stands) are of the whole network. qos_weights: of
+    QoS 0, 1 and 2, for publications and subscriptions alike. Shares are of the filters,
+    persistent_share of the clients. mobility names how a moving client's session follows it,
+    policies joined by '+'; None if clients do not move. roams: whether a client whose broker stays
+    down goes to another one. adapts: whether brokers fit their tree to the traffic by themselves.
+    gathers: whether they send clients to where others want the same. tight: whether brokers have
+    room for so little that bounds are met. forgets: whether they forget within seconds what is not
+    used any more. will_share: of the clients that have a will, and die now and then.
     """
 
     design: str
@@ -38,6 +39,7 @@ class SimulationParameters(msgspec.Struct, frozen=True, kw_only=True):
     publications_per_s: float = 20.0
     changes_per_s: float = 1.0
     moves_per_s: float = 1.0
+    doubles_per_s: float = 0.0
     qos_weights: tuple[float, float, float] = (0.2, 0.4, 0.4)
     wildcard_share: float = 0.15
     content_share: float = 0.1
@@ -55,7 +57,7 @@ class SimulationParameters(msgspec.Struct, frozen=True, kw_only=True):
         """Whether nothing changes while publications flow, and brokers want topics by name."""
         changes = (
             self.faults, self.reconfigure, self.adapts, self.gathers, self.mobility,
-            self.changes_per_s, self.will_share,
+            self.changes_per_s, self.doubles_per_s, self.will_share,
         )  # fmt: skip
         filters = (self.wildcard_share, self.content_share, self.shared_share)
         return not any((*changes, *filters))
@@ -83,7 +85,9 @@ class SimulationParameters(msgspec.Struct, frozen=True, kw_only=True):
 
     def _check_numbers(self) -> None:
         """Refuse rates and shares that mean nothing."""
-        for name in ("publications_per_s", "changes_per_s", "moves_per_s", "settle_max_s"):
+        for name in (
+            "publications_per_s", "changes_per_s", "moves_per_s", "doubles_per_s", "settle_max_s"
+        ):  # fmt: skip
             if not 0 <= getattr(self, name) < float("inf"):
                 raise ProblemError(f"{name} = {getattr(self, name)} has no answer; take 0 or more.")
         for name in (

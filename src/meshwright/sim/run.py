@@ -25,6 +25,7 @@ from meshwright.sim.traffic import (
     add_clients,
     schedule_changes,
     schedule_deaths,
+    schedule_doubles,
     schedule_moves,
 )
 from meshwright.sim.world import World
@@ -111,6 +112,7 @@ def _prepare(
     if parameters.mobility is not None:
         schedule_moves(world, parameters, chances.moves, start_us=start_us, end_us=end_us)
     schedule_deaths(world, population, chances.wills, start_us=start_us, end_us=end_us)
+    schedule_doubles(world, parameters, chances.doubles, start_us=start_us, end_us=end_us)
     joining = newcomers(parameters)
     field = Field(
         (*population.brokers, *joining),

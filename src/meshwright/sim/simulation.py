@@ -25,6 +25,7 @@ from meshwright.sim.adapting import adapting_settings
 from meshwright.sim.checkers.broken import broken
 from meshwright.sim.checkers.closed_form import miscounted, publications_due
 from meshwright.sim.checkers.connectivity import k_not_held
+from meshwright.sim.checkers.doubled import doubled
 from meshwright.sim.checkers.epochs import epochs_shared, torn
 from meshwright.sim.checkers.loops import loops, restless
 from meshwright.sim.checkers.queues import overfull
@@ -91,6 +92,7 @@ def judge(done: Run) -> dict[str, list[Violation]]:
     found = [
         *violations(history),
         *unanswered(done.world.clients.values(), end_us),
+        *doubled(done.world.lines.standing(), end_us),
         *broken(done.world.breakdowns),
         *loops(records),
         *restless(done.late_messages, end_us),

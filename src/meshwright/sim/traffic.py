@@ -19,6 +19,10 @@ AWAY_MEAN_S = 1.0
 DEATHS_PER_S = 0.15
 DEAD_MEAN_S = 2.5
 ROAMS_AFTER = 3
+# About as long as brokers need to agree who has a client.
+DOUBLE_WITHIN_US = 20_000
+DOUBLES_AT_FIRST_SHARE = 0.3
+AGAIN_SHARE = 0.3
 
 
 class Arrivals:
@@ -150,6 +154,32 @@ def schedule_deaths(
             ends = client.vanish if kind < 0.7 else client.leave
             world.at(at_us, client.leave_with_will if kind < 0.4 else ends)
             world.at(back_us, partial(client.connect, broker))
+
+
+def schedule_doubles(
+    world: World,
+    parameters: SimulationParameters,
+    rng: np.random.Generator,
+    *,
+    start_us: int,
+    end_us: int,
+) -> None:
+    """Clients that connect at a broker while they are at another: some when they first come."""
+    if not parameters.doubles_per_s:
+        return
+    clients, brokers = list(world.clients.values()), list(world.hosts)
+    for client in clients:
+        broker, after_us = brokers[int(rng.integers(len(brokers)))], rng.integers(DOUBLE_WITHIN_US)
+        if rng.random() < DOUBLES_AT_FIRST_SHARE:
+            client.doubles_at_first(broker, int(after_us))
+    count = _count(parameters.doubles_per_s, start_us, end_us, rng)
+    for at_us in np.sort(rng.integers(start_us, end_us, size=count)).tolist():
+        client = clients[int(rng.integers(len(clients)))]
+        first, second = (brokers[int(number)] for number in rng.integers(len(brokers), size=2))
+        again_us = at_us + int(rng.integers(DOUBLE_WITHIN_US))
+        world.at(at_us, partial(client.double, first))
+        if rng.random() < AGAIN_SHARE:
+            world.at(again_us, partial(client.double, second))
 
 
 def _unsubscribe_one(client: Client, place: float) -> None:
