@@ -44,12 +44,14 @@ TICK = ("arriving",)
 class Around:
     """What arrivals ask of the rest of the broker.
 
+    discard has a broker forget its session of a client, unless its claim is above this number.
     is_removed: who is gone for good. given_to tells whom this broker gave a session to; asked takes
     a peer's request for one; lodge lets a client in whose session stays at its home; opened is told
     of clients that are connected.
     """
 
     send: Callable[[Turn, str, Any], None]
+    discard: Callable[[Turn, str, str, int], None]
     is_removed: Callable[[str], bool]
     given_to: Callable[[str], str | None]
     asked: Callable[[Turn, str, MoveAsk], None]
@@ -84,7 +86,7 @@ class Arriving:
         self._arrivals: dict[str, Arrival] = {}
         self._has_tick = False
         found = Found(
-            send=around.send,
+            discard=around.discard,
             is_removed=around.is_removed,
             is_current=self._is_current,
             given_to=around.given_to,
@@ -138,10 +140,12 @@ class Arriving:
         if arrival is not None:
             arrival.put_off = [one for one in arrival.put_off if one[0] != peer]
 
-    def discarded(self, turn: Turn, client: str) -> None:
-        """The client began anew elsewhere: so it does not here."""
+    def discarded(self, turn: Turn, client: str, claim: int) -> None:
+        """The client began anew elsewhere under a claim: so it does not here under a lower one."""
         arrival = self._arrivals.get(client)
         if arrival is None or not (arrival.is_claiming or arrival.is_unpacked):
+            return
+        if arrival.claim > claim:
             return
         if arrival.is_unpacked and arrival.source is not None:
             self._send(turn, arrival.source, MoveDone(client))

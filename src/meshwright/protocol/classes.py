@@ -17,6 +17,7 @@ from meshwright.protocol.links import Frame, Hello
 from meshwright.protocol.membership import Rumour
 from meshwright.protocol.moves import (
     Discard,
+    DiscardDone,
     HaveYou,
     MoveAsk,
     MoveBegun,
@@ -110,6 +111,7 @@ MESSAGE_CLASSES: dict[type, str] = {
     NotYet: "membership",
     Welcome: "membership",
     Discard: "mobility",
+    DiscardDone: "mobility",
     HaveYou: "mobility",
     MoveAsk: "mobility",
     MoveBegun: "mobility",

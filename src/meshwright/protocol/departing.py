@@ -79,6 +79,7 @@ class Departing:
         sessions: Sessions,
         *,
         send: Callable[[Turn, str, Any], None],
+        discard: Callable[[Turn, str, str, int], None],
         places: Callable[[], dict[tuple[str, str], int]],
         left: LeftPoints,
         is_removed: Callable[[str], bool],
@@ -92,6 +93,7 @@ class Departing:
         self._directory = directory
         self._sessions = sessions
         self._send = send
+        self._discard = discard
         self._places = places
         self._left = left
         self._asks_what_was_seen = asks_what_was_seen
@@ -236,18 +238,21 @@ class Departing:
             if session is not None:
                 self._sessions.end(turn, session, peer)
 
-    def discard(self, turn: Turn, _peer: str, message: Discard) -> None:
+    def discarded(self, turn: Turn, message: Discard) -> None:
         """The client began anew elsewhere."""
-        self._homes.asked(message.client)
-        target = self._given.get(message.client)
+        client = message.client
+        self._homes.asked(client)
+        session = self._sessions.find(client)
+        if session is not None and session.claim > message.claim:
+            return
+        target = self._given.get(client)
         if target is not None:
-            self._take_back(turn, message.client)
-            self._send(turn, target, message)
-        self._recall(turn, message.client, unless=None)
-        session = self._sessions.find(message.client)
+            self._take_back(turn, client)
+            self._discard(turn, target, client, message.claim)
+        self._recall(turn, client, unless=None)
         if session is not None and not session.is_arriving:
             self._sessions.take_over(turn, session)
-            if self._sessions.find(message.client) is session:
+            if self._sessions.find(client) is session:
                 self._sessions.close(turn, session)
 
     def peer_renewed(self, turn: Turn, peer: str) -> None:

@@ -126,9 +126,17 @@ class HaveYou(Message, frozen=True, gc=False):
 
 
 class Discard(Message, frozen=True, gc=False):
-    """The client began a new session elsewhere: forget yours."""
+    """The client began a new session elsewhere: forget yours, if its claim is not above this."""
 
     client: str
+    claim: int
+
+
+class DiscardDone(Message, frozen=True, gc=False):
+    """It is forgotten, and that is on disk."""
+
+    client: str
+    claim: int
 
 
 def digest_of(subscriptions: Iterable[Subscription]) -> bytes:

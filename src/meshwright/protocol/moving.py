@@ -21,6 +21,7 @@ from meshwright.protocol import (
 from meshwright.protocol.arriving import Arriving
 from meshwright.protocol.departing import Departing
 from meshwright.protocol.directory import Directory
+from meshwright.protocol.discards import Discards
 from meshwright.protocol.effects import DiskKey, Effect
 from meshwright.protocol.emptying import Emptying, EmptyingAround
 from meshwright.protocol.happenings import ClientPacket
@@ -29,6 +30,7 @@ from meshwright.protocol.left_points import LeftPoints
 from meshwright.protocol.mobility import MobilitySettings
 from meshwright.protocol.moves import (
     Discard,
+    DiscardDone,
     MoveAsk,
     MoveCancelled,
     MoveDone,
@@ -112,6 +114,7 @@ class Moving:
             is_here=self._is_here,
             left=self._redirects.forget,
         )
+        self._discards = Discards(site.send, site.is_removed)
         self._departing = Departing(
             site.me,
             settings,
@@ -119,6 +122,7 @@ class Moving:
             site.directory,
             site.sessions,
             send=site.send,
+            discard=self._discards.tell,
             places=site.places,
             left=self._left,
             is_removed=site.is_removed,
@@ -132,6 +136,7 @@ class Moving:
             site.sessions,
             arriving.Around(
                 send=site.send,
+                discard=self._discards.tell,
                 is_removed=site.is_removed,
                 given_to=self._departing.given_to,
                 asked=self._asked,
@@ -156,6 +161,7 @@ class Moving:
             MoveOffer: self._offered,
             MoveCancelled: self._cancelled,
             Discard: self._discarded,
+            DiscardDone: self._discards.done,
         }
 
     def timers(self) -> dict[str, Callable[[Turn], None]]:
@@ -184,6 +190,7 @@ class Moving:
 
     def roll_changed(self, turn: Turn) -> None:
         """Wait for nobody who is gone for good."""
+        self._discards.roll_changed()
         self._departing.roll_changed(turn)
         self._arriving.roll_changed(turn)
 
@@ -241,6 +248,7 @@ class Moving:
         """A conversation with a peer begins anew."""
         self._arriving.peer_renewed(turn, peer)
         self._departing.peer_renewed(turn, peer)
+        self._discards.peer_renewed(turn, peer)
         self._proxies.peer_gone(turn, peer)
 
     def redirected(self, turn: Turn) -> list[Effect]:
@@ -296,8 +304,10 @@ class Moving:
         self._departing.cancelled(turn, peer, message)
 
     def _discarded(self, turn: Turn, peer: str, message: Discard) -> None:
-        self._departing.discard(turn, peer, message)
-        self._arriving.discarded(turn, message.client)
+        self._departing.discarded(turn, message)
+        self._arriving.discarded(turn, message.client, message.claim)
+        done = DiscardDone(message.client, message.claim)
+        turn.once_synced(lambda later: self._site.send(later, peer, done))
 
     def _offered(self, turn: Turn, peer: str, message: MoveOffer) -> None:
         if not self.emptying.is_on:

@@ -11,12 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 from meshwright.protocol import packets
 from meshwright.protocol.arrival import Arrival
 from meshwright.protocol.homes import Claim, Claims, Homes
-from meshwright.protocol.moves import Discard
 from meshwright.protocol.sessions import Sessions
 from meshwright.protocol.turn import Turn
 
@@ -27,12 +25,13 @@ CONNECTED_ELSEWHERE = "the client has connected to another broker meanwhile"
 class Found:
     """What is done with an arrival whose session is somewhere, or nowhere.
 
+    discard: have a broker forget its session of a client, unless its claim is above this number.
     is_current: it still waits. given_to: whom this broker gave a session to. ask: fetch it from a
     broker; arrived: it is here and claimed; open: it is here, or begins; lodge: the client is let
     in, its session stays at its home.
     """
 
-    send: Callable[[Turn, str, Any], None]
+    discard: Callable[[Turn, str, str, int], None]
     is_removed: Callable[[str], bool]
     is_current: Callable[[Arrival], bool]
     given_to: Callable[[str], str | None]
@@ -174,7 +173,7 @@ class Seeking:
         """Have all forget their sessions who may have one of a client that wants none of them."""
         for broker in dict.fromkeys(one.broker for one in (*(arrival.found or ()), *rivals)):
             if self._may_ask(broker):
-                self._then.send(turn, broker, Discard(arrival.client))
+                self._then.discard(turn, broker, arrival.client, arrival.claim)
 
     def _may_ask(self, broker: str) -> bool:
         return broker != self._me and not self._then.is_removed(broker)

@@ -1,0 +1,42 @@
+"""Sessions that others are to forget, as their clients began anew: said until it is done."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from meshwright.protocol.moves import Discard, DiscardDone
+from meshwright.protocol.turn import Turn
+
+
+class Discards:
+    """What this broker has told others to forget, until they say that it is done."""
+
+    def __init__(
+        self, send: Callable[[Turn, str, Any], None], is_removed: Callable[[str], bool]
+    ) -> None:
+        self._send = send
+        self._is_removed = is_removed
+        self._unsettled: dict[str, dict[str, int]] = {}
+
+    def tell(self, turn: Turn, peer: str, client: str, claim: int) -> None:
+        """Have a peer forget its session of a client, unless its claim is above this number."""
+        if not self._is_removed(peer):
+            self._unsettled.setdefault(peer, {})[client] = claim
+            self._send(turn, peer, Discard(client, claim))
+
+    def done(self, _turn: Turn, peer: str, message: DiscardDone) -> None:
+        """A peer has forgotten it."""
+        unsettled = self._unsettled.get(peer, {})
+        if unsettled.get(message.client) == message.claim:
+            del unsettled[message.client]
+
+    def peer_renewed(self, turn: Turn, peer: str) -> None:
+        """Say again what a peer may not have heard."""
+        for client, claim in self._unsettled.get(peer, {}).items():
+            self._send(turn, peer, Discard(client, claim))
+
+    def roll_changed(self) -> None:
+        """Wait for nobody who is gone for good."""
+        for peer in [peer for peer in self._unsettled if self._is_removed(peer)]:
+            del self._unsettled[peer]
