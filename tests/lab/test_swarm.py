@@ -13,7 +13,7 @@ def test_a_hundred_seeds_mix_every_fault_policy_and_kind_of_change() -> None:
     assert {one.mobility for one in drawn} == {None, *POLICIES}
     for name in (
         "reconfigure", "tight", "is_still", "shared_share", "retained_share", "gathers",
-        "will_share",
+        "will_share", "doubles_per_s",
     ):  # fmt: skip
         assert {bool(getattr(one, name)) for one in drawn} == {False, True}
     assert {one.adapts for one in drawn if one.design == "tree"} == {False, True}

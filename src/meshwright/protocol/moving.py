@@ -129,24 +129,7 @@ class Moving:
             asks_what_was_seen=self.seen_log is not None,
             incarnation=site.incarnation,
         )
-        self._arriving = Arriving(
-            site.me,
-            settings,
-            self._homes,
-            site.sessions,
-            arriving.Around(
-                send=site.send,
-                discard=self._discards.tell,
-                is_removed=site.is_removed,
-                given_to=self._departing.given_to,
-                asked=self._asked,
-                lodge=self._proxies.open,
-                opened=self._opened,
-            ),
-            mobility=mobility,
-            seen_log=self.seen_log,
-            incarnation=site.incarnation,
-        )
+        self._arriving = self._new_arriving(settings, mobility)
 
     def handlers(self) -> dict[type, Callable[[Turn, str, Any], None]]:
         """Which message is for which method."""
@@ -261,6 +244,27 @@ class Moving:
             self._sessions.find(client) is not None
             or self._arriving.expects(client)
             or self._departing.given_to(client) is not None
+        )
+
+    def _new_arriving(self, settings: MovingSettings, mobility: MobilitySettings) -> Arriving:
+        site = self._site
+        return Arriving(
+            site.me,
+            settings,
+            self._homes,
+            site.sessions,
+            arriving.Around(
+                send=site.send,
+                discard=self._discards.tell,
+                is_removed=site.is_removed,
+                given_to=self._departing.given_to,
+                asked=self._asked,
+                lodge=self._proxies.open,
+                opened=self._opened,
+            ),
+            mobility=mobility,
+            seen_log=self.seen_log,
+            incarnation=site.incarnation,
         )
 
     def _new_proxies(self) -> Proxies:
