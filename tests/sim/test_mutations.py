@@ -7,9 +7,14 @@ import textwrap
 from types import ModuleType
 from typing import Any
 
+import numpy as np
 import pytest
 
+from meshwright.model.neighbourhood import NeighbourhoodView, Redrawn
+from meshwright.model.overlay import Overlay
 from meshwright.protocol import outgoing, wills
+from meshwright.protocol.broker import Broker
+from meshwright.protocol.broker_settings import BrokerSettings
 from meshwright.protocol.deliveries import Deliveries
 from meshwright.protocol.departing import Departing
 from meshwright.protocol.directory import Directory
@@ -23,8 +28,11 @@ from meshwright.protocol.publishing import Publishing
 from meshwright.protocol.reconfigure import Reconfigure
 from meshwright.protocol.reconfigure_requests import Requests
 from meshwright.protocol.removals import Removals
+from meshwright.protocol.self_adaptation import AdaptationSettings
 from meshwright.protocol.sessions import Sessions
 from meshwright.protocol.shared_member import SharedMember
+from meshwright.protocol.star_master import StarMaster
+from meshwright.protocol.star_part import StarPart
 from meshwright.protocol.stars import Stars
 from meshwright.protocol.turn import Journal
 from meshwright.sim.parameters import SimulationParameters
@@ -115,6 +123,16 @@ ADAPTING = {
     "content_share": 0.0,
     "mobility": None,
     "faults": (),
+}
+# A tree of which everybody redraws something all the time, while links break.
+CROWDED = {
+    **ADAPTING,
+    "brokers": 8,
+    "clients": 16,
+    "topics": 4,
+    "publications_per_s": 100.0,
+    "duration_s": 6.0,
+    "faults": ("ambush", "partition"),
 }
 # A group whose members come and go, half of them for good, while much is handed to them.
 LEAVING = {
@@ -282,6 +300,26 @@ RARE_MUTATIONS = [
 ]  # fmt: skip
 
 
+# Lines that keep masters apart, which matters only where several want the same broker at once.
+LOCK_MUTATIONS = [
+    pytest.param(
+        StarMaster,
+        "_answered",
+        "elif led.answered.issuperset(led.others):",
+        "else:",
+        id="decided-before-all-are-locked",
+    ),
+    pytest.param(
+        StarMaster,
+        "gives_way_to",
+        "return self.led is None",
+        "return True",
+        id="led-and-locked-at-once",
+    ),
+    pytest.param(StarPart, "lock", "if bond is not None:", "if False:", id="locked-twice"),
+]  # fmt: skip
+
+
 @pytest.mark.parametrize(("owner", "method", "line", "broken"), MUTATIONS)
 def test_the_swarm_finds_a_broken_line(
     owner: type, method: str, line: str, broken: str, monkeypatch: pytest.MonkeyPatch
@@ -302,6 +340,37 @@ def test_a_checker_finds_a_broken_line_that_others_miss(
     found = (simulate(scenario(seed, **trouble), seed).failures for seed in range(SEEDS_MAX))
     first = next((failures for failures in found if failures), ())
     assert [failure.checker for failure in first] == [checker]
+
+
+@pytest.mark.parametrize(("owner", "method", "line", "broken"), LOCK_MUTATIONS)
+def test_brokers_that_redraw_their_stars_all_the_time_find_a_broken_lock(
+    owner: type, method: str, line: str, broken: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parameters = scenario(0, **CROWDED)
+    assert not simulate(parameters, 2, restless_broker).failures
+    monkeypatch.setattr(owner, method, mutated(owner, method, line, broken))
+    found = (simulate(parameters, seed, restless_broker).failures for seed in range(8))
+    first = next((failures for failures in found if failures), ())
+    assert [failure.checker for failure in first] == ["broken"]
+
+
+def restless_broker(name: str, overlay: Overlay) -> Broker:
+    """A broker that redraws its star again and again, whatever its traffic."""
+    settings = AdaptationSettings(redraw=another_star, every_us=60_000)
+    return Broker(name, BrokerSettings(adaptation=settings), overlay)
+
+
+def another_star(view: NeighbourhoodView) -> Redrawn | None:
+    """Some other tree over a master and its neighbours, drawn by the master and its round."""
+    rng = np.random.default_rng([view.round_number, *view.master.encode()])
+    links: list[tuple[str, str]] = []
+    for name in map(str, rng.permutation(view.neighbours)):
+        placed = [view.master, *(low for _, low in links)]
+        up = placed[int(rng.integers(len(placed)))] if rng.random() < 0.5 else view.master
+        links.append((up, name))
+    if all(up == view.master for up, _ in links):
+        return None
+    return Redrawn(links=tuple(links), cost_before=1, cost_after=0)
 
 
 def scenario(seed: int, **trouble: Any) -> SimulationParameters:
