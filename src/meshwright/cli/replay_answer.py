@@ -153,7 +153,7 @@ def write_report(
     design = recommendation.design or candidates[0].design
     findings = ReplayFindings(
         title=f"{trace.resolve().name} replayed",
-        told=[replay_told(replay, trace), EXPLANATION],
+        told=replay_told(replay, trace),
         candidates=candidates,
         recommendation=recommendation,
         histories=histories(replay, design, list(HISTORIES)),

@@ -23,6 +23,12 @@ HISTORIES = {
     ),
     "management_messages": ("Messages for subscriptions, under the recommended design", "messages"),
 }
+EXPLANATION = (
+    "Subscription changes are subscriptions that brokers began or ended, management messages are "
+    "those for them and between brokers of a cluster, load deviation is that of subscriptions over "
+    "brokers, reconfiguration messages are those for changes of overlay; price is all messages and "
+    "weighted delay for each publication."
+)
 STYLE = (
     "body{font-family:system-ui,sans-serif;color:#1d2b3a;max-width:75rem;margin:2rem auto;"
     "padding:0 1rem}table{border-collapse:collapse;font-size:.85rem}th,td{padding:.25rem .6rem;"
@@ -41,7 +47,7 @@ class ReplayFindings:
     """
 
     title: str
-    told: Sequence[str]
+    told: str
     candidates: Sequence[ReplayedCandidate]
     recommendation: ReplayRecommendation
     histories: Mapping[str, Mapping[str, Sequence[float]]]
@@ -54,13 +60,13 @@ def report_page(findings: ReplayFindings) -> bytes:
     parts = [
         "<!doctype html><html lang='en'><head><meta charset='utf-8'>",
         f"<title>{title}</title><style>{STYLE}</style></head><body><h1>{title}</h1>",
-        *(f"<p>{escape(line)}</p>" for line in findings.told),
+        f"<p>{escape(findings.told)}</p>",
         f"<p class='answer'><b>Recommendation.</b> {escape(findings.recommendation.reason)}</p>",
         "<h2>What every design costs</h2>",
         costs_picture(_points(findings.candidates), _chosen(findings)),
         "<h2>Over time</h2>",
         *_histories(findings),
-        "<h2>All placements and designs</h2>",
+        f"<h2>All placements and designs</h2><p>{EXPLANATION}</p>",
         _table(findings),
         "</body></html>",
     ]
@@ -111,7 +117,7 @@ def _histories(findings: ReplayFindings) -> list[str]:
 COLUMNS: dict[str, Callable[[ReplayedCandidate], str]] = {
     "messages of a publication": lambda each: f"{each.notification_overhead:,.2f}",
     "delay, hops": lambda each: f"{each.delay_hops:.2f}",
-    "delay, ms": lambda each: "" if each.delay_ms is None else f"{each.delay_ms:.1f}",
+    "delay, ms": lambda each: "-" if each.delay_ms is None else f"{each.delay_ms:.1f}",
     "subscription changes": lambda each: f"{each.subscription_changes:,}",
     "management messages": lambda each: f"{each.management_messages:,}",
     "hand-overs": lambda each: f"{each.hand_overs:,}",

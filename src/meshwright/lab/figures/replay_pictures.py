@@ -71,7 +71,11 @@ def history_picture(
     axes = figure.add_axes((0.08, 0.18, 0.9, 0.6))
     with mpl.rc_context({"date.converter": "concise"}):
         for colour, (placement, values) in zip(PLACEMENT_COLOURS, lines.items(), strict=False):
-            axes.plot(begins, values, color=colour, lw=1.2, alpha=0.85, label=placement)
+            # Nothing at all is drawn on the axis, which would hide it.
+            axes.plot(
+                begins, values, color=colour, lw=1.2, alpha=0.85, label=placement,
+                clip_on=False, zorder=3,
+            )  # fmt: skip
     axes.set_title(title, color=INK, fontsize=11, loc="left", pad=22)
     axes.set_ylim(bottom=0.0)
     axes.margins(x=0.01)
@@ -103,12 +107,14 @@ def _name_paths(
     """Each design's name once, beside one of its dots, where it covers least."""
     axes.autoscale_view()
     # In points, as pixels are another number in every file.
-    points = axes.transData + Affine2D().scale(72.0 / figure.dpi)
+    to_points = Affine2D().scale(72.0 / figure.dpi)
     dots = {
-        name: [tuple(points.transform(dot).tolist()) for dot in path]
+        name: [tuple((axes.transData + to_points).transform(dot).tolist()) for dot in path]
         for name, path in paths.items()
     }
-    page = (0.0, 0.0, 72.0 * figure.get_figwidth(), 72.0 * figure.get_figheight())
+    corners = (axes.transAxes + to_points).transform([(0.0, 0.0), (1.0, 1.0)])
+    (left, bottom), (right, top) = corners.tolist()
+    inside = (left, bottom, right, top)
     taken = [_box(x, y, 6.0, 6.0) for path in dots.values() for x, y in path]
     for name, path in dots.items():
         width = TextPath((0.0, 0.0), name, size=NAME_SIZE).get_extents().width
@@ -119,7 +125,7 @@ def _name_paths(
 
         def covered(place: tuple[tuple[float, float], int, int], width: float = width) -> float:
             box = _beside(place, width)
-            outside = _overlap(box, box) - _overlap(box, page)
+            outside = _overlap(box, box) - _overlap(box, inside)
             return outside + sum(_overlap(box, other) for other in taken)
 
         chosen = min(places, key=covered)
