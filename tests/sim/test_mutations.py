@@ -35,6 +35,7 @@ from meshwright.protocol.star_master import StarMaster
 from meshwright.protocol.star_part import StarPart
 from meshwright.protocol.stars import Stars
 from meshwright.protocol.turn import Journal
+from meshwright.sim import faults
 from meshwright.sim.parameters import SimulationParameters
 from meshwright.sim.simulation import simulate
 
@@ -352,6 +353,19 @@ def test_brokers_that_redraw_their_stars_all_the_time_find_a_broken_lock(
     found = (simulate(parameters, seed, restless_broker).failures for seed in range(8))
     first = next((failures for failures in found if failures), ())
     assert [failure.checker for failure in first] == ["broken"]
+
+
+def test_a_lock_whose_master_is_lost_for_good_is_seen_to_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its master dies when all are ready and nobody knows whether that was decided."""
+    monkeypatch.setattr(faults, "PLAN_STEPS", ("prepared",))
+    parameters = scenario(0, **{**CROWDED, "faults": ("never_returns",)})
+    assert not simulate(parameters, 0, restless_broker).failures
+    broken = mutated(StarPart, "_lease_over", "self._around.renew(turn)", "pass")
+    monkeypatch.setattr(StarPart, "_lease_over", broken)
+    failures = simulate(parameters, 0, restless_broker).failures
+    assert [failure.checker for failure in failures] == ["epochs"]
 
 
 def restless_broker(name: str, overlay: Overlay) -> Broker:
