@@ -128,7 +128,7 @@ class Journal:
             self._forgotten += [key for key in turn.forgotten if key not in changes]
             turn.forgotten = [key for key in turn.forgotten if key in changes]
         if self._forgotten:
-            changes = {**dict.fromkeys(self._forgotten), **changes}
+            changes = dict.fromkeys(self._forgotten) | changes
             self._forgotten.clear()
         self._batch += 1
         turn.effects.append(Write(self._batch, changes))
