@@ -78,14 +78,21 @@ class FilterIndex(Generic[Owner]):
 
     def match(self, topic: str, properties: Properties = ()) -> tuple[tuple[Owner, Filter], ...]:
         """The pairs that want a message to a valid topic name with these user properties."""
-        answer = self._cache.get(topic)
-        pairs, asks_content = answer if answer is not None else self._find(topic)
+        return self.look_up(topic, properties)[0]
+
+    def look_up(self, topic: str, properties: Properties) -> _Answer[Owner]:
+        """The pairs that match, and whether others may for other content on the topic."""
+        answer = self._cache.get(topic) or self._find(topic)
+        pairs, asks_content = answer
         if not asks_content:
-            return pairs
+            return answer
         values = values_by_attribute(properties)
-        return tuple(
-            [pair for pair in pairs if not pair[1].clauses or clauses_hold(pair[1].clauses, values)]
-        )
+        held = [
+            pair
+            for pair in pairs
+            if not (clauses := pair[1].clauses) or clauses_hold(clauses, values)
+        ]
+        return tuple(held), True
 
     def asks_content(self, topic: str) -> bool:
         """Whether a filter that takes a topic name asks for content besides."""

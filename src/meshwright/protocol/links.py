@@ -80,9 +80,6 @@ class Conversation:
     def settle(self, received: int) -> None:
         """The peer has everything up to a number."""
         unacknowledged = self.unacknowledged
-        if received == self.number:
-            unacknowledged.clear()
-            return
         count = received - self.number + len(unacknowledged)
         while count > 0 and unacknowledged:
             unacknowledged.popleft()

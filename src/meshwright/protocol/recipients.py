@@ -56,9 +56,10 @@ class Recipients:
         known = self._by_topic.get(topic)
         if known is not None and not self._looks.under_way:
             return known
-        is_lasting = not self._looks.under_way and not self._index.asks_content(topic)
+        pairs, asks_content = self._index.look_up(topic, publication.properties)
+        is_lasting = not self._looks.under_way and not asks_content
         found: dict[Session, list[Subscription]] = {}
-        for session, wanted in self._index.match(topic, publication.properties):
+        for session, wanted in pairs:
             text = str(wanted)
             subscription = session.subscriptions[text]
             if subscription.no_local:

@@ -73,8 +73,9 @@ class LinkFilters:
         """The links that want a message, in the order in which they said so."""
         links = self._routes.get(topic)
         if links is None:
-            links = tuple(dict(self._wanted.match(topic, properties)))
-            if not self._wanted.asks_content(topic):
+            pairs, asks_content = self._wanted.look_up(topic, properties)
+            links = tuple(dict(pairs))
+            if not asks_content:
                 if len(self._routes) >= ROUTES_MAX:
                     self._routes.clear()
                 self._routes[topic] = links
