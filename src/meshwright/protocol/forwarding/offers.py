@@ -101,25 +101,29 @@ class Offers:
 
     def offered(self, turn: Turn, peer: str, message: Offer) -> None:
         """Note what a peer has and this broker has not; it may still be on its way."""
-        due_us = turn.now_us + GRAFT_AFTER_US
-        if not self._missing:
-            turn.timer(self._graft_timer, due_us)
+        recent, has_fresh = self._recent, bool(self._fresh)
         for key in _keys(message):
-            if key in self._recent:
-                if self._fresh:
-                    self._offerers.setdefault(key, []).append(peer)
-                continue
-            missing = self._missing.get(key)
-            if missing is not None:
-                missing.offerers.append(peer)
-            elif len(self._missing) < MISSING_MAX:
-                self._missing[key] = Missing(due_us, [peer])
+            if key not in recent:
+                self._miss(turn, key, peer)
+            elif has_fresh:
+                self._offerers.setdefault(key, []).append(peer)
 
     def timer_fired(self, turn: Turn, key: TimerKey) -> None:
         if key == self._offer_timer:
             self._offer(turn)
         else:
             self._graft(turn)
+
+    def _miss(self, turn: Turn, key: FrameKey, peer: str) -> None:
+        """Ask a peer for a frame soon, or after those who offered it before."""
+        missing = self._missing.get(key)
+        if missing is not None:
+            missing.offerers.append(peer)
+        elif len(self._missing) < MISSING_MAX:
+            due_us = turn.now_us + GRAFT_AFTER_US
+            if not self._missing:
+                turn.timer(self._graft_timer, due_us)
+            self._missing[key] = Missing(due_us, [peer])
 
     def _offer(self, turn: Turn) -> None:
         """Offer what is fresh, but to nobody who has just offered the same."""
@@ -128,8 +132,9 @@ class Offers:
         keys: dict[str, list[FrameKey]] = {}
         lazy, send = self._lazy, self._around.send
         for key, push, source in fresh:
+            have = offerers.get(key, ()) if offerers else ()
             for peer in lazy(push, source):
-                if peer not in offerers.get(key, ()):
+                if peer not in have:
                     keys.setdefault(peer, []).append(key)
         for peer, offered in keys.items():
             send(turn, peer, Offer(self._around.epoch, *_parted(offered)))
@@ -154,6 +159,8 @@ class Offers:
 
 
 def _keys(message: Offer | Graft) -> tuple[FrameKey, ...]:
+    if not message.events:
+        return message.numbered
     return (*message.numbered, *message.events)
 
 
