@@ -230,8 +230,12 @@ class PeerLinks:
         ):
             return
         unacknowledged = conversation.unacknowledged
-        if unacknowledged and frame.received > conversation.number - len(unacknowledged):
-            conversation.settle(frame.received)
+        if unacknowledged:
+            settled_count = frame.received - conversation.number + len(unacknowledged)
+            if settled_count == 1:
+                unacknowledged.popleft()
+            elif settled_count:
+                conversation.settle(frame.received)
         number = frame.number
         if number == conversation.received + 1:
             conversation.received = number

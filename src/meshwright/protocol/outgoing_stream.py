@@ -97,11 +97,13 @@ def settle(stream: OutgoingStream, member: Member, number: int) -> list[int]:
     """A member has all up to a number; returns those of it that nobody is owed any more."""
     pending, owed_counts = member.pending, stream.owed_counts
     count = bisect_right(pending, number)
-    settled = pending[:count]
+    safe = []
+    for one in pending[:count]:
+        owed_count = owed_counts[one] = owed_counts[one] - 1
+        if not owed_count:
+            safe.append(one)
     del pending[:count]
-    for one in settled:
-        owed_counts[one] -= 1
-    return [one for one in settled if not owed_counts[one]]
+    return safe
 
 
 def owe_late(stream: OutgoingStream, member: Member, numbers: Iterable[int]) -> None:
