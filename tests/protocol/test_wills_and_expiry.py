@@ -7,6 +7,8 @@ from small_network import SmallNetwork
 from meshwright.protocol import packets
 from meshwright.protocol.broker_settings import BrokerSettings
 from meshwright.protocol.deliveries import Refused
+from meshwright.protocol.emptying import EmptyingRecord
+from meshwright.protocol.happenings import EmptyingGiven
 from meshwright.protocol.packets import Disconnect, Will
 from meshwright.protocol.sessions import SessionSettings
 from meshwright.protocol.wills import NEVER_S
@@ -164,6 +166,21 @@ def test_a_will_of_qos_0_is_not_repeated_by_a_crash() -> None:
         network.start("b1")
         network.advance(8)
         assert network.payloads("watcher") == ["gone"]
+
+
+def test_wills_at_a_broker_that_is_emptied_are_seen_to_before_it_is_empty() -> None:
+    for delay_s, is_back, heard in ((0, False, ["gone"]), (5, False, ["gone"]), (5, True, [])):
+        network = watched(session_expiry_s=60, delay_s=delay_s)
+        network.tell("b1", EmptyingGiven(is_on=True, targets=("b2",)))
+        assert network.got["mortal"][-1] == Disconnect(packets.USE_ANOTHER_SERVER, "b2")
+        network.advance(2)
+        if is_back:
+            network.connect("mortal", "b2", session_expiry_s=60)
+        network.advance(10)
+        assert network.payloads("watcher") == heard
+        steps = [one.step for one in network.reports if isinstance(one, EmptyingRecord)]
+        assert steps[-1] == "empty"
+        assert ("session", "mortal") in network.disks["b2"]
 
 
 def test_a_will_taken_back_before_a_crash_is_not_sent() -> None:
