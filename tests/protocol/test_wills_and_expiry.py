@@ -123,6 +123,23 @@ def test_a_will_goes_along_with_a_session_whose_client_is_gone_before_it_is_let_
     assert network.payloads("watcher") == ["gone"]
 
 
+def test_a_will_comes_after_what_its_client_said_at_the_broker_before() -> None:
+    network = watched(session_expiry_s=60)
+    network.hold(source="b1", target="b0")
+    assert network.publish("mortal", "will/mortal", "said")
+    network.drop("mortal", clean=True)
+    will = Will("will/mortal", b"gone", 1)
+    network.connect("mortal", "b2", session_expiry_s=60, will=will)
+    network.advance(1)
+    assert network.got["mortal"][-1] == packets.Connack(True)
+    network.drop("mortal")
+    network.advance(1)
+    assert network.payloads("watcher") == []
+    network.release(source="b1", target="b0")
+    network.advance(5)
+    assert network.payloads("watcher") == ["said", "gone"]
+
+
 def test_a_will_does_not_wait_longer_than_its_session() -> None:
     network = watched(session_expiry_s=5, delay_s=100)
     network.drop("mortal")
