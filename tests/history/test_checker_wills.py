@@ -146,9 +146,23 @@ def test_a_will_that_must_not_come_is_found(facts: dict[str, Any], words: str) -
 )
 def test_a_will_may_come_in_the_races_that_mqtt_leaves_open(facts: dict[str, Any]) -> None:
     history = watched()
+    history.has_losses = True
     willed(history, **facts)
     came(history, 20.5)
     assert violations(history) == []
+
+
+def test_a_goodbye_reaches_home_unless_brokers_lose_each_other_or_crash() -> None:
+    for outages, is_amiss in (
+        ([], True),
+        ([Outage("b1", 1, 2)], False),
+        ([Outage("b2", 1, 2)], True),
+    ):
+        history = watched()
+        willed(history, is_taken_back=True, keeper="b1")
+        history.outages = outages
+        came(history, 20.5)
+        assert found(history) == ["wills"] * is_amiss
 
 
 def test_a_goodbye_is_forgotten_only_in_a_crash_right_after_it() -> None:
@@ -169,6 +183,16 @@ def test_a_will_must_not_come_after_a_return_in_time() -> None:
         willed(history, 2, sent_us=20 * SECOND_US, opened_us=back_us, ended_us=None, heard_us=None)
         came(history, 25)
         assert found(history) == ["wills"] * is_amiss
+
+
+def test_a_new_session_in_place_of_the_old_one_has_the_will_published() -> None:
+    for is_clean_start in (False, True):
+        history = watched()
+        willed(history, delay_us=5 * SECOND_US)
+        back_us = 22 * SECOND_US
+        willed(history, 2, sent_us=back_us, is_clean_start=is_clean_start, opened_us=None)
+        came(history, 22.1)
+        assert found(history) == ["wills"] * (not is_clean_start)
 
 
 def test_a_will_comes_after_what_its_client_knew_to_be_safe() -> None:

@@ -45,10 +45,11 @@ class Willed:
 
     publisher: the client's name, marked, so that its publications and its wills count apart.
     delay_us: how long the will waits for its client, which is no longer than its session lasts.
-    sent_us: CONNECT left. opened_us: it was accepted, when keeper had the will on disk. ended_us:
-    the client let go of the connection, or lost it. heard_us: its broker heard of that, of which it
-    was not told if it ended it itself or died. is_taken_back: with a plain goodbye. is_abandoned:
-    the client went elsewhere, and its broker could not know.
+    sent_us: CONNECT left, which ended the session of before if is_clean_start. opened_us: it was
+    accepted, when keeper had the will on disk. ended_us: the client let go of the connection, or
+    lost it. heard_us: its broker heard of that, of which it was not told if it ended it itself or
+    died. is_taken_back: with a plain goodbye. is_abandoned: the client went elsewhere, and its
+    broker could not know.
     """
 
     client: str
@@ -60,6 +61,7 @@ class Willed:
     delay_us: int
     broker: str
     sent_us: int
+    is_clean_start: bool = False
     opened_us: int | None = None
     keeper: str | None = None
     is_refused: bool = False
@@ -145,7 +147,8 @@ class Oddity(NamedTuple):
 class History:
     """Everything that clients saw.
 
-    wills: in the order in which they were given. outages: of brokers, in order of time.
+    wills: in the order in which they were given. outages: of brokers, in order of time. has_losses:
+    brokers may have lost each other, though both were up.
     gone_us: brokers that never return, since when. gone_sessions: clients whose sessions they had.
     gone_shared: shared subscriptions, each with a publication that they kept for it. gone_events:
     publications that they had taken and still kept, as somebody was owed them.
@@ -159,6 +162,7 @@ class History:
     oddities: list[Oddity] = field(default_factory=list)
     wills: dict[EventKey, Willed] = field(default_factory=dict)
     outages: list[Outage] = field(default_factory=list)
+    has_losses: bool = False
     gone_us: dict[str, int] = field(default_factory=dict)
     gone_sessions: set[str] = field(default_factory=set)
     gone_shared: set[tuple[str, EventKey]] = field(default_factory=set)

@@ -5,12 +5,13 @@ a crash: never before the client knew, but for the way of its last packet. So th
 open, as MQTT leaves them: a goodbye that did not reach its broker, or not its disk before a crash;
 a return that was asked for in time and answered too late; a CONNECT of which the client never heard
 whether it was accepted. A client whose session stays at another broker, its home, is gone for that
-as soon as the two brokers lose each other, whatever it says: only what must come is judged.
+as soon as the two brokers lose each other, whatever it says.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from meshwright.history.history import (
     Delivered,
@@ -27,6 +28,15 @@ from meshwright.history.wanted import group_of
 LINE_SLACK_US = 100_000
 # What is not on disk after this time never comes there: disks stall, and then their brokers crash.
 DISK_SLACK_US = 2_500_000
+
+NEVER_US = 1 << 62
+
+
+class Following(NamedTuple):
+    """When the client of a will was accepted again, and when it asked for a new session."""
+
+    back_us: int
+    anew_us: int
 
 
 def wills_owed(history: History) -> Iterator[Published]:
@@ -46,11 +56,11 @@ def wills_amiss(history: History) -> list[Violation]:
     """Every delivery of a will that must not have been published, or not so early."""
     if not history.wills:
         return []
-    returns = _returns(history)
+    following = _following(history)
     found = []
     for one in history.deliveries:
         will = history.wills.get((one.publisher, one.sequence))
-        why = _why_not(history, will, one, returns) if will is not None else None
+        why = _why_not(history, will, one, following) if will is not None else None
         if why is not None:
             found.append(_violation(one, why))
     return [*found, *_overtaking(history)]
@@ -63,16 +73,15 @@ def _by_client(history: History) -> dict[str, list[Willed]]:
     return found
 
 
-def _returns(history: History) -> dict[EventKey, int]:
-    """When the client was accepted for the next time, for each will after which it was."""
-    found: dict[EventKey, int] = {}
+def _following(history: History) -> dict[EventKey, Following]:
+    """What the client of each will did next."""
+    found: dict[EventKey, Following] = {}
     for own in _by_client(history).values():
-        opened_us: int | None = None
+        next_us, anew_us = NEVER_US, NEVER_US
         for will in reversed(own):
-            if opened_us is not None:
-                found[will.publisher, will.sequence] = opened_us
-            if will.opened_us is not None:
-                opened_us = will.opened_us
+            found[will.publisher, will.sequence] = Following(next_us, anew_us)
+            next_us = next_us if will.opened_us is None else will.opened_us
+            anew_us = will.sent_us if will.is_clean_start else anew_us
     return found
 
 
@@ -102,24 +111,32 @@ def _is_after(time_us: int | None, other_us: int) -> bool:
 
 
 def _why_not(
-    history: History, will: Willed, one: Delivered, returns: dict[EventKey, int]
+    history: History, will: Willed, one: Delivered, following: dict[EventKey, Following]
 ) -> str | None:
     """Why a will must not have come when it did, if so."""
     if will.is_refused:
         return f"{will.broker} refused the connection it was given for"
-    if will.opened_us is None or will.keeper != will.broker:
+    if will.opened_us is None or not _is_certain(history, will):
         return None
     if will.ended_us is None:
         return "the connection it was given for stands"
     if will.is_taken_back and will.heard_us is not None and not _was_forgotten(history, will):
         return f"{will.broker} heard its client say goodbye at {seconds(will.heard_us)}"
-    due_us = will.ended_us + will.delay_us - LINE_SLACK_US
+    back_us, anew_us = following[will.publisher, will.sequence]
+    due_us = min(will.ended_us + will.delay_us, anew_us) - LINE_SLACK_US
     if one.time_us < due_us:
         return f"it was not due before {seconds(due_us)}"
-    back_us = returns.get((will.publisher, will.sequence))
-    if back_us is not None and back_us < due_us:
+    if back_us < due_us:
         return f"its client was back at {seconds(back_us)}, and it was due {seconds(due_us)}"
     return None
+
+
+def _is_certain(history: History, will: Willed) -> bool:
+    """Whether the broker that keeps a will knew of the end of its connection, and not too early."""
+    if will.keeper is None or will.keeper == will.broker:
+        return will.keeper is not None
+    ends = (will.keeper, will.broker)
+    return not history.has_losses and not any(one.broker in ends for one in history.outages)
 
 
 def _was_forgotten(history: History, will: Willed) -> bool:

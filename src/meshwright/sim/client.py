@@ -220,15 +220,17 @@ class Client:
         carried = tuple(Subscription(text, qos) for text, qos in self._wishes.items())
         previous = self._connection.broker if self._connection is not None else None
         # A session of its that expired may have been followed by one of which it never heard.
-        is_over = self._testament.session_may_have_expired(self._agenda.now_us)
+        now_us = self._agenda.now_us
+        is_over = self._testament.session_may_have_expired(now_us)
+        clean_start = settings.session_expiry_s == 0 or is_over
         packet = Connect(
-            clean_start=settings.session_expiry_s == 0 or is_over,
+            clean_start=clean_start,
             session_expiry_s=settings.session_expiry_s,
             receive_maximum=settings.receive_maximum,
             previous_broker=previous if settings.names_previous_broker else None,
             carried=carried if settings.carries_subscriptions else None,
             can_be_redirected=settings.understands_redirects,
-            will=self._testament.written(self._agenda.now_us, self.broker),
+            will=self._testament.written(now_us, self.broker, is_clean_start=clean_start),
         )
         self.line = self._lines.open(self, self.broker, packet)
         self.line.parted = self._testament.hearer(self._agenda)

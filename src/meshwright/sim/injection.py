@@ -30,6 +30,8 @@ def inject(world: World, faults: Iterable[Fault]) -> None:
     """Put all faults on the world's agenda; skewed clocks are off before brokers start."""
     for fault in faults:
         begin = _BEGIN[type(fault)]
+        if isinstance(fault, Partition | Disconnect | Slow | Stuck):
+            world.history.has_losses = True
         if isinstance(fault, Skew):
             begin(world, fault)
         else:

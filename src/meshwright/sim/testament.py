@@ -46,7 +46,7 @@ class Testament:
         self._current: Willed | None = None
         self._last_accepted: Willed | None = None
 
-    def written(self, now_us: int, broker: str) -> Will | None:
+    def written(self, now_us: int, broker: str, *, is_clean_start: bool) -> Will | None:
         """A new will for a CONNECT to a broker."""
         settings = self._settings
         if settings is None:
@@ -62,6 +62,7 @@ class Testament:
             min(settings.delay_s, self._session_expiry_s) * SECOND_US,
             broker,
             now_us,
+            is_clean_start,
         )
         self._history.wills[will.publisher, will.sequence] = will
         return Will(
