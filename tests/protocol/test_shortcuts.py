@@ -38,6 +38,7 @@ class WatchedNetwork(SmallNetwork):
 
     def __init__(self) -> None:
         self.known: dict[tuple[str, ...], tuple[int, Shortcut | Promised | None]] = {}
+        self.refusals: dict[tuple[str, ...], int] = {}
         self.found_count = 0
         settings = BrokerSettings(
             outgoing=OutgoingSettings(trust_us=20_000_000),
@@ -64,6 +65,18 @@ class WatchedNetwork(SmallNetwork):
                         assert found.until_us >= former.until_us
                         self.found_count += 1
                     self.known[key] = (revision, found)
+                self.check_refusal(broker, client, topic)
+
+    def check_refusal(self, broker: str, client: str, topic: str) -> None:
+        shortcuts = self.machines[broker].shortcuts
+        key = (broker, client, topic)
+        is_refused = shortcuts.refuses_runs(client, topic)
+        if is_refused:
+            assert shortcuts.find_promised(self.now_us, client, topic) is None
+            self.refusals[key] = shortcuts.revision
+        else:
+            former = self.refusals.pop(key, NEVER)
+            assert former == NEVER or former != shortcuts.revision
 
     def do(self, step: tuple[Any, ...]) -> None:
         match step:
@@ -81,6 +94,7 @@ class WatchedNetwork(SmallNetwork):
             case ("crash", broker):
                 self.crash(broker)
                 self.known = {key: one for key, one in self.known.items() if key[0] != broker}
+                self.refusals = {key: one for key, one in self.refusals.items() if key[0] != broker}
                 self.start(broker)
             case ("advance", seconds):
                 self.advance(seconds)

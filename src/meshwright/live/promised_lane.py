@@ -72,8 +72,8 @@ class PromisedLane:
 
     __slots__ = (
         "_alone", "_bytes_max", "_client", "_head", "_host", "_is_5", "_line", "_meter",
-        "_plain_lag", "_reader", "_route", "_routes", "_shortcuts", "_step", "_topics", "lag",
-        "must_wait", "until_us",
+        "_plain_lag", "_reader", "_refused", "_route", "_routes", "_shortcuts", "_step", "_topics",
+        "lag", "must_wait", "until_us",
     )  # fmt: skip
 
     def __init__(
@@ -98,11 +98,13 @@ class PromisedLane:
         self._bytes_max = bytes_max
         self._plain_lag = plain_lag
         self._routes: dict[bytes, Route] = {}
+        self._refused: set[bytes] = set()
         self.forget()
 
     def forget(self) -> None:
         """What is known of topics is void."""
         self._routes.clear()
+        self._refused.clear()
         # How the packets of the last run began, how long they were, and where they went.
         self._head = b""
         self._step = 0
@@ -267,6 +269,8 @@ class PromisedLane:
         if id_at + 2 + self._is_5 > stop or stop > end:
             return False
         key = block[content:id_at]
+        if key in self._refused:
+            return False
         route = self._routes.get(key) or self._find(key)
         if route is None:
             return False
@@ -286,6 +290,10 @@ class PromisedLane:
         now_us = self._host.clock.now_us()
         found = self._shortcuts.find_promised(now_us, self._client, topic)
         if found is None:
+            if self._shortcuts.refuses_runs(self._client, topic):
+                if len(self._refused) >= ROUTES_MAX:
+                    self._refused.clear()
+                self._refused.add(key)
             return None
         self.until_us = min(self.until_us, found.until_us)
         if len(self._routes) >= ROUTES_MAX:

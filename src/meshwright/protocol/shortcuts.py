@@ -124,10 +124,18 @@ class Shortcuts:
         recipients = machines.sessions.recipients_of(session.identity, topic)
         if recipients is None or not machines.stays_here(now_us, topic):
             return None
-        if any(one.session.is_durable or one.identifiers for one in recipients):
+        if not _take_runs(recipients):
             return None
         until_us = machines.outgoing.open_until_us(topic)
         return Promised(session, until_us, self._readers(session, recipients))
+
+    def refuses_runs(self, client: str, topic: str) -> bool:
+        """True if readers of a topic take no runs of QoS 1, nor will at the same revision."""
+        session = self._machines.sessions.find(client)
+        if session is None:
+            return False
+        recipients = self._machines.sessions.recipients_of(session.identity, topic)
+        return recipients is not None and not _take_runs(recipients)
 
     def publish_now(self, promised: Promised, run: PromisedRun) -> list[int] | None:
         """Take a run in the name of the core; the first packet identifier that each reader gets.
@@ -172,3 +180,7 @@ class Shortcuts:
         if not all(one.qos for one in connected):
             return None
         return tuple(one.session for one in connected)
+
+
+def _take_runs(recipients: tuple[Recipient, ...]) -> bool:
+    return not any(one.session.is_durable or one.identifiers for one in recipients)
