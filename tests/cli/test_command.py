@@ -11,6 +11,7 @@ import pytest
 from commands import answered, call, refused, small_network, small_tree
 
 from meshwright import __version__
+from meshwright.cli import main
 from meshwright.cli.options import AnyDesign, Geometry, LinkDesign, Method
 from meshwright.overlays.key_geometries import KEY_GEOMETRIES
 from meshwright.planning.arrangement.methods import METHODS
@@ -50,6 +51,17 @@ def test_choices_are_those_of_the_planners() -> None:
     assert sorted(get_args(LinkDesign)) == sorted(connected)
     assert sorted(get_args(Geometry)) == sorted(KEY_GEOMETRIES)
     assert sorted(get_args(Method)) == sorted(METHODS)
+
+
+def test_who_stops_a_command_that_has_hardly_begun_sees_no_traceback(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def interrupt(prog_name: str) -> None:
+        raise KeyboardInterrupt(prog_name)
+
+    monkeypatch.setattr(main, "app", interrupt)
+    with pytest.raises(SystemExit, match="130"):
+        main.run()
 
 
 def test_help_loads_nothing_heavy() -> None:

@@ -1,6 +1,6 @@
 """The command `meshwright`: its groups, its version, and how it speaks of bad input.
 
-Exit codes: 0 all is well, 1 the check says no, 2 bad input.
+Exit codes: 0 all is well, 1 the check says no, 2 bad input, 130 stopped by Ctrl-C.
 """
 
 from __future__ import annotations
@@ -84,7 +84,10 @@ app.command("torture")(torture.torture)
 
 def run() -> None:
     """Entry point of the installed command."""
-    app(prog_name="meshwright")
+    try:
+        app(prog_name="meshwright")
+    except KeyboardInterrupt:  # before the command itself has begun, which takes a moment
+        raise SystemExit(demo.STOPPED) from None
 
 
 def _print_version(wanted: bool) -> None:
