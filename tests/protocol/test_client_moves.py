@@ -177,3 +177,19 @@ def test_a_plan_that_moves_a_client_to_nowhere_is_refused() -> None:
     network.run(10)
     ((_, _, record),) = network.steps("refused")
     assert "nowhere, which is no broker" in record.detail
+
+
+def test_a_client_that_comes_back_before_its_session_is_known_to_have_gone_is_let_in() -> None:
+    network = SmallNetwork()
+    network.connect("client", "b0", session_expiry_s=60)
+    network.drop("client")
+    network.connect("client", "b1", session_expiry_s=60, previous_broker="b0")
+    network.hold(source="b1", target="b0")
+    network.advance(6)
+    network.drop("client")
+    network.connect("client", "b0", session_expiry_s=60, previous_broker="b1")
+    network.release(source="b1", target="b0")
+    network.advance(10)
+    connacks = [one for one in network.got["client"] if isinstance(one, packets.Connack)]
+    assert [one.session_present for one in connacks] == [False, True, True]
+    assert network.publish("client", "t", "here again")

@@ -229,6 +229,26 @@ def test_a_run_is_off_the_disk_before_its_publisher_goes_on_elsewhere() -> None:
     assert said(network, "late") == [b"moved"]
 
 
+def test_a_run_names_what_its_publisher_sent_before_at_another_broker() -> None:
+    network = SmallNetwork(5)
+    network.connect("writer", "b0", session_expiry_s=60)
+    network.connect("far", "b3")
+    network.subscribe("far", "t")
+    network.publish("writer", "t", "first")
+    network.advance(2)
+    for target in ("b1", "b3"):
+        network.hold(source="b0", target=target)
+    network.publish("writer", "t", "slow")
+    network.drop("writer")
+    network.connect("writer", "b2", session_expiry_s=60, previous_broker="b0")
+    network.advance(0.5)
+    publish(network, "x")
+    for target in ("b1", "b3"):
+        network.release(source="b0", target=target)
+    network.advance(5)
+    assert said(network, "far") == [b"first", b"slow", *ten("x")]
+
+
 def test_a_run_on_a_detour_takes_no_number_that_another_client_was_promised() -> None:
     network = SmallNetwork(5)
     for client, broker in (("writer", "b0"), ("other", "b0"), ("late", "b3")):

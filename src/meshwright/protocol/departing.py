@@ -235,7 +235,8 @@ class Departing:
         if self._given.get(message.client) == peer:
             self._take_back(turn, message.client)
             session = self._sessions.find(message.client)
-            if session is not None:
+            # The client may have come back meanwhile, and its session may be on its way here.
+            if session is not None and not session.is_arriving:
                 self._sessions.end(turn, session, peer)
 
     def discarded(self, turn: Turn, message: Discard) -> None:

@@ -117,6 +117,7 @@ class Publishing:
         if (
             session.detour_count
             or self.disk_is_full
+            or any(run.topic in session.points for run in packet.runs)
             or not all(self._takes_promised(session.identity, run) for run in packet.runs)
         ):
             for run in packet.runs:
