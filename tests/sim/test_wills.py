@@ -40,8 +40,9 @@ def test_wills_of_all_kinds_are_given_and_connections_end_in_all_ways() -> None:
     assert all(one.keeper == one.broker for one in wills if one.opened_us is not None)
 
 
-@pytest.mark.parametrize("design", ["tree", "gm2", "hypercube"])
-@pytest.mark.parametrize("mobility", ["home", "device"])
+@pytest.mark.parametrize(
+    ("design", "mobility"), [("tree", "home"), ("gm2", "device"), ("hypercube", "standard")]
+)
 def test_wills_come_when_they_must_and_only_then(design: str, mobility: str) -> None:
     parameters = replace(
         MORTAL,
