@@ -18,6 +18,7 @@ from meshwright.protocol.effects import CloseClient, SendClient
 from meshwright.protocol.homes import Claim, Claims, Homes
 from meshwright.protocol.mobility import MobilitySettings
 from meshwright.protocol.moves import (
+    Discard,
     HaveYou,
     MoveAsk,
     MoveBegun,
@@ -44,14 +45,14 @@ TICK = ("arriving",)
 class Around:
     """What arrivals ask of the rest of the broker.
 
-    discard has a broker forget its session of a client, unless its claim is above this number.
+    discard has a broker forget its session of a client, unless its claim is above that of this.
     is_removed: who is gone for good. given_to tells whom this broker gave a session to; asked takes
     a peer's request for one; lodge lets a client in whose session stays at its home; opened is told
     of clients that are connected.
     """
 
     send: Callable[[Turn, str, Any], None]
-    discard: Callable[[Turn, str, str, int], None]
+    discard: Callable[[Turn, str, Discard], None]
     is_removed: Callable[[str], bool]
     given_to: Callable[[str], str | None]
     asked: Callable[[Turn, str, MoveAsk], None]
@@ -140,12 +141,13 @@ class Arriving:
         if arrival is not None:
             arrival.put_off = [one for one in arrival.put_off if one[0] != peer]
 
-    def discarded(self, turn: Turn, client: str, claim: int) -> None:
+    def discarded(self, turn: Turn, message: Discard) -> None:
         """The client began anew elsewhere under a claim: so it does not here under a lower one."""
+        client = message.client
         arrival = self._arrivals.get(client)
         if arrival is None or not (arrival.is_claiming or arrival.is_unpacked):
             return
-        if arrival.claim > claim:
+        if message.is_below(arrival.claim, self._me):
             return
         if arrival.is_unpacked and arrival.source is not None:
             self._send(turn, arrival.source, MoveDone(client))

@@ -79,7 +79,7 @@ class Departing:
         sessions: Sessions,
         *,
         send: Callable[[Turn, str, Any], None],
-        discard: Callable[[Turn, str, str, int], None],
+        discard: Callable[[Turn, str, Discard], None],
         places: Callable[[], dict[tuple[str, str], int]],
         left: LeftPoints,
         is_removed: Callable[[str], bool],
@@ -244,12 +244,12 @@ class Departing:
         client = message.client
         self._homes.asked(client)
         session = self._sessions.find(client)
-        if session is not None and session.claim > message.claim:
+        if session is not None and message.is_below(session.claim, self._me):
             return
         target = self._given.get(client)
         if target is not None:
             self._take_back(turn, client)
-            self._discard(turn, target, client, message.claim)
+            self._discard(turn, target, message)
         self._recall(turn, client, unless=None)
         if session is not None and not session.is_arriving:
             self._sessions.take_over(turn, session)

@@ -17,24 +17,25 @@ class Discards:
     ) -> None:
         self._send = send
         self._is_removed = is_removed
-        self._unsettled: dict[str, dict[str, int]] = {}
+        self._unsettled: dict[str, dict[str, Discard]] = {}
 
-    def tell(self, turn: Turn, peer: str, client: str, claim: int) -> None:
-        """Have a peer forget its session of a client, unless its claim is above this number."""
+    def tell(self, turn: Turn, peer: str, discard: Discard) -> None:
+        """Have a peer forget its session of a client, unless its claim is above that of this."""
         if not self._is_removed(peer):
-            self._unsettled.setdefault(peer, {})[client] = claim
-            self._send(turn, peer, Discard(client, claim))
+            self._unsettled.setdefault(peer, {})[discard.client] = discard
+            self._send(turn, peer, discard)
 
     def done(self, _turn: Turn, peer: str, message: DiscardDone) -> None:
         """A peer has forgotten it."""
         unsettled = self._unsettled.get(peer, {})
-        if unsettled.get(message.client) == message.claim:
+        discard = unsettled.get(message.client)
+        if discard is not None and discard.claim == message.claim:
             del unsettled[message.client]
 
     def peer_renewed(self, turn: Turn, peer: str) -> None:
         """Say again what a peer may not have heard."""
-        for client, claim in self._unsettled.get(peer, {}).items():
-            self._send(turn, peer, Discard(client, claim))
+        for discard in self._unsettled.get(peer, {}).values():
+            self._send(turn, peer, discard)
 
     def roll_changed(self) -> None:
         """Wait for nobody who is gone for good."""

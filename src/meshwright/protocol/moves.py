@@ -126,10 +126,15 @@ class HaveYou(Message, frozen=True, gc=False):
 
 
 class Discard(Message, frozen=True, gc=False):
-    """The client began a new session elsewhere: forget yours, if its claim is not above this."""
+    """The client began a new session at a broker: forget yours, if its claim is not above that."""
 
     client: str
     claim: int
+    broker: str
+
+    def is_below(self, claim: int, broker: str) -> bool:
+        """True if a session of this claim, at this broker, is not to be forgotten."""
+        return (self.claim, self.broker) < (claim, broker)
 
 
 class DiscardDone(Message, frozen=True, gc=False):

@@ -309,7 +309,7 @@ class Moving:
 
     def _discarded(self, turn: Turn, peer: str, message: Discard) -> None:
         self._departing.discarded(turn, message)
-        self._arriving.discarded(turn, message.client, message.claim)
+        self._arriving.discarded(turn, message)
         done = DiscardDone(message.client, message.claim)
         turn.once_synced(lambda later: self._site.send(later, peer, done))
 

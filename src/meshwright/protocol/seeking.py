@@ -15,6 +15,7 @@ from functools import partial
 from meshwright.protocol import packets
 from meshwright.protocol.arrival import Arrival
 from meshwright.protocol.homes import Claim, Claims, Homes
+from meshwright.protocol.moves import Discard
 from meshwright.protocol.sessions import Sessions
 from meshwright.protocol.turn import Turn
 
@@ -25,13 +26,13 @@ CONNECTED_ELSEWHERE = "the client has connected to another broker meanwhile"
 class Found:
     """What is done with an arrival whose session is somewhere, or nowhere.
 
-    discard: have a broker forget its session of a client, unless its claim is above this number.
+    discard: have a broker forget its session of a client, unless its claim is above this one.
     is_current: it still waits. given_to: whom this broker gave a session to. ask: fetch it from a
     broker; arrived: it is here and claimed; open: it is here, or begins; lodge: the client is let
     in, its session stays at its home.
     """
 
-    discard: Callable[[Turn, str, str, int], None]
+    discard: Callable[[Turn, str, Discard], None]
     is_removed: Callable[[str], bool]
     is_current: Callable[[Arrival], bool]
     given_to: Callable[[str], str | None]
@@ -171,9 +172,10 @@ class Seeking:
 
     def _discard_others(self, turn: Turn, arrival: Arrival, rivals: list[Claim]) -> None:
         """Have all forget their sessions who may have one of a client that wants none of them."""
+        discard = Discard(arrival.client, arrival.claim, self._me)
         for broker in dict.fromkeys(one.broker for one in (*(arrival.found or ()), *rivals)):
             if self._may_ask(broker):
-                self._then.discard(turn, broker, arrival.client, arrival.claim)
+                self._then.discard(turn, broker, discard)
 
     def _may_ask(self, broker: str) -> bool:
         return broker != self._me and not self._then.is_removed(broker)
