@@ -51,6 +51,7 @@ def test_a_push_tree_spans_the_crowd_by_shortest_ways_inside_it(seed: int) -> No
     joined = joined_brokers(overlay)
     crowd = rng.choice(overlay.brokers, size=int(rng.integers(1, 18)), replace=False).tolist()
     bits = joined.crowd([*crowd, "stranger"])
+    assert joined.named(bits) == set(crowd)
     assert [joined.names[index] for index in joined.members(bits)] == [
         name for name in overlay.brokers if name in crowd
     ]
