@@ -3,7 +3,7 @@
 Numba looks only at the file of a kernel to decide whether its compiled form is still good, but a
 kernel contains those that it calls from other files. A change there, as after a pull, would leave
 compiled kernels that disagree, and crash. So the folder's name follows all the sources together.
-On executors our package is an archive, at another path in every run: there its content counts.
+Their content counts, not their place: on executors they are in an archive of that run.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import os
 import shutil
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -29,12 +30,11 @@ PREFIX = "kernels-"
 
 def choose_folder() -> None:
     """Name the folder to Numba, unless the user did, and remove those of former sources."""
-    package = Path(__file__).parent
-    if package.parent.is_file():
-        ours = f"{__name__}.{ArchivedKernel.__name__}"
-        os.environ.setdefault(LOCATORS_VARIABLE, f"{ours},{LOCATORS_OF_NUMBA}")
+    ours = f"{__name__}.{KeptKernel.__name__}"
+    os.environ.setdefault(LOCATORS_VARIABLE, f"{ours},{LOCATORS_OF_NUMBA}")
     if VARIABLE in os.environ:
         return
+    package = Path(__file__).parent
     parent = _first_writable(package / "__pycache__", Path.home() / ".cache" / "meshwright")
     folder = parent / f"{PREFIX}{_sources_digest(package)}"
     if not folder.exists():
@@ -43,20 +43,21 @@ def choose_folder() -> None:
     os.environ[VARIABLE] = str(folder)
 
 
-class ArchivedKernel:
-    """What Numba asks of a kernel in our archive: where its compiled form is, and if it is good."""
+class KeptKernel:
+    """What Numba asks of a kernel of ours: where its compiled form is, and whether it is good."""
 
     def __init__(self, kernel: FunctionType) -> None:
         self._first_line = kernel.__code__.co_firstlineno
-        self._digest = _sources_digest(Path(__file__).parent)
+        self._digest = _own_digest()
         self._folder = Path(os.environ[VARIABLE]) / self._digest / kernel.__module__
 
     @classmethod
-    def from_function(cls, kernel: FunctionType, file: str) -> ArchivedKernel | None:
-        """Nothing for what is not in our archive or cannot be kept: then Numba asks the next."""
+    def from_function(cls, kernel: FunctionType, file: str) -> KeptKernel | None:
+        """Nothing for what is not ours or cannot be kept: then Numba asks the next."""
+        if not Path(file).is_relative_to(Path(__file__).parent):
+            return None
         found = cls(kernel)
-        is_ours = file.startswith(str(Path(__file__).parents[1]))
-        return found if is_ours and _is_writable(found._folder) else None
+        return found if _is_writable(found._folder) else None
 
     def get_cache_path(self) -> str:
         return str(self._folder)
@@ -71,29 +72,30 @@ class ArchivedKernel:
         return str(self._first_line)
 
 
-def _sources_digest(package: Path) -> str:
-    """All kernels: in an archive what they are, else where and how old they are."""
-    digest = hashlib.sha1(usedforsecurity=False)
-    archive = package.parent
-    for line in _archived(archive) if archive.is_file() else _stamps(package):
-        digest.update(f"{line}\n".encode())
-    return digest.hexdigest()[:16]
-
-
 @cache
-def _archived(archive: Path) -> tuple[str, ...]:
+def _own_digest() -> str:
+    return _sources_digest(Path(__file__).parent)
+
+
+def _sources_digest(package: Path) -> str:
+    """The content of all kernels, the same in an archive as in a folder."""
+    archive = package.parent
+    found = _archived(archive) if archive.is_file() else _unpacked(package)
+    lines = "".join(f"{name} {checksum} {size}\n" for name, checksum, size in sorted(found))
+    return hashlib.sha1(lines.encode(), usedforsecurity=False).hexdigest()[:16]
+
+
+def _archived(archive: Path) -> Iterator[tuple[str, int, int]]:
     with zipfile.ZipFile(archive) as packed:
-        return tuple(
-            f"{entry.filename} {entry.CRC} {entry.file_size}"
-            for entry in packed.infolist()
-            if "/kernels/" in entry.filename
-        )
+        for entry in packed.infolist():
+            if "/kernels/" in entry.filename:
+                yield entry.filename, entry.CRC, entry.file_size
 
 
-def _stamps(package: Path) -> Iterator[str]:
-    for path in sorted(package.glob("**/kernels/*.py")):
-        stamp = path.stat()
-        yield f"{path} {stamp.st_mtime_ns} {stamp.st_size}"
+def _unpacked(package: Path) -> Iterator[tuple[str, int, int]]:
+    for path in package.glob("**/kernels/*.py"):
+        content = path.read_bytes()
+        yield path.relative_to(package.parent).as_posix(), zlib.crc32(content), len(content)
 
 
 def _first_writable(*folders: Path) -> Path:
