@@ -96,13 +96,24 @@ def _connects(network: Shuffled, broker_count: int, *, expiry_s: int, clean_shar
     for name in network.rng.permutation(network.names).tolist()[:broker_count]:
         clean = bool(network.rng.random() < clean_share)
         connect = packets.Connect(clean_start=clean, session_expiry_s=expiry_s)
+        if name in network.served():
+            network.queue.append((name, ClientDown(CLIENT, clean=False)))
         network.queue.append((name, ClientUp(CLIENT, connect)))
 
 
-def _race(seed: int, broker_count: int, *, expiry_s: int, clean_share: float) -> Shuffled:
-    """The client connects at several brokers at once, perhaps with a link that is slow."""
+def _race(
+    seed: int, broker_count: int, *, expiry_s: int, clean_share: float, is_known: bool = False
+) -> Shuffled:
+    """The client connects at several brokers at once, perhaps with a link that is slow.
+
+    is_known: it is connected already, at a broker that none of them need be.
+    """
     rng = np.random.default_rng(seed)
     network = Shuffled(rng)
+    if is_known:
+        connect = packets.Connect(session_expiry_s=expiry_s)
+        network.tell(str(rng.choice(network.names)), ClientUp(CLIENT, connect))
+        network.advance(1.0)
     source, target = rng.permutation(network.names)[:2].tolist()
     is_held = rng.random() < 0.5
     if is_held:
@@ -170,6 +181,14 @@ def test_one_of_several_first_connections_is_served(
         network = _race(seed, broker_count, expiry_s=expiry_s, clean_share=clean_share)
         with _naming(seed, network):
             _judge_goodbyes(network)
+            _judge(network, is_kept=expiry_s > 0 and not clean_share)
+
+
+@pytest.mark.parametrize(("expiry_s", "clean_share"), [(100, 0.0), (100, 0.5), (0, 1.0)])
+def test_one_of_several_connections_takes_over_a_session(expiry_s: int, clean_share: float) -> None:
+    for seed in range(SEEDS_AT_ONCE):
+        network = _race(seed, 3, expiry_s=expiry_s, clean_share=clean_share, is_known=True)
+        with _naming(seed, network):
             _judge(network, is_kept=expiry_s > 0 and not clean_share)
 
 
