@@ -13,8 +13,8 @@ from meshwright.protocol import packets
 
 # Caches, each with a bound of its own.
 BOUNDED = {
-    "Interest._wanted_topics", "KeyRoutes._roots", "LatelySeen._newer", "RecentFrames._newer",
-    "Rendezvous._routes", "TopicCache._answers", "TopicCache._topics",
+    "Interest._wanted_topics", "KeyRoutes._roots", "LastHanded._groups", "LatelySeen._newer",
+    "RecentFrames._newer", "Rendezvous._routes", "TopicCache._answers", "TopicCache._topics",
 }  # fmt: skip
 # Long enough for everything to be forgotten.
 SETTLED_S = 400
