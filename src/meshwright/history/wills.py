@@ -82,6 +82,12 @@ def _following(history: History) -> dict[EventKey, Following]:
             found[will.publisher, will.sequence] = Following(next_us, anew_us)
             next_us = next_us if will.opened_us is None else will.opened_us
             anew_us = will.sent_us if will.is_clean_start else anew_us
+        # A CONNECT that was abandoned before it was answered may be seen to long after the next.
+        late = [one.sent_us for one in own if one.is_abandoned and one.opened_us is None]
+        for will in own if late else ():
+            event = (will.publisher, will.sequence)
+            anew_us = min(late[0], found[event].anew_us)
+            found[event] = Following(found[event].back_us, anew_us)
     return found
 
 
