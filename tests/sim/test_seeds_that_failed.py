@@ -132,3 +132,23 @@ def test_a_session_that_goes_ahead_of_its_client_does_not_expire_by_another_cloc
         will_share=0.6,
     )
     assert not simulate(parameters, 710105).failures
+
+
+def test_a_session_comes_with_its_will_only_where_there_is_room() -> None:
+    """Sessions of clients at two brokers brought wills, which went past the bound of the log."""
+    parameters = SimulationParameters(
+        design="quadtree",
+        brokers=3,
+        clients=12,
+        duration_s=8.0,
+        faults=("partition", "slow", "disk_full", "never_returns", "ambush"),
+        topics=8,
+        publications_per_s=22.0,
+        changes_per_s=0.1,
+        moves_per_s=1.6,
+        doubles_per_s=4.0,
+        tight=True,
+        forgets=True,
+        will_share=0.4,
+    )
+    assert not simulate(parameters, 818041).failures

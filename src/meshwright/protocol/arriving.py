@@ -33,6 +33,7 @@ from meshwright.protocol.moves import (
     MovingSettings,
     digest_of,
 )
+from meshwright.protocol.promised_wills import NO_ROOM_FOR_WILL
 from meshwright.protocol.seeking import CONNECTED_ELSEWHERE, Found, Seeking
 from meshwright.protocol.seen_log import SeenLog, filled
 from meshwright.protocol.sessions import Sessions
@@ -263,6 +264,9 @@ class Arriving:
         arrival = self._current(message.client, message.serial)
         if arrival is None or arrival.is_unpacked:
             self._send(turn, peer, MoveCancelled(message.client))
+            return
+        if not self._sessions.promised_wills.has_room_for(message.belongings.will):
+            self._refuse(turn, arrival, NO_ROOM_FOR_WILL)
             return
         arrival.is_unpacked = True
         # The directory was read before the session came, and may have changed since.

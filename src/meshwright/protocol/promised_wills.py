@@ -8,6 +8,8 @@ from meshwright.protocol import packets
 from meshwright.protocol.publishing import may_be_published
 from meshwright.protocol.session import Session
 
+NO_ROOM_FOR_WILL = "too many messages wait for other brokers; try again, or without a will"
+
 
 class PromisedWills:
     """Wills of QoS 1 and 2 count among what is kept for the network as soon as they are given.
@@ -39,9 +41,12 @@ class PromisedWills:
         former = self._sessions.get(client)
         is_replaced = former is not None and _has_one(former) and not packet.clean_start
         if will.qos and self.log_length() - is_replaced >= self._log_max:
-            words = "too many messages wait for other brokers; try again, or without a will"
-            return packets.Connack(False, packets.QUOTA_EXCEEDED, reason_text=words)
+            return packets.Connack(False, packets.QUOTA_EXCEEDED, reason_text=NO_ROOM_FOR_WILL)
         return None
+
+    def has_room_for(self, will: packets.Will | None) -> bool:
+        """True if a session may come here from another broker with its will."""
+        return will is None or not will.qos or self.log_length() < self._log_max
 
 
 def _has_one(session: Session) -> bool:

@@ -91,7 +91,7 @@ class Sessions:
         self._serial = 0
         self._change_count = 0
         self._wills: dict[str, tuple[str, packets.Will]] = {}
-        self._promised_wills = PromisedWills(self._sessions, settings.log_max, outside.log_length)
+        self.promised_wills = PromisedWills(self._sessions, settings.log_max, outside.log_length)
         self._deliveries = Deliveries(
             settings.queue_max, outside.shared, misbehaved=self._misbehaved
         )
@@ -112,7 +112,7 @@ class Sessions:
             takes_promised=self.handing_out.takes_promised,
             hand_out=self.handing_out.hand_out,
             when_settled=outside.when_settled,
-            log_length=self._promised_wills.log_length,
+            log_length=self.promised_wills.log_length,
         )
         self._answers: dict[type, Callable[[Turn, Session, Any], None]] = {
             packets.Publish: self.publishing.publish,
@@ -178,7 +178,7 @@ class Sessions:
     def connect(self, turn: Turn, client: str, packet: packets.Connect) -> None:
         """A client is here: open its session, or resume it and hand over what waits."""
         self.disconnect(turn, client, clean=False)
-        refusal = self._promised_wills.refusal(client, packet)
+        refusal = self.promised_wills.refusal(client, packet)
         if refusal is not None:
             turn.ask(SendClient(client, refusal))
             turn.ask(CloseClient(client))
