@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from histories import delivered, published, subscribed
 
-from meshwright.history.history import Connected, History, SessionLost
+from meshwright.history.history import Abandoned, Connected, History, SessionLost
 from meshwright.history.lost import lost
 
 
@@ -149,4 +149,21 @@ def test_a_group_is_owed_a_message_unless_a_member_may_have_taken_it_along(
     published(history, at_us=100, qos=qos)
     subscribed(history, filter_text="$share/group/a")
     subscribed(history, "other", filter_text="$share/group/a", **other)
+    assert bool(lost(history)) == is_owed
+
+
+@pytest.mark.parametrize(
+    ("since_us", "until_us", "is_owed"),
+    [(50, 90, True), (50, 100, False), (50, None, False), (5, None, True), (70, None, True)],
+)
+def test_who_left_without_a_word_may_take_along_what_comes_before_its_broker_knows(
+    since_us: int, until_us: int | None, is_owed: bool
+) -> None:
+    history = History()
+    published(history, at_us=100, qos=2)
+    subscribed(history, filter_text="$share/group/a")
+    subscribed(history, "other", filter_text="$share/group/a", ended_us=50)
+    history.connected("other", "b1", 9, session_present=False)
+    history.connected("other", "b2", 60, session_present=False)
+    history.abandoned = [Abandoned("other", since_us, until_us), Abandoned("third", 50)]
     assert bool(lost(history)) == is_owed

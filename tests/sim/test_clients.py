@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from machines import LoneBroker
@@ -122,6 +123,26 @@ def test_a_session_without_expiry_ends_with_its_connection_and_is_subscribed_ane
     assert (first.end_requested_us, first.ended_us, first.connection_last) == (10**6, 10**6, 1)
     assert second.granted_us is not None
     assert second.ended_us is None
+
+
+def test_a_broker_that_was_left_without_a_word_notices_when_it_ends_the_line_itself() -> None:
+    world = small_world(lambda _: LoneBroker(), ("b0", "b1", "b2"))
+    client = world.add_client("s", PERSISTENT)
+    client.connect("b0")
+    for number, broker in enumerate(("b1", "b2", "b0", "b1"), start=1):
+        world.at(number * SECOND_US, partial(client.double, broker))
+    world.at(5 * SECOND_US, lambda: world.crash("b2"))
+    world.run_until(6 * SECOND_US)
+    taken_over, again, crashed, stands = world.history.abandoned
+    assert [one.since_us for one in world.history.abandoned] == [
+        number * SECOND_US for number in (1, 2, 3, 4)
+    ]
+    assert taken_over.until_us is not None
+    assert 3 * SECOND_US < taken_over.until_us < 4 * SECOND_US
+    assert again.until_us is not None
+    assert again.until_us > 4 * SECOND_US
+    assert crashed.until_us == 5 * SECOND_US
+    assert stands.until_us is None
 
 
 def test_unsubscribing_ends_a_subscription_when_the_broker_says_so() -> None:

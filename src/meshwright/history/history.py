@@ -79,6 +79,17 @@ class Outage(msgspec.Struct):
     until_us: int | None = None
 
 
+class Abandoned(msgspec.Struct):
+    """A connection of which a client let go without a word.
+
+    until_us: its broker knew it no more, and with it a session that ends with its connection.
+    """
+
+    client: str
+    since_us: int
+    until_us: int | None = None
+
+
 class Delivered(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """One message as it reached a client; connection counts the client's connections."""
 
@@ -147,8 +158,9 @@ class Oddity(NamedTuple):
 class History:
     """Everything that clients saw.
 
-    wills: in the order in which they were given. outages: of brokers, in order of time. has_losses:
-    brokers may have lost each other, though both were up.
+    wills: in the order in which they were given. outages: of brokers, in order of time. abandoned:
+    connections, in order of time. has_losses: brokers may have lost each other, though both were
+    up.
     gone_us: brokers that never return, since when. gone_sessions: clients whose sessions they had.
     gone_shared: shared subscriptions, each with a publication that they kept for it. gone_events:
     publications that they had taken and still kept, as somebody was owed them.
@@ -162,6 +174,7 @@ class History:
     oddities: list[Oddity] = field(default_factory=list)
     wills: dict[EventKey, Willed] = field(default_factory=dict)
     outages: list[Outage] = field(default_factory=list)
+    abandoned: list[Abandoned] = field(default_factory=list)
     has_losses: bool = False
     gone_us: dict[str, int] = field(default_factory=dict)
     gone_sessions: set[str] = field(default_factory=set)

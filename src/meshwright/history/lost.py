@@ -4,7 +4,8 @@ A publication that a broker acknowledged (QoS 1 and 2) is owed to every client w
 subscription was granted before the publication was sent and stands until the end; a session that
 ends with its connection stands only while it is connected. A shared subscription is owed it once,
 as long as all members that may have taken it are to keep it: who takes it with QoS 0 need not, and
-who leaves may take one of QoS 2 along. A will counts like a publication where it must be published
+who leaves may take one of QoS 2 along, also one that was sent to it before its broker knew that it
+had left. A will counts like a publication where it must be published
 (meshwright.history.wills). What a broker that never returns held alone, goes with it.
 """
 
@@ -45,7 +46,7 @@ def _publications_lost(history: History) -> Iterator[Violation]:
             if not _is_owed(published, subscription):
                 continue
             members = groups.get(subscription.filter_text, (subscription,))
-            if any(_may_take_along(one, published) for one in members):
+            if any(_may_take_along(history, one, published) for one in members):
                 continue
             came = any((one.client, *event) in delivered for one in members)
             is_gone = (subscription.filter_text, event) in history.gone_shared
@@ -69,14 +70,28 @@ def _groups(history: History) -> dict[str, list[Subscribed]]:
     return found
 
 
-def _may_take_along(one: Subscribed, published: Published) -> bool:
+def _may_take_along(history: History, one: Subscribed, published: Published) -> bool:
     """Whether a member of a group may have been given a message and not have to keep it.
 
     What of QoS 1 it has not answered when it leaves is for another member.
     """
-    is_gone = one.ended_us is not None and one.ended_us < published.attempted_us
     qos = min(one.qos, published.qos)
-    return not is_gone and (qos == 0 or (qos == 2 and one.end_requested_us is not None))
+    need_not_keep = qos == 0 or (qos == 2 and one.end_requested_us is not None)
+    return need_not_keep and not _is_known_gone(history, one, published.attempted_us)
+
+
+def _is_known_gone(history: History, one: Subscribed, time_us: int) -> bool:
+    """Whether a subscription was over before a time, also for a broker that was told nothing."""
+    if one.ended_us is None or one.ended_us >= time_us:
+        return False
+    session = history.session_at(one.client, one.requested_us)
+    return not any(
+        left.client == one.client
+        and left.since_us >= one.requested_us
+        and (left.until_us is None or left.until_us >= time_us)
+        and history.session_at(one.client, left.since_us) == session
+        for left in history.abandoned
+    )
 
 
 def _is_excused(history: History, published: Published, client: str) -> bool:

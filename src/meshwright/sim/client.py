@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from meshwright.history.history import (
+    Abandoned,
     Connected,
     Delivered,
     History,
@@ -242,7 +243,13 @@ class Client:
 
     def _abandon(self, line: Line) -> None:
         self._testament.abandoned()
-        self._lines.abandon(line)
+        abandoned = Abandoned(self.name, self._agenda.now_us)
+        self._history.abandoned.append(abandoned)
+
+        def noticed() -> None:
+            abandoned.until_us = self._agenda.now_us
+
+        self._lines.abandon(line, noticed)
         self._ended()
 
     def _give_up(self, line: Line, _: None) -> None:

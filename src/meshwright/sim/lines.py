@@ -31,12 +31,13 @@ class Line:
     """One connection of one client; is_heard until the client itself lets go of it.
 
     standing: the lines at its broker, by client, of which it is one while that knows it. parted:
-    called when the broker hears that the connection is gone.
+    called when the broker hears that the connection is gone. noticed: if it was abandoned, called
+    when the broker has it no more.
     """
 
     __slots__ = (
-        "broker", "client", "is_heard", "is_open", "listener", "parted", "standing",
-        "to_broker_us", "to_client_us",
+        "broker", "client", "is_heard", "is_open", "listener", "noticed", "parted",
+        "standing", "to_broker_us", "to_client_us",
     )  # fmt: skip
 
     def __init__(self, listener: Listener, broker: str, standing: dict[str, Line]) -> None:
@@ -47,6 +48,7 @@ class Line:
         self.is_open = True
         self.is_heard = True
         self.parted: Callable[[], None] | None = None
+        self.noticed: Callable[[], None] | None = None
         self.to_broker_us = 0
         self.to_client_us = 0
 
@@ -89,9 +91,10 @@ class Lines:
         line.is_heard = False
         self._agenda.at(self._to_broker_us(line), self._ended, line, True)
 
-    def abandon(self, line: Line) -> None:
-        """The client listens no more, and the broker does not notice."""
+    def abandon(self, line: Line, noticed: Callable[[], None]) -> None:
+        """The client listens no more, and the broker does not notice until it ends the line."""
         line.is_heard = False
+        line.noticed = noticed
 
     def standing(self) -> dict[str, list[str]]:
         """The brokers at which each client has a line, as far as they know."""
@@ -132,13 +135,13 @@ class Lines:
         """The broker closes a line after what it sent."""
         line = self._at[broker].pop(client, None)
         if line is not None:
-            self._agenda.at(self._to_client_us(line), self._lost, line)
+            self._end(line, self._to_client_us(line))
 
     def crash(self, broker: str) -> None:
         """All lines of a broker end; clients still get what it had sent."""
         lines = self._at[broker]
         for line in lines.values():
-            self._agenda.at(self._to_client_us(line), self._lost, line)
+            self._end(line, self._to_client_us(line))
         lines.clear()
 
     def _to_broker_us(self, line: Line) -> int:
@@ -158,7 +161,7 @@ class Lines:
             return
         if not self._is_up(line.broker):
             line.is_open = False
-            self._agenda.at(self._agenda.now_us + self._delay_us, self._lost, line)
+            self._end(line, self._agenda.now_us + self._delay_us)
             return
         client, lines = line.client, line.standing
         former = lines.pop(client, None)
@@ -173,7 +176,13 @@ class Lines:
         goodbye = Disconnect(SESSION_TAKEN_OVER)
         if former.is_open:
             self._agenda.at(self._to_client_us(former), self._at_client, former, goodbye)
-        self._agenda.at(self._to_client_us(former), self._lost, former)
+        self._end(former, self._to_client_us(former))
+
+    def _end(self, line: Line, heard_us: int) -> None:
+        """The broker has a line no more, of which its client hears later, if it still listens."""
+        if line.noticed is not None:
+            line.noticed()
+        self._agenda.at(heard_us, self._lost, line)
 
     def _at_broker(self, line: Line, packet: Any) -> None:
         client = line.client
