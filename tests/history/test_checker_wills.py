@@ -204,3 +204,14 @@ def test_a_will_comes_after_what_its_client_knew_to_be_safe() -> None:
         came(history, 20.1)
         delivered(history, at_us=22 * SECOND_US)
         assert found(history) == ["wills"] * is_amiss
+
+
+def test_a_will_of_a_new_session_need_not_wait_for_what_was_sent_in_another_one() -> None:
+    """Also if the client went on in the old one, as it never heard of the new one."""
+    for is_clean_start in (False, True):
+        history = watched()
+        published(history, at_us=9 * SECOND_US, acknowledged_us=9 * SECOND_US)
+        willed(history, is_clean_start=is_clean_start, opened_us=None, is_abandoned=True)
+        came(history, 20.1)
+        delivered(history, at_us=22 * SECOND_US)
+        assert found(history) == ["wills"] * (not is_clean_start)

@@ -26,6 +26,7 @@ from meshwright.protocol.packets import (
     Unsuback,
 )
 from meshwright.sim.client import ClientSettings
+from meshwright.sim.testament import WillSettings
 from meshwright.sim.world import World
 
 SECOND_US = 1_000_000
@@ -231,6 +232,34 @@ def test_a_forgotten_session_is_noted_and_nothing_of_it_is_sent_again() -> None:
     assert [type(one) for one in broker.said] == [Subscribe, Publish, Subscribe]
     assert [one.client for one in world.history.sessions_lost] == ["s"]
     assert world.history.subscriptions[0].ended_us is not None
+
+
+def test_who_left_a_clean_start_behind_unanswered_trusts_no_session_any_more() -> None:
+    """It may be seen to after the next one, and the session found then is not the client's."""
+    brokers = {
+        "b0": Silent(Connack(session_present=False), Connack(session_present=False)),
+        "b1": Silent(),
+        "b2": Silent(Connack(session_present=False)),
+    }
+    world = small_world(brokers.__getitem__, tuple(brokers))
+    settings = ClientSettings(session_expiry_s=2, will=WillSettings(topic="w"))
+    client = world.add_client("s", settings)
+    client.connect("b0")
+    world.run_until(SECOND_US)
+    client.vanish()
+    world.run_until(4 * SECOND_US)
+    client.connect("b1")
+    world.run_until(5 * SECOND_US)
+    client.double("b2")
+    world.run_until(6 * SECOND_US)
+    client.double("b0")
+    world.run_until(7 * SECOND_US)
+    assert [[up.packet.clean_start for up in one.ups] for one in brokers.values()] == [
+        [False, True],
+        [True],
+        [True],
+    ]
+    assert not world.history.sessions_lost
 
 
 def test_a_client_goes_where_the_broker_sends_it() -> None:

@@ -152,3 +152,25 @@ def test_a_session_comes_with_its_will_only_where_there_is_room() -> None:
         will_share=0.4,
     )
     assert not simulate(parameters, 818041).failures
+
+
+def test_a_clean_start_that_its_client_gave_up_costs_no_order_in_the_next_session() -> None:
+    """It was seen to after the next one: the session that the client found was not its own."""
+    parameters = SimulationParameters(
+        design="quadtree",
+        brokers=4,
+        clients=9,
+        duration_s=8.0,
+        faults=("partition", "disconnect", "slow", "stuck", "skew", "ambush", "joins"),
+        reconfigure=True,
+        topics=4,
+        filters_per_client=1,
+        publications_per_s=55.0,
+        changes_per_s=13.0,
+        moves_per_s=4.6,
+        doubles_per_s=2.0,
+        shared_share=0.3,
+        forgets=True,
+        will_share=0.6,
+    )
+    assert not simulate(parameters, 750863).failures

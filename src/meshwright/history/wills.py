@@ -187,7 +187,10 @@ def _overtaking(history: History) -> Iterator[Violation]:
                 break
 
 
-def _session(history: History, will: Willed) -> int:
+def _session(history: History, will: Willed) -> int | None:
+    """The session of a will; None for a new one of which its client never heard."""
+    if will.opened_us is None and will.is_clean_start:
+        return None
     return history.session_at(will.client, will.opened_us or will.sent_us)
 
 

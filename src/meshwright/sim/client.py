@@ -220,9 +220,9 @@ class Client:
         settings = self._settings
         carried = tuple(Subscription(text, qos) for text, qos in self._wishes.items())
         previous = self._connection.broker if self._connection is not None else None
-        # A session of its that expired may have been followed by one of which it never heard.
+        # A session of its that is over may have been followed by one of which it never heard.
         now_us = self._agenda.now_us
-        is_over = self._testament.session_may_have_expired(now_us)
+        is_over = self._testament.session_may_be_over(now_us)
         clean_start = settings.session_expiry_s == 0 or is_over
         packet = Connect(
             clean_start=clean_start,
@@ -300,7 +300,7 @@ class Client:
         previous = self._connection
         is_persistent = self._settings.session_expiry_s > 0
         if is_persistent and previous is not None and not packet.session_present:
-            if not self._testament.session_may_have_expired(now_us):
+            if not self._testament.session_may_be_over(now_us):
                 lost = SessionLost(now_us, self.name, previous.broker, broker)
                 self._history.sessions_lost.append(lost)
             self._forget_session(previous)

@@ -45,6 +45,7 @@ class Testament:
         self._count = 0
         self._current: Willed | None = None
         self._last_accepted: Willed | None = None
+        self._may_be_begun_anew = False
 
     def written(self, now_us: int, broker: str, *, is_clean_start: bool) -> Will | None:
         """A new will for a CONNECT to a broker."""
@@ -104,8 +105,11 @@ class Testament:
 
     def abandoned(self) -> None:
         """The client goes elsewhere, and its broker does not know."""
-        if self._current is not None:
-            self._current.is_abandoned = True
+        will = self._current
+        if will is not None:
+            will.is_abandoned = True
+            is_answered = will.opened_us is not None
+            self._may_be_begun_anew |= will.is_clean_start and not is_answered
 
     def ended(self, now_us: int) -> None:
         """The connection is over for the client."""
@@ -113,11 +117,14 @@ class Testament:
             self._current.ended_us = now_us
             self._current = None
 
-    def session_may_have_expired(self, now_us: int) -> bool:
-        """Whether the client came back so late that its session may be over.
+    def session_may_be_over(self, now_us: int) -> bool:
+        """Whether the client came back so late, or left a CONNECT behind that wants a clean start.
 
-        A home that loses the broker where its client is counts from then on.
+        A home that loses the broker where its client is counts from then on. Nobody can tell when
+        such a CONNECT is seen to: it ends whatever session the client has then.
         """
+        if self._may_be_begun_anew:
+            return True
         last = self._last_accepted
         if last is None or last.ended_us is None:
             return False
