@@ -10,6 +10,10 @@ from meshwright.protocol.incoming import Incoming, IncomingSettings
 from meshwright.protocol.stream import NOTHING_OWED, OwedNothing, Repair, StreamFrame
 from meshwright.protocol.turn import Turn
 
+# Versions of what this broker wants, and of what it wanted before.
+PRESENT = (2, 0)
+FORMER = (1, 0)
+
 
 def incoming(*, held_max: int = 4) -> tuple[Incoming, list[bytes]]:
     """A machine whose broker keeps nothing on disk, and what it has passed on."""
@@ -25,6 +29,7 @@ def incoming(*, held_max: int = 4) -> tuple[Incoming, list[bytes]]:
         send=lambda *_: None,
         deliver=deliver,
         is_informed=lambda _: True,
+        is_known_by=lambda _, known: known >= PRESENT,
         is_removed=lambda _: False,
     )
     return machine, passed
@@ -110,7 +115,10 @@ def test_what_is_owed_is_passed_on_whatever_its_publisher_sent_later_from_elsewh
         machine.arrive(Turn(0), one)
     assert passed == [b"elsewhere"]
     for one in (owed, later):
-        machine.repaired(Turn(0), "b0", Repair(one))
+        machine.repaired(Turn(0), "b0", Repair(one, FORMER))
+    assert passed == [b"elsewhere"]
+    for one in (owed, later):
+        machine.repaired(Turn(0), "b0", Repair(one, PRESENT))
     assert passed == [b"elsewhere", b"1", b"3"]
 
 

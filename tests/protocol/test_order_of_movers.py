@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from small_network import SmallNetwork
 
 from meshwright.model.publication import StreamPoint
 from meshwright.protocol import packets
+from meshwright.protocol.stream import Repair
 
 HIGH = (("value", "9"),)
 LOW = (("value", "1"),)
@@ -65,6 +67,31 @@ def test_a_copy_on_its_way_to_where_a_subscriber_goes_does_not_come_after_newer_
     network.advance(5)
     network.publish("writer", "t", "last")
     assert network.connected["late"] == "b1"
+    assert network.payloads("late") == ["moved", "last"]
+
+
+@pytest.mark.parametrize("before", ["t", "+"])
+@pytest.mark.parametrize("since", ["t", "+"])
+def test_what_was_sent_again_for_who_has_left_does_not_come_to_who_joined_since(
+    before: str, since: str
+) -> None:
+    network = network_of(5, writer="b0", early="b1", late="b1")
+    network.subscribe("early", before)
+    network.publish("writer", "t", "first")
+    network.advance(2)
+    network.hold(source="b0", target="b1")
+    network.publish("writer", "t", "stuck")
+    network.advance(3.2)
+    assert ("b0", "b1", Repair) in [(*ends, type(body)) for *ends, body in network.sent]
+    network.unsubscribe("early", before)
+    move(network, "writer", source="b0", target="b2")
+    assert points_of(network, "writer", "b2") == {}
+    network.subscribe("late", since)
+    network.publish("writer", "t", "moved")
+    network.release(source="b0", target="b1")
+    network.advance(5)
+    network.publish("writer", "t", "last")
+    assert network.payloads("early") == ["first"]
     assert network.payloads("late") == ["moved", "last"]
 
 

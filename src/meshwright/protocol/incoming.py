@@ -40,7 +40,7 @@ class IncomingSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StraightFrame(StreamFrame, frozen=True, gc=False, array_like=True):
-    """A frame that its origin has sent to this broker, in the life that it has now."""
+    """A frame that its origin has sent to this broker, in the life and for the interest of now."""
 
 
 class IncomingStream:
@@ -68,6 +68,7 @@ class Incoming:
         send: Callable[[Turn, str, Any], None],
         deliver: Callable[[Turn, StreamFrame], bool],
         is_informed: Callable[[str], bool],
+        is_known_by: Callable[[str, tuple[int, int]], bool],
         is_removed: Callable[[str], bool],
     ) -> None:
         self._me = me
@@ -75,6 +76,7 @@ class Incoming:
         self._send = send
         self._deliver = deliver
         self._is_informed = is_informed
+        self._is_known_by = is_known_by
         self._is_removed = is_removed
         self._streams: dict[tuple[str, str], IncomingStream] = {}
         # Streams that held something when last looked at.
@@ -145,10 +147,14 @@ class Incoming:
                 turn.write(("position", origin, topic), stream.last)
 
     def repaired(self, turn: Turn, _peer: str, message: Repair) -> None:
-        """An origin says itself what this broker is owed."""
+        """An origin says itself what this broker is owed.
+
+        Was it owed to those who have left here since, it is a copy like any other.
+        """
         frame = message.frame
-        straight = StraightFrame(frame.origin, frame.number, frame.publication, frame.previous)
-        self.arrive(turn, straight)
+        if self._is_known_by(frame.publication.topic, message.known):
+            frame = StraightFrame(frame.origin, frame.number, frame.publication, frame.previous)
+        self.arrive(turn, frame)
 
     def arrive(self, turn: Turn, frame: StreamFrame) -> None:
         """A frame came, by the overlay or straight from its origin."""

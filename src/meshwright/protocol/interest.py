@@ -67,6 +67,8 @@ class Interest:
         self._informed = informed
         self._version = incarnation << 32
         self._counts: dict[Filter, int] = {}
+        # By filter: the first version that has it, for those that came since the start.
+        self._added: dict[Filter, int] = {}
         self._entries: dict[str, Entry] = {}
         # Topics found through wildcards, and when somebody last named them.
         self._discovered: dict[str, int] = {}
@@ -123,6 +125,7 @@ class Interest:
             self.when_in_force(turn, wanted, done)
             return
         self._wanted_topics.clear()
+        self._added[wanted] = self._version + 1
         change = self._change(key_of(wanted), done)
         # The overlay first: once an origin counts this broker in, frames must find the way here.
         self._roads.add_interest(turn, wanted, lambda later: self._publish(later, change))
@@ -148,6 +151,7 @@ class Interest:
         if self._counts[wanted]:
             return
         del self._counts[wanted]
+        self._added.pop(wanted, None)
         self._wanted_topics.clear()
         self._publish(turn, self._change(key_of(wanted), nothing))
         if not has_wildcard(wanted.levels):
@@ -186,6 +190,19 @@ class Interest:
     def is_informed(self, origin: str) -> bool:
         """False while an origin may not know all that this broker wants."""
         return not self._unrepeated and not self._given_up.get(origin)
+
+    def is_known_by(self, topic: str, known: tuple[int, int]) -> bool:
+        """True if the entries of such versions have a filter that still takes a topic here.
+
+        One is the entry of the topic, one that of wildcards.
+        """
+        levels = levels_of(topic)
+        by_name, by_wildcards = known
+        return any(
+            self._added.get(one, 0) <= (by_wildcards if has_wildcard(one.levels) else by_name)
+            for one in self._counts
+            if levels_cover(one.levels, levels)
+        )
 
     def announced(self, turn: Turn, peer: str, message: Announce) -> None:
         """An origin opens a topic that a wildcard of ours takes: get ready, then say so."""

@@ -6,11 +6,13 @@ from functools import lru_cache
 
 from meshwright.filters.filter import Filter, parse_filter
 from meshwright.filters.topics import levels_cover, levels_of
-from meshwright.protocol.entries import Entries, merge
+from meshwright.protocol.entries import Entries, Entry, merge
 from meshwright.protocol.stream import WILDCARDS
 
 # Interested brokers, each with its filters on content, or none if it wants everything.
 Wanted = dict[str, tuple[Filter, ...]]
+
+NOTHING_SAID = Entry(0, None)
 
 
 class KnownInterest:
@@ -62,6 +64,12 @@ class KnownInterest:
     def by_name(self, topic: str) -> set[str]:
         """The brokers that want a topic by its name, not only through a wildcard."""
         return {name for name, entry in self._entries.get(topic, {}).items() if entry.filters}
+
+    def versions(self, broker: str, topic: str) -> tuple[int, int]:
+        """Which entries of a broker say whether it wants a topic: by its name, and by wildcards."""
+        by_name = self._entries.get(topic, {}).get(broker, NOTHING_SAID)
+        by_wildcards = self._entries.get(WILDCARDS, {}).get(broker, NOTHING_SAID)
+        return by_name.version, by_wildcards.version
 
     def wanted(self, topic: str) -> Wanted:
         """Who wants a topic; the very same answer if nothing was learnt meanwhile."""

@@ -145,6 +145,7 @@ class Machines:
             send=self.links.send,
             deliver=self._deliver,
             is_informed=self.interest.is_informed,
+            is_known_by=self.interest.is_known_by,
             is_removed=self.removals.is_removed,
         )
         self._build_moving(incarnation)

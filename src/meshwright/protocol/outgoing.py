@@ -469,8 +469,10 @@ class Outgoing:
         member.progress_us = turn.now_us
         before = NOTHING_OWED
         for number in member.pending[: self._settings.repair_window]:
-            frame = StreamFrame(self._me, number, stream.log[number], ((name, before),))
-            self._send(turn, name, Repair(frame))
+            publication = stream.log[number]
+            frame = StreamFrame(self._me, number, publication, ((name, before),))
+            known = self._known.versions(name, publication.topic)
+            self._send(turn, name, Repair(frame, known))
             before = number
 
     def _answer(self, turn: Turn, topic: str, stream: OutgoingStream) -> None:

@@ -40,9 +40,14 @@ class StreamFrame(msgspec.Struct, frozen=True, gc=False, array_like=True):
 
 
 class Repair(Message, frozen=True, gc=False):
-    """A frame sent straight from its origin, because it was not acknowledged in time."""
+    """A frame sent straight from its origin, because it was not acknowledged in time.
+
+    known: the versions of the receiver's entries by which it is owed the frame: that of its topic,
+    and that of wildcards. It may have left and come back while the frame was on its way.
+    """
 
     frame: StreamFrame
+    known: tuple[int, int]
 
 
 class Acknowledged(Message, frozen=True, gc=False):
