@@ -174,3 +174,24 @@ def test_a_clean_start_that_its_client_gave_up_costs_no_order_in_the_next_sessio
         will_share=0.6,
     )
     assert not simulate(parameters, 750863).failures
+
+
+def test_a_network_is_watched_for_loops_once_nobody_waits_for_anything() -> None:
+    """What an origin could only send once a lost broker was removed was taken for a loop."""
+    parameters = SimulationParameters(
+        design="harary",
+        brokers=6,
+        clients=7,
+        faults=("crash", "never_returns", "joins"),
+        reconfigure=True,
+        k=3,
+        topics=6,
+        filters_per_client=1,
+        publications_per_s=23.0,
+        changes_per_s=0.8,
+        moves_per_s=3.2,
+        shared_share=0.3,
+        tight=True,
+        will_share=0.6,
+    )
+    assert not simulate(parameters, 730011).failures

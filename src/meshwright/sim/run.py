@@ -140,10 +140,11 @@ def _look_at_queues(world: World, _: None) -> None:
 def _settle(world: World, parameters: SimulationParameters) -> dict[str, int]:
     """Run on until nothing is owed and nothing new came for a while, or patience ends.
 
-    Returns the messages by class that were sent in that while; none if it did not come to that.
+    Returns the messages by class that were sent in that while, which begins when nobody waits for
+    anything any more; none if it did not come to that.
     """
     deadline_us = world.agenda.now_us + int(parameters.settle_max_s * SECOND_US)
-    seen = -1
+    seen, was_still = -1, False
     while world.agenda.now_us < deadline_us:
         quiet_us = min(world.agenda.now_us + QUIET_US, deadline_us)
         # What was sent just before has yet to make its last hops.
@@ -151,11 +152,11 @@ def _settle(world: World, parameters: SimulationParameters) -> dict[str, int]:
         before = Counter(world.counts_by_class(MESSAGE_CLASSES))
         world.run_until(quiet_us)
         deliveries = len(world.history.deliveries)
-        is_quiet = seen == deliveries and all(one.is_settled for one in world.clients.values())
-        is_quiet = is_quiet and not any(one.is_changing for one in world.observe().values())
-        if is_quiet and not lost(world.history):
+        is_still = all(one.is_settled for one in world.clients.values())
+        is_still = is_still and not any(one.is_changing for one in world.observe().values())
+        if was_still and is_still and seen == deliveries and not lost(world.history):
             return dict(Counter(world.counts_by_class(MESSAGE_CLASSES)) - before)
-        seen = deliveries
+        seen, was_still = deliveries, is_still
     return {}
 
 
