@@ -95,6 +95,17 @@ def test_a_will_with_a_delay_is_owed_when_nobody_came_back_in_time() -> None:
         assert found(history) == ["lost"] * is_owed
 
 
+def test_a_will_with_a_delay_may_be_replaced_by_one_that_was_left_behind_unanswered() -> None:
+    for delay_s in (0, 2):
+        history = watched()
+        left = {"sent_us": 9 * SECOND_US, "opened_us": None, "is_abandoned": True}
+        willed(history, **left, ended_us=10 * SECOND_US)
+        willed(history, 2, delay_us=delay_s * SECOND_US)
+        back_us = 30 * SECOND_US
+        willed(history, 3, sent_us=back_us, opened_us=back_us, ended_us=None, heard_us=None)
+        assert found(history) == ["lost"] * (not delay_s)
+
+
 def test_a_delay_counts_from_when_a_crashed_broker_is_up_again() -> None:
     for until_s, is_owed in ((20.1, True), (21.0, False), (None, False)):
         history = watched()

@@ -42,9 +42,12 @@ class Following(NamedTuple):
 def wills_owed(history: History) -> Iterator[Published]:
     """Wills that must be published, each as of the earliest time when that may have been."""
     for own in _by_client(history).values():
+        may_be_replaced = False
         for place, will in enumerate(own):
             following = own[place + 1].sent_us if place + 1 < len(own) else None
-            if _is_owed(history, will, following):
+            # One given before and abandoned unanswered may be seen to after this one.
+            may_be_replaced |= _is_left_behind(will)
+            if _is_owed(history, will, None if may_be_replaced else following):
                 assert will.opened_us is not None
                 assert will.ended_us is not None
                 is_at_home = will.keeper == will.broker
@@ -83,7 +86,7 @@ def _following(history: History) -> dict[EventKey, Following]:
             next_us = next_us if will.opened_us is None else will.opened_us
             anew_us = will.sent_us if will.is_clean_start else anew_us
         # A CONNECT that was abandoned before it was answered may be seen to long after the next.
-        late = [one.sent_us for one in own if one.is_abandoned and one.opened_us is None]
+        late = [one.sent_us for one in own if _is_left_behind(one)]
         for will in own if late else ():
             event = (will.publisher, will.sequence)
             anew_us = min(late[0], found[event].anew_us)
@@ -91,8 +94,16 @@ def _following(history: History) -> dict[EventKey, Following]:
     return found
 
 
+def _is_left_behind(will: Willed) -> bool:
+    """Whether its CONNECT was abandoned before it was answered."""
+    return will.is_abandoned and will.opened_us is None
+
+
 def _is_owed(history: History, will: Willed, following_us: int | None) -> bool:
-    """Whether a will must be published; following_us: its client tried to connect again."""
+    """Whether a will must be published; following_us: its client tried to connect again.
+
+    It is None if that never was, or if a CONNECT of before may have replaced the will.
+    """
     if will.opened_us is None or will.ended_us is None or will.is_taken_back:
         return False
     if not will.delay_us:
