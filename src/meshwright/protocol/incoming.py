@@ -40,7 +40,12 @@ class IncomingSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StraightFrame(StreamFrame, frozen=True, gc=False, array_like=True):
-    """A frame that its origin has sent to this broker, in the life and for the interest of now."""
+    """A frame that its origin has sent to this broker, in the life that it has now.
+
+    known: by which versions of this broker's interest it is owed.
+    """
+
+    known: tuple[int, int] = (0, 0)
 
 
 class IncomingStream:
@@ -147,14 +152,12 @@ class Incoming:
                 turn.write(("position", origin, topic), stream.last)
 
     def repaired(self, turn: Turn, _peer: str, message: Repair) -> None:
-        """An origin says itself what this broker is owed.
-
-        Was it owed to those who have left here since, it is a copy like any other.
-        """
+        """An origin says itself what this broker is owed."""
         frame = message.frame
-        if self._is_known_by(frame.publication.topic, message.known):
-            frame = StraightFrame(frame.origin, frame.number, frame.publication, frame.previous)
-        self.arrive(turn, frame)
+        straight = StraightFrame(
+            frame.origin, frame.number, frame.publication, frame.previous, message.known
+        )
+        self.arrive(turn, straight)
 
     def arrive(self, turn: Turn, frame: StreamFrame) -> None:
         """A frame came, by the overlay or straight from its origin."""
@@ -296,14 +299,16 @@ class Incoming:
         What is owed goes before what its publisher sends from elsewhere. A copy on its way to who
         came to want the topic since it was sent does not: it comes in turn or not at all. It may
         even name this broker, which was owed it before a crash. Should it be owed after all, its
-        origin sends it straight.
+        origin sends it straight; but what it sent to those who have left here since, is a copy too.
         """
         publication = frame.publication
         line = (publication.publisher, publication.topic)
         sequence = publication.sequence
         if self._newest_passed.advance(line, sequence + 1, sequence):
             return False
-        return type(frame) is not StraightFrame
+        if type(frame) is not StraightFrame:
+            return True
+        return not self._is_known_by(publication.topic, frame.known)
 
     def _make_room(self, stream: IncomingStream, number: int) -> None:
         """Have room for what is next: nothing before it is wanted, what is later comes again."""
