@@ -195,3 +195,24 @@ def test_a_network_is_watched_for_loops_once_nobody_waits_for_anything() -> None
         will_share=0.6,
     )
     assert not simulate(parameters, 730011).failures
+
+
+def test_a_will_is_published_once_though_its_session_was_given_when_its_client_began_anew() -> None:
+    """Both brokers took their copy of the session for over, and each published its will."""
+    parameters = SimulationParameters(
+        design="chord",
+        brokers=7,
+        clients=26,
+        duration_s=11.0,
+        faults=("partition", "slow", "stuck", "disk_full", "ambush", "joins"),
+        mobility="prefetching+logging+device",
+        gathers=True,
+        topics=5,
+        publications_per_s=6.0,
+        changes_per_s=1.1,
+        moves_per_s=4.4,
+        tight=True,
+        forgets=True,
+        will_share=0.6,
+    )
+    assert not simulate(parameters, 880042).failures

@@ -19,6 +19,7 @@ from meshwright.protocol.interest import key_of
 from meshwright.protocol.left_points import LeftPoints
 from meshwright.protocol.moves import (
     Discard,
+    DiscardDone,
     HaveYou,
     MoveAsk,
     MoveBegun,
@@ -94,6 +95,8 @@ class Departing:
         self._sessions = sessions
         self._send = send
         self._discard = discard
+        # Sessions that were given, and that nobody wants since.
+        self._unwanted: set[str] = set()
         self._places = places
         self._left = left
         self._asks_what_was_seen = asks_what_was_seen
@@ -248,13 +251,18 @@ class Departing:
             return
         target = self._given.get(client)
         if target is not None:
-            self._take_back(turn, client)
+            # Of two copies one may publish the will: this one only if the other is none.
+            self._unwanted.add(client)
             self._discard(turn, target, message)
+            return
         self._recall(turn, client, unless=None)
         if session is not None and not session.is_arriving:
-            self._sessions.take_over(turn, session)
-            if self._sessions.find(client) is session:
-                self._sessions.close(turn, session)
+            self._close(turn, session)
+
+    def discard_done(self, turn: Turn, peer: str, message: DiscardDone) -> None:
+        """A peer has forgotten a session; if it was given one from here, it would have said so."""
+        if self._given.get(message.client) == peer and message.client in self._unwanted:
+            self._keep(turn, message.client)
 
     def peer_renewed(self, turn: Turn, peer: str) -> None:
         """Ask again what a peer may have forgotten to answer."""
@@ -365,7 +373,8 @@ class Departing:
         self._sessions.leaves(turn, session)
 
         def go(later: Turn) -> None:
-            if self._given.get(departure.client) == departure.target:
+            client = departure.client
+            if self._given.get(client) == departure.target and client not in self._unwanted:
                 self._send(later, departure.target, end)
 
         turn.once_synced(go)
@@ -390,12 +399,24 @@ class Departing:
             self._sessions.end(turn, session)
 
     def _keep(self, turn: Turn, client: str) -> None:
-        """A session that was given did not arrive: it is here."""
+        """A session that was given did not arrive: it is here, unless nobody wants it any more."""
+        is_unwanted = client in self._unwanted
         self._take_back(turn, client)
         session = self._sessions.find(client)
-        if session is not None:
+        if session is None:
+            return
+        if is_unwanted and not session.is_arriving:
+            self._close(turn, session)
+        else:
             self._sessions.stays(turn, session)
 
+    def _close(self, turn: Turn, session: Session) -> None:
+        """A session is over, as its client began anew elsewhere."""
+        self._sessions.take_over(turn, session)
+        if self._sessions.find(session.client) is session:
+            self._sessions.close(turn, session)
+
     def _take_back(self, turn: Turn, client: str) -> None:
+        self._unwanted.discard(client)
         del self._given[client]
         turn.write(("given", client), None)

@@ -25,7 +25,7 @@ class Discards:
             self._unsettled.setdefault(peer, {})[discard.client] = discard
             self._send(turn, peer, discard)
 
-    def done(self, _turn: Turn, peer: str, message: DiscardDone) -> None:
+    def done(self, peer: str, message: DiscardDone) -> None:
         """A peer has forgotten it."""
         unsettled = self._unsettled.get(peer, {})
         discard = unsettled.get(message.client)

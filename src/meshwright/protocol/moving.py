@@ -144,7 +144,7 @@ class Moving:
             MoveOffer: self._offered,
             MoveCancelled: self._cancelled,
             Discard: self._discarded,
-            DiscardDone: self._discards.done,
+            DiscardDone: self._discard_done,
         }
 
     def timers(self) -> dict[str, Callable[[Turn], None]]:
@@ -312,6 +312,10 @@ class Moving:
         self._arriving.discarded(turn, message)
         done = DiscardDone(message.client, message.claim)
         turn.once_synced(lambda later: self._site.send(later, peer, done))
+
+    def _discard_done(self, turn: Turn, peer: str, message: DiscardDone) -> None:
+        self._discards.done(peer, message)
+        self._departing.discard_done(turn, peer, message)
 
     def _offered(self, turn: Turn, peer: str, message: MoveOffer) -> None:
         if not self.emptying.is_on:
