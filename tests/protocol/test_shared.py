@@ -276,6 +276,23 @@ def test_the_next_in_line_keeps_a_group_whose_keeper_never_returns(qos: int, exp
     assert left_behind(network) == []
 
 
+def test_a_broker_that_starts_after_the_keeper_is_gone_turns_to_the_next_in_line() -> None:
+    network = crewed(settings=GONE)
+    network.crash(keeper(network))
+    network.advance(60)
+    broker = network.connected["ann"]
+    network.crash(broker)
+    network.start(broker)
+    network.advance(2)
+    network.connect("dan", broker)
+    assert network.subscribe("dan", GROUP, 2)
+    network.drop("bob")
+    network.drop("cid")
+    network.publish("dan", TOPIC, "x", 2)
+    network.advance(2)
+    assert network.payloads("dan") == ["x"]
+
+
 def test_what_a_member_gives_back_after_the_keeper_is_gone_goes_to_another() -> None:
     network = crewed(qos=1, settings=GONE)
     first = keeper(network)

@@ -99,6 +99,8 @@ class SharedMember:
 
     def restore(self, turn: Turn, disk: dict[DiskKey, Any], sessions: Iterable[Session]) -> None:
         """Take back what sessions hold, and tell the keepers who is here."""
+        # The roll was not known yet when this was made.
+        self._keepers = self._removals.never_removed()
         for key in sorted(key for key in disk if key[0] == "hand"):
             hand = (str(key[1]), int(key[2]))
             self._marks[hand] = None
