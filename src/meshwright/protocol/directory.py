@@ -30,6 +30,7 @@ from meshwright.protocol.entries import (
     merge,
 )
 from meshwright.protocol.erasures import Erase, Erasures
+from meshwright.protocol.questions import Questions
 from meshwright.protocol.removals import Removals
 from meshwright.protocol.roll import Roll
 from meshwright.protocol.turn import Turn
@@ -84,7 +85,10 @@ class _Request:
 
 
 class Directory:
-    """One broker's part: the replicas it keeps, and the questions it asks."""
+    """One broker's part: the replicas it keeps, and the questions it asks.
+
+    asked_max: how many questions a peer may have to answer at once.
+    """
 
     def __init__(
         self,
@@ -93,6 +97,7 @@ class Directory:
         settings: DirectorySettings,
         *,
         send: Callable[[Turn, str, Any], None],
+        asked_max: int,
         incarnation: int,
     ) -> None:
         self._me = me
@@ -103,6 +108,7 @@ class Directory:
         self._own: dict[str, Entry] = {}
         self._readers: dict[str, dict[str, int]] = {}
         self._requests: dict[int, _Request] = {}
+        self._questions = Questions(me, send, at_once_max=asked_max)
         self._erasures = Erasures(removals, send)
         self._swept_present: tuple[str, ...] = ()
         # An answer to a question from before a crash must not count for one after it.
@@ -208,13 +214,12 @@ class Directory:
 
     def peer_renewed(self, turn: Turn, peer: str) -> None:
         """Ask a replica again what it may have forgotten."""
-        for request in list(self._requests.values()):
-            if peer in request.asked():
-                self._send(turn, peer, request.message)
+        self._questions.peer_renewed(turn, peer)
 
     def roll_changed(self, turn: Turn) -> None:
         """Ask all questions again by the new roll, and hand over what others keep by it."""
         requests, self._requests = self._requests, {}
+        self._questions.forget_all()
         for request in requests.values():
             if not request.is_hand_over:
                 self._begin(turn, request)
@@ -277,13 +282,13 @@ class Directory:
             turn.once_synced(lambda later: self._send(later, peer, answer))
 
     def put_done(self, turn: Turn, peer: str, message: PutDone) -> None:
-        request = self._answered(peer, message.request)
+        request = self._answered(turn, peer, message.request)
         if request is not None:
             request.readers.update(message.readers)
             merge(request.merged, message.entries or {})
             is_enough = self._has_majority(request)
             if is_enough and (request.last is None or not request.waiting):
-                del self._requests[message.request]
+                self._close(message.request)
                 self._erase(turn, request)
             if is_enough and not request.is_done:
                 request.is_done = True
@@ -292,11 +297,11 @@ class Directory:
                 request.done(turn, found)
 
     def got(self, turn: Turn, peer: str, message: Got) -> None:
-        request = self._answered(peer, message.request)
+        request = self._answered(turn, peer, message.request)
         if request is not None:
             merge(request.merged, message.entries)
             if self._has_majority(request):
-                del self._requests[message.request]
+                self._close(message.request)
                 request.done(turn, request.merged)
 
     def erase_asked(self, turn: Turn, peer: str, message: Erase) -> None:
@@ -346,9 +351,8 @@ class Directory:
             required = (*required, *removals.without_roll())
         request.begin(message, self.keepers_of(request.key), required)
         self._requests[number] = request
-        send = self._send
         for broker in request.asked():
-            send(turn, broker, message)
+            self._questions.ask(turn, broker, message)
 
     def _entries_of(self, key: str) -> Entries:
         """What is kept under a key, and what this broker keeps of it that belongs elsewhere."""
@@ -374,7 +378,8 @@ class Directory:
         self._removals.tell(turn, peer)
         return False
 
-    def _answered(self, peer: str, number: int) -> _Request | None:
+    def _answered(self, turn: Turn, peer: str, number: int) -> _Request | None:
+        self._questions.answered(turn, peer, number)
         request = self._requests.get(number)
         if request is None or (peer not in request.waiting and peer not in request.required):
             return None
@@ -382,6 +387,10 @@ class Directory:
             request.waiting.remove(peer)
         request.required.pop(peer, None)
         return request
+
+    def _close(self, number: int) -> None:
+        request = self._requests.pop(number)
+        self._questions.close(number, request.asked())
 
     def _has_majority(self, request: _Request) -> bool:
         return len(request.waiting) <= self.spare_count() and not request.required

@@ -168,6 +168,8 @@ class Machines:
             self.removals,
             self._settings.directory,
             send=self.links.send,
+            # Both sides may ask as much as the other one, and have more to say than that.
+            asked_max=max(1, self._settings.links.unacknowledged_max // 4),
             incarnation=incarnation,
         )
         self.roads = Roads(unknown=self._unknown_epoch, late=self._passed_on)
