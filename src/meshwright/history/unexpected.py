@@ -7,7 +7,7 @@ may still come, and nothing once the session itself is gone.
 from __future__ import annotations
 
 from meshwright.history.history import Delivered, History, Published, Subscribed
-from meshwright.history.violation import Violation, seconds
+from meshwright.history.violation import Violation, seconds, wrong_delivery
 from meshwright.history.wanted import wanted_by_client
 
 
@@ -17,17 +17,19 @@ def unexpected(history: History) -> list[Violation]:
     wanted = wanted_by_client(history.subscriptions)
     for one in history.deliveries:
         published = history.published((one.publisher, one.sequence))
+        own = wanted.get(one.client)
         if published is None:
-            found.append(_violation(one, "nobody published it"))
+            reason: str | None = "nobody published it"
         elif published.topic != one.topic:
-            found.append(_violation(one, f"it was published on {published.topic}"))
+            reason = f"it was published on {published.topic}"
         elif one.qos > published.qos:
-            found.append(_violation(one, f"it was published with QoS {published.qos}"))
+            reason = f"it was published with QoS {published.qos}"
         else:
-            own = wanted.get(one.client)
             matching = own.by(one.topic, published.properties) if own is not None else []
-            if not any(_explains(each, published, one) for each in matching):
-                found.append(_violation(one, _known(matching)))
+            is_explained = any(_explains(each, published, one) for each in matching)
+            reason = None if is_explained else _known(matching)
+        if reason is not None:
+            found.append(wrong_delivery("unexpected", one, reason))
     return found
 
 
@@ -50,17 +52,3 @@ def _known(matching: list[Subscribed]) -> str:
         for each in matching
     )
     return f"what matches does not explain it: {ends}"
-
-
-def _violation(one: Delivered, reason: str) -> Violation:
-    return Violation(
-        checker="unexpected",
-        sentence=(
-            f"{one.client} got {one.publisher}:{one.sequence} on {one.topic} with QoS {one.qos} "
-            f"at {seconds(one.time_us)} from {one.broker}, but {reason}"
-        ),
-        time_us=one.time_us,
-        event=(one.publisher, one.sequence),
-        client=one.client,
-        topic=one.topic,
-    )

@@ -21,7 +21,7 @@ from meshwright.history.history import (
     Willed,
     published_will,
 )
-from meshwright.history.violation import Violation, seconds
+from meshwright.history.violation import Violation, seconds, wrong_delivery
 from meshwright.history.wanted import group_of
 
 # A packet to or from a client is never longer under way, nor a clock that far off in a minute.
@@ -65,7 +65,7 @@ def wills_amiss(history: History) -> list[Violation]:
         will = history.wills.get((one.publisher, one.sequence))
         why = _why_not(history, will, one, following) if will is not None else None
         if why is not None:
-            found.append(_violation(one, why))
+            found.append(wrong_delivery("wills", one, why))
     return [*found, *_overtaking(history)]
 
 
@@ -194,7 +194,8 @@ def _overtaking(history: History) -> Iterator[Violation]:
             )
             if is_same and _goes_before(published, one, earlier, came):
                 event_text = f"{one.publisher}:{one.sequence}"
-                yield _violation(came, f"{event_text} came later, though acknowledged before")
+                reason = f"{event_text} came later, though acknowledged before"
+                yield wrong_delivery("wills", came, reason)
                 break
 
 
@@ -212,18 +213,4 @@ def _goes_before(published: Published, one: Delivered, will: Willed, came: Deliv
         and published.acknowledged_us is not None
         and will.ended_us is not None
         and published.acknowledged_us <= will.ended_us
-    )
-
-
-def _violation(one: Delivered, reason: str) -> Violation:
-    return Violation(
-        checker="wills",
-        sentence=(
-            f"{one.client} got the will {one.publisher}:{one.sequence} on {one.topic} with QoS "
-            f"{one.qos} at {seconds(one.time_us)} from {one.broker}, but {reason}"
-        ),
-        time_us=one.time_us,
-        event=(one.publisher, one.sequence),
-        client=one.client,
-        topic=one.topic,
     )

@@ -241,7 +241,7 @@ class Arriving:
         elif (
             message.elsewhere is None
             and arrival.holder is not None
-            and (peer == arrival.holder.broker)
+            and peer == arrival.holder.broker
         ):
             self._seeking.denied(turn, arrival, message.settled)
         else:
