@@ -16,13 +16,15 @@ from sources import ROOT, short
 
 DOCUMENTS = tuple(sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]))
 CONSOLE_BLOCK = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
-LINK = re.compile(r"\]\(([^)#:]+?)(?:#[^)]*)?\)")
+LINK = re.compile(r"(?:\]\(|^\[\w+\]: )([^)#:\n]+?)(?:#[^)\n]*)?(?:\)|$)", re.MULTILINE)
 DOTTED_NAME = re.compile(r"`(meshwright(?:\.\w+)+)`")
+COLUMNS_MAX = 100
 MAKE_TARGET = re.compile(r"^([a-z]+):", re.MULTILINE)
 
 
 def commands(document: Path) -> list[str]:
-    lines = "\n".join(CONSOLE_BLOCK.findall(document.read_text(encoding="utf-8"))).splitlines()
+    shown = "\n".join(CONSOLE_BLOCK.findall(document.read_text(encoding="utf-8")))
+    lines = shown.replace("\\\n", "").splitlines()
     return [line[2:] for line in lines if line.startswith("$ ")]
 
 
@@ -52,6 +54,12 @@ def test_links_between_documents_lead_somewhere(document: Path) -> None:
 def test_modules_named_in_a_document_exist(document: Path) -> None:
     names = DOTTED_NAME.findall(document.read_text(encoding="utf-8"))
     assert not [name for name in names if not exists(name)]
+
+
+@pytest.mark.parametrize("name", ["README.md", "CHANGELOG.md"])
+def test_a_document_that_people_read_as_text_fits_their_window(name: str) -> None:
+    lines = (ROOT / name).read_text(encoding="utf-8").splitlines()
+    assert not [f"{name}:{at}" for at, line in enumerate(lines, 1) if len(line) > COLUMNS_MAX]
 
 
 def exists(name: str) -> bool:
