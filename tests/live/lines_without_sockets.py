@@ -23,7 +23,7 @@ from meshwright.protocol.broker_settings import BrokerSettings
 from meshwright.protocol.mqtt.decoding import Decoder
 from meshwright.protocol.mqtt.encoding import encode
 from meshwright.protocol.packets import Connect, Packet, Puback, Publish
-from meshwright.protocol.sessions import SessionSettings
+from meshwright.protocol.session_settings import SessionSettings
 
 TURNS = 30
 ALONE_COUNT = 2

@@ -11,7 +11,7 @@ from small_network import SmallNetwork
 from meshwright.protocol.broker_settings import BrokerSettings
 from meshwright.protocol.outgoing import OutgoingSettings
 from meshwright.protocol.packets import Publish
-from meshwright.protocol.sessions import SessionSettings
+from meshwright.protocol.session_settings import SessionSettings
 from meshwright.protocol.shortcuts import NEVER, Promised, Shortcut
 
 CLIENTS = ("c0", "c1", "c2", "c3")

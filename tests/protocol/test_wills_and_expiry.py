@@ -10,7 +10,7 @@ from meshwright.protocol.deliveries import Refused
 from meshwright.protocol.emptying import EmptyingRecord
 from meshwright.protocol.happenings import EmptyingGiven
 from meshwright.protocol.packets import Disconnect, Will
-from meshwright.protocol.sessions import SessionSettings
+from meshwright.protocol.session_settings import SessionSettings
 from meshwright.protocol.wills import NEVER_S
 
 

@@ -25,7 +25,8 @@ from meshwright.protocol.broker_settings import BrokerSettings
 from meshwright.protocol.mobility import MobilitySettings, parse_policies
 from meshwright.protocol.placement import PlacementSettings
 from meshwright.protocol.self_adaptation import AdaptationSettings
-from meshwright.protocol.sessions import SessionSettings
+from meshwright.protocol.session import RECEIVE_MAXIMUM, UNLIMITED
+from meshwright.protocol.session_settings import SessionSettings
 
 SECOND_US = 1_000_000
 
@@ -120,8 +121,13 @@ class LiveBroker:
 
 def _core_settings(settings: LiveSettings, redraw: Redraw | None) -> BrokerSettings:
     mobility = MobilitySettings(policies=parse_policies(settings.mobility))
-    queue_max = settings.limits.queue_max or SessionSettings().queue_max
-    sessions = SessionSettings(queue_max=queue_max, writes_runs=settings.durability == "synced")
+    limits = settings.limits
+    sessions = SessionSettings(
+        inflight_max=limits.inflight_max or RECEIVE_MAXIMUM,
+        inflight_bytes_max=limits.inflight_bytes_max or UNLIMITED,
+        queue_max=limits.queue_max or UNLIMITED,
+        writes_runs=settings.durability == "synced",
+    )
     wanted = settings.placement
     placement = PlacementSettings(
         rule=wanted.rule,

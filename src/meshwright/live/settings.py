@@ -71,6 +71,7 @@ class LimitSettings(msgspec.Struct, frozen=True, kw_only=True):
     connections_per_address_max: int = 0
     packet_bytes_max: int = 1 << 20
     inflight_max: int = 1_000
+    inflight_bytes_max: int = 16 << 20
     queue_max: int = 10_000
     messages_per_second_max: int = 0
     bytes_per_second_max: int = 0

@@ -111,12 +111,13 @@ class Deliveries:
                     session.queue.append(waiting)
         return counts
 
-    def takes_run(self, recipient: Recipient, count: int) -> bool:
-        """True if a client may be sent so many messages of QoS 1 in a row now, for itself alone."""
+    def takes_run(self, recipient: Recipient, run: packets.PromisedRun) -> bool:
+        """True if a client may be sent a run of QoS 1 now, and has it for itself alone."""
         session, qos_max, _, identifiers = recipient
         if session.is_durable or not session.is_connected:
             return not session.is_durable
-        return not identifiers and session.takes_run(count if qos_max else 0)
+        count, size_bytes = (run.count, len(run.frames) // run.count) if qos_max else (0, 0)
+        return not identifiers and session.takes_run(count, size_bytes)
 
     def send_run(self, turn: Turn, recipient: Recipient, sent: SentRun) -> bool:
         """Send a run to a client that takes it; False if it has no packet identifiers for it."""
@@ -141,6 +142,7 @@ class Deliveries:
             packet_id = next(iter(session.unsent))
             del session.unsent[packet_id]
             waiting = session.under_way[packet_id]
+            session.sent_bytes += waiting.size_bytes()
             packet = _publish_packet(waiting, packet_id, turn.now_us, is_duplicate=True)
             send_packet(turn, session, packet)
         while session.queue and session.has_window():
@@ -156,6 +158,7 @@ class Deliveries:
 
     def resume(self, turn: Turn, session: Session) -> None:
         """Send again what was under way, whatever its age, then what waits."""
+        session.sent_bytes = 0
         unreleased = [one for one in session.under_way if one not in session.released]
         session.unsent = dict.fromkeys(unreleased)
         for packet_id in session.under_way:
@@ -171,6 +174,7 @@ class Deliveries:
     def _send(self, turn: Turn, session: Session, waiting: Waiting, packet_id: int) -> None:
         """Send a message for the first time, once it is on disk that it is under way."""
         session.under_way[packet_id] = waiting
+        session.sent_bytes += waiting.size_bytes()
         if waiting.qos == 2 and not session.is_durable:
             self._shared.mark(turn, waiting)
         send_once_synced(turn, session, _publish_packet(waiting, packet_id, turn.now_us))
@@ -215,7 +219,8 @@ class Deliveries:
             self._settle(turn, session, packet)
             return
         if waiting is not None and packet.packet_id not in session.released:
-            session.unsent.pop(packet.packet_id, None)
+            if session.unsent.pop(packet.packet_id, self) is not None:
+                session.sent_bytes -= waiting.size_bytes()
             session.released[packet.packet_id] = None
             if session.is_durable:
                 key = ("under_way", session.client, packet.packet_id)
@@ -243,9 +248,10 @@ class Deliveries:
         if waiting is None:
             session.sent_runs.pop(packet_id, None)
         else:
-            if session.unsent:
-                session.unsent.pop(packet_id, None)
+            was_unsent = session.unsent and session.unsent.pop(packet_id, self) is None
             was_released = session.released and session.released.pop(packet_id, self) is None
+            if not (was_unsent or was_released):
+                session.sent_bytes -= waiting.size_bytes()
             if packet.reason >= packets.UNSPECIFIED_ERROR and not was_released:
                 problem = f"the client cannot take it: reason code 0x{packet.reason:02X}"
                 turn.report(_refusal(session, waiting.publication, problem))

@@ -40,8 +40,8 @@ class HandingOut:
     def takes_promised(self, publisher: str, run: PromisedRun) -> bool:
         """True if those here who want a run of QoS 1 may get it as one."""
         recipients = self._recipients.plain(publisher, run.topic)
-        takes, count = self._deliveries.takes_run, run.count
-        return recipients is not None and all(takes(one, count) for one in recipients)
+        takes = self._deliveries.takes_run
+        return recipients is not None and all(takes(one, run) for one in recipients)
 
     def hand_out(self, turn: Turn, sent: SentRun) -> bool:
         """Give a run to all who want it; False if it must take the whole way instead.

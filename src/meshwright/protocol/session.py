@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import msgspec
@@ -10,6 +11,11 @@ import msgspec
 from meshwright.model.publication import Publication, StreamPoint
 from meshwright.protocol.packets import PromisedRun, Subscription, Will
 from meshwright.protocol.promised_runs import PACKET_ID_MAX, SentRun
+
+# As many as there are packet identifiers.
+RECEIVE_MAXIMUM = PACKET_ID_MAX
+# More than there will ever be.
+UNLIMITED = 1 << 62
 
 
 class Waiting(msgspec.Struct, frozen=True, gc=False, array_like=True):
@@ -30,6 +36,40 @@ class Waiting(msgspec.Struct, frozen=True, gc=False, array_like=True):
     hand: tuple[str, int] | None = None
     packet_id: int = 0
 
+    def size_bytes(self) -> int:
+        """About how many bytes it has."""
+        publication = self.publication
+        size = len(publication.topic) + len(publication.payload)
+        for name, value in publication.properties:
+            size += len(name) + len(value)
+        return size
+
+
+class MessageQueue(deque[Waiting]):
+    """What waits for a client, in order; byte_count: how many bytes that is."""
+
+    __slots__ = ("byte_count",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.byte_count = 0
+
+    def append(self, waiting: Waiting) -> None:
+        self.byte_count += waiting.size_bytes()
+        super().append(waiting)
+
+    def popleft(self) -> Waiting:
+        waiting = super().popleft()
+        self.byte_count -= waiting.size_bytes()
+        return waiting
+
+    def replace(self, messages: Iterable[Waiting]) -> None:
+        """Have these wait, and nothing else."""
+        self.clear()
+        self.byte_count = 0
+        for waiting in messages:
+            self.append(waiting)
+
 
 class Session:
     """All that a broker remembers of one client.
@@ -43,17 +83,21 @@ class Session:
     that it has not released. is_arriving: it collects here, but its client's former broker still
     has it. is_leaving: it was sent elsewhere. floors, points and visits: what is left of former
     brokers. claim: a number as high as any with which a broker claimed the client for this session.
+    window_bytes: once so much is under way, nothing more is sent. sent_bytes: of what was sent on
+    this connection but for runs, and the client has not said that it has it.
     sent_runs: like under_way, what was sent in runs, which only a session has that ends with its
-    connection. unsafe_run_count: its own runs that are not on disk yet, so that it is not known
-    which way they take. detour_count: its own messages that take the whole way, though runs came
-    before or after them; no run may overtake them.
+    connection. run_bytes: the largest message of them has no more, so that run_window of them, but
+    at least one, keep within window_bytes. unsafe_run_count: its own runs that are not on disk yet,
+    so that it is not known which way they take. detour_count: its own messages that take the whole
+    way, though runs came before or after them; no run may overtake them.
     """
 
     __slots__ = (
         "claim", "client", "connection", "detour_count", "disconnected_us", "expiry_s", "floors",
         "identity", "is_arriving", "is_connected", "is_durable", "is_leaving", "next_index",
-        "next_packet_id", "points", "queue", "receive_maximum", "received", "released", "sent_runs",
-        "sequence", "subscriptions", "under_way", "unsafe_run_count", "unsent", "visits", "will",
+        "next_packet_id", "points", "queue", "receive_maximum", "received", "released", "run_bytes",
+        "run_window", "sent_bytes", "sent_runs", "sequence", "subscriptions", "under_way",
+        "unsafe_run_count", "unsent", "visits", "will", "window_bytes",
     )  # fmt: skip
 
     def __init__(self, client: str, identity: str) -> None:
@@ -61,14 +105,16 @@ class Session:
         self.identity = identity
         self.sequence = 0
         self.expiry_s = 0
-        self.receive_maximum = 65_535
+        self.receive_maximum = RECEIVE_MAXIMUM
+        self.window_bytes = UNLIMITED
+        self.sent_bytes = 0
         self.is_connected = False
         self.connection = 0
         self.disconnected_us: int | None = None
         self.is_durable = False
         self.will: Will | None = None
         self.subscriptions: dict[str, Subscription] = {}
-        self.queue: deque[Waiting] = deque()
+        self.queue = MessageQueue()
         self.under_way: dict[int, Waiting] = {}
         self.unsent: dict[int, None] = {}
         self.released: dict[int, None] = {}
@@ -82,6 +128,8 @@ class Session:
         self.visits: tuple[str, ...] = ()
         self.claim = 0
         self.sent_runs: dict[int, SentRun] = {}
+        self.run_bytes = 0
+        self.run_window = 0
         self.detour_count = 0
         self.unsafe_run_count = 0
 
@@ -89,6 +137,12 @@ class Session:
         """Outlive the connection by this time from now on; once on disk, a session stays there."""
         self.expiry_s = expiry_s
         self.is_durable = self.is_durable or expiry_s > 0
+
+    def open_window(self, receive_maximum: int, window_bytes: int) -> None:
+        """Say how much may be under way on the connection that begins."""
+        self.receive_maximum = receive_maximum
+        self.window_bytes = window_bytes
+        self.run_bytes = self.run_window = 0
 
     def has_sent(self, publication: Publication) -> bool:
         """True if its client published it, in this session or in one before."""
@@ -127,15 +181,26 @@ class Session:
         self.next_packet_id = first + count - 1
         return first
 
-    def takes_run(self, count: int) -> bool:
-        """True if so many messages of QoS 1 can be sent in a row now, with nothing before them."""
-        return (
-            not (self.queue or self.unsent or self.floors)
-            and len(self.under_way) + len(self.sent_runs) + count <= self.receive_maximum
-        )
+    def takes_run(self, count: int, size_bytes: int) -> bool:
+        """True if so many messages of QoS 1 can be sent in a row now, with nothing before them.
+
+        size_bytes: of each of them.
+        """
+        if self.queue or self.unsent or self.floors:
+            return False
+        run_count = len(self.sent_runs) + count
+        sent_count = len(self.under_way) + run_count
+        if sent_count > self.receive_maximum:
+            return False
+        largest = max(size_bytes, self.run_bytes) if self.sent_runs else size_bytes
+        return sent_count <= 1 or self.sent_bytes + run_count * largest <= self.window_bytes
 
     def sends_run(self, run: PromisedRun, publisher: str, sequence: int, packet_id: int) -> None:
         """Count a run as under way, with packet identifiers from one on."""
+        size_bytes = len(run.frames) // run.count
+        if size_bytes > self.run_bytes or not self.sent_runs:
+            self.run_bytes = size_bytes
+            self.run_window = max(1, min(self.receive_maximum, self.window_bytes // size_bytes))
         sent = SentRun(run, publisher, sequence, packet_id, self.next_index)
         self.next_index += run.count
         if run.count == 1:
@@ -152,7 +217,8 @@ class Session:
             or self.floors
             or self.under_way
             or packet_id in sent_runs
-            or len(sent_runs) >= self.receive_maximum
+            or len(sent_runs) >= self.run_window
+            or len(run.frames) > self.run_bytes
         ):
             return 0
         sent_runs[packet_id] = SentRun(run, publisher, sequence, packet_id, self.next_index)
@@ -180,14 +246,18 @@ class Session:
             for number, sent in self.sent_runs.items()
         }
         self.sent_runs = {}
+        self.sent_bytes += sum([one.size_bytes() for one in laid_open.values()])
         if laid_open:
             together = {**self.under_way, **laid_open}
             self.under_way = dict(sorted(together.items(), key=lambda item: item[1].place))
 
     def has_window(self) -> bool:
         """True if the client takes one more message now."""
-        sent_count = len(self.under_way) - len(self.unsent) + len(self.sent_runs)
-        return self.is_connected and sent_count < self.receive_maximum
+        run_count = len(self.sent_runs)
+        sent_count = len(self.under_way) - len(self.unsent) + run_count
+        if not self.is_connected or sent_count >= self.receive_maximum:
+            return False
+        return not sent_count or self.sent_bytes + run_count * self.run_bytes < self.window_bytes
 
 
 class Recipient(NamedTuple):

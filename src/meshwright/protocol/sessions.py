@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-import msgspec
-
 from meshwright.errors import FilterError
 from meshwright.filters.filter import Filter, parse_filter
 from meshwright.model.publication import Publication
@@ -30,6 +28,7 @@ from meshwright.protocol.recipients import Recipients
 from meshwright.protocol.retained import Find
 from meshwright.protocol.session import Recipient, Session, recipient_of
 from meshwright.protocol.session_disk import erase, restored_sessions, write_state
+from meshwright.protocol.session_settings import SessionSettings
 from meshwright.protocol.shared_member import SharedMember
 from meshwright.protocol.stream import StreamFrame
 from meshwright.protocol.turn import Action, Turn
@@ -43,18 +42,6 @@ from meshwright.protocol.wills import (
 
 # More than a client can publish between two writes of how far it has counted.
 UNWRITTEN_MAX = 1 << 40
-
-
-class SessionSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """How much may wait for one client, and how much this broker keeps for the network.
-
-    writes_runs: what is for clients here alone, who are owed nothing after a crash, is on disk
-    before it is acknowledged all the same.
-    """
-
-    queue_max: int = 100_000
-    log_max: int = 1_000_000
-    writes_runs: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,6 +73,7 @@ class Sessions:
     ) -> None:
         self._me = me
         self._incarnation = incarnation
+        self._settings = settings
         self._outside = outside
         self._sessions: dict[str, Session] = {}
         self._serial = 0
@@ -195,7 +183,8 @@ class Sessions:
         # Nothing may be sent before CONNACK, nor on an earlier connection any more.
         session.connection += 1
         session.last_for(packet.session_expiry_s)
-        session.receive_maximum = packet.receive_maximum
+        receive_maximum = min(packet.receive_maximum, self._settings.inflight_max)
+        session.open_window(receive_maximum, self._settings.inflight_bytes_max)
         session.will = packet.will
         session.disconnected_us = None
         self._write_state(turn, session)

@@ -151,8 +151,9 @@ class Shortcuts:
         ):
             return None
         firsts: list[int] = []
+        count, size_bytes = run.count, len(run.frames) // run.count
         for reader in readers:
-            first = reader.takes_run(run.count) and reader.free_packet_ids(run.count)
+            first = reader.takes_run(count, size_bytes) and reader.free_packet_ids(count)
             if not first:
                 return None
             firsts.append(first)

@@ -1,0 +1,22 @@
+"""How much sessions may take."""
+
+from __future__ import annotations
+
+import msgspec
+
+from meshwright.protocol.session import RECEIVE_MAXIMUM, UNLIMITED
+
+
+class SessionSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """How much may wait for one client, and how much this broker keeps for the network.
+
+    inflight_max and inflight_bytes_max: of what is under way to a client; one message always may.
+    writes_runs: what is for clients here alone, who are owed nothing after a crash, is on disk
+    before it is acknowledged all the same.
+    """
+
+    inflight_max: int = RECEIVE_MAXIMUM
+    inflight_bytes_max: int = UNLIMITED
+    queue_max: int = 100_000
+    log_max: int = 1_000_000
+    writes_runs: bool = True
