@@ -29,8 +29,8 @@ def test_brokers_link_up_with_certificates_and_a_secret_or_not_at_all(
     stranger: str | None, tmp_path: Path
 ) -> None:
     ours, theirs = Papers(tmp_path / "ours"), Papers(tmp_path / "theirs")
-    secret = secret_in(tmp_path / "secret", "staple\n")
-    guess = secret_in(tmp_path / "guess", "horse\n")
+    secret = secret_in(tmp_path / "secret", "a staple of words\n")
+    guess = secret_in(tmp_path / "guess", "the guess of a horse\n")
     papers = theirs if stranger == "another authority" else ours
     other = settings_of(papers, guess if stranger == "another secret" else secret)
 

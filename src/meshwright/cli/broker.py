@@ -33,6 +33,10 @@ def broker(
             help="Where a broker of a running network is; any will do, and a new name is let in.",
         ),
     ] = None,
+    secret: Annotated[
+        Path | None,
+        typer.Option("--secret", metavar="FILE", help="What all brokers of the network share."),
+    ] = None,
     data: Annotated[
         Path | None, typer.Option("--data", metavar="FOLDER", help="What must not be lost.")
     ] = None,
@@ -67,7 +71,7 @@ def broker(
     """Run one broker until Ctrl-C.
 
     Examples: meshwright broker --listen 127.0.0.1:1883 --data ./north
-    meshwright broker --name north --join 127.0.0.1:7883 --data ./north
+    meshwright broker --name north --join 127.0.0.1:7883 --secret .meshwright/secret --data ./north
     """
     from meshwright.cli.live_options import combined_settings, known_brokers
     from meshwright.files.overlays import read_overlay
@@ -82,6 +86,7 @@ def broker(
         peer_listen=peer_listen,
         folder=data,
         join=join,
+        secret=secret,
         placement=placement,
         adaptation=adaptation,
     )

@@ -9,12 +9,13 @@ import msgspec
 
 from meshwright.cli.options import AdaptationRule, PlacementRule
 from meshwright.errors import InputFileError
+from meshwright.files.settings import read_settings
 from meshwright.live.addresses import Whereabouts
 from meshwright.live.settings import (
+    DOCUMENTED_IN,
     ListenerSettings,
     LiveSettings,
     check_settings,
-    read_live_settings,
 )
 
 
@@ -26,11 +27,15 @@ def combined_settings(
     peer_listen: str | None,
     folder: Path | None,
     join: list[str] | None = None,
+    secret: Path | None = None,
     placement: PlacementRule | None = None,
     adaptation: AdaptationRule | None = None,
 ) -> LiveSettings:
     """The file's settings, with what was given as an option in their place."""
-    settings = LiveSettings() if config is None else read_live_settings(config)
+    # What a file lacks may be given as an option, so only both together are judged.
+    settings = LiveSettings()
+    if config is not None:
+        settings = read_settings(config, LiveSettings, documented_in=DOCUMENTED_IN)
     changes: dict[str, Any] = {}
     if name is not None:
         changes["name"] = name
@@ -47,6 +52,8 @@ def combined_settings(
         peers = msgspec.structs.replace(peers, listen=peer_listen)
     if join:
         peers = msgspec.structs.replace(peers, join=tuple(join))
+    if secret is not None:
+        peers = msgspec.structs.replace(peers, secret_file=secret)
     changes["peers"] = peers
     return check_settings(msgspec.structs.replace(settings, **changes))
 

@@ -16,7 +16,7 @@ BYTE_ORDER_MARK = "\ufeff"
 
 def read_text(path: Path) -> str:
     """The whole file as text: UTF-8, with or without a byte order mark, unpacked if it is .gz."""
-    content = _unpacked(path, _bytes(path)) if path.suffix == ".gz" else _bytes(path)
+    content = _unpacked(path, read_bytes(path)) if path.suffix == ".gz" else read_bytes(path)
     try:
         return content.decode("utf-8").removeprefix(BYTE_ORDER_MARK)
     except UnicodeDecodeError as error:
@@ -26,6 +26,36 @@ def read_text(path: Path) -> str:
             remedy="save the file as UTF-8",
             line=content.count(b"\n", 0, error.start) + 1,
         ) from None
+
+
+def read_bytes(path: Path) -> bytes:
+    """The whole file as it is."""
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise InputFileError(str(path), "there is no such file", remedy="check the name") from None
+    except IsADirectoryError:
+        raise InputFileError(
+            str(path), "this is a folder, not a file", remedy="name a file inside it"
+        ) from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise InputFileError(
+            str(path),
+            f"the file cannot be read ({reason.lower()})",
+            remedy="check its name and permissions",
+        ) from None
+
+
+def read_if_there(path: Path) -> bytes | None:
+    """The whole file; None if there is none, which is not the same as one that is forbidden."""
+    try:
+        path.lstat()
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError):
+        pass  # what is wrong is said by who reads it
+    return read_bytes(path)
 
 
 @contextmanager
@@ -48,24 +78,6 @@ def name_fault(name: str) -> str | None:
     ):
         return "contains a control character"
     return None
-
-
-def _bytes(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except FileNotFoundError:
-        raise InputFileError(str(path), "there is no such file", remedy="check the name") from None
-    except IsADirectoryError:
-        raise InputFileError(
-            str(path), "this is a folder, not a file", remedy="name a file inside it"
-        ) from None
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise InputFileError(
-            str(path),
-            f"the file cannot be read ({reason.lower()})",
-            remedy="check its name and permissions",
-        ) from None
 
 
 def _unpacked(path: Path, content: bytes) -> bytes:

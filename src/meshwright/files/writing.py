@@ -11,12 +11,18 @@ from pathlib import Path
 
 from meshwright.errors import OperatorError
 
+PRIVATE_FILE = 0o600
+PRIVATE_FOLDER = 0o700
+# Of a private file that stands already, what its owner may have allowed a group stays.
+KEPT_OF_PRIVATE = 0o640
 
-def write_whole(contents: Mapping[Path, bytes]) -> None:
+
+def write_whole(contents: Mapping[Path, bytes], *, is_private: bool = False) -> None:
     """Write some files together: none gets its name before all are safely on disk.
 
     Each is written under a temporary name in its own folder, synced and renamed; a failure removes
-    the temporary files and leaves what stood there before.
+    the temporary files and leaves what stood there before. is_private: for the owner's eyes, and
+    for those of the group that the file had before.
     """
     staged: list[tuple[Path, Path]] = []
     try:
@@ -24,7 +30,7 @@ def write_whole(contents: Mapping[Path, bytes]) -> None:
             target = refuse_unwritable(path)
             temporary = target.with_name(f".meshwright-{secrets.token_hex(8)}.tmp")
             staged.append((temporary, target))
-            _write_synced(temporary, content)
+            _write_synced(temporary, content, target if is_private else None)
         for temporary, target in staged:
             temporary.replace(target)
         for folder in dict.fromkeys(target.parent for _, target in staged):
@@ -72,10 +78,10 @@ def refuse_folder(path: Path) -> None:
         raise OperatorError(f"{path}: {standing} is read-only; choose another folder.")
 
 
-def make_folder(path: Path) -> Path:
-    """The folder, created with its parents where it is missing."""
+def make_folder(path: Path, *, is_private: bool = False) -> Path:
+    """The folder, created with its parents where it is missing; private: for its owner alone."""
     try:
-        path.mkdir(parents=True, exist_ok=True)
+        path.mkdir(PRIVATE_FOLDER if is_private else 0o777, parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError):
         raise OperatorError(f"{path}: a file is in the way; name a folder.") from None
     except OSError as error:
@@ -86,11 +92,28 @@ def make_folder(path: Path) -> Path:
     return path
 
 
-def _write_synced(path: Path, content: bytes) -> None:
-    with path.open("xb") as file:
+def private_opener(path: str, flags: int) -> int:
+    """For open(): a file that is made is for its owner's eyes alone."""
+    return os.open(path, flags, PRIVATE_FILE)
+
+
+def _write_synced(path: Path, content: bytes, private: Path | None) -> None:
+    """Write a new file; private: the file that it will replace, if it is for few eyes."""
+    opener = None if private is None else private_opener
+    with open(path, "xb", opener=opener) as file:
+        if private is not None and private.exists():
+            _resemble(file.fileno(), private)
         file.write(content)
         file.flush()
         os.fsync(file.fileno())
+
+
+def _resemble(descriptor: int, former: Path) -> None:
+    """Let those read a private file who could read the one before, but not everybody."""
+    found = former.stat()
+    with suppress(PermissionError):
+        os.fchown(descriptor, found.st_uid, found.st_gid)
+        os.fchmod(descriptor, PRIVATE_FILE | found.st_mode & KEPT_OF_PRIVATE)
 
 
 def _sync_folder(folder: Path) -> None:

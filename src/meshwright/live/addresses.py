@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ipaddress import ip_address
 from typing import NamedTuple
 
 import msgspec
@@ -35,3 +36,11 @@ def parse_address(text: str) -> Address:
     if not colon or not host or not port.isascii() or not port.isdigit() or int(port) > PORT_MAX:
         raise OperatorError(f"{text!r} is no address; write host:port, as in 127.0.0.1:1883.")
     return Address(host, int(port))
+
+
+def is_loopback(address: Address) -> bool:
+    """True if only this machine can reach it; a name that is not localhost may be anywhere."""
+    try:
+        return ip_address(address.host).is_loopback
+    except ValueError:
+        return address.host == "localhost"

@@ -114,7 +114,12 @@ class Host:
         self.disk_is_full = False
         self.incarnation = 0
         self.peers = Peers(
-            name, peer_settings, tell=self.tell, refused=refused, belongs_to=self._belongs_to
+            name,
+            folder,
+            peer_settings,
+            tell=self.tell,
+            refused=refused,
+            belongs_to=self._belongs_to,
         )
         self.clients: dict[str, ClientPort] = {}
         self._broker = broker

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import secrets
 from pathlib import Path
 
 import msgspec
 
 from meshwright.errors import OperatorError
-from meshwright.files.writing import make_folder, write_whole
+from meshwright.files.reading import read_if_there
+from meshwright.files.writing import write_whole
 from meshwright.live.addresses import Whereabouts, parse_address
 from meshwright.live.peer_connection import PeerConnection
-from meshwright.live.peer_handshake import NONCE_BYTES, WIRE_VERSION, Greeting
-from meshwright.live.peers import PeerSettings
+from meshwright.live.peer_handshake import Handshake, Known
+from meshwright.live.peer_identity import Identity, own_identity
+from meshwright.live.peers import PeerSettings, new_greeting
 from meshwright.model.overlay import Overlay
 
 ASK_S = 5.0
@@ -31,64 +32,63 @@ class Network(msgspec.Struct, frozen=True):
 def find_network(
     name: str, folder: Path, addresses: tuple[str, ...], settings: PeerSettings
 ) -> Network:
-    """What members say of their network, or said last."""
+    """What members say of their network, or said last; who is refused is told why."""
     path = folder / FILE_NAME
-    found = asyncio.run(_ask_first(name, addresses, settings))
+    identity = own_identity(name, folder)
+    found, refusals = asyncio.run(_ask_first(identity, addresses, settings))
+    if found is None and refusals:
+        raise OperatorError(f"{name} cannot join at {' '.join(refusals)}")
     if found is None:
+        content = read_if_there(path)
         try:
-            found = msgspec.json.decode(path.read_bytes(), type=Network)
-        except (OSError, msgspec.MsgspecError):
+            found = msgspec.json.decode(content or b"", type=Network)
+        except msgspec.MsgspecError:
             raise OperatorError(
-                f"No broker answers at {', '.join(addresses)}; check the addresses and the "
-                "network's secret, and start one of them first."
+                f"No broker answers at {', '.join(addresses)}; check the addresses, and start "
+                "one of them first."
             ) from None
-    make_folder(folder)
     write_whole({path: msgspec.json.encode(found)})
     return found
 
 
 async def _ask_first(
-    name: str, addresses: tuple[str, ...], settings: PeerSettings
-) -> Network | None:
+    identity: Identity, addresses: tuple[str, ...], settings: PeerSettings
+) -> tuple[Network | None, list[str]]:
+    """The first answer, or why there is none from those who said so."""
+    refusals = []
     for address in addresses:
-        found = await _ask(name, address, settings)
+        found = await _ask(identity, address, settings)
+        if isinstance(found, Network):
+            return found, []
         if found is not None:
-            return found
-    return None
+            refusals.append(f"{address}: {found}")
+    return None, refusals
 
 
-async def _ask(name: str, text: str, settings: PeerSettings) -> Network | None:
-    """One member's answer; None if nobody is there that proves to be one."""
-    answer: asyncio.Future[Network | None] = asyncio.get_running_loop().create_future()
+async def _ask(identity: Identity, text: str, settings: PeerSettings) -> Network | str | None:
+    """One member's answer, or its refusal; None if nobody is there that proves to be one."""
+    answer: asyncio.Future[Network | str | None] = asyncio.get_running_loop().create_future()
 
     def established(connection: PeerConnection) -> None:
-        proof = connection.proof
-        if proof is not None and proof.overlay is not None and not answer.done():
-            answer.set_result(Network(proof.overlay, proof.brokers, proof.founders))
+        told = connection.told
+        if told.overlay is not None and not answer.done():
+            answer.set_result(Network(told.overlay, told.brokers, told.founders))
         connection.close()
 
-    def lost(_connection: PeerConnection, _reason: str | None) -> None:
+    def lost(_connection: PeerConnection, reason: str | None) -> None:
         if not answer.done():
-            answer.set_result(None)
+            answer.set_result(reason)
 
-    greeting = Greeting(
-        WIRE_VERSION,
-        settings.network,
-        f"{name} (asking)",
-        0,
-        Whereabouts(""),
-        secrets.token_bytes(NONCE_BYTES),
-        is_asking=True,
-    )
+    greeting = new_greeting(settings, identity.name, Whereabouts(""), is_asking=True)
     address = parse_address(text)
     try:
         async with asyncio.timeout(ASK_S):
             await asyncio.get_running_loop().create_connection(
                 lambda: PeerConnection(
-                    greeting,
-                    settings.secret,
+                    Handshake(identity, greeting, settings.secret),
                     is_dialler=True,
-                    known=lambda: ({}, None, ()),
+                    known=Known,
+                    recognised=lambda _theirs: None,
                     established=established,
                     received=lambda _connection, _frames: None,
                     lost=lost,

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from meshwright.errors import OperatorError
+from meshwright.files.reading import read_bytes
 from meshwright.live.access.doorman import Doorman
 from meshwright.live.addresses import Address, parse_address
 from meshwright.live.control import Control
@@ -17,7 +19,7 @@ from meshwright.live.peers import PeerSettings
 from meshwright.live.settings import LiveSettings, PeerLinkSettings
 from meshwright.live.telemetry.reporting import Reporting
 from meshwright.live.telemetry.system_topics import SystemTopics
-from meshwright.live.tls import dialling_context, listening_context
+from meshwright.live.tls import certificate_digest, dialling_context, listening_context
 from meshwright.model.neighbourhood import Redraw
 from meshwright.model.overlay import Overlay
 from meshwright.protocol.broker import Broker
@@ -29,6 +31,7 @@ from meshwright.protocol.session import RECEIVE_MAXIMUM, UNLIMITED
 from meshwright.protocol.session_settings import SessionSettings
 
 SECOND_US = 1_000_000
+SECRET_BYTES_MIN = 16
 
 
 class LiveBroker:
@@ -151,16 +154,22 @@ def _core_settings(settings: LiveSettings, redraw: Redraw | None) -> BrokerSetti
 
 def peer_settings(settings: PeerLinkSettings) -> PeerSettings:
     """What the links with other brokers need, files read."""
-    secret = b""
-    if settings.secret_file is not None:
-        secret = settings.secret_file.read_bytes().strip()
-        if not secret:
-            raise OperatorError(f"{settings.secret_file}: the secret is empty; write one into it.")
     tls = settings.tls
     return PeerSettings(
         network=settings.network,
-        secret=secret,
+        secret=b"" if settings.secret_file is None else _secret_in(settings.secret_file),
         listening=None if tls is None else listening_context(tls),
         dialling=None if tls is None else dialling_context(tls),
+        certificate=b"" if tls is None else certificate_digest(tls),
         advertise=settings.advertise,
     )
+
+
+def _secret_in(path: Path) -> bytes:
+    secret = read_bytes(path).strip()
+    if len(secret) < SECRET_BYTES_MIN:
+        raise OperatorError(
+            f"{path}: the secret has {len(secret)} characters and could be guessed; write at least "
+            f"{SECRET_BYTES_MIN} (head -c 32 /dev/urandom | base64)."
+        )
+    return secret

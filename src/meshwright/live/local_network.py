@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import signal
 import socket
 import subprocess
@@ -15,13 +16,17 @@ import msgspec
 
 from meshwright.errors import OperatorError
 from meshwright.files.overlays import write_overlay
-from meshwright.files.writing import make_folder, write_whole
+from meshwright.files.reading import read_if_there
+from meshwright.files.settings import read_settings
+from meshwright.files.writing import make_folder, private_opener, write_whole
 from meshwright.live.addresses import Address, Whereabouts
+from meshwright.live.settings import DOCUMENTED_IN, LiveSettings
 from meshwright.model.overlay import Overlay
 
 HOST = "127.0.0.1"
 START_S = 30.0
 STOP_S = 10.0
+SHARED_NAME = "secret"
 LOOK_EVERY_S = 0.05
 # Below those that the system itself gives to whoever asks for any.
 PORTS = range(10_000, 32_000)
@@ -41,8 +46,9 @@ class LocalNetwork:
     """The processes of an overlay's brokers, numbered from two first ports on.
 
     Each broker keeps its disk and its log in a folder of its name, so a network that is started
-    again in the same folder goes on where it was. settings: a file of what all have in common;
-    options: more of the command that starts each.
+    again in the same folder goes on where it was. settings: a file of what all have in common; if
+    it names no secret, the network makes one of its own. options: more of the command that starts
+    each.
     """
 
     def __init__(
@@ -60,8 +66,11 @@ class LocalNetwork:
         self._overlay = overlay
         self._folder = folder
         self._options = options
+        self._has_secret = False
         if settings is not None:
             self._options = ("--config", str(settings), *options)
+            peers = read_settings(settings, LiveSettings, documented_in=DOCUMENTED_IN).peers
+            self._has_secret = peers.secret_file is not None
         self._ports = {
             name: (Address(HOST, port + number), Address(HOST, peer_port + number))
             for number, name in enumerate(overlay.brokers)
@@ -72,7 +81,9 @@ class LocalNetwork:
         for addresses in self._ports.values():
             for address in addresses:
                 _refuse_taken(address)
-        make_folder(self._folder)
+        make_folder(self._folder, is_private=True)
+        if not self._has_secret:
+            self._options += ("--secret", str(_own_secret(self._folder)))
         overlay_path, brokers_path = self._folder / "overlay.json", self._folder / "brokers.json"
         write_overlay(self._overlay, overlay_path)
         known = {
@@ -135,7 +146,7 @@ class LocalNetwork:
 
     def _spawn(self, name: str, clients: Address, peers: Address) -> LocalBroker:
         folder = self._folder / name
-        make_folder(folder)
+        make_folder(folder, is_private=True)
         command = [
             sys.executable, "-m", "meshwright", "broker",
             "--name", name, "--listen", str(clients), "--peer-listen", str(peers),
@@ -143,7 +154,7 @@ class LocalNetwork:
             "--brokers", str(self._folder / "brokers.json"),
             *self._options,
         ]  # fmt: skip
-        with self.log_of(name).open("ab") as log:
+        with open(self.log_of(name), "ab", opener=private_opener) as log:
             process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
             )
@@ -158,6 +169,14 @@ class LocalNetwork:
                     f"The broker {broker.name} did not start; see {self.log_of(broker.name)}."
                 )
             time.sleep(LOOK_EVERY_S)
+
+
+def _own_secret(folder: Path) -> Path:
+    """The secret of the network in a folder; made once, for its owner's eyes alone."""
+    path = folder / SHARED_NAME
+    if read_if_there(path) is None:
+        write_whole({path: secrets.token_urlsafe(32).encode() + b"\n"}, is_private=True)
+    return path
 
 
 def free_ports(count: int) -> int:

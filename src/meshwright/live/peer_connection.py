@@ -1,25 +1,27 @@
 """One connection with another broker: a handshake, then batches of frames, one a loop turn.
 
-Everything is sent as four bytes of length and that many bytes of MessagePack.
+Everything is sent as four bytes of length and that many bytes of MessagePack; batches are sealed,
+unless TLS does that.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from enum import Enum
+from hashlib import sha256
 from typing import Any, cast
 
 from meshwright.errors import PeerError
-from meshwright.live.addresses import Whereabouts
 from meshwright.live.peer_handshake import (
     Greeting,
+    Handshake,
+    Known,
     Proof,
-    check_greeting,
-    check_proof,
+    Refusal,
+    Sealed,
     decode_handshake,
-    proof_code,
 )
-from meshwright.model.overlay import Overlay
 from meshwright.protocol.wire import decode_frames, encode
 
 LENGTH_BYTES = 4
@@ -29,39 +31,51 @@ FRAMES_A_BATCH = 4_096
 UNSENT_BYTES_MAX = 1 << 26
 CROWDED_BYTES = 1 << 22
 HANDSHAKE_S = 5.0
+# So long may the other side take to read why it is refused.
+LINGER_S = 0.5
+REASON_SHOWN_MAX = 500
 
 
-# Where brokers are, the overlay in force, and who founded the network.
-Known = tuple[dict[str, Whereabouts], Overlay | None, tuple[str, ...]]
+class PeerState(Enum):
+    """What is expected of the other side next."""
+
+    GREETING = "who it is"
+    PROOF = "its proof"
+    FRAMES = "frames"
+    NOTHING = "nothing: it is refused"
 
 
 class PeerConnection(asyncio.Protocol):
     """Turns bytes into frames and back, once the other side is known.
 
-    established, received and lost are told this connection; received gets frames in order. lost is
-    called once, with the reason if the other side broke a rule. known: what it is told.
+    recognised refuses who is known to be another. established, received and lost are told this
+    connection; received gets frames in order. lost is called once, with the reason if the other
+    side broke a rule. known: what it is told; told: what it tells.
     """
 
     def __init__(
         self,
-        greeting: Greeting,
-        secret: bytes,
+        handshake: Handshake,
         *,
         is_dialler: bool,
         known: Callable[[], Known],
+        recognised: Callable[[Greeting], None],
         established: Callable[[PeerConnection], None],
         received: Callable[[PeerConnection, list[Any]], None],
         lost: Callable[[PeerConnection, str | None], None],
     ) -> None:
         self.is_dialler = is_dialler
         self.peer: Greeting | None = None
-        self.proof: Proof | None = None
-        self._greeting = greeting
-        self._secret = secret
+        self.told = Known()
+        self._state = PeerState.GREETING
+        self._handshake = handshake
         self._known = known
+        self._recognised = recognised
         self._established = established
         self._received = received
         self._lost = lost
+        self._sealing: Sealed | None = None
+        self._opening: Sealed | None = None
         self._unread = bytearray()
         self._unsent: list[Any] = []
         self._reason: str | None = None
@@ -72,14 +86,14 @@ class PeerConnection(asyncio.Protocol):
         self._transport = cast("asyncio.Transport", transport)
         loop = asyncio.get_running_loop()
         self._deadline = loop.call_later(HANDSHAKE_S, self.fail, "It did not say who it is.")
-        self._write(encode(self._greeting))
+        self._write(encode(self._handshake.greeting))
 
     def data_received(self, block: bytes) -> None:
         unread = self._unread
         unread += block
         position = 0
         try:
-            while len(unread) - position >= LENGTH_BYTES:
+            while len(unread) - position >= LENGTH_BYTES and self._state is not PeerState.NOTHING:
                 length = int.from_bytes(unread[position : position + LENGTH_BYTES], "big")
                 self._check_length(length)
                 end = position + LENGTH_BYTES + length
@@ -89,14 +103,18 @@ class PeerConnection(asyncio.Protocol):
                 position = end
         except PeerError as error:
             self.fail(str(error))
-        if position:
+        if self._state is PeerState.NOTHING:
+            unread.clear()
+        elif position:
             del unread[:position]
 
     def connection_lost(self, exc: Exception | None) -> None:
         if self._deadline is not None:
             self._deadline.cancel()
         self._transport = None
-        reason = self._reason or (str(exc) if exc is not None else None)
+        reason = self._reason
+        if reason is None and exc is not None and self._state is not PeerState.FRAMES:
+            reason = str(exc)
         self._lost(self, reason)
 
     def send(self, frame: object) -> None:
@@ -119,14 +137,20 @@ class PeerConnection(asyncio.Protocol):
             self._transport.abort()
 
     def fail(self, reason: str) -> None:
-        """Break the connection, and say why."""
+        """Break the connection, and say why, to the other side too if it may not know."""
         self._reason = self._reason or reason
-        self.close()
+        if self._state in (PeerState.GREETING, PeerState.PROOF):
+            self._write(encode(Refusal(reason)))
+            self._state = PeerState.NOTHING
+            asyncio.get_running_loop().call_later(LINGER_S, self.close)
+        elif self._state is PeerState.FRAMES:
+            self.close()
 
     def _flush(self) -> None:
         frames, self._unsent = self._unsent, []
         for first in range(0, len(frames), FRAMES_A_BATCH):
-            self._write(encode(frames[first : first + FRAMES_A_BATCH]))
+            encoded = encode(frames[first : first + FRAMES_A_BATCH])
+            self._write(encoded if self._sealing is None else self._sealing.seal(encoded))
 
     def _write(self, encoded: bytes) -> None:
         transport = self._transport
@@ -134,19 +158,25 @@ class PeerConnection(asyncio.Protocol):
             return
         transport.writelines((len(encoded).to_bytes(LENGTH_BYTES, "big"), encoded))
         if transport.get_write_buffer_size() > UNSENT_BYTES_MAX:
-            self.fail("It takes too little of what it is sent.")
+            self._reason = self._reason or "It takes too little of what it is sent."
+            self.close()
 
     def _check_length(self, length: int) -> None:
-        length_max = HANDSHAKE_BYTES_MAX if self.proof is None else BATCH_BYTES_MAX
+        is_open = self._state is PeerState.FRAMES
+        length_max = BATCH_BYTES_MAX if is_open else HANDSHAKE_BYTES_MAX
         if length > length_max:
             raise PeerError(f"{length} bytes at once are too many; at most {length_max} are taken.")
 
     def _message(self, encoded: bytes) -> None:
-        if self.proof is not None:
+        if self._state is PeerState.FRAMES:
+            if self._opening is not None:
+                encoded = self._opening.open(encoded)
             self._received(self, decode_frames(encoded))
             return
         said = decode_handshake(encoded)
-        if self.peer is None:
+        if isinstance(said, Refusal):
+            self._refused(said)
+        elif self.peer is None:
             if not isinstance(said, Greeting):
                 raise PeerError("It proved something before it said who it is.")
             self._meet(said)
@@ -155,22 +185,44 @@ class PeerConnection(asyncio.Protocol):
         else:
             raise PeerError(f"{self.peer.name!r} said twice who it is.")
 
+    def _refused(self, refusal: Refusal) -> None:
+        who = "A broker" if self.peer is None else repr(self.peer.name)
+        self._reason = f"{who} refuses this broker: {refusal.reason[:REASON_SHOWN_MAX]}"
+        self._state = PeerState.NOTHING
+        self.close()
+
     def _meet(self, theirs: Greeting) -> None:
-        check_greeting(self._greeting, theirs)
+        self._handshake.meet(theirs, is_dialler=self.is_dialler)
         self.peer = theirs
+        self._check_certificate(theirs)
+        self._recognised(theirs)
+        self._state = PeerState.PROOF
         if self.is_dialler:
-            self._prove(theirs)
+            self._prove()
+
+    def _check_certificate(self, theirs: Greeting) -> None:
+        """Refuse who passes on the words of another through an encrypted connection of its own."""
+        encrypted = (
+            None if self._transport is None else self._transport.get_extra_info("ssl_object")
+        )
+        if encrypted is None:
+            return
+        shown = encrypted.getpeercert(binary_form=True)
+        if shown is None or sha256(shown).digest() != theirs.certificate:
+            raise PeerError(f"{theirs.name!r} shows another certificate than it says.")
 
     def _trust(self, theirs: Greeting, proof: Proof) -> None:
-        code = proof_code(self._secret, theirs, self._greeting, is_dialler=not self.is_dialler)
-        check_proof(proof, code, theirs.name)
+        self.told = self._handshake.check(proof, theirs, is_dialler=not self.is_dialler)
         if not self.is_dialler:
-            self._prove(theirs)
-        self.proof = proof
+            self._prove()
+        assert self._transport is not None
+        if self._transport.get_extra_info("ssl_object") is None:
+            self._sealing = self._handshake.sealed(is_dialler=self.is_dialler)
+            self._opening = self._handshake.sealed(is_dialler=not self.is_dialler)
+        self._state = PeerState.FRAMES
         if self._deadline is not None:
             self._deadline.cancel()
         self._established(self)
 
-    def _prove(self, theirs: Greeting) -> None:
-        code = proof_code(self._secret, self._greeting, theirs, is_dialler=self.is_dialler)
-        self._write(encode(Proof(code, *self._known())))
+    def _prove(self) -> None:
+        self._write(encode(self._handshake.prove(self._known(), is_dialler=self.is_dialler)))

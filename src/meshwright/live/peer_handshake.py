@@ -1,29 +1,40 @@
 """How two brokers make sure of each other before a frame is taken.
 
-Both sides say who they are with a number never used before, then each proves that it knows the
-network's secret by a code over both greetings. The side that dialled and the side that listened
-prove different things, so neither can be answered with its own words. Who dialled proves first.
+Both sides say who they are and give one half of a key that is made for this connection. Then each
+proves that it knows the network's secret, by a code that no one else can make, and that its key is
+its own, by a signature; the side that dialled and the side that listened prove different things,
+and who dialled proves first. What follows is encrypted with keys that only these two have.
 """
 
 from __future__ import annotations
 
 import hmac
+from hashlib import sha256
 
 import msgspec
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from meshwright.errors import PeerError
 from meshwright.live.addresses import Whereabouts
+from meshwright.live.peer_identity import Identity, check_signature
 from meshwright.model.overlay import Overlay
 from meshwright.protocol.message import Message
+from meshwright.protocol.wire import encode
 
-WIRE_VERSION = 1
-NONCE_BYTES = 32
+WIRE_VERSION = 2
+HALF_BYTES = 32
+NAME_CHARACTERS_MAX = 256
+NUMBER_BYTES = 12
+SIGNED_AS = b"meshwright peers 2 "
 
 
 class Greeting(Message, frozen=True):
     """Who I am: my network, my name, the how-manieth life of mine, and where I listen.
 
-    is_asking: I am no broker yet, and only want to know the network.
+    public: what I am known by; half: of this connection's key; certificate: the digest of the one
+    that I show in TLS, if I do. is_asking: I only want to know the network, as no broker yet.
     """
 
     version: int
@@ -31,29 +42,46 @@ class Greeting(Message, frozen=True):
     name: str
     incarnation: int
     whereabouts: Whereabouts
-    nonce: bytes
+    public: bytes
+    half: bytes
+    certificate: bytes = b""
     is_asking: bool = False
 
 
-class Proof(Message, frozen=True):
-    """A code that only one who knows the secret can make; brokers that I know, and how joined.
+class Known(Message, frozen=True):
+    """Brokers that I know, by what, and how they are joined.
 
     founders: those of the network, if I belong to it.
     """
 
-    code: bytes
-    brokers: dict[str, Whereabouts]
+    brokers: dict[str, Whereabouts] = msgspec.field(default_factory=dict)
     overlay: Overlay | None = None
     founders: tuple[str, ...] = ()
+    keys: dict[str, bytes] = msgspec.field(default_factory=dict)
 
 
-_DECODER = msgspec.msgpack.Decoder(Greeting | Proof)
+class Proof(Message, frozen=True):
+    """What I know, with a code and a signature that only I can make."""
+
+    known: bytes
+    code: bytes
+    signature: bytes
 
 
-def decode_handshake(encoded: bytes) -> Greeting | Proof:
+class Refusal(Message, frozen=True):
+    """Why I want nothing to do with you; the last that I say."""
+
+    reason: str
+
+
+_DECODER = msgspec.msgpack.Decoder(Greeting | Proof | Refusal)
+_KNOWN_DECODER = msgspec.msgpack.Decoder(Known)
+
+
+def decode_handshake(encoded: bytes) -> Greeting | Proof | Refusal:
     """What the other side says before it is known."""
     try:
-        said: Greeting | Proof = _DECODER.decode(encoded)
+        said: Greeting | Proof | Refusal = _DECODER.decode(encoded)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise PeerError(f"What was said is no handshake of a broker ({error}).") from error
     return said
@@ -61,6 +89,8 @@ def decode_handshake(encoded: bytes) -> Greeting | Proof:
 
 def check_greeting(mine: Greeting, theirs: Greeting) -> None:
     """Refuse who cannot belong to this network."""
+    if len(theirs.name) > NAME_CHARACTERS_MAX or len(theirs.network) > NAME_CHARACTERS_MAX:
+        raise PeerError(f"It gave a name of more than {NAME_CHARACTERS_MAX} characters.")
     if theirs.version != mine.version:
         raise PeerError(
             f"{theirs.name!r} speaks version {theirs.version} of the protocol and this broker "
@@ -72,18 +102,88 @@ def check_greeting(mine: Greeting, theirs: Greeting) -> None:
         )
     if theirs.name == mine.name:
         raise PeerError(f"Another broker calls itself {mine.name!r} too; give each its own name.")
-    if len(theirs.nonce) != NONCE_BYTES:
-        raise PeerError(f"{theirs.name!r} gave {len(theirs.nonce)} bytes instead of {NONCE_BYTES}.")
 
 
-def proof_code(secret: bytes, mine: Greeting, theirs: Greeting, *, is_dialler: bool) -> bytes:
-    """The code of the side whose greeting is `mine`."""
-    role = b"dialler" if is_dialler else b"listener"
-    words = msgspec.msgpack.encode((role, mine, theirs))
-    return hmac.digest(secret, words, "sha256")
+class Handshake:
+    """One side of one handshake: a greeting of its own, then keys for two."""
+
+    def __init__(self, identity: Identity, greeting: Greeting, secret: bytes) -> None:
+        self._private = X25519PrivateKey.generate()
+        half = self._private.public_key().public_bytes_raw()
+        self.greeting = msgspec.structs.replace(greeting, public=identity.public, half=half)
+        self._identity = identity
+        self._secret = secret
+        self._root = self._words = b""
+
+    def meet(self, theirs: Greeting, *, is_dialler: bool) -> None:
+        """Take the other's half of the key."""
+        check_greeting(self.greeting, theirs)
+        try:
+            shared = self._private.exchange(X25519PublicKey.from_public_bytes(theirs.half))
+        except ValueError:
+            raise PeerError(f"{theirs.name!r} gave no half of a key.") from None
+        both = (self.greeting, theirs) if is_dialler else (theirs, self.greeting)
+        self._words = sha256(msgspec.msgpack.encode(both)).digest()
+        self._root = hmac.digest(self._secret, shared + self._words, "sha512")
+
+    def prove(self, known: Known, *, is_dialler: bool) -> Proof:
+        """The proof of this side, whichever it is."""
+        told = encode(known)
+        signature = self._identity.sign(self._signed(told, is_dialler))
+        return Proof(told, self._code(told, is_dialler), signature)
+
+    def check(self, proof: Proof, theirs: Greeting, *, is_dialler: bool) -> Known:
+        """What the other side knows, whichever it is; refuses who cannot prove what it says."""
+        if not hmac.compare_digest(proof.code, self._code(proof.known, is_dialler)):
+            raise PeerError(
+                f"{theirs.name!r} does not know the secret of this network; set the same on both."
+            )
+        words = self._signed(proof.known, is_dialler)
+        check_signature(theirs.public, proof.signature, words, theirs.name)
+        try:
+            return _KNOWN_DECODER.decode(proof.known)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise PeerError(f"What {theirs.name!r} knows makes no sense ({error}).") from error
+
+    def sealed(self, *, is_dialler: bool) -> Sealed:
+        """For what the side that dialled sends, or the side that listened."""
+        return Sealed(self._key(b"frames", is_dialler)[:HALF_BYTES])
+
+    def _code(self, told: bytes, is_dialler: bool) -> bytes:
+        return hmac.digest(self._key(b"proof", is_dialler), told, "sha256")
+
+    def _signed(self, told: bytes, is_dialler: bool) -> bytes:
+        return SIGNED_AS + _role(is_dialler) + self._words + sha256(told).digest()
+
+    def _key(self, use: bytes, is_dialler: bool) -> bytes:
+        return hmac.digest(self._root, use + b" of the " + _role(is_dialler), "sha512")
 
 
-def check_proof(proof: Proof, expected: bytes, name: str) -> None:
-    """Refuse who does not know the secret."""
-    if not hmac.compare_digest(proof.code, expected):
-        raise PeerError(f"{name!r} does not know the secret of this network; set the same on both.")
+class Sealed:
+    """What goes one way on a connection, encrypted (AES-GCM), each with the next number.
+
+    What is changed, left out, put in, repeated or out of order cannot be opened.
+    """
+
+    def __init__(self, key: bytes) -> None:
+        self._cipher = AESGCM(key)
+        self._number = 0
+
+    def seal(self, encoded: bytes) -> bytes:
+        """What to send in place of it."""
+        return self._cipher.encrypt(self._next(), encoded, None)
+
+    def open(self, sealed: bytes) -> bytes:
+        """What was sealed; refuses what is not the next that the other side sent."""
+        try:
+            return self._cipher.decrypt(self._next(), sealed, None)
+        except InvalidTag:
+            raise PeerError("What came was not sent so by the broker at the other end.") from None
+
+    def _next(self) -> bytes:
+        self._number += 1
+        return self._number.to_bytes(NUMBER_BYTES, "big")
+
+
+def _role(is_dialler: bool) -> bytes:
+    return b"dialler" if is_dialler else b"listener"

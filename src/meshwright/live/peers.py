@@ -7,19 +7,26 @@ broker that comes back in a new life replaces what is left of its last one.
 from __future__ import annotations
 
 import asyncio
-import secrets
 import ssl
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from meshwright.errors import OperatorError, PeerError
 from meshwright.live.addresses import Address, Whereabouts, parse_address
 from meshwright.live.peer_connection import PeerConnection
-from meshwright.live.peer_handshake import NONCE_BYTES, WIRE_VERSION, Greeting
+from meshwright.live.peer_handshake import WIRE_VERSION, Greeting, Handshake, Known
+from meshwright.live.peer_identity import Identity, KnownPeers, own_identity
 from meshwright.model.overlay import Overlay
 from meshwright.protocol.happenings import Happening, LinkDown, LinkUp, PeerFrame
 
 DIAL_S = 5.0
+# Connections of those who have not proved anything yet, at once.
+STRANGERS_MAX = 512
+# The same refusal is told again after so long, and so many different ones within that time.
+SAY_AGAIN_S = 60.0
+SAID_MAX = 256
 
 # The overlay in force at a broker and the founders of its network; of no use to who is not in one.
 Belonging = tuple[Overlay | None, tuple[str, ...]]
@@ -27,30 +34,33 @@ Belonging = tuple[Overlay | None, tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PeerSettings:
-    """What brokers of one network share; without contexts they speak in the clear.
+    """What brokers of one network share; contexts: of TLS, in place of their own seals.
 
-    advertise: where others dial this one, unless where it listens.
+    certificate: the digest of the one that this broker shows. advertise: where others dial this
+    one, unless where it listens.
     """
 
     network: str
     secret: bytes
     listening: ssl.SSLContext | None = None
     dialling: ssl.SSLContext | None = None
+    certificate: bytes = b""
     advertise: str | None = None
 
 
 class Peers:
     """The other brokers, as far as this one can reach them.
 
-    tell gets what happens to links; refused is told of strangers. brokers: where each listens, as
-    far as is known. belongs_to: the overlay in force and the founders, if this broker is a member;
-    others may ask for it. watched: sees the frames that
-    come together, if somebody counts them.
+    folder: where it keeps its key and those of the others. tell gets what happens to links;
+    refused is told of strangers. brokers: where each listens, as far as is known. belongs_to: the
+    overlay in force and the founders, if this broker is a member; others may ask for it. watched:
+    sees the frames that come together, if somebody counts them.
     """
 
     def __init__(
         self,
         name: str,
+        folder: Path,
         settings: PeerSettings,
         *,
         tell: Callable[[Happening], None],
@@ -60,9 +70,13 @@ class Peers:
         self.brokers: dict[str, Whereabouts] = {}
         self.watched: Callable[[list[Any]], None] | None = None
         self._name = name
+        self._folder = folder
         self._settings = settings
         self._tell = tell
         self._refused = refused
+        self._said_s: dict[str, float] = {}
+        self._identity: Identity | None = None
+        self._known = KnownPeers(folder)
         self._belongs_to = belongs_to
         self._incarnation = 0
         self._server: asyncio.Server | None = None
@@ -73,13 +87,21 @@ class Peers:
     async def listen(self, address: Address, incarnation: int, clients: str = "") -> Whereabouts:
         """Take connections; returns where others may dial, beside where clients come in."""
         self._incarnation = incarnation
+        self._identity = own_identity(self._name, self._folder)
+        self._known.open()
         loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(
-            lambda: self._new_connection(is_dialler=False),
-            address.host,
-            address.port,
-            ssl=self._settings.listening,
-        )
+        try:
+            self._server = await loop.create_server(
+                lambda: self._new_connection(is_dialler=False),
+                address.host,
+                address.port,
+                ssl=self._settings.listening,
+            )
+        except OSError as error:
+            raise OperatorError(
+                f"Nothing can listen on {address} for other brokers ({error.strerror or error}); "
+                "choose another peers.listen, or stop what listens there."
+            ) from error
         port = self._server.sockets[0].getsockname()[1]
         found = Whereabouts(self._settings.advertise or str(Address(address.host, port)), clients)
         self.brokers[self._name] = found
@@ -146,19 +168,15 @@ class Peers:
             del self._dials[peer]
 
     def _new_connection(self, *, is_dialler: bool) -> PeerConnection:
-        greeting = Greeting(
-            WIRE_VERSION,
-            self._settings.network,
-            self._name,
-            self._incarnation,
-            self.brokers[self._name],
-            secrets.token_bytes(NONCE_BYTES),
+        assert self._identity is not None
+        greeting = new_greeting(
+            self._settings, self._name, self.brokers[self._name], incarnation=self._incarnation
         )
         connection = PeerConnection(
-            greeting,
-            self._settings.secret,
+            Handshake(self._identity, greeting, self._settings.secret),
             is_dialler=is_dialler,
-            known=lambda: (self.brokers, *self._belongs_to()),
+            known=self._tells,
+            recognised=self._recognise,
             established=self._established,
             received=self._received,
             lost=self._lost,
@@ -166,15 +184,25 @@ class Peers:
         self._strangers.add(connection)
         return connection
 
+    def _tells(self) -> Known:
+        assert self._identity is not None
+        keys = {**self._known.keys, self._name: self._identity.public}
+        return Known(self.brokers, *self._belongs_to(), keys)
+
+    def _recognise(self, theirs: Greeting) -> None:
+        if len(self._strangers) > STRANGERS_MAX:
+            raise PeerError("Too many brokers come at once; try again.")
+        self._known.check(theirs.name, theirs.public)
+
     def _established(self, connection: PeerConnection) -> None:
         assert connection.peer is not None
-        assert connection.proof is not None
         peer = connection.peer
         if peer.is_asking:
             asyncio.get_running_loop().call_later(DIAL_S, connection.close)
             return
         self._strangers.discard(connection)
-        for name, whereabouts in connection.proof.brokers.items():
+        self._known.learn({**connection.told.keys, peer.name: peer.public}, but=self._name)
+        for name, whereabouts in connection.told.brokers.items():
             self.brokers.setdefault(name, whereabouts)
         self.brokers[peer.name] = peer.whereabouts
         former = self._connections.get(peer.name)
@@ -207,12 +235,44 @@ class Peers:
             self._tell(PeerFrame(name, frame))
 
     def _lost(self, connection: PeerConnection, reason: str | None) -> None:
-        if connection in self._strangers:
-            self._strangers.discard(connection)
-            if reason is not None:
-                self._refused(reason)
+        self._strangers.discard(connection)
+        if reason is not None:
+            self._say(reason)
         if connection.peer is not None and connection is self._connections.get(
             connection.peer.name
         ):
             del self._connections[connection.peer.name]
             self._tell(LinkDown(connection.peer.name))
+
+    def _say(self, reason: str) -> None:
+        """Tell of a refusal, unless the same was told lately or there are too many."""
+        now_s = asyncio.get_running_loop().time()
+        if len(self._said_s) >= SAID_MAX:
+            lately = self._said_s.items()
+            self._said_s = {one: at_s for one, at_s in lately if now_s - at_s < SAY_AGAIN_S}
+        said_s = self._said_s.get(reason)
+        if len(self._said_s) < SAID_MAX and (said_s is None or now_s - said_s >= SAY_AGAIN_S):
+            self._said_s[reason] = now_s
+            self._refused(reason)
+
+
+def new_greeting(
+    settings: PeerSettings,
+    name: str,
+    whereabouts: Whereabouts,
+    *,
+    incarnation: int = 0,
+    is_asking: bool = False,
+) -> Greeting:
+    """What a broker says first, but for the keys that a handshake gives it."""
+    return Greeting(
+        WIRE_VERSION,
+        settings.network,
+        name,
+        incarnation,
+        whereabouts,
+        public=b"",
+        half=b"",
+        certificate=settings.certificate,
+        is_asking=is_asking,
+    )

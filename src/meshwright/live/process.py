@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import os
 import resource
 import signal
 from collections.abc import Callable
@@ -23,6 +24,8 @@ def run_broker(
     settings: LiveSettings, network: Network, announce: Announce, *, redraw: Redraw | None = None
 ) -> None:
     """Run until SIGINT or SIGTERM; network: what it begins as, and where the others are."""
+    # Messages, sessions, keys, telemetry and logs are for the eyes of the broker's owner alone.
+    os.umask(0o077)
     # Every connection is a file, and most systems begin with leave for a thousand.
     files_max = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (files_max, files_max))

@@ -14,7 +14,7 @@ import msgspec
 
 from meshwright.errors import OperatorError
 from meshwright.files.settings import read_settings
-from meshwright.live.addresses import parse_address
+from meshwright.live.addresses import is_loopback, parse_address
 from meshwright.protocol.forwarding.machines import MACHINES
 from meshwright.protocol.mobility import parse_policies
 from meshwright.protocol.placement import PlacementRule
@@ -23,6 +23,11 @@ DOCUMENTED_IN = "docs/broker.toml"
 DEFAULT_LISTEN = "127.0.0.1:1883"
 CLUSTER_SIZE_MIN = 2
 DEFAULT_PEER_LISTEN = "127.0.0.1:7883"
+
+HOW_TO_CLOSE = (
+    "make a secret (head -c 32 /dev/urandom | base64 > secret) and name its file in "
+    "peers.secret_file or with --secret on every broker, or set peers.tls with authorities"
+)
 
 AdaptationRule = Literal["none", "ocbr"]
 
@@ -146,8 +151,7 @@ def check_settings(settings: LiveSettings) -> LiveSettings:
                 f"The listener {listener.address} could let nobody in; set access.passwords, "
                 "tls.authorities, or anonymous = true."
             )
-    for address in (settings.peers.listen, *settings.peers.join):
-        parse_address(address)
+    _check_peers(settings.peers)
     if not settings.name or "/" in settings.name:
         raise OperatorError(f"{settings.name!r} is no name for a broker; use letters and digits.")
     if settings.design not in MACHINES:
@@ -162,6 +166,22 @@ def check_settings(settings: LiveSettings) -> LiveSettings:
         if not path.is_file():
             raise OperatorError(f"{path}: there is no such file; check the settings.")
     return settings
+
+
+def _check_peers(peers: PeerLinkSettings) -> None:
+    """Refuse a door for brokers that would be open to anybody beyond this machine."""
+    for address in (peers.listen, *peers.join):
+        parse_address(address)
+    if peers.tls is not None and peers.tls.authorities is None:
+        raise OperatorError(
+            "peers.tls has no authorities, so brokers could not know each other; name those that "
+            "signed their certificates."
+        )
+    if not is_loopback(parse_address(peers.listen)) and not (peers.secret_file or peers.tls):
+        raise OperatorError(
+            f"Brokers are let in at {peers.listen}, which others than this machine may reach, and "
+            f"anybody could join; {HOW_TO_CLOSE}."
+        )
 
 
 def _check_placement(placement: PlacementSettings) -> None:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import ssl
+from hashlib import sha256
 
 from meshwright.errors import OperatorError
+from meshwright.files.reading import read_text
 from meshwright.live.settings import TlsSettings
+
+PEM_BEGIN, PEM_END = "-----BEGIN CERTIFICATE-----", "-----END CERTIFICATE-----"
 
 
 def listening_context(tls: TlsSettings) -> ssl.SSLContext:
@@ -35,6 +39,18 @@ def certificate_name(certificate: dict[str, object] | None) -> str | None:
             if name == "commonName":
                 return str(value)
     return None
+
+
+def certificate_digest(tls: TlsSettings) -> bytes:
+    """The digest of the certificate that a broker shows, which is the first of its file."""
+    text = read_text(tls.certificate)
+    begin, end = text.find(PEM_BEGIN), text.find(PEM_END)
+    try:
+        return sha256(ssl.PEM_cert_to_DER_cert(text[begin : end + len(PEM_END)])).digest()
+    except ValueError as error:
+        raise OperatorError(
+            f"{tls.certificate}: this is no certificate ({error}); name a PEM file."
+        ) from None
 
 
 def _context(protocol: int, tls: TlsSettings) -> ssl.SSLContext:
