@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from small_network import SmallNetwork
 
-from meshwright.protocol.entries import Entry
+from meshwright.protocol.entries import WILDCARDS, Entry, claim_key
 from meshwright.protocol.known_interest import KnownInterest
-from meshwright.protocol.stream import WILDCARDS
 
 
 def rows(network: SmallNetwork, key: str) -> dict[str, list[str]]:
@@ -73,9 +72,9 @@ def test_the_claim_of_a_client_that_does_not_return_is_forgotten() -> None:
     network = SmallNetwork()
     network.connect("short", "b0")
     network.drop("short", clean=True)
-    assert rows(network, "$client/short")["b1"] == ["b0"]
+    assert rows(network, claim_key("short"))["b1"] == ["b0"]
     network.advance(200)
-    assert rows(network, "$client/short") == {"b0": [], "b1": [], "b2": []}
+    assert rows(network, claim_key("short")) == {"b0": [], "b1": [], "b2": []}
 
 
 def test_the_claim_of_a_client_that_stays_or_returns_is_kept() -> None:
@@ -89,7 +88,7 @@ def test_the_claim_of_a_client_that_stays_or_returns_is_kept() -> None:
     network.connect("returns", "b2")
     network.advance(300)
     for client, broker in (("stays", "b0"), ("away", "b1"), ("returns", "b2")):
-        assert rows(network, f"$client/{client}")["b0"] == [broker]
+        assert rows(network, claim_key(client))["b0"] == [broker]
 
 
 def test_a_session_that_ended_elsewhere_does_not_come_back_from_who_has_not_heard_of_it() -> None:

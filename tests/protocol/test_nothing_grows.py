@@ -13,7 +13,7 @@ from meshwright.protocol import packets
 
 # Caches, each with a bound of its own.
 BOUNDED = {
-    "Interest._wanted_topics", "KeyRoutes._roots", "LastHanded._groups", "LatelySeen._newer",
+    "KeyRoutes._roots", "LastHanded._groups", "LatelySeen._newer",
     "RecentFrames._newer", "Rendezvous._routes", "TopicCache._answers", "TopicCache._topics",
 }  # fmt: skip
 # Long enough for everything to be forgotten.

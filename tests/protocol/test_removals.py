@@ -7,6 +7,7 @@ from small_network import SmallNetwork
 from meshwright.filters.filter import Filter
 from meshwright.protocol.broker_settings import BrokerSettings
 from meshwright.protocol.directory import replicas_of
+from meshwright.protocol.entries import register_key
 from meshwright.protocol.interest import key_of
 from meshwright.protocol.removals import RemovalSettings
 
@@ -82,7 +83,7 @@ def test_subscriptions_outlive_the_loss_of_two_of_their_keepers_in_a_row() -> No
 
 def test_retained_messages_outlive_the_loss_of_two_of_their_keepers_in_a_row() -> None:
     network = network_of(8)
-    first, second, third = keepers(network, f"$retained/{TOPIC}")
+    first, second, third = keepers(network, register_key(TOPIC))
     network.connect("publisher", third)
     assert network.publish("publisher", TOPIC, "kept", retain=True)
     for gone in (first, second):

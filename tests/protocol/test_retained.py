@@ -5,7 +5,7 @@ from small_network import SmallNetwork
 
 from meshwright.protocol import packets
 from meshwright.protocol.directory import replicas_of
-from meshwright.protocol.retaining import register_key
+from meshwright.protocol.entries import register_key
 from meshwright.protocol.stream import StreamFrame
 
 TOPIC = "a/b"

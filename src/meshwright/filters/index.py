@@ -94,6 +94,10 @@ class FilterIndex(Generic[Owner]):
         ]
         return tuple(held), True
 
+    def taking(self, topic: str) -> tuple[tuple[Owner, Filter], ...]:
+        """The pairs whose filter takes a topic name, whatever it asks of the content."""
+        return (self._cache.get(topic) or self._find(topic))[0]
+
     def asks_content(self, topic: str) -> bool:
         """Whether a filter that takes a topic name asks for content besides."""
         return (self._cache.get(topic) or self._find(topic))[1]

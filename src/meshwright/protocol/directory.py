@@ -11,7 +11,7 @@ roll by which it was sent, and until all have settled by a new one, a reader ask
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import lru_cache, partial
 from typing import Any
 
@@ -30,6 +30,7 @@ from meshwright.protocol.entries import (
     merge,
 )
 from meshwright.protocol.erasures import Erase, Erasures
+from meshwright.protocol.kept_entries import KeptEntries
 from meshwright.protocol.questions import Questions
 from meshwright.protocol.removals import Removals
 from meshwright.protocol.roll import Roll
@@ -104,7 +105,7 @@ class Directory:
         self._removals = removals
         self._settings = settings
         self._send = send
-        self._kept: dict[str, Entries] = {}
+        self.kept = KeptEntries()
         self._own: dict[str, Entry] = {}
         self._readers: dict[str, dict[str, int]] = {}
         self._requests: dict[int, _Request] = {}
@@ -129,7 +130,7 @@ class Directory:
         """Take back the replicas kept on disk."""
         for key, value in disk.items():
             if key[0] == "directory":
-                self._kept.setdefault(key[1], {})[key[2]] = Entry(*value)
+                self.kept.keep(key[1], key[2], Entry(*value))
             elif key[0] == "reader":
                 self._readers.setdefault(key[1], {})[key[2]] = value
 
@@ -176,8 +177,8 @@ class Directory:
         if self._swept_present == present or self._removals.unsettled():
             return
         self._swept_present = present
-        for key in [key for key in self._kept if self._me not in self.keepers_of(key)]:
-            turn.forget(*(("directory", key, owner) for owner in self._kept.pop(key)))
+        for key in [key for key in self.kept if self._me not in self.keepers_of(key)]:
+            turn.forget(*(("directory", key, owner) for owner in self.kept.drop(key)))
 
     def get(
         self,
@@ -189,12 +190,6 @@ class Directory:
     ) -> None:
         """Read all entries of a key; done gets them merged from a majority."""
         self._ask(turn, key, lambda request, roll: Get(request, key, is_remembered, roll), done)
-
-    def kept_under(self, prefix: str) -> Iterator[tuple[str, Entries]]:
-        """All keys kept here that begin with a prefix, without it, and their entries."""
-        for key, entries in self._kept.items():
-            if key.startswith(prefix):
-                yield key.removeprefix(prefix), entries
 
     def keepers_of(self, key: str) -> tuple[str, ...]:
         """The brokers that keep a key."""
@@ -231,7 +226,8 @@ class Directory:
             return
         puts: list[tuple[str, Entry, str | None]]
         puts = [(key, entry, None) for key, entry in self._own.items()]
-        for key, entries in self._kept.items():
+        for key in self.kept:
+            entries = self.kept.of(key)
             puts += [(key, e, name) for name, e in entries.items() if name == EVERYBODY]
         remaining = 1
 
@@ -306,12 +302,9 @@ class Directory:
 
     def erase_asked(self, turn: Turn, peer: str, message: Erase) -> None:
         for key, version in message.entries:
-            entries = self._kept.get(key, {})
-            held = entries.get(peer)
+            held = self.kept.of(key).get(peer)
             if held is not None and held.version <= version:
-                self._kept[key] = {name: one for name, one in entries.items() if name != peer}
-                if not self._kept[key]:
-                    del self._kept[key]
+                self.kept.discard(key, peer)
                 turn.forget(("directory", key, peer))
 
     def _erase(self, turn: Turn, request: _Request) -> None:
@@ -323,11 +316,9 @@ class Directory:
             self._erasures.gather(self.keepers_of(key), key, last.version)
 
     def _keep(self, turn: Turn, key: str, owner: str, entry: Entry) -> None:
-        entries = self._kept.get(key, {})
-        held = entries.get(owner)
+        held = self.kept.of(key).get(owner)
         if held is None or held.version < entry.version:
-            # A new dict: answers under way hold the former one.
-            self._kept[key] = {**entries, owner: entry}
+            self.kept.keep(key, owner, entry)
             turn.write(("directory", key, owner), tuple(entry))
 
     def _ask(
@@ -356,7 +347,7 @@ class Directory:
 
     def _entries_of(self, key: str) -> Entries:
         """What is kept under a key, and what this broker keeps of it that belongs elsewhere."""
-        entries = self._kept.get(key, {})
+        entries = self.kept.of(key)
         mine = self._own.get(key)
         if mine is not None and not self._removals.has_settled():
             entries = dict(entries)

@@ -48,6 +48,21 @@ Entries = dict[str, Entry]
 # The owner of an entry that all brokers write.
 EVERYBODY = "*"
 
+# Keys that are no topics. No client can name them: no text of MQTT holds U+0000.
+WILDCARDS = "\0wildcards"
+REGISTERS = "\0retained/"
+CLAIMS = "\0client/"
+
+
+def register_key(topic: str) -> str:
+    """The key of the value that a topic retains."""
+    return REGISTERS + topic
+
+
+def claim_key(client: str) -> str:
+    """The key of whoever keeps a client's session."""
+    return CLAIMS + client
+
 
 class Put(Message, frozen=True, gc=False):
     """Store my entry, or that of an owner which several brokers write.

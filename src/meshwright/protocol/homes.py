@@ -15,7 +15,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from meshwright.protocol.directory import Directory
-from meshwright.protocol.entries import Entries, Entry
+from meshwright.protocol.entries import Entries, Entry, claim_key
 from meshwright.protocol.session import Session
 from meshwright.protocol.turn import Turn
 
@@ -74,11 +74,11 @@ class Homes:
         for session in sessions:
             if session.claim:
                 entry = self._entry(session.claim, session.claim - 1)
-                self._directory.own(_key(session.client), entry)
+                self._directory.own(claim_key(session.client), entry)
 
     def find(self, turn: Turn, client: str, done: Callable[[Turn, Claims], None]) -> None:
         """Tell who claims a client."""
-        key = _key(client)
+        key = claim_key(client)
 
         def got(later: Turn, entries: Entries) -> None:
             claims = _claims(entries)
@@ -103,13 +103,13 @@ class Homes:
         def got(later: Turn, entries: Entries) -> None:
             done(later, _claims(entries))
 
-        self._directory.put_and_get(turn, _key(client), self._entry(number, floor), got)
+        self._directory.put_and_get(turn, claim_key(client), self._entry(number, floor), got)
 
     def withdraw(self, turn: Turn, client: str, former: Claim | None) -> None:
         """Take back a claim under which nothing was opened: the former one counts, if any."""
         number, floor = (former.number, former.floor) if former is not None else (None, 0)
         entry = self._entry(number, floor)
-        self._directory.put(turn, _key(client), entry, lambda _turn, _readers: None)
+        self._directory.put(turn, claim_key(client), entry, lambda _turn, _readers: None)
 
     def opened(self, client: str, number: int) -> None:
         """A session is open here, and this broker knows that there is no other one."""
@@ -167,7 +167,7 @@ class Homes:
             if number:
                 self.withdraw(later, client, None)
 
-        self._directory.get(turn, _key(client), got, is_remembered=False)
+        self._directory.get(turn, claim_key(client), got, is_remembered=False)
 
     def _entry(self, number: int | None, floor: int) -> Entry:
         self._version += 1
@@ -177,7 +177,3 @@ class Homes:
 def _claims(entries: Entries) -> Claims:
     claims = [Claim(one.claim, name, one.floor) for name, one in entries.items() if one.claim]
     return tuple(sorted(claims, reverse=True))
-
-
-def _key(client: str) -> str:
-    return f"$client/{client}"

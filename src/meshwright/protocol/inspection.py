@@ -7,7 +7,6 @@ import msgspec
 from meshwright.model.overlay import Overlay
 from meshwright.protocol.machines import Machines
 from meshwright.protocol.observation import Observation
-from meshwright.protocol.retaining import KEY_PREFIX
 from meshwright.protocol.session import Session
 
 
@@ -101,7 +100,7 @@ def inspect(me: str, observation: Observation, machines: Machines) -> BrokerView
         else PlanView(promise.lock.plan, promise.lock.epoch, promise.coordinator),
         star=machines.ways.star,
         is_emptying=machines.moving.emptying.is_on,
-        retained=_retained_count(machines),
+        retained=machines.directory.kept.retained_count(),
         kept=machines.retaining.log_length(),
     )
 
@@ -116,11 +115,4 @@ def _session(session: Session) -> SessionView:
         ),
         queued=len(session.queue),
         under_way=len(session.under_way) + len(session.sent_runs),
-    )
-
-
-def _retained_count(machines: Machines) -> int:
-    return sum(
-        any(entry.publication is not None for entry in entries.values())
-        for _, entries in machines.directory.kept_under(KEY_PREFIX)
     )

@@ -10,44 +10,45 @@ from __future__ import annotations
 from collections.abc import Callable, Container
 from typing import Any
 
-from meshwright.filters.covering import cover_set
-from meshwright.filters.filter import Filter, parse_filter
-from meshwright.filters.topics import has_wildcard, levels_cover, levels_of
+from meshwright.filters.filter import Filter
+from meshwright.filters.index import FilterIndex
+from meshwright.filters.names import TopicNames
+from meshwright.filters.topics import has_wildcard
 from meshwright.protocol.directory import Directory
 from meshwright.protocol.effects import DiskKey
-from meshwright.protocol.entries import Entry
+from meshwright.protocol.entries import WILDCARDS, Entry
 from meshwright.protocol.roads import Roads
-from meshwright.protocol.stream import WILDCARDS, Announce, Announced, Joined, Joining
+from meshwright.protocol.stream import Announce, Announced, Joined, Joining
 from meshwright.protocol.turn import Action, Turn, nothing
 
-TOPICS_MAX = 65_536
+# Stands for the directory among those who confirm a change; no broker has this name.
+DIRECTORY = ""
 
 
 class _Change:
     """One change of an entry on its way to being in force.
 
+    added: filters that it has and no entry before it. waiting: who has not confirmed it.
     is_repeated: sessions may have relied on it before a crash, so origins owe it what is unchecked.
     """
 
-    __slots__ = ("done", "entry", "is_repeated", "key", "waiting")
+    __slots__ = ("actions", "added", "entry", "is_repeated", "key", "waiting")
 
-    def __init__(self, key: str, done: Action, *, is_repeated: bool) -> None:
+    def __init__(self, key: str, *, is_repeated: bool = False) -> None:
         self.key = key
         self.entry = Entry(0, ())
-        self.done = done
+        self.added: dict[str, None] = {}
+        self.actions: list[Action] = []
         self.is_repeated = is_repeated
-        self.waiting: dict[str, None] = {"directory": None}
-
-    def settle(self, turn: Turn, part: str) -> None:
-        """One part is done; the last one puts the change in force."""
-        if self.waiting.pop(part, self) is None and not self.waiting:
-            self.done(turn)
+        self.waiting: dict[str, None] = {DIRECTORY: None}
 
 
 class Interest:
     """Counts the filters of local sessions and keeps the network informed.
 
-    informed is called when origins that could not be told of a change now know it.
+    Of each key one entry at a time is on its way to the directory; what changes meanwhile is
+    gathered and goes with the next. informed is called when origins that could not be told of a
+    change now know it.
     """
 
     def __init__(
@@ -67,16 +68,24 @@ class Interest:
         self._informed = informed
         self._version = incarnation << 32
         self._counts: dict[Filter, int] = {}
+        self._index: FilterIndex[None] = FilterIndex()
+        # By key: the texts of the filters that count, in the order in which they came.
+        self._texts: dict[str, dict[str, None]] = {}
         # By filter: the first version that has it, for those that came since the start.
         self._added: dict[Filter, int] = {}
         self._entries: dict[str, Entry] = {}
         # Topics found through wildcards, and when somebody last named them.
         self._discovered: dict[str, int] = {}
-        self._changes: list[_Change] = []
+        self._discovered_names = TopicNames()
+        # Filters that no overlay carries here yet, and what is to be done when they are in force.
+        self._carrying: dict[Filter, list[Action]] = {}
+        # By key: what is told to others, what waits to be, and whether the directory is at it.
+        self._under_way: dict[str, dict[_Change, None]] = {}
+        self._gathered: dict[str, _Change] = {}
+        self._storing: dict[str, None] = {}
         self._unrepeated: dict[str, None] = {}
         # By origin and key: the version that it may not have heard of.
         self._given_up: dict[str, dict[str, int]] = {}
-        self._wanted_topics: dict[str, bool] = {}
 
     def handlers(self) -> dict[type, Callable[[Turn, str, Any], None]]:
         """Which message is for which method."""
@@ -86,12 +95,12 @@ class Interest:
         """After a start: want what the sessions want, and take back what nobody wants any more."""
         former = [str(key[1]) for key in disk if key[0] == "interest"]
         for one in wanted:
-            self._counts[one] = self._counts.get(one, 0) + 1
+            self._count(one)
         for one in self._counts:
             self._roads.add_interest(turn, one, nothing)
         self._unrepeated = dict.fromkeys(sorted({*former, *map(key_of, self._counts)}))
         for key in list(self._unrepeated):
-            self._publish(turn, self._change(key, nothing, is_repeated=True))
+            self._publish(turn, _Change(key, is_repeated=True))
 
     def filters(self) -> tuple[Filter, ...]:
         """All filters wanted here."""
@@ -107,58 +116,52 @@ class Interest:
 
     def wants(self, topic: str) -> bool:
         """True if some local filter takes the topic, whatever it asks of the content."""
-        try:
-            return self._wanted_topics[topic]
-        except KeyError:
-            levels = levels_of(topic)
-            answer = any(levels_cover(one.levels, levels) for one in self._counts)
-            if len(self._wanted_topics) >= TOPICS_MAX:
-                self._wanted_topics.clear()
-            self._wanted_topics[topic] = answer
-            return answer
+        return bool(self._index.taking(topic))
 
     def add(self, turn: Turn, wanted: Filter, done: Action) -> None:
         """A local session wants a filter; done is called when that is in force."""
-        count = self._counts.get(wanted, 0)
-        self._counts[wanted] = count + 1
-        if count:
+        if not self._count(wanted):
             self.when_in_force(turn, wanted, done)
             return
-        self._wanted_topics.clear()
         self._added[wanted] = self._version + 1
-        change = self._change(key_of(wanted), done)
+        waiting = self._carrying[wanted] = [done]
+
+        def carried(later: Turn) -> None:
+            if self._carrying.get(wanted) is waiting:
+                del self._carrying[wanted]
+            change = self._gather(key_of(wanted))
+            change.added[str(wanted)] = None
+            change.actions += waiting
+            self._publish_gathered(later, change.key)
+
         # The overlay first: once an origin counts this broker in, frames must find the way here.
-        self._roads.add_interest(turn, wanted, lambda later: self._publish(later, change))
+        self._roads.add_interest(turn, wanted, carried)
 
     def when_in_force(self, turn: Turn, wanted: Filter, done: Action) -> None:
         """Call done when what is under way for a filter's key is in force."""
-        under_way = [change for change in self._changes if change.key == key_of(wanted)]
-        if not under_way:
+        key = key_of(wanted)
+        last = self._gathered.get(key) or next(reversed(self._under_way.get(key, {})), None)
+        if wanted in self._carrying:
+            self._carrying[wanted].append(done)
+        elif last is not None:
+            last.actions.append(done)
+        else:
             done(turn)
-            return
-        last = under_way[-1]
-        before = last.done
-
-        def both(later: Turn) -> None:
-            before(later)
-            done(later)
-
-        last.done = both
 
     def remove(self, turn: Turn, wanted: Filter) -> None:
         """A local session no longer wants a filter."""
         self._counts[wanted] -= 1
         if self._counts[wanted]:
             return
-        del self._counts[wanted]
-        self._added.pop(wanted, None)
-        self._wanted_topics.clear()
-        self._publish(turn, self._change(key_of(wanted), nothing))
+        self._uncount(wanted)
+        self._gather(key_of(wanted))
+        self._publish_gathered(turn, key_of(wanted))
         if not has_wildcard(wanted.levels):
             # A wildcard may take the topic too; nobody announced it while it was wanted by name.
             self._discover(turn, wanted.topic_filter, nothing)
         self._roads.remove_interest(turn, wanted)
-        self._lose(turn, [topic for topic in self._discovered if not self.wants(topic)])
+        found = self._discovered_names.taken_by(wanted)
+        self._lose(turn, [topic for topic in found if not self.wants(topic)])
 
     def forget_found(self, turn: Turn, *, before_us: int, in_use: Container[str]) -> None:
         """Have no overlay carry topics found long ago: who opens one again names it first."""
@@ -167,7 +170,7 @@ class Interest:
 
     def forget_left(self, turn: Turn) -> None:
         """Forget keys under which the network knows no more that this broker was ever there."""
-        under_way = {change.key for change in self._changes}
+        under_way = {*self._under_way, *self._gathered}
         for keys in self._given_up.values():
             under_way.update(keys)
         for key in [key for key in self._entries if self._directory.said(key) is None]:
@@ -179,9 +182,9 @@ class Interest:
         """An origin confirmed; through a wildcard it may name topics not known here before."""
         for topic in message.topics:
             self._discover(turn, topic, nothing)
-        for change in list(self._changes):
-            if change.key == message.key and change.entry.version <= message.version:
-                change.settle(turn, peer)
+        for change in list(self._under_way.get(message.key, ())):
+            if change.entry.version <= message.version:
+                self._settle(turn, change, peer)
         given_up = self._given_up.get(peer, {})
         if given_up.get(message.key, message.version + 1) <= message.version:
             del given_up[message.key]
@@ -196,12 +199,10 @@ class Interest:
 
         One is the entry of the topic, one that of wildcards.
         """
-        levels = levels_of(topic)
         by_name, by_wildcards = known
         return any(
             self._added.get(one, 0) <= (by_wildcards if has_wildcard(one.levels) else by_name)
-            for one in self._counts
-            if levels_cover(one.levels, levels)
+            for _, one in self._index.taking(topic)
         )
 
     def announced(self, turn: Turn, peer: str, message: Announce) -> None:
@@ -211,41 +212,66 @@ class Interest:
 
     def peer_lost(self, turn: Turn, peer: str) -> None:
         """Do not wait for an origin that is lost; it is told when it returns."""
-        for change in list(self._changes):
-            if peer in change.waiting:
-                self._give_up(peer, change)
-                change.settle(turn, peer)
+        for change in self._waiting_for(peer):
+            self._give_up(peer, change)
+            self._settle(turn, change, peer)
 
     def peer_renewed(self, turn: Turn, peer: str) -> None:
         """Tell a returning origin what it may not know."""
         for key in self._given_up.get(peer, ()):
             self._send(turn, peer, Joining(key, self._entries[key], recover=True))
-        for change in self._changes:
-            if peer in change.waiting:
-                self._send(turn, peer, Joining(change.key, change.entry, recover=False))
+        for change in self._waiting_for(peer):
+            self._send(turn, peer, _joining(change))
+
+    def _waiting_for(self, peer: str) -> list[_Change]:
+        """The changes that a peer has not confirmed."""
+        every = (change for changes in self._under_way.values() for change in changes)
+        return [change for change in every if peer in change.waiting]
 
     def _give_up(self, origin: str, change: _Change) -> None:
         """Wait no longer for an origin to confirm a change; it may confirm a later one first."""
         given_up = self._given_up.setdefault(origin, {})
         given_up[change.key] = max(change.entry.version, given_up.get(change.key, 0))
 
-    def _change(self, key: str, done: Action, *, is_repeated: bool = False) -> _Change:
-        """A change of a key that is under way from now on."""
+    def _count(self, wanted: Filter) -> bool:
+        """Count a filter; True if it is new."""
+        count = self._counts[wanted] = self._counts.get(wanted, 0) + 1
+        if count > 1:
+            return False
+        self._index.add(None, wanted)
+        self._texts.setdefault(key_of(wanted), {})[str(wanted)] = None
+        return True
 
-        def finished(later: Turn) -> None:
-            self._changes.remove(change)
-            done(later)
+    def _uncount(self, wanted: Filter) -> None:
+        del self._counts[wanted]
+        self._added.pop(wanted, None)
+        self._index.discard(None, wanted)
+        texts = self._texts[key_of(wanted)]
+        del texts[str(wanted)]
+        if not texts:
+            del self._texts[key_of(wanted)]
 
-        change = _Change(key, finished, is_repeated=is_repeated)
-        self._changes.append(change)
+    def _gather(self, key: str) -> _Change:
+        """The change of a key that is told next."""
+        change = self._gathered.get(key)
+        if change is None:
+            change = self._gathered[key] = _Change(key)
         return change
+
+    def _publish_gathered(self, turn: Turn, key: str) -> None:
+        if key in self._gathered and key not in self._storing:
+            self._publish(turn, self._gathered.pop(key))
 
     def _publish(self, turn: Turn, change: _Change) -> None:
         """Put the present filters of a key into the directory, and tell who reads it."""
         key = change.key
+        self._under_way.setdefault(key, {})[change] = None
+        self._storing[key] = None
         self._version += 1
-        entry = self._entries[key] = change.entry = Entry(self._version, self._value(key))
-        turn.write(("interest", key), entry.filters)
+        texts = tuple(self._texts.get(key, ()))
+        entry = self._entries[key] = change.entry = Entry(self._version, texts)
+        # Only that there is an entry counts after a crash: what it has is what sessions want then.
+        turn.write(("interest", key), ())
 
         def stored(later: Turn, readers: list[str]) -> None:
             for reader in readers:
@@ -254,13 +280,26 @@ class Interest:
                     self._send(later, reader, Joining(key, entry, recover=True))
                 else:
                     change.waiting[reader] = None
-                    self._send(later, reader, Joining(key, entry, recover=False))
-            change.settle(later, "directory")
+                    self._send(later, reader, _joining(change))
+            del self._storing[key]
+            self._settle(later, change, DIRECTORY)
             if change.is_repeated:
                 del self._unrepeated[key]
                 self._informed(later)
+            self._publish_gathered(later, key)
 
         self._directory.put(turn, key, entry, stored)
+
+    def _settle(self, turn: Turn, change: _Change, part: str) -> None:
+        """One part of a change is done; the last one puts it in force."""
+        if change.waiting.pop(part, self) is not None or change.waiting:
+            return
+        changes = self._under_way[change.key]
+        del changes[change]
+        if not changes:
+            del self._under_way[change.key]
+        for action in change.actions:
+            action(turn)
 
     def _discover(self, turn: Turn, topic: str, done: Action) -> None:
         """Have the overlay carry a topic that only a wildcard takes."""
@@ -272,16 +311,14 @@ class Interest:
         if is_known:
             done(turn)
         else:
+            self._discovered_names.add(topic)
             self._roads.add_topic(turn, topic, done)
 
     def _lose(self, turn: Turn, topics: list[str]) -> None:
         for topic in topics:
             del self._discovered[topic]
+            self._discovered_names.discard(topic)
             self._roads.remove_topic(turn, topic)
-
-    def _value(self, key: str) -> tuple[str, ...]:
-        mine = [one for one in self._counts if key_of(one) == key]
-        return tuple(sorted(map(str, cover_set(mine))))
 
 
 def key_of(wanted: Filter) -> str:
@@ -289,6 +326,5 @@ def key_of(wanted: Filter) -> str:
     return WILDCARDS if has_wildcard(wanted.levels) else wanted.topic_filter
 
 
-def filters_of(entry: Entry) -> list[Filter]:
-    """The filters that an entry holds."""
-    return [parse_filter(text) for text in entry.filters]
+def _joining(change: _Change) -> Joining:
+    return Joining(change.key, change.entry, recover=False, added=tuple(change.added))

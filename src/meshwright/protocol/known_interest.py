@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import lru_cache
 
 from meshwright.filters.filter import Filter, parse_filter
-from meshwright.filters.topics import levels_cover, levels_of
-from meshwright.protocol.entries import Entries, Entry, merge
-from meshwright.protocol.stream import WILDCARDS
+from meshwright.filters.index import FilterIndex
+from meshwright.filters.names import TopicNames
+from meshwright.protocol.entries import WILDCARDS, Entries, Entry
 
 # Interested brokers, each with its filters on content, or none if it wants everything.
 Wanted = dict[str, tuple[Filter, ...]]
@@ -18,17 +19,26 @@ NOTHING_SAID = Entry(0, None)
 class KnownInterest:
     """Entries of the directory by key, and what follows from them for each topic."""
 
-    __slots__ = ("_entries", "_left_out", "_wanted")
+    __slots__ = ("_entries", "_left_out", "_names", "_wanted", "_wild")
 
     def __init__(self) -> None:
         self._left_out: frozenset[str] = frozenset()
         self._entries: dict[str, Entries] = {}
+        self._wild: FilterIndex[str] = FilterIndex()
         self._wanted: dict[str, Wanted] = {}
+        # The topics of what is wanted: a wildcard changes the answers for some of them only.
+        self._names = TopicNames()
 
-    def learn(self, key: str, entries: Entries) -> None:
-        """Take in entries; what followed from others under their key is void."""
-        if merge(self._entries.setdefault(key, {}), entries):
-            self._void(key)
+    def learn(self, key: str, entries: Entries) -> list[str]:
+        """Take in entries; returns the topics whose answers are void by that."""
+        known = self._entries.setdefault(key, {})
+        void: dict[str, None] = {}
+        for name, entry in entries.items():
+            held = known.get(name)
+            if held is None or held.version < entry.version:
+                known[name] = entry
+                void.update(dict.fromkeys(self._replaced(key, name, held, entry)))
+        return list(void)
 
     def entries(self, key: str) -> Entries:
         """What is known under a key now."""
@@ -42,20 +52,19 @@ class KnownInterest:
         known = self._entries.setdefault(key, {})
         gone = [name for name in before if name not in entries and known.get(name) == before[name]]
         for name in gone:
-            del known[name]
+            self._replaced(key, name, known.pop(name), NOTHING_SAID)
         self.learn(key, entries)
-        if gone:
-            self._void(key)
 
     def forget(self, topic: str) -> None:
         """Nobody asks for a topic any more, until it is read anew."""
         self._entries.pop(topic, None)
-        self._wanted.pop(topic, None)
+        self._void(topic)
 
     def leave_out(self, brokers: frozenset[str]) -> None:
         """Let these brokers want nothing, whatever they said, and all others what they said."""
         self._left_out = brokers
         self._wanted.clear()
+        self._names.clear()
 
     def brokers(self) -> list[str]:
         """Everybody who said anything."""
@@ -76,39 +85,52 @@ class KnownInterest:
         wanted = self._wanted.get(topic)
         if wanted is None:
             wanted = self._wanted[topic] = self._find(topic)
+            self._names.add(topic)
         return wanted
 
-    def _void(self, key: str) -> None:
+    def taken_by(self, texts: Iterable[str]) -> list[str]:
+        """The topics known to be wanted or not that some of these filters take."""
+        taken = (topic for text in texts for topic in self._names.taken_by(_parsed(text)))
+        return list(dict.fromkeys(taken))
+
+    def _replaced(self, key: str, name: str, before: Entry | None, entry: Entry) -> list[str]:
+        """A broker says something else under a key; returns the topics for which that counts."""
+        void = [key]
         if key == WILDCARDS:
-            self._wanted.clear()
-        else:
-            self._wanted.pop(key, None)
+            former = dict.fromkeys((before or NOTHING_SAID).filters)
+            latter = dict.fromkeys(entry.filters)
+            gone = [text for text in former if text not in latter]
+            come = [text for text in latter if text not in former]
+            for text in gone:
+                self._wild.discard(name, _parsed(text))
+            for text in come:
+                self._wild.add(name, _parsed(text))
+            void = self.taken_by((*gone, *come))
+        for topic in void:
+            self._void(topic)
+        return void
+
+    def _void(self, topic: str) -> None:
+        if self._wanted.pop(topic, None) is not None:
+            self._names.discard(topic)
 
     def _find(self, topic: str) -> Wanted:
-        found: Wanted = {}
+        """Who wants a topic, in the order of their names."""
+        taking: dict[str, list[Filter]] = {}
+        for name, entry in self._entries.get(topic, {}).items():
+            if entry.filters:
+                taking[name] = [_parsed(text) for text in entry.filters]
+        for name, wanted in self._wild.taking(topic):
+            taking.setdefault(name, []).append(wanted)
         left_out = self._left_out
-        for key in (topic, WILDCARDS):
-            for name, entry in self._entries.get(key, {}).items():
-                filters = _taking(entry.filters, topic)
-                if filters is None or name in left_out:
-                    continue
-                before = found.get(name)
-                if before is None:
-                    found[name] = filters
-                else:
-                    found[name] = before + filters if before and filters else ()
-        return dict(sorted(found.items()))
+        return {
+            name: tuple(filters) if all(one.clauses for one in filters) else ()
+            for name, filters in sorted(taking.items())
+            if name not in left_out
+        }
 
 
 # Many brokers want the same, and all origins of a process ask what takes the same topics.
 @lru_cache(maxsize=65_536)
-def _taking(texts: tuple[str, ...], topic: str) -> tuple[Filter, ...] | None:
-    """Those of the filters that take a topic, none if one asks nothing of the content.
-
-    None if no filter takes the topic.
-    """
-    levels = levels_of(topic)
-    taking = tuple(one for one in map(parse_filter, texts) if levels_cover(one.levels, levels))
-    if not taking:
-        return None
-    return taking if all(one.clauses for one in taking) else ()
+def _parsed(text: str) -> Filter:
+    return parse_filter(text)

@@ -6,7 +6,7 @@ whose subscription was in force before it is missed, whatever the overlay did me
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
@@ -16,7 +16,8 @@ from meshwright.filters.filter import parse_filter
 from meshwright.model.publication import Publication
 from meshwright.protocol.directory import Directory
 from meshwright.protocol.effects import DiskKey
-from meshwright.protocol.entries import Entries
+from meshwright.protocol.entries import WILDCARDS
+from meshwright.protocol.interest_reading import InterestReading
 from meshwright.protocol.known_interest import KnownInterest
 from meshwright.protocol.links import Mark, PeerLinks
 from meshwright.protocol.outgoing_stream import (
@@ -38,7 +39,6 @@ from meshwright.protocol.quiet_streams import QuietSettings, QuietStreams
 from meshwright.protocol.shared_takeover import Legacy, LegacyQuestion
 from meshwright.protocol.stream import (
     NOTHING_OWED,
-    WILDCARDS,
     Acknowledged,
     Announce,
     Announced,
@@ -89,7 +89,6 @@ class Outgoing:
     ) -> None:
         self._me = me
         self._settings = settings
-        self._directory = directory
         self._links = links
         self._send: Send = links.send
         self._emit = emit
@@ -97,6 +96,7 @@ class Outgoing:
         self._is_removed = is_removed
         self._forgotten: frozenset[str] = frozenset()
         self._known = KnownInterest()
+        self._reading = InterestReading(directory, self._known)
         # By broker: what it has got once it knows that it joined.
         self._doubts: dict[str, Mark] = {}
         self._postponed: list[tuple[str, StandingQuestion | LegacyQuestion]] = []
@@ -213,17 +213,17 @@ class Outgoing:
 
     def joining(self, turn: Turn, peer: str, message: Joining) -> None:
         """A broker's interest changed: it counts at once, and it is told so."""
-        wild = message.key == WILDCARDS
-        if wild or message.key in self._streams:
-            self._known.learn(message.key, {peer: message.entry})
+        is_wild = message.key == WILDCARDS
+        topics: Iterable[str] = (message.key,)
+        if is_wild or message.key in self._streams:
+            topics = self._known.learn(message.key, {peer: message.entry})
         newcomer = None if message.recover else peer
-        topics = list(self._streams) if wild else [message.key]
         for topic in topics:
             stream = self._streams.get(topic)
             # A stream that waits to be opened has its members already, and is not read again.
             if stream is not None and (stream.is_open or stream.announcing):
                 self._refresh(turn, topic, stream, newcomer=newcomer)
-        found = tuple(t for t in topics if peer in self._streams[t].members) if wild else ()
+        found = self._found(peer, message) if is_wild else ()
         self._send(turn, peer, Joined(message.key, message.entry.version, found))
         if peer in self._doubts:
             self._doubts[peer] = self._links.mark(peer)
@@ -323,6 +323,11 @@ class Outgoing:
                     self._repair(turn, name, stream, member)
             self._wake(turn)
 
+    def _found(self, peer: str, message: Joining) -> tuple[str, ...]:
+        """The topics of which a broker is to hear: of all if it may have forgotten them."""
+        topics = self._streams if message.recover else self._known.taken_by(message.added)
+        return tuple(topic for topic in topics if peer in self._streams[topic].members)
+
     def _stream_of(self, turn: Turn, topic: str) -> OutgoingStream:
         """The stream of a topic, closed if its members were read too long ago to be trusted."""
         stream = self._streams.get(topic)
@@ -353,21 +358,11 @@ class Outgoing:
         stream.is_checking = True
         taken = stream.number
 
-        def got_wildcards(later: Turn) -> None:
+        def read(later: Turn) -> None:
             stream.is_checking = False
             self._checked(later, topic, stream, taken)
 
-        self._read(turn, topic, lambda later: self._read(later, WILDCARDS, got_wildcards))
-
-    def _read(self, turn: Turn, key: str, done: Action) -> None:
-        """Learn all entries of a key."""
-        before = self._known.entries(key)
-
-        def got(later: Turn, entries: Entries) -> None:
-            self._known.learn_all(key, entries, before)
-            done(later)
-
-        self._directory.get(turn, key, got)
+        self._reading.read(turn, topic, read)
 
     def _checked(self, turn: Turn, topic: str, stream: OutgoingStream, taken: int) -> None:
         stream.read_us = turn.now_us

@@ -15,10 +15,9 @@ from meshwright.filters.filter import Filter, matches, parse_filter
 from meshwright.filters.topics import has_wildcard
 from meshwright.model.publication import Publication
 from meshwright.protocol.directory import Directory
-from meshwright.protocol.entries import EVERYBODY, Entries, Entry, merge
+from meshwright.protocol.entries import EVERYBODY, Entries, Entry, merge, register_key
 from meshwright.protocol.message import Message
 from meshwright.protocol.removals import Removals
-from meshwright.protocol.retaining import KEY_PREFIX, register_key
 from meshwright.protocol.turn import Action, Turn
 
 Found = Callable[[Turn, Publication], None]
@@ -130,11 +129,7 @@ class Retained:
     def asked(self, turn: Turn, peer: str, message: RetainedQuestion) -> None:
         """Another broker searches."""
         wanted = parse_filter(message.topic_filter)
-        registers = tuple(
-            (topic, entries[EVERYBODY])
-            for topic, entries in self._directory.kept_under(KEY_PREFIX)
-            if matches(wanted, topic)
-        )
+        registers = tuple(self._directory.kept.registers(wanted))
         answer = RetainedAnswer(message.request, registers)
         # What is told must not be forgotten by a crash: a reader relies on it.
         turn.once_synced(lambda later: self._send(later, peer, answer))

@@ -21,12 +21,11 @@ import msgspec
 from meshwright.model.publication import Publication
 from meshwright.protocol.directory import Directory
 from meshwright.protocol.effects import DiskKey
-from meshwright.protocol.entries import EVERYBODY, Entries, Entry
+from meshwright.protocol.entries import EVERYBODY, Entries, Entry, register_key
 from meshwright.protocol.outgoing import Outgoing
 from meshwright.protocol.stream import OwedQuestion
 from meshwright.protocol.turn import Action, Turn
 
-KEY_PREFIX = "$retained/"
 VERSION_BITS = 16
 
 
@@ -202,11 +201,6 @@ class Retaining:
                 continue
             turn.write(("retaining", pending.place), None)
             self._outgoing.publish(turn, pending.publication, accepted)
-
-
-def register_key(topic: str) -> str:
-    """The directory key of the value that a topic retains."""
-    return KEY_PREFIX + topic
 
 
 def _is_newer(held: Publication | None, publication: Publication) -> bool:

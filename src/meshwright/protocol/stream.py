@@ -14,7 +14,6 @@ from meshwright.protocol.entries import Entry
 from meshwright.protocol.message import Message
 
 NOTHING_OWED = -1
-WILDCARDS = "$wildcards"
 # No topic is empty, so this stands for all that are not named.
 EVERY_TOPIC = ""
 
@@ -57,15 +56,19 @@ class Acknowledged(Message, frozen=True, gc=False):
 
 
 class Joining(Message, frozen=True, gc=False):
-    """My entry under a key has changed; recover asks for all that is not yet checked, too."""
+    """My entry under a key has changed; recover asks for all that is not yet checked, too.
+
+    added: the filters that are new in it, unless you may have missed others.
+    """
 
     key: str
     entry: Entry
     recover: bool
+    added: tuple[str, ...] = ()
 
 
 class Joined(Message, frozen=True, gc=False):
-    """The entry counts from now on; topics are those of mine that a wildcard takes."""
+    """The entry counts from now on; topics are those of mine that a new wildcard takes."""
 
     key: str
     version: int

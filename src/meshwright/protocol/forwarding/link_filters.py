@@ -12,9 +12,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import NamedTuple
 
-from meshwright.filters.covering import cover_set, covers, intersects
+from meshwright.filters.clauses import clauses_cover
+from meshwright.filters.covering import cover_set, intersects
 from meshwright.filters.filter import Filter
 from meshwright.filters.index import FilterIndex
+from meshwright.filters.names import TopicNames
 from meshwright.filters.topics import has_wildcard
 from meshwright.filters.values import Properties
 
@@ -66,6 +68,8 @@ class LinkFilters:
         self._told_indexes: dict[str, FilterIndex[str]] = {}
         # By topic filter, so that what an exact topic covers is found at once.
         self._sources: dict[str, dict[Filter, dict[str, None]]] = {}
+        # The same topic filters, by their levels: those that a wildcard covers are found at once.
+        self._topic_filters = TopicNames()
         self._wanted: FilterIndex[str] = FilterIndex()
         self._routes: dict[str, tuple[str, ...]] = {}
 
@@ -169,6 +173,7 @@ class LinkFilters:
     def _support(self, source: str, filters: Iterable[Filter]) -> None:
         for one in filters:
             self._sources.setdefault(one.topic_filter, {}).setdefault(one, {})[source] = None
+            self._topic_filters.add(one.topic_filter)
             if source != self._me:
                 self._wanted.add(source, one)
                 self._forget_routes(one)
@@ -181,6 +186,7 @@ class LinkFilters:
                 del same_topic[one]
                 if not same_topic:
                     del self._sources[one.topic_filter]
+                    self._topic_filters.discard(one.topic_filter)
             if source != self._me:
                 self._wanted.discard(source, one)
                 self._forget_routes(one)
@@ -220,9 +226,9 @@ class LinkFilters:
         if not self._covering:
             return
         for wide in removed:
-            is_wild = has_wildcard(wide.levels)
-            rivals = self._all() if is_wild else self._sources.get(wide.topic_filter, {})
-            yield from (narrow for narrow in rivals if covers(wide, narrow))
+            for topic_filter in self._topic_filters.taken_by(wide):
+                rivals = self._sources[topic_filter]
+                yield from (one for one in rivals if clauses_cover(wide.clauses, one.clauses))
 
     def _all(self) -> Iterator[Filter]:
         """All filters wanted by some source."""
