@@ -47,7 +47,7 @@ def rules_of(tmp_path: Path, client: str, user: str, text: str = RULES) -> Clien
 def test_a_filter_is_granted_only_if_all_of_it_may_be_read(
     client: str, user: str, wanted: str, may: bool, tmp_path: Path
 ) -> None:
-    assert rules_of(tmp_path, client, user).may_subscribe(parse_filter(wanted)) is may
+    assert rules_of(tmp_path, client, user).may_read_all(parse_filter(wanted)) is may
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_a_filter_is_granted_only_if_all_of_it_may_be_read(
 def test_a_topic_is_written_only_where_a_rule_says_so(
     client: str, user: str, topic: str, may: bool, tmp_path: Path
 ) -> None:
-    assert rules_of(tmp_path, client, user).may_write(topic) is may
+    assert rules_of(tmp_path, client, user).may("write", topic) is may
 
 
 @pytest.mark.parametrize("line", ["user", "topics read a", "topic read a/#/b", "topic read a?b=1"])

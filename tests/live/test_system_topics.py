@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import aiomqtt
+import pytest
 from live_network import port_of, running_brokers
 
 from meshwright.live.settings import TelemetrySettings
+from meshwright.protocol.publishing import BROKERS_OWN
 
+V311, V5 = aiomqtt.ProtocolVersion.V311, aiomqtt.ProtocolVersion.V5
 OFTEN = TelemetrySettings(sys_every_s=0.2)
 SELDOM = TelemetrySettings(sys_every_s=600.0)
 
@@ -56,17 +60,27 @@ def test_what_brokers_tell_the_network_is_retained(tmp_path: Path) -> None:
     asyncio.run(story())
 
 
-def test_clients_cannot_speak_for_brokers(tmp_path: Path) -> None:
+@pytest.mark.parametrize("version", [V311, V5])
+@pytest.mark.parametrize("qos", [0, 1])
+def test_clients_cannot_speak_for_brokers(qos: int, version: Any, tmp_path: Path) -> None:
     async def story() -> None:
-        async with running_brokers("chord", tmp_path, 1, telemetry=SELDOM) as (broker,):
-            version = aiomqtt.ProtocolVersion.V5
-            client = aiomqtt.Client("127.0.0.1", port_of(broker), protocol=version)
-            async with client:
-                await client.subscribe("$SYS/brokers/b0/version")
-                await next_value(client, "$SYS/brokers/b0/version")
-                await client.subscribe("a")
-                await client.publish("$SYS/brokers/b0/version", b"forged", qos=1)
+        async with running_brokers("chord", tmp_path, 2, telemetry=SELDOM) as brokers:
+            client = aiomqtt.Client("127.0.0.1", port_of(brokers[0]), protocol=version)
+            reader = aiomqtt.Client("127.0.0.1", port_of(brokers[1]), protocol=version)
+            topic = "$SYS/broker/forged"
+            async with client, reader:
+                await reader.subscribe([(topic, 1), ("a", 1)])
+                for _ in range(3):
+                    await client.publish(topic, b"forged", qos=qos)
+                await client.publish(topic, b"forged", qos=qos, retain=True)
                 await client.publish("a", b"after", qos=1)
-                assert await next_value(client, "a") == b"after"
+                async with asyncio.timeout(20):
+                    message = await anext(reader.messages)
+                assert message.payload == b"after"
+                await reader.subscribe(topic, qos=1)
+                await client.publish("a", b"again", qos=1)
+                async with asyncio.timeout(20):
+                    assert (await anext(reader.messages)).payload == b"again"
+            assert brokers[0].host.meter.dropped[BROKERS_OWN] == 4
 
     asyncio.run(story())

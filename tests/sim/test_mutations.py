@@ -275,7 +275,7 @@ RARE_MUTATIONS = [
         id="will-not-taken-back",
     ),
     pytest.param(
-        (Sessions, "publish_wills", "self.publishing.publish_last(turn, last)", "pass"),
+        (Sessions, "publish_wills", "self.publishing.publish_last(turn, client, last)", "pass"),
         "lost",
         {**MORTAL, "faults": ("crash",), "persistent_share": 0.0},
         id="will-lost-in-a-crash",

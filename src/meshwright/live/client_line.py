@@ -16,6 +16,7 @@ from meshwright.live.telemetry.system_topics import asks_for_system
 from meshwright.live.tls import certificate_name
 from meshwright.live.websocket import WebSocket
 from meshwright.protocol import packets
+from meshwright.protocol.client_names import client_name
 from meshwright.protocol.happenings import ClientDown, ClientPacket, Happening
 from meshwright.protocol.mqtt.connection import Connection, State
 
@@ -40,6 +41,7 @@ class ClientLine(asyncio.Protocol):
     def __init__(self, listener: Listener) -> None:
         self.dropped_count = 0
         self.user = ""
+        self._has_password = False
         self.address = ""
         self._listener = listener
         self._host = listener.host
@@ -236,6 +238,8 @@ class ClientLine(asyncio.Protocol):
             asked = self._asked.pop(packet.packet_id, None)
             if asked is not None:
                 looks = self._listener.system_topics.first_look(asked, packet)
+                if self.gate is not None:
+                    looks = [look for look in looks if self.gate.may_read(look.topic)]
             if self.gate is not None:
                 packet = self.gate.answered(packet)
         elif isinstance(packet, packets.Connack | packets.Disconnect) and packet.server_reference:
@@ -269,6 +273,12 @@ class ClientLine(asyncio.Protocol):
         self._machine.hang_up()
         self.want_flush()
 
+    def users_changed(self) -> None:
+        """Send the client away if its user is one no more."""
+        if self._has_password and not self._listener.doorman.knows(self.user):
+            self._pass_on(self._machine.close(packets.NOT_AUTHORIZED))
+            self.want_flush()
+
     def shut_down(self) -> None:
         """The broker stops: say so, if the client's version has a word for it."""
         self._pass_on(self._machine.close(packets.SERVER_SHUTTING_DOWN))
@@ -289,18 +299,18 @@ class ClientLine(asyncio.Protocol):
             admission = Admission(refusal=packets.SERVER_BUSY)
         if machine.state is not State.ASKING:
             return
-        self.user = admission.user
+        self.user, self._has_password = admission.user, admission.has_password
         refusal = admission.refusal
-        if listener.doorman.rules is not None:
-            rules = listener.doorman.rules.of(machine.client, self.user)
-            self.gate = Gate(rules, self.send)
+        if listener.doorman.has_rules:
+            name = client_name(self.user, machine.client)
+            self.gate = Gate(listener.doorman, name, self.send)
             if not refusal and not self.gate.allows_will(connect.will):
                 refusal = packets.NOT_AUTHORIZED
         if refusal:
             self._meter.client_turned_away(refusal)
             machine.refuse(refusal)
         else:
-            self._host.client_up(self, machine.admit())
+            self._host.client_up(self, machine.admit(self.user))
         self.want_flush()
 
     def _pass_on(self, happenings: list[Happening]) -> None:

@@ -34,6 +34,7 @@ from meshwright.protocol.happenings import (
     ClientUp,
     DiskSpace,
     Happening,
+    RightsChanged,
     Started,
     Synced,
     TimerFired,
@@ -207,6 +208,11 @@ class Host:
     def observe(self) -> Observation:
         """How the broker stands, which has started."""
         return self._broker.observe()
+
+    def rights_changed(self) -> None:
+        """What clients may read and write is not what it was; before the start nobody minds."""
+        if self._is_running and self._broker.is_member:
+            self.tell(RightsChanged())
 
     def client_up(self, port: ClientPort, happening: ClientUp) -> None:
         """A client was let in; what is left of its last connection here ends first."""

@@ -101,6 +101,11 @@ class Listener:
         found = self.host.peers.brokers.get(broker)
         return found.clients if found is not None and found.clients else broker
 
+    def users_changed(self) -> None:
+        """Let nobody stay who could not come in any more."""
+        for line in list(self.lines):
+            line.users_changed()
+
     async def close(self) -> None:
         """Take no more, and let go of those that are here."""
         self.deadlines.close()

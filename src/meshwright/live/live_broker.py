@@ -52,9 +52,10 @@ class LiveBroker:
         redraw: Redraw | None = None,
     ) -> None:
         self.settings = settings
+        self._doorman = doorman = Doorman(settings.access)
         self._over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.host = Host(
-            Broker(settings.name, _core_settings(settings, redraw), overlay, founders),
+            Broker(settings.name, _core_settings(settings, doorman, redraw), overlay, founders),
             settings.name,
             settings.folder,
             peer_settings(settings.peers),
@@ -65,7 +66,7 @@ class LiveBroker:
             disk_bytes_max=settings.disk_bytes_max,
         )
         system_topics = SystemTopics(settings.name)
-        doorman, crowd = Doorman(settings.access), Crowd(settings.limits)
+        crowd = Crowd(settings.limits)
         self.listeners = [
             Listener(
                 one,
@@ -100,6 +101,13 @@ class LiveBroker:
             await listener.serve()
         return addresses
 
+    def reload(self) -> None:
+        """Go by what the files of users and rules say now; if one is no good, nothing changes."""
+        self._doorman.reload()
+        self.host.rights_changed()
+        for listener in self.listeners:
+            listener.users_changed()
+
     async def stop(self) -> None:
         """Say goodbye to clients and peers, and sync what was written."""
         self.control.close()
@@ -122,7 +130,9 @@ class LiveBroker:
             self._over.set_exception(error)
 
 
-def _core_settings(settings: LiveSettings, redraw: Redraw | None) -> BrokerSettings:
+def _core_settings(
+    settings: LiveSettings, doorman: Doorman, redraw: Redraw | None
+) -> BrokerSettings:
     mobility = MobilitySettings(policies=parse_policies(settings.mobility))
     limits = settings.limits
     sessions = SessionSettings(
@@ -130,6 +140,7 @@ def _core_settings(settings: LiveSettings, redraw: Redraw | None) -> BrokerSetti
         inflight_bytes_max=limits.inflight_bytes_max or UNLIMITED,
         queue_max=limits.queue_max or UNLIMITED,
         writes_runs=settings.durability == "synced",
+        rights=doorman if doorman.has_rules else None,
     )
     wanted = settings.placement
     placement = PlacementSettings(

@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 import uvloop
 
+from meshwright.errors import OperatorError
 from meshwright.live.joining import Network
 from meshwright.live.live_broker import LiveBroker
 from meshwright.live.settings import LiveSettings
@@ -23,7 +24,10 @@ Announce = Callable[[str], None]
 def run_broker(
     settings: LiveSettings, network: Network, announce: Announce, *, redraw: Redraw | None = None
 ) -> None:
-    """Run until SIGINT or SIGTERM; network: what it begins as, and where the others are."""
+    """Run until SIGINT or SIGTERM; SIGHUP has it read anew who may do what.
+
+    network: what it begins as, and where the others are.
+    """
     # Messages, sessions, keys, telemetry and logs are for the eyes of the broker's owner alone.
     os.umask(0o077)
     # Every connection is a file, and most systems begin with leave for a thousand.
@@ -57,6 +61,7 @@ async def _run(
     asked = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, asked.set)
+    loop.add_signal_handler(signal.SIGHUP, _reload, broker, log)
     ends = [asyncio.ensure_future(asked.wait()), asyncio.ensure_future(broker.wait())]
     try:
         done, _ = await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
@@ -68,3 +73,14 @@ async def _run(
         await broker.stop()
         log.event(broker.host.clock.now_us(), "stopped")
         log.close()
+
+
+def _reload(broker: LiveBroker, log: Log) -> None:
+    """Go by the files of users and rules as they are now, or say what is wrong with them."""
+    now_us = broker.host.clock.now_us()
+    try:
+        broker.reload()
+    except OperatorError as error:
+        log.event(now_us, "access_kept", reason=str(error))
+    else:
+        log.event(now_us, "access_reloaded")

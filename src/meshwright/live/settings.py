@@ -63,10 +63,14 @@ class PeerLinkSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AccessSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """Files of users and of rules; without rules everybody may read and write everything."""
+    """Files of users and of rules; without rules everybody may read and write everything.
+
+    partly_readable: what becomes of a filter that takes more than its client may read.
+    """
 
     passwords: Path | None = None
     rules: Path | None = None
+    partly_readable: Literal["filter", "refuse"] = "filter"
 
 
 class LimitSettings(msgspec.Struct, frozen=True, kw_only=True):

@@ -30,6 +30,7 @@ from meshwright.protocol.happenings import (
     LinkUp,
     PeerFrame,
     PlanGiven,
+    RightsChanged,
     Started,
     Synced,
     SystemPublished,
@@ -206,6 +207,7 @@ class Broker:
             PlanGiven: machines.ways.change.requests.given,
             EmptyingGiven: moving.emptying.given,
             SystemPublished: self._system_published,
+            RightsChanged: lambda turn, _it: machines.sessions.rights_changed(turn),
         }
 
     def _timer_fired(self, turn: Turn, happening: TimerFired) -> None:

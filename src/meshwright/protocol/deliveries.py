@@ -17,6 +17,7 @@ from meshwright.model.publication import Publication
 from meshwright.protocol import packets
 from meshwright.protocol.effects import SendClient
 from meshwright.protocol.promised_runs import SentRun, numbers, unpromised
+from meshwright.protocol.rights import NOT_ALLOWED, Rights
 from meshwright.protocol.session import Recipient, Session, Waiting
 from meshwright.protocol.session_disk import keys_of_sent
 from meshwright.protocol.shared_member import Hand, SharedMember
@@ -26,7 +27,7 @@ from meshwright.protocol.wills import SECOND_US
 
 
 class Refused(msgspec.Struct, frozen=True, kw_only=True):
-    """A publication was not queued for a client, or dropped from its queue, and why."""
+    """A publication was not taken from a client, not queued for it, or dropped, and why."""
 
     client: str
     publisher: str
@@ -43,8 +44,10 @@ class Deliveries:
         queue_max: int,
         shared: SharedMember,
         *,
+        rights: Rights | None,
         misbehaved: Callable[[Turn, Session, str], None],
     ) -> None:
+        self._rights = rights
         self._queue_max = queue_max
         self._shared = shared
         self._misbehaved = misbehaved
@@ -111,6 +114,42 @@ class Deliveries:
                     session.queue.append(waiting)
         return counts
 
+    def may_read(self, session: Session, topic: str) -> bool:
+        """True if a client may get messages of a topic."""
+        return self._rights is None or self._rights.may_read(session.client, topic)
+
+    def hand(
+        self, turn: Turn, recipient: Recipient, publication: Publication, hand: Hand | None
+    ) -> None:
+        """Give a message of a shared subscription to the client that it was handed to."""
+        session = recipient.session
+        if self.may_read(session, publication.topic):
+            self.deliver(turn, StreamFrame("", 0, publication), (recipient,), hand)
+            return
+        waiting = Waiting(session.next_index, publication, 0, False, (), hand=hand)
+        self._refuse(turn, session, waiting, NOT_ALLOWED)
+
+    def withhold(self, turn: Turn, session: Session) -> None:
+        """Drop what is still to be sent to a client that may not read it any more."""
+        if self._rights is None:
+            return
+        for packet_id in list(session.unsent):
+            waiting = session.under_way[packet_id]
+            if not self.may_read(session, waiting.publication.topic):
+                del session.unsent[packet_id], session.under_way[packet_id]
+                if session.is_durable:
+                    for key in keys_of_sent(session.client, packet_id, waiting):
+                        turn.delete(key)
+                self._refuse(turn, session, waiting, NOT_ALLOWED)
+        kept = []
+        for waiting in session.queue:
+            if self.may_read(session, waiting.publication.topic):
+                kept.append(waiting)
+            else:
+                self._drop(turn, session, waiting, NOT_ALLOWED)
+        if len(kept) < len(session.queue):
+            session.queue.replace(kept)
+
     def takes_run(self, recipient: Recipient, run: packets.PromisedRun) -> bool:
         """True if a client may be sent a run of QoS 1 now, and has it for itself alone."""
         session, qos_max, _, identifiers = recipient
@@ -148,7 +187,7 @@ class Deliveries:
         while session.queue and session.has_window():
             waiting = session.queue.popleft()
             if is_too_late(waiting.publication, turn.now_us):
-                self._drop(turn, session, waiting)
+                self._drop(turn, session, waiting, "it has expired")
             else:
                 packet_id = session.free_packet_id()
                 if session.is_durable:
@@ -164,6 +203,7 @@ class Deliveries:
         for packet_id in session.under_way:
             if packet_id in session.released:
                 send_packet(turn, session, packets.Pubrel(packet_id))
+        self.withhold(turn, session)
         self.hand_over(turn, session)
 
     def _send_unpromised(self, turn: Turn, session: Session, waiting: Waiting) -> None:
@@ -179,13 +219,13 @@ class Deliveries:
             self._shared.mark(turn, waiting)
         send_once_synced(turn, session, _publish_packet(waiting, packet_id, turn.now_us))
 
-    def _drop(self, turn: Turn, session: Session, waiting: Waiting) -> None:
+    def _drop(self, turn: Turn, session: Session, waiting: Waiting, reason: str) -> None:
         if session.is_durable:
             turn.write(("queue", session.client, waiting.place), None)
-        self._refuse(turn, session, waiting, "it has expired")
+        self._refuse(turn, session, waiting, reason)
 
     def _refuse(self, turn: Turn, session: Session, waiting: Waiting, reason: str) -> None:
-        turn.report(_refusal(session, waiting.publication, reason))
+        turn.report(refusal(session.client, waiting.publication, reason))
         self._shared.settled(turn, waiting)
 
     def _puback(self, turn: Turn, session: Session, packet: packets.Puback) -> None:
@@ -254,7 +294,7 @@ class Deliveries:
                 session.sent_bytes -= waiting.size_bytes()
             if packet.reason >= packets.UNSPECIFIED_ERROR and not was_released:
                 problem = f"the client cannot take it: reason code 0x{packet.reason:02X}"
-                turn.report(_refusal(session, waiting.publication, problem))
+                turn.report(refusal(session.client, waiting.publication, problem))
             keys = keys_of_sent(session.client, packet_id, waiting) if session.is_durable else ()
             if waiting.hand is None:
                 turn.forgotten += keys
@@ -335,9 +375,10 @@ def _publish_packet(
     )
 
 
-def _refusal(session: Session, publication: Publication, reason: str) -> Refused:
+def refusal(client: str, publication: Publication, reason: str) -> Refused:
+    """What is reported of a publication that does not go where it was to."""
     return Refused(
-        client=session.client,
+        client=client,
         publisher=publication.publisher,
         sequence=publication.sequence,
         topic=publication.topic,

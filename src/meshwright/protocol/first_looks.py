@@ -115,6 +115,8 @@ class FirstLooks:
     ) -> None:
         line = (publication.publisher, publication.topic)
         is_own = subscription.no_local and session.has_sent(publication)
+        if not self._deliveries.may_read(session, publication.topic):
+            return
         if is_own or is_too_late(publication, turn.now_us):
             return
         if publication.sequence <= look.seen.get(line, 0):

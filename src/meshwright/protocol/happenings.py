@@ -93,6 +93,10 @@ class SystemPublished(Happening, frozen=True, gc=False):
     is_local: bool
 
 
+class RightsChanged(Happening, frozen=True, gc=False):
+    """What clients may read and write is not what it was."""
+
+
 class EmptyingGiven(Happening, frozen=True, gc=False):
     """The operator wants the broker to send all clients elsewhere, or to take clients again.
 

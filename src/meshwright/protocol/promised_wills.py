@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+import msgspec
+
+from meshwright.model.publication import Publication
 from meshwright.protocol import packets
-from meshwright.protocol.publishing import may_be_published
+from meshwright.protocol.deliveries import refusal
+from meshwright.protocol.publishing import BROKERS_OWN, is_system, may_be_published
 from meshwright.protocol.session import Session
+from meshwright.protocol.turn import Turn
 
 NO_ROOM_FOR_WILL = "too many messages wait for other brokers; try again, or without a will"
 
@@ -31,11 +36,24 @@ class PromisedWills:
             length += sum(map(_has_one, self._sessions.values()))
         return length
 
+    def without_system(self, turn: Turn, client: str, packet: packets.Connect) -> packets.Connect:
+        """A CONNECT without a will under $SYS, if its version could not be told why it is refused.
+
+        MQTT 3 has no word for that, and its clients would try again for ever.
+        """
+        will = packet.will
+        if will is None or not is_system(will.topic) or packet.protocol_version >= packets.MQTT_5:
+            return packet
+        turn.report(refusal(client, Publication(client, 0, will.topic), BROKERS_OWN))
+        return msgspec.structs.replace(packet, will=None)
+
     def refusal(self, client: str, packet: packets.Connect) -> packets.Connack | None:
         """Why a client cannot be let in with its will, if so."""
         will = packet.will
         if will is None:
             return None
+        if is_system(will.topic):
+            return packets.Connack(False, packets.NOT_AUTHORIZED, reason_text=BROKERS_OWN)
         if not may_be_published(will.topic):
             return packets.Connack(False, packets.TOPIC_NAME_INVALID)
         former = self._sessions.get(client)

@@ -9,7 +9,12 @@ from meshwright.errors import FilterError
 from meshwright.filters.topics import check_topic_name
 from meshwright.model.publication import Publication
 from meshwright.protocol import packets
-from meshwright.protocol.deliveries import on_this_connection, send_once_synced, send_packet
+from meshwright.protocol.deliveries import (
+    on_this_connection,
+    refusal,
+    send_once_synced,
+    send_packet,
+)
 from meshwright.protocol.effects import DiskKey
 from meshwright.protocol.mqtt.plain_messages import payloads
 from meshwright.protocol.promised_runs import (
@@ -19,11 +24,14 @@ from meshwright.protocol.promised_runs import (
     payload_of,
     publications,
 )
+from meshwright.protocol.rights import WILL_NOT_ALLOWED, Rights
 from meshwright.protocol.session import Session
 from meshwright.protocol.turn import Action, Turn, nothing
 from meshwright.protocol.wills import expires_us, will_publication
 
-SYSTEM_PREFIX = "$SYS/"
+SYSTEM = "$SYS"
+SYSTEM_PREFIX = f"{SYSTEM}/"
+BROKERS_OWN = "only brokers publish under $SYS"
 
 
 class Publishing:
@@ -37,6 +45,7 @@ class Publishing:
         log_max: int,
         *,
         writes_runs: bool,
+        rights: Rights | None,
         publish: Callable[[Turn, Publication, Action], Any],
         publish_unpromised: Callable[[Turn, Publication], None],
         carry: Callable[[Turn, Publication], None],
@@ -47,6 +56,7 @@ class Publishing:
     ) -> None:
         self._log_max = log_max
         self.writes_runs = writes_runs
+        self._rights = rights
         self._publish = publish
         self._publish_unpromised = publish_unpromised
         self._carry = carry
@@ -62,15 +72,18 @@ class Publishing:
         if packet.qos and session.unsafe_run_count:
             self._publish_later(turn, session, packet)
             return
-        refusal = self._why_not(packet)
+        reason = self._why_not(packet)
         answer = packets.Pubrec if packet.qos == 2 else packets.Puback
         if packet.packet_id in session.received and packet.qos == 2:
             again = packets.Pubrec(packet.packet_id)
             self._when_settled(turn, packet.topic, on_this_connection(session, again))
             return
-        if refusal is not None:
+        if reason is not None:
+            if is_system(packet.topic):
+                # Not every version and QoS has an answer that says so.
+                turn.report(refusal(session.client, _unsaid(session, packet), BROKERS_OWN))
             if packet.qos:
-                send_packet(turn, session, answer(packet.packet_id, *refusal))
+                send_packet(turn, session, answer(packet.packet_id, *reason))
             return
         session.sequence += 1
         publication = Publication(
@@ -235,14 +248,17 @@ class Publishing:
         identity = session.identity if will.qos else f"{session.identity}.will"
         after = session.points.get(will.topic, ())
         last = will_publication(identity, session.sequence, will, turn.now_us, after)
-        self.publish_last(turn, last)
+        self.publish_last(turn, session.client, last)
 
-    def publish_last(self, turn: Turn, publication: Publication) -> None:
-        """Publish a will, which this turn takes from the disk.
+    def publish_last(self, turn: Turn, client: str, publication: Publication) -> None:
+        """Publish a will, which this turn takes from the disk, if its client still may.
 
         What is not kept goes out when that is done, so that a crash cannot repeat it.
         """
-        if publication.qos:
+        topic = publication.topic
+        if self._rights is not None and not self._rights.may_write(client, topic):
+            turn.report(refusal(client, publication, WILL_NOT_ALLOWED))
+        elif publication.qos:
             self._publish(turn, publication, nothing)
         else:
             turn.once_synced(lambda later: self._publish_unpromised(later, publication))
@@ -256,6 +272,8 @@ class Publishing:
 
     def _why_not(self, packet: packets.Publish) -> tuple[int, str] | None:
         """The reason to refuse a publication, if there is one, and words for it."""
+        if is_system(packet.topic):
+            return packets.NOT_AUTHORIZED, BROKERS_OWN
         if not may_be_published(packet.topic):
             return packets.TOPIC_NAME_INVALID, "clients cannot publish on this topic"
         if packet.extras is not None and not packet.extras.fits(packet.payload):
@@ -273,4 +291,14 @@ def may_be_published(topic: str) -> bool:
         check_topic_name(topic)
     except FilterError:
         return False
-    return True
+    return not is_system(topic)
+
+
+def is_system(topic: str) -> bool:
+    """True if brokers tell of themselves on a topic."""
+    return topic.startswith(SYSTEM_PREFIX) or topic == SYSTEM
+
+
+def _unsaid(session: Session, packet: packets.Publish) -> Publication:
+    """A publication that was not taken, and so has no number of its own."""
+    return Publication(session.identity, session.sequence, packet.topic)

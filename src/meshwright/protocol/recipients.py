@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from meshwright.filters.filter import Filter
 from meshwright.filters.index import FilterIndex
 from meshwright.model.publication import Publication
 from meshwright.protocol.first_looks import FirstLooks
 from meshwright.protocol.packets import Subscription
+from meshwright.protocol.rights import Rights
 from meshwright.protocol.session import Recipient, Session, recipient_of
 
 TOPICS_MAX = 65_536
@@ -16,11 +19,13 @@ class Recipients:
     """The filters of all sessions of one broker, those of groups apart.
 
     What a topic's recipients are is remembered unless it depends on the message: on its content,
-    its publisher, or what was retained before it. Every change of a subscription makes it void.
+    its publisher, or what was retained before it. Every change of a subscription makes it void, and
+    so does one of rights, without which nobody gets anything.
     """
 
-    def __init__(self, looks: FirstLooks) -> None:
+    def __init__(self, looks: FirstLooks, rights: Rights | None) -> None:
         self._looks = looks
+        self._rights = rights
         self._index: FilterIndex[Session] = FilterIndex()
         self._by_topic: dict[str, tuple[Recipient, ...]] = {}
         self.change_count = 0
@@ -36,7 +41,7 @@ class Recipients:
         self.changed()
 
     def changed(self) -> None:
-        """A subscription is not what it was."""
+        """A subscription, or what somebody may read, is not what it was."""
         self.change_count += 1
         self._by_topic.clear()
 
@@ -59,7 +64,7 @@ class Recipients:
         pairs, asks_content = self._index.look_up(topic, publication.properties)
         is_lasting = not self._looks.under_way and not asks_content
         found: dict[Session, list[Subscription]] = {}
-        for session, wanted in pairs:
+        for session, wanted in self._readable(topic, pairs):
             text = str(wanted)
             subscription = session.subscriptions[text]
             if subscription.no_local:
@@ -74,3 +79,12 @@ class Recipients:
                 self._by_topic.clear()
             self._by_topic[topic] = recipients
         return recipients
+
+    def _readable(
+        self, topic: str, pairs: tuple[tuple[Session, Filter], ...]
+    ) -> Iterable[tuple[Session, Filter]]:
+        """Those that may read a topic."""
+        rights = self._rights
+        if rights is None:
+            return pairs
+        return [pair for pair in pairs if rights.may_read(pair[0].client, topic)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from meshwright.protocol.rights import Rights
 from meshwright.protocol.session import RECEIVE_MAXIMUM, UNLIMITED
 
 
@@ -12,7 +13,8 @@ class SessionSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     inflight_max and inflight_bytes_max: of what is under way to a client; one message always may.
     writes_runs: what is for clients here alone, who are owed nothing after a crash, is on disk
-    before it is acknowledged all the same.
+    before it is acknowledged all the same. rights: what clients may read and write; without it,
+    everything.
     """
 
     inflight_max: int = RECEIVE_MAXIMUM
@@ -20,3 +22,4 @@ class SessionSettings(msgspec.Struct, frozen=True, kw_only=True):
     queue_max: int = 100_000
     log_max: int = 1_000_000
     writes_runs: bool = True
+    rights: Rights | None = None

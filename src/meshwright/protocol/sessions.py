@@ -81,10 +81,13 @@ class Sessions:
         self._wills: dict[str, tuple[str, packets.Will]] = {}
         self.promised_wills = PromisedWills(self._sessions, settings.log_max, outside.log_length)
         self._deliveries = Deliveries(
-            settings.queue_max, outside.shared, misbehaved=self._misbehaved
+            settings.queue_max,
+            outside.shared,
+            rights=settings.rights,
+            misbehaved=self._misbehaved,
         )
         self._looks = FirstLooks(self._deliveries, outside.find_retained)
-        self._recipients = Recipients(self._looks)
+        self._recipients = Recipients(self._looks, settings.rights)
         self.handing_out = HandingOut(
             self._recipients,
             self._deliveries,
@@ -94,6 +97,7 @@ class Sessions:
         self.publishing = Publishing(
             settings.log_max,
             writes_runs=settings.writes_runs,
+            rights=settings.rights,
             publish=outside.publish,
             publish_unpromised=outside.publish_unpromised,
             carry=outside.carry,
@@ -143,6 +147,12 @@ class Sessions:
         """What goes before a client's publications has changed."""
         self._change_count += 1
 
+    def rights_changed(self, turn: Turn) -> None:
+        """What clients may read is not what it was: nobody gets more than that from now on."""
+        self._recipients.changed()
+        for session in self._sessions.values():
+            self._deliveries.withhold(turn, session)
+
     def recipients_of(self, publisher: str, topic: str) -> tuple[Recipient, ...] | None:
         """Who gets what a publisher says without properties while nothing changes, if known."""
         return self._recipients.plain(publisher, topic)
@@ -152,7 +162,7 @@ class Sessions:
         for client, (identity, will) in self._wills.items():
             # How far the client had counted is not known, so its will counts for itself.
             last = will_publication(f"{identity}.will", 1, will, turn.now_us)
-            self.publishing.publish_last(turn, last)
+            self.publishing.publish_last(turn, client, last)
             turn.write(("will", client), None)
         self._wills.clear()
         for session in list(self._sessions.values()):
@@ -166,6 +176,7 @@ class Sessions:
     def connect(self, turn: Turn, client: str, packet: packets.Connect) -> None:
         """A client is here: open its session, or resume it and hand over what waits."""
         self.disconnect(turn, client, clean=False)
+        packet = self.promised_wills.without_system(turn, client, packet)
         refusal = self.promised_wills.refusal(client, packet)
         if refusal is not None:
             turn.ask(SendClient(client, refusal))
@@ -305,8 +316,7 @@ class Sessions:
         if subscription is None:
             return False
         recipient = recipient_of(session, [subscription])
-        frame = StreamFrame("", 0, publication)
-        self._deliveries.deliver(turn, frame, (recipient,), hand if number else None)
+        self._deliveries.hand(turn, recipient, publication, hand if number else None)
         return True
 
     def packet(self, turn: Turn, client: str, packet: Any) -> None:

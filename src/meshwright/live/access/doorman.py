@@ -1,4 +1,7 @@
-"""Decides who a client is by what it shows: a certificate, a name with a password, or nothing."""
+"""Decides who a client is by what it shows, and says what each may read and write.
+
+A client shows a certificate, a name with a password, or nothing.
+"""
 
 from __future__ import annotations
 
@@ -6,29 +9,61 @@ import asyncio
 from dataclasses import dataclass
 
 from meshwright.live.access.passwords import Passwords, read_passwords
-from meshwright.live.access.rules import Rules, read_rules
+from meshwright.live.access.rules import ClientRules, Rules, read_rules
 from meshwright.live.settings import AccessSettings, ListenerSettings
 from meshwright.protocol import packets
+from meshwright.protocol.client_names import user_and_id
 
 CHECKS_AT_ONCE = 2
+CLIENTS_KEPT_MAX = 65_536
 
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """Who it is, or the reason code of the refusal."""
+    """Who it is, or the reason code of the refusal; has_password: a password said who."""
 
     user: str = ""
     refusal: int = packets.SUCCESS
+    has_password: bool = False
 
 
 class Doorman:
-    """What the files of one broker say of users; rules is None where everybody may do anything."""
+    """What the files of one broker say of users; has_rules: not everybody may do everything."""
 
     def __init__(self, settings: AccessSettings) -> None:
-        paths = settings.passwords, settings.rules
-        self._passwords: Passwords | None = None if paths[0] is None else read_passwords(paths[0])
-        self.rules: Rules | None = None if paths[1] is None else read_rules(paths[1])
+        self._settings = settings
         self._checks = asyncio.Semaphore(CHECKS_AT_ONCE)
+        self.has_rules = settings.rules is not None
+        self.refuses_parts = settings.partly_readable == "refuse"
+        self._passwords, self._rules = _read(settings)
+        self._clients: dict[str, ClientRules] = {}
+
+    def reload(self) -> None:
+        """Go by what the files say now; if one is no good, nothing changes."""
+        self._passwords, self._rules = _read(self._settings)
+        self._clients.clear()
+
+    def knows(self, user: str) -> bool:
+        """True if there is a password of a user."""
+        return self._passwords is not None and self._passwords.has(user)
+
+    def may_read(self, client: str, topic: str) -> bool:
+        """True if a client may get messages of a topic."""
+        return self.rules_of(client).may("read", topic)
+
+    def may_write(self, client: str, topic: str) -> bool:
+        """True if a client may publish on a topic."""
+        return self.rules_of(client).may("write", topic)
+
+    def rules_of(self, client: str) -> ClientRules:
+        """The rules of a client, by its name."""
+        found = self._clients.get(client)
+        if found is None:
+            if len(self._clients) >= CLIENTS_KEPT_MAX:
+                self._clients.clear()
+            user, client_id = user_and_id(client)
+            found = self._clients[client] = self._rules.of(client_id, user)
+        return found
 
     async def admit(
         self, listener: ListenerSettings, connect: packets.Connect, certified: str | None
@@ -41,9 +76,15 @@ class Doorman:
                 is_right = await asyncio.to_thread(
                     self._passwords.are_right, connect.user_name, connect.password or b""
                 )
-            if is_right:
-                return Admission(connect.user_name)
+            # The files may have been read anew meanwhile.
+            if is_right and self.knows(connect.user_name):
+                return Admission(connect.user_name, has_password=True)
             return Admission(refusal=packets.BAD_USER_NAME_OR_PASSWORD)
         if listener.anonymous:
             return Admission()
         return Admission(refusal=packets.NOT_AUTHORIZED)
+
+
+def _read(settings: AccessSettings) -> tuple[Passwords | None, Rules]:
+    passwords = None if settings.passwords is None else read_passwords(settings.passwords)
+    return passwords, Rules() if settings.rules is None else read_rules(settings.rules)

@@ -23,6 +23,10 @@ class Passwords:
     def __init__(self, hashes: dict[str, str]) -> None:
         self._hashes = hashes
 
+    def has(self, user: str) -> bool:
+        """True if there is such a user."""
+        return user in self._hashes
+
     def are_right(self, user: str, password: bytes) -> bool:
         """True if this is the user's password; slow."""
         found = self._hashes.get(user)

@@ -1,16 +1,17 @@
 """What clients may read and write, by a file of rules as Mosquitto's users know it.
 
-    topic read news/#               for everybody, until the first user line
-    user alice                      what follows is for alice
+    topic read news/#               for everybody, until a line "user NAME" or "anonymous"
+    user alice                      what follows is for alice; after "anonymous", for no user
     topic readwrite alice/#
-    topic deny alice/secret
+    topic deny alice/secret         goes before everything else
     pattern write devices/%c/state  for everybody: %c is the client id, %u the user name
 
-A filter may be subscribed to if one rule lets all of it be read and no denial touches it.
+A name that would widen a pattern makes it void, unless it is a denial: that only takes.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -18,13 +19,14 @@ from typing import Literal
 
 from meshwright.errors import FilterError, InputFileError
 from meshwright.files.reading import read_text
-from meshwright.filters.covering import covers, intersects
 from meshwright.filters.filter import Filter, parse_filter
-from meshwright.filters.topics import levels_cover, levels_of
+from meshwright.filters.topics import Levels, levels_cover, levels_intersect, levels_of
 
 Action = Literal["read", "write"]
 ACCESSES = ("read", "write", "readwrite", "deny")
+TOPICS_KEPT_MAX = 1_024
 _UNSAFE = frozenset("+#/")
+_PLACEHOLDER = re.compile("%[cu]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,52 +39,53 @@ class Rule:
 
 @dataclass(slots=True)
 class Rules:
-    """Everybody's rules, those of each user, and patterns."""
+    """Rules of everybody, of clients without a user, of each user, and patterns."""
 
     everybody: list[Rule] = field(default_factory=list)
+    anonymous: list[Rule] = field(default_factory=list)
     users: dict[str, list[Rule]] = field(default_factory=dict)
     patterns: list[Rule] = field(default_factory=list)
 
-    def of(self, client: str, user: str) -> ClientRules:
-        """What one client may do; a pattern is void for a name that would widen it."""
-        rules = [*self.everybody, *self.users.get(user, ())]
-        for rule in self.patterns:
-            if ("%c" in rule.text and not is_safe(client)) or (
-                "%u" in rule.text and not is_safe(user)
-            ):
-                continue
-            text = rule.text.replace("%c", client).replace("%u", user)
-            rules.append(Rule(text, rule.access))
-        return ClientRules(tuple(rules))
+    def of(self, client_id: str, user: str) -> ClientRules:
+        """What one client may do; user is empty for one that has none."""
+        own = self.users.get(user, ()) if user else self.anonymous
+        names = {"%c": client_id, "%u": user}
+        filled = [rule for one in self.patterns if (rule := _filled(one, names)) is not None]
+        return ClientRules((*self.everybody, *own, *filled))
 
 
 class ClientRules:
     """The rules of one client, ready to be asked."""
 
     def __init__(self, rules: tuple[Rule, ...]) -> None:
-        self._allowing: dict[Action, list[Filter]] = {"read": [], "write": []}
-        self._denying: list[Filter] = []
+        self._allowing: dict[Action, list[Levels]] = {"read": [], "write": []}
+        self._denying: list[Levels] = []
         for rule in rules:
-            wanted = parse_filter(rule.text)
+            levels = levels_of(rule.text)
             if rule.access == "deny":
-                self._denying.append(wanted)
+                self._denying.append(levels)
             if rule.access in ("read", "readwrite"):
-                self._allowing["read"].append(wanted)
+                self._allowing["read"].append(levels)
             if rule.access in ("write", "readwrite"):
-                self._allowing["write"].append(wanted)
-        self.may_write = lru_cache(maxsize=1_024)(self._may_write)
+                self._allowing["write"].append(levels)
+        self.may = lru_cache(maxsize=TOPICS_KEPT_MAX)(self._may)
 
-    def may_subscribe(self, wanted: Filter) -> bool:
-        """True if everything that a filter takes may be read."""
-        plain = wanted.ungrouped()
-        return any(covers(rule, plain) for rule in self._allowing["read"]) and not any(
-            intersects(rule, plain) for rule in self._denying
+    def may_read_all(self, wanted: Filter) -> bool:
+        """True if one rule lets all topics of a filter be read, and no denial touches it."""
+        return any(levels_cover(one, wanted.levels) for one in self._allowing["read"]) and not any(
+            levels_intersect(one, wanted.levels) for one in self._denying
         )
 
-    def _may_write(self, topic: str) -> bool:
+    def may_read_some(self, wanted: Filter) -> bool:
+        """True if a topic of a filter may be read, as far as single rules tell."""
+        return any(
+            levels_intersect(one, wanted.levels) for one in self._allowing["read"]
+        ) and not any(levels_cover(one, wanted.levels) for one in self._denying)
+
+    def _may(self, action: Action, topic: str) -> bool:
         levels = levels_of(topic)
-        return any(levels_cover(rule.levels, levels) for rule in self._allowing["write"]) and not (
-            any(levels_cover(rule.levels, levels) for rule in self._denying)
+        return any(levels_cover(one, levels) for one in self._allowing[action]) and not any(
+            levels_cover(one, levels) for one in self._denying
         )
 
 
@@ -102,6 +105,8 @@ def read_rules(path: Path) -> Rules:
         rest = words[1].strip() if len(words) > 1 else ""
         if words[0] == "user" and rest:
             section = rules.users.setdefault(rest, [])
+        elif words[0] == "anonymous" and not rest:
+            section = rules.anonymous
         elif words[0] in ("topic", "pattern") and rest:
             rule = _rule(path, number, rest)
             (section if words[0] == "topic" else rules.patterns).append(rule)
@@ -109,10 +114,19 @@ def read_rules(path: Path) -> Rules:
             raise InputFileError(
                 str(path),
                 f"{line.strip()!r} is no rule",
-                remedy="begin with user, topic or pattern",
+                remedy="begin with user, anonymous, topic or pattern",
                 line=number,
             )
     return rules
+
+
+def _filled(pattern: Rule, names: dict[str, str]) -> Rule | None:
+    """A pattern with names in it, at once, so that no name is taken for a pattern."""
+    used = _PLACEHOLDER.findall(pattern.text)
+    if pattern.access != "deny" and not all(is_safe(names[one]) for one in used):
+        return None
+    text = _PLACEHOLDER.sub(lambda found: names[found[0]], pattern.text)
+    return Rule(text, pattern.access)
 
 
 def _rule(path: Path, line: int, text: str) -> Rule:

@@ -13,6 +13,7 @@ import msgspec
 
 from meshwright.errors import MqttError
 from meshwright.protocol import packets
+from meshwright.protocol.client_names import client_name
 from meshwright.protocol.happenings import ClientDown, ClientPacket, ClientUp, Happening
 from meshwright.protocol.mqtt import roaming
 from meshwright.protocol.mqtt.answers import connack_for, fitting, is_unsayable, without_words
@@ -42,15 +43,16 @@ class Connection:
     """The machine of one connection.
 
     connect: the client's CONNECT with its secrets, which go no further. assigned_client_id: the
-    name of a client that gives none. fault: what the client did wrong. dropped_count: messages of
-    QoS 0 that were too large for the client. output: what waits for flush; the list stays the same.
-    topics and fan_out may be shared by all connections of a process.
+    client id of one that gives none. client: its client id, and its name once it is admitted.
+    fault: what the client did wrong. dropped_count: messages of QoS 0 that were too large for the
+    client. output: what waits for flush; the list stays the same. topics and fan_out may be shared
+    by all connections of a process.
     """
 
     __slots__ = (
-        "_alias_max", "_aliases", "_bytes_max", "_decoder", "_early", "_fan_out", "_heard_us",
-        "_patience_us", "_terms", "_unanswered", "_version", "client", "connect", "dropped_count",
-        "fault", "output", "state",
+        "_alias_max", "_aliases", "_bytes_max", "_client_id", "_decoder", "_early", "_fan_out",
+        "_heard_us", "_patience_us", "_terms", "_unanswered", "_version", "client", "connect",
+        "dropped_count", "fault", "output", "state",
     )  # fmt: skip
 
     def __init__(
@@ -62,7 +64,7 @@ class Connection:
         topics: TopicTexts | None = None,
         fan_out: FanOut | None = None,
     ) -> None:
-        self.client = assigned_client_id
+        self.client = self._client_id = assigned_client_id
         self.connect: packets.Connect | None = None
         self.fault: MqttError | None = None
         self.dropped_count = 0
@@ -144,11 +146,12 @@ class Connection:
         came, at = self._decoder.take_some(block, at, 1)
         return self._take(came), at
 
-    def admit(self) -> ClientUp:
-        """The client is who it says it is: what to tell the broker."""
+    def admit(self, user: str = "") -> ClientUp:
+        """The client is who it says it is: what to tell the broker; user: "" if anonymous."""
         assert self.state is State.ASKING
         assert self.connect is not None
         self.state = State.ADMITTED
+        self.client = client_name(user, self._client_id)
         granted = msgspec.structs.replace(
             self.connect,
             client_id=self.client,
@@ -225,7 +228,7 @@ class Connection:
         self._bytes_max = connect.maximum_packet_size or 0
         self._alias_max = connect.topic_alias_maximum
         self._patience_us = self._terms.keep_alive_s(connect) * SECOND_US * 3 // 2
-        self.client = connect.client_id or self.client
+        self.client = self._client_id = connect.client_id or self._client_id
         self.connect = connect
         try:
             _check_method(connect)
@@ -252,7 +255,7 @@ class Connection:
             self._say(packet)
             self.state = State.CLOSED
             return []
-        assigned = None if self.connect.client_id else self.client
+        assigned = None if self.connect.client_id else self._client_id
         self._say(connack_for(packet, self._terms, self.connect, assigned))
         self.state = State.OPEN
         early, self._early = self._early, []
