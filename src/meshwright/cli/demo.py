@@ -72,7 +72,8 @@ def demo(
     """Run live brokers and hundreds of clients, judge what they saw, compare every design.
 
     Clients follow a generated location trace; the brokers' telemetry is replayed on Spark. Exit
-    code 0 only if nothing acknowledged was lost, doubled or reordered.
+    code 0 only if nothing acknowledged was lost, doubled or reordered. Spark runs on this machine,
+    whatever the environment says of another, unless --master or --remote say where.
 
     Example: meshwright demo --brokers 8 --clients 300 --design hypercube --seconds 20
     """
@@ -80,11 +81,16 @@ def demo(
 
     from meshwright.cli.demo_screen import demo_document, demo_shown
     from meshwright.cli.replay_answer import write_report
-    from meshwright.lab.demo import DemoFolder, DemoParameters, compiling_kernels, replay_telemetry
+    from meshwright.lab.compiling import compiling_kernels
+    from meshwright.lab.demo import DemoFolder, DemoParameters, replay_telemetry
+    from meshwright.pipeline.environment import forget_foreign_spark
     from meshwright.pipeline.findings import compared
     from meshwright.pipeline.wishes import wanted_designs
+    from meshwright.planning.recommendation import CANDIDATES
 
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    if master is None and remote is None:
+        forget_foreign_spark()
     parameters = DemoParameters(
         brokers=brokers, clients=clients, design=design, k=k, placement=placement,
         seconds=seconds, days=days,
@@ -96,13 +102,13 @@ def demo(
     began_s = time.monotonic()
     with (
         _told_when_stopped(folder),
-        compiling_kernels() as compiled,
+        compiling_kernels(parameters.designs or CANDIDATES) as compiled,
         opened_session(master=master, remote=remote, is_short=True) as session,
     ):
         script = _script(session, parameters, folder)
         lived = _lived(script, parameters, folder)
-        with working("Compiling what planning needs"):
-            compiled()
+        with task_bar("Compiling what planning needs") as bar:
+            compiled(bar.count)
         with (
             _stage("Compared every design on the brokers' telemetry"),
             session_work(session, "Comparing every design on the brokers' telemetry"),

@@ -49,11 +49,5 @@ def planned(names: Sequence[str], snapshot: Snapshot, wish: Wish, *, seed: int) 
         yield Timed(found, time.perf_counter() - start)
 
 
-def compile_kernels() -> None:
-    """Have every design plan a tiny network, so that what it compiles is on disk for others."""
-    for name in CANDIDATES:
-        candidate(name, _tiny_snapshot(0), Wish(k=2), rng=np.random.default_rng(0))
-
-
 def _tiny_snapshot(seed: int) -> Snapshot:
     return generate_snapshot(8, 6, 3, "unif", seed=seed)

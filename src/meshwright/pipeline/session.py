@@ -17,7 +17,13 @@ from pyspark.sql import SparkSession
 from pyspark.sql.utils import is_remote
 
 from meshwright.errors import OperatorError
-from meshwright.pipeline.environment import is_this_machine, prepare_environment, refuse_silence
+from meshwright.pipeline.environment import (
+    forget_empty,
+    is_this_machine,
+    prepare_environment,
+    refuse_silence,
+)
+from meshwright.pipeline.java import end_java, start_spark
 from meshwright.pipeline.shipping import ship_package
 
 Session: TypeAlias = SparkSession  # for rooms that do not speak Spark themselves
@@ -52,6 +58,7 @@ def open_session(
     On a cluster or a Connect server our package is sent along. is_short: it has little to do.
     """
     _refuse_both(master, remote)
+    forget_empty()
     address = remote or master or os.environ.get("SPARK_REMOTE") or os.environ.get("MASTER")
     is_served = remote is not None or (master is None and "SPARK_REMOTE" in os.environ)
     refuse_silence(address)
@@ -59,21 +66,25 @@ def open_session(
     if master is not None:
         os.environ.pop("SPARK_REMOTE", None)  # what is asked for comes before the environment
     builder = SparkSession.builder.appName(application)
-    chosen: dict[str, bool | float | int | str | None] = {**SETTINGS_EVERYWHERE}
+    chosen = {**SETTINGS_EVERYWHERE}
     if not is_served:
         chosen |= SETTINGS_OF_A_DRIVER
         if is_this_machine(address):
             chosen |= SETTINGS_OF_THIS_MACHINE | (SHORT_WORK if is_short else {})
     chosen |= settings or {}
-    if is_served and address is not None:
-        builder = builder.remote(address)
-    elif master is not None:
-        builder = builder.master(master)
     try:
-        session = builder.config(map=chosen).getOrCreate()
+        if is_served and address is not None:
+            builder = builder.remote(address)
+        else:
+            place = {} if master is None else {"spark.master": master}
+            start_spark({**chosen, "spark.app.name": application, **place})
+        session = builder.config(map={**chosen}).getOrCreate()
+        _settle(session)
     except (PySparkException, Py4JError, ValueError) as error:
         _refuse(address, error)
-    _settle(session)
+    except KeyboardInterrupt:
+        end_java()
+        raise
     return session
 
 
@@ -96,9 +107,11 @@ def spark_session(
     session = open_session(application, master=master, remote=remote, is_short=is_short)
     try:
         yield session
+    except KeyboardInterrupt:
+        end_java()
+        raise
     finally:
-        # Ctrl-C reaches Java, too, which may have ended by itself.
-        with suppress(Py4JError, OSError):
+        with suppress(Py4JError, OSError):  # Java that was ended does not answer
             session.stop()
 
 

@@ -24,7 +24,8 @@ from meshwright.planning.topic_connected.kernels.scan import (
 Tie = Literal["pair", "degree"]
 TIES: dict[str, int] = {"pair": LOWEST_PAIR, "degree": LOWEST_DEGREE_SUM}
 
-SCORE_TYPES = (np.int8, np.int16, np.int32)
+# A byte would do for small networks, but kernels would be compiled for it once more.
+SCORE_TYPES = (np.int16, np.int32)
 PART_COUNT = 5
 BULK_FACTOR = 2.0
 
@@ -40,8 +41,7 @@ def gm(interests: Interests, *, tie: Tie = "pair") -> Int32Array:
 def gm2(interests: Interests, *, tie: Tie = "pair") -> Int32Array:
     """Links of a 2-topic-connected overlay; each joins two blocks in most topics [kTCO, GM2].
 
-    Ties as in `gm`. Memory: a byte for each ordered pair of brokers; two where a broker
-    wants more than 127 topics.
+    Ties as in `gm`. Memory: two bytes for each ordered pair of brokers.
     """
     return biconnect_topics(membership_of(interests), bare_scores(interests), tie_number(tie))
 

@@ -1,0 +1,37 @@
+"""What the demonstration compiles beside its live part is what its replay uses."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+REPLAY_AFTER_COMPILING = """
+import sys
+from numba.core.dispatcher import Dispatcher
+from meshwright.lab import compiling
+from meshwright.planning.recommendation import CANDIDATES
+
+def compiled():
+    return {
+        (name, kernel.__name__, str(signature))
+        for name, module in list(sys.modules.items()) if ".kernels." in name
+        for kernel in vars(module).values() if isinstance(kernel, Dispatcher)
+        for signature in kernel.signatures
+    }
+
+compiling.compile_for_replay(CANDIDATES)
+before = compiled()
+# As many topics as in the demonstration, of which each broker wants most, and more epochs.
+compiling.TOPICS, compiling.TOPICS_PER_BROKER, compiling.EPOCHS = 170, 140, 3
+compiling.compile_for_replay(CANDIDATES)
+print(len(before), sorted(compiled() - before))
+"""
+
+
+def test_a_replay_of_a_larger_network_compiles_nothing_more() -> None:
+    run = subprocess.run(
+        [sys.executable, "-c", REPLAY_AFTER_COMPILING], capture_output=True, text=True, check=True
+    )
+    count, _, more = run.stdout.strip().partition(" ")
+    assert int(count) > 100
+    assert more == "[]"
