@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from meshwright.cli.screen import task_bar, working
+from meshwright.pipeline.interrupts import interrupts_held
 
 if TYPE_CHECKING:
     from meshwright.pipeline.session import Session
@@ -55,8 +56,8 @@ def opened_session(
     with ExitStack() as opened:
         opened.enter_context(_quiet_interrupts())
         with working("Starting Spark"):
-            from meshwright.pipeline.session import spark_session
-
+            with interrupts_held():
+                from meshwright.pipeline.session import spark_session
             session = opened.enter_context(
                 spark_session("meshwright", master=master, remote=remote, is_short=is_short)
             )
@@ -66,8 +67,9 @@ def opened_session(
 @contextmanager
 def session_work(session: Session, description: str) -> Iterator[SparkWork]:
     """Work on a session that stands, with a bar of how far its jobs are."""
-    from meshwright.pipeline.job_faults import spark_faults
-    from meshwright.pipeline.job_status import followed_jobs
+    with interrupts_held():
+        from meshwright.pipeline.job_faults import spark_faults
+        from meshwright.pipeline.job_status import followed_jobs
 
     began_s = time.monotonic()
     with task_bar(description) as bar, followed_jobs(session, bar.count), spark_faults():

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import signal
 import subprocess
-import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 
 from py4j.java_gateway import JavaGateway
 from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
+
+from meshwright.pipeline.interrupts import interrupts_held
 
 STOP_S = 5.0
 
@@ -27,7 +28,7 @@ def start_spark(settings: Mapping[str, str]) -> None:
     for name, value in settings.items():
         settled.set(name, value)
     if not _running:
-        with _interrupts_held():
+        with interrupts_held():
             _running.append(launch_gateway(settled, {"start_new_session": True}))
     with _own_interrupts():
         SparkContext(conf=settled, gateway=_running[0])
@@ -45,22 +46,6 @@ def end_java() -> None:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
-
-
-@contextmanager
-def _interrupts_held() -> Iterator[None]:
-    """Have Ctrl-C wait for the end of the block: of Java that is half started nobody has a hold."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    heard: list[int] = []
-    before = signal.signal(signal.SIGINT, lambda number, _: heard.append(number))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-    if heard:
-        raise KeyboardInterrupt
 
 
 @contextmanager
