@@ -6,7 +6,7 @@ MeshwrightError
     PeerError           another broker or client broke the protocol
         MqttError           a client broke MQTT, with the reason code to answer
     OperatorError       a file, option or setting given by a person is wrong
-        InputFileError      with the file, and the line where there is one
+        InputFileError, SettingError    with the file and the line, or with the key
     ProblemError        the question itself has no answer (k larger than the network, ...)
 """
 
@@ -61,6 +61,19 @@ class InputFileError(OperatorError):
         self.remedy = remedy
         where = path if line is None else f"{path}, line {line}"
         super().__init__(f"{where}: {problem}; {remedy}.")
+
+
+class SettingError(OperatorError):
+    """A setting cannot work: which one, what is wrong and what to do.
+
+    place: the keys on the way to it, and the number of a table among its like.
+    """
+
+    def __init__(self, place: tuple[str | int, ...], problem: str, *, remedy: str) -> None:
+        self.place = place
+        self.problem = problem
+        self.remedy = remedy
+        super().__init__(f"{problem}; {remedy}.")
 
 
 class ProblemError(MeshwrightError):

@@ -74,10 +74,12 @@ def broker(
     meshwright broker --name north --join 127.0.0.1:7883 --secret .meshwright/secret --data ./north
     """
     from meshwright.cli.live_options import combined_settings, known_brokers
+    from meshwright.errors import OperatorError
     from meshwright.files.overlays import read_overlay
     from meshwright.live.joining import Network, find_network
     from meshwright.live.live_broker import peer_settings
     from meshwright.live.process import run_broker
+    from meshwright.live.trial import refuse_unstartable
 
     settings = combined_settings(
         config,
@@ -92,9 +94,15 @@ def broker(
     )
     others = {} if brokers is None else known_brokers(brokers)
     begins_as = None if overlay is None else read_overlay(overlay)
+    is_running = refuse_unstartable(settings)
     if test_config:
-        typer.echo(f"{config or 'The settings'}: nothing is wrong.")
+        runs = f" {settings.name} runs." if is_running else ""
+        typer.echo(f"{config or 'The settings'}: nothing is wrong.{runs}")
         return
+    if is_running:
+        raise OperatorError(
+            f"{settings.folder}: {settings.name} runs already with this folder; stop it first."
+        )
     if begins_as is None and settings.peers.join:
         members = peer_settings(settings.peers)
         found = find_network(settings.name, settings.folder, settings.peers.join, members)

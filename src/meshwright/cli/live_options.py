@@ -8,9 +8,10 @@ from typing import Any
 import msgspec
 
 from meshwright.cli.options import AdaptationRule, PlacementRule
-from meshwright.errors import InputFileError
-from meshwright.files.settings import read_settings
-from meshwright.live.addresses import Whereabouts
+from meshwright.errors import InputFileError, OperatorError
+from meshwright.files.reading import read_bytes
+from meshwright.files.settings import blaming_settings, read_settings
+from meshwright.live.addresses import Whereabouts, parse_address
 from meshwright.live.settings import (
     DOCUMENTED_IN,
     ListenerSettings,
@@ -47,22 +48,31 @@ def combined_settings(
         changes["placement"] = msgspec.structs.replace(settings.placement, rule=placement)
     if adaptation is not None:
         changes["adaptation"] = msgspec.structs.replace(settings.adaptation, rule=adaptation)
-    peers = settings.peers
+    links: dict[str, Any] = {}
     if peer_listen is not None:
-        peers = msgspec.structs.replace(peers, listen=peer_listen)
+        links["listen"] = peer_listen
     if join:
-        peers = msgspec.structs.replace(peers, join=tuple(join))
+        links["join"] = tuple(join)
     if secret is not None:
-        peers = msgspec.structs.replace(peers, secret_file=secret)
-    changes["peers"] = peers
-    return check_settings(msgspec.structs.replace(settings, **changes))
+        links["secret_file"] = secret
+    options = {(key,) for key in changes} | {("peers", key) for key in links}
+    changes["peers"] = msgspec.structs.replace(settings.peers, **links)
+    with blaming_settings(config, frozenset(options)):
+        return check_settings(msgspec.structs.replace(settings, **changes))
 
 
 def known_brokers(path: Path) -> dict[str, Whereabouts]:
     """Where brokers listen, from a file."""
     try:
-        return msgspec.json.decode(path.read_bytes(), type=dict[str, Whereabouts])
-    except (OSError, msgspec.MsgspecError) as error:
+        found = msgspec.json.decode(read_bytes(path), type=dict[str, Whereabouts])
+    except msgspec.MsgspecError as error:
         raise InputFileError(
             str(path), f"this says not where brokers are ({error})", remedy="write it again"
         ) from None
+    for name, whereabouts in found.items():
+        try:
+            parse_address(whereabouts.peers)
+        except OperatorError as error:
+            problem, _, remedy = str(error).rstrip(".").partition("; ")
+            raise InputFileError(str(path), f"{name}: {problem}", remedy=remedy) from None
+    return found

@@ -49,13 +49,18 @@ def read_bytes(path: Path) -> bytes:
 
 def read_if_there(path: Path) -> bytes | None:
     """The whole file; None if there is none, which is not the same as one that is forbidden."""
+    return None if is_absent(path) else read_bytes(path)
+
+
+def is_absent(path: Path) -> bool:
+    """True if nothing has this name; False also where that is nobody's business."""
     try:
         path.lstat()
-    except FileNotFoundError:
-        return None
+    except (FileNotFoundError, NotADirectoryError):
+        return True
     except (OSError, ValueError):
-        pass  # what is wrong is said by who reads it
-    return read_bytes(path)
+        return False
+    return False
 
 
 @contextmanager

@@ -5,19 +5,25 @@ from __future__ import annotations
 import difflib
 import re
 import tomllib
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
 import msgspec
 
-from meshwright.errors import InputFileError
+from meshwright.errors import InputFileError, SettingError
 from meshwright.files.reading import read_text
 
 T = TypeVar("T", bound=msgspec.Struct)
 
 _PLACE = re.compile(r"^(.*) - at `\$(.*)`$")
 _LINE = re.compile(r"line (\d+)")
-_INDEX = re.compile(r"\[[^\]]*\]")
+_STEP = re.compile(r"\.([\w-]+)|\[(\d+)\]")
+
+# The keys on the way to a setting, and numbers of tables among their like.
+Place = tuple[str | int, ...]
 
 
 def read_settings(path: Path, kind: type[T], *, documented_in: str) -> T:
@@ -43,20 +49,40 @@ def read_settings(path: Path, kind: type[T], *, documented_in: str) -> T:
     try:
         return msgspec.convert(raw, kind, dec_hook=beside)
     except msgspec.ValidationError as error:
-        message, place = str(error), ""
+        message, place = str(error), Place()
         if match := _PLACE.match(message):
-            message, place = match.group(1), _INDEX.sub("", match.group(2)).lstrip(".")
-        where = f"{place}: " if place else ""
+            message, place = match.group(1), _place(match.group(2))
+        where = f"{_shown(place)}: " if place else ""
         raise InputFileError(
             str(path),
             f"{where}{message[:1].lower()}{message[1:]}",
             remedy=f"see {documented_in}",
-            line=_line_of(text, tuple(place.split("."))),
+            line=_line_of(text, place),
+        ) from None
+
+
+@contextmanager
+def blaming_settings(path: Path | None, options: frozenset[Place]) -> Iterator[None]:
+    """Name the file and the line of a setting that cannot work, unless it was given as an option.
+
+    options: the places of those that were.
+    """
+    try:
+        yield
+    except SettingError as error:
+        is_option = any(error.place[: len(place)] == place for place in options)
+        if path is None or is_option:
+            raise
+        raise InputFileError(
+            str(path),
+            error.problem,
+            remedy=error.remedy,
+            line=_line_of(read_text(path), error.place),
         ) from None
 
 
 def _refuse_unknown_keys(
-    path: Path, text: str, raw: dict[str, Any], kind: Any, within: tuple[str, ...] = ()
+    path: Path, text: str, raw: dict[str, Any], kind: Any, within: Place = ()
 ) -> None:
     known = {field.encode_name: field.type for field in msgspec.structs.fields(kind)}
     for key, value in raw.items():
@@ -65,15 +91,16 @@ def _refuse_unknown_keys(
             near = difflib.get_close_matches(key, known, n=1, cutoff=0.0)
             raise InputFileError(
                 str(path),
-                f"there is no setting {'.'.join(place)!r}",
-                remedy=f"did you mean {'.'.join((*within, *near))!r}",
+                f"there is no setting {_shown(place)!r}",
+                remedy=f"did you mean {_shown((*within, *near))!r}",
                 line=_line_of(text, place),
             )
         inner = _struct_in(known[key])
         if inner is not None:
-            for one in value if isinstance(value, list) else [value]:
+            for number, one in enumerate(value if isinstance(value, list) else [value]):
                 if isinstance(one, dict):
-                    _refuse_unknown_keys(path, text, one, inner, place)
+                    inside = (*place, number) if isinstance(value, list) else place
+                    _refuse_unknown_keys(path, text, one, inner, inside)
 
 
 def _struct_in(kind: Any) -> Any:
@@ -83,17 +110,40 @@ def _struct_in(kind: Any) -> Any:
     return next((inner for inner in map(_struct_in, get_args(kind)) if inner is not None), None)
 
 
-def _line_of(text: str, place: tuple[str, ...]) -> int:
+def _place(path: str) -> Place:
+    return tuple(key or int(number) for key, number in _STEP.findall(path))
+
+
+def _shown(place: Place) -> str:
+    return ".".join(step for step in place if isinstance(step, str))
+
+
+def _line_of(text: str, place: Place) -> int:
     """The line of a key, or of the last table on the way to it that has a line of its own."""
-    found, table = 1, ""
+    found, table = 1, Place()
+    counts: Counter[Place] = Counter()
     for number, line in enumerate(text.splitlines(), start=1):
-        stripped = line.strip()
+        stripped = line.partition("#")[0].strip()
         if stripped.startswith("["):
-            table = stripped.strip("[] \t")
-            names = tuple(table.split("."))
-            if place[: len(names)] == names:
+            names = _keys(stripped.strip("[] \t"))
+            if stripped.startswith("[["):
+                counts[names] += 1
+            table = _counted(names, counts)
+            if place[: len(table)] == table:
                 found = number
-        key = stripped.partition("=")[0].strip().strip('"')
-        if ".".join(filter(None, (table, key))) == ".".join(place):
+        elif place == (*table, *_keys(stripped.partition("=")[0])):
             return number
     return found
+
+
+def _keys(text: str) -> Place:
+    return tuple(key.strip().strip("\"'") for key in text.split("."))
+
+
+def _counted(names: Place, counts: Counter[Place]) -> Place:
+    """Names of tables, with the number of the last one where there are many of a name."""
+    place = Place()
+    for length in range(1, len(names) + 1):
+        count = counts[names[:length]]
+        place += (names[length - 1], count - 1) if count else (names[length - 1],)
+    return place

@@ -69,13 +69,21 @@ def refuse_unwritable(path: Path) -> Path:
 
 def refuse_folder(path: Path) -> None:
     """Say in one sentence why no files could be written to a folder, which may not be there yet."""
-    standing = next(
-        folder for folder in (path.absolute(), *path.absolute().parents) if folder.exists()
-    )
+    try:
+        standing = next(
+            folder for folder in (path.absolute(), *path.absolute().parents) if folder.exists()
+        )
+    except OSError as error:
+        raise OperatorError(
+            f"{path}: this folder cannot be reached ({(error.strerror or str(error)).lower()}); "
+            "choose another."
+        ) from None
     if not standing.is_dir():
         raise OperatorError(f"{path}: a file is in the way; name a folder.")
     if not os.access(standing, os.W_OK | os.X_OK):
-        raise OperatorError(f"{path}: {standing} is read-only; choose another folder.")
+        raise OperatorError(
+            f"{path}: {standing} may not be written by this user; choose another folder."
+        )
 
 
 def make_folder(path: Path, *, is_private: bool = False) -> Path:

@@ -31,6 +31,11 @@ class BrokerControl:
         """All that is to be seen of it; None if it does not run."""
         try:
             found = self.get("/view", BrokerView)
+        except PermissionError:
+            raise OperatorError(
+                f"{self._path}: this broker's socket may not be opened (permission denied); ask "
+                "as the user who runs the broker."
+            ) from None
         except OSError:
             return None
         self.name = found.broker
@@ -68,11 +73,10 @@ class BrokerControl:
 
 def running_brokers(folder: Path) -> dict[str, tuple[BrokerControl, BrokerView]]:
     """All brokers that run in a folder or in folders under it, by name, sorted."""
-    sockets = [folder / SOCKET_NAME, *sorted(folder.glob(f"*/{SOCKET_NAME}"))]
     found = {}
-    for path in sockets:
-        control = BrokerControl(path.parent)
-        view = control.view() if path.exists() else None
+    for one in (folder, *_folders_in(folder)):
+        control = BrokerControl(one)
+        view = control.view()
         if view is not None:
             found[view.broker] = (control, view)
     if not found:
@@ -81,6 +85,18 @@ def running_brokers(folder: Path) -> dict[str, tuple[BrokerControl, BrokerView]]
             "or say where they keep their data with --data FOLDER."
         )
     return dict(sorted(found.items()))
+
+
+def _folders_in(folder: Path) -> list[Path]:
+    try:
+        return sorted(one for one in folder.iterdir() if one.is_dir())
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as error:
+        raise OperatorError(
+            f"{folder}: nobody can tell what runs here ({(error.strerror or str(error)).lower()}); "
+            "ask as the user who owns it."
+        ) from None
 
 
 class _UnixConnection(http.client.HTTPConnection):

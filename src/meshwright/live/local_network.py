@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import signal
@@ -211,7 +212,12 @@ def _refuse_taken(address: Address) -> None:
         try:
             trial.bind(address)
         except OSError as error:
+            if error.errno == errno.EADDRINUSE:
+                raise OperatorError(
+                    f"Something listens on {address} already; stop it, or choose other ports "
+                    "with --port and --peer-port."
+                ) from None
             raise OperatorError(
-                f"Something listens on {address} already; stop it, or choose other ports "
-                "with --port and --peer-port."
-            ) from error
+                f"Nothing can listen on {address} ({(error.strerror or str(error)).lower()}); "
+                "choose other ports with --port and --peer-port."
+            ) from None

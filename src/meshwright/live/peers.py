@@ -149,9 +149,9 @@ class Peers:
             connection.close()
 
     async def _dial(self, peer: str) -> None:
-        address = parse_address(self.brokers[peer].peers)
         loop = asyncio.get_running_loop()
         try:
+            address = parse_address(self.brokers[peer].peers)
             async with asyncio.timeout(DIAL_S):
                 await loop.create_connection(
                     lambda: self._new_connection(is_dialler=True),
@@ -159,7 +159,8 @@ class Peers:
                     address.port,
                     ssl=self._settings.dialling,
                 )
-        except (OSError, TimeoutError):
+        except (OSError, TimeoutError, OperatorError, UnicodeError):
+            # Nobody is there, or what was told of it is no address.
             del self._dials[peer]
             if peer not in self._connections:
                 self._tell(LinkDown(peer))

@@ -12,8 +12,9 @@ from typing import Literal
 
 import msgspec
 
-from meshwright.errors import OperatorError
-from meshwright.files.settings import read_settings
+from meshwright.errors import InputFileError, MeshwrightError, OperatorError, SettingError
+from meshwright.files.reading import read_bytes
+from meshwright.files.settings import Place, blaming_settings, read_settings
 from meshwright.live.addresses import is_loopback, parse_address
 from meshwright.protocol.forwarding.machines import MACHINES
 from meshwright.protocol.mobility import parse_policies
@@ -140,79 +141,131 @@ class LiveSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 def read_live_settings(path: Path) -> LiveSettings:
     """The settings of a file, whole and possible."""
-    return check_settings(read_settings(path, LiveSettings, documented_in=DOCUMENTED_IN))
+    settings = read_settings(path, LiveSettings, documented_in=DOCUMENTED_IN)
+    with blaming_settings(path, frozenset()):
+        return check_settings(settings)
 
 
 def check_settings(settings: LiveSettings) -> LiveSettings:
     """Refuse what cannot work before anything is started."""
-    for listener in settings.all_listeners():
-        parse_address(listener.address)
+    _check_listeners(settings)
+    _check_peers(settings.peers)
+    if settings.telemetry.http is not None:
+        _check_address(("telemetry", "http"), settings.telemetry.http)
+    if not settings.name or "/" in settings.name:
+        raise SettingError(
+            ("name",),
+            f"{settings.name!r} is no name for a broker",
+            remedy="use letters and digits",
+        )
+    if settings.design not in MACHINES:
+        raise SettingError(
+            ("design",),
+            f"There is no design {settings.design!r}",
+            remedy=f"choose one of {', '.join(MACHINES)}",
+        )
+    try:
+        parse_policies(settings.mobility)
+    except MeshwrightError as error:
+        problem, _, remedy = str(error).rstrip(".").partition("; ")
+        raise SettingError(("mobility",), problem, remedy=remedy) from None
+    _refuse_negative(settings.limits)
+    _check_placement(settings.placement)
+    _check_at_least(("adaptation", "every_s"), settings.adaptation.every_s, 0.1)
+    for place, path in _files(settings):
+        _check_file(place, path)
+    return settings
+
+
+def _check_listeners(settings: LiveSettings) -> None:
+    for number, listener in enumerate(settings.all_listeners()):
+        place = ("listeners", number)
+        _check_address((*place, "address"), listener.address)
+        if listener.advertise is not None:
+            _check_address((*place, "advertise"), listener.advertise)
         has_users = settings.access.passwords is not None or (
             listener.tls is not None and listener.tls.authorities is not None
         )
         if not listener.anonymous and not has_users:
-            raise OperatorError(
-                f"The listener {listener.address} could let nobody in; set access.passwords, "
-                "tls.authorities, or anonymous = true."
+            raise SettingError(
+                place,
+                f"The listener {listener.address} could let nobody in",
+                remedy="set access.passwords, tls.authorities, or anonymous = true",
             )
-    _check_peers(settings.peers)
-    if not settings.name or "/" in settings.name:
-        raise OperatorError(f"{settings.name!r} is no name for a broker; use letters and digits.")
-    if settings.design not in MACHINES:
-        raise OperatorError(
-            f"There is no design {settings.design!r}; choose one of {', '.join(MACHINES)}."
-        )
-    parse_policies(settings.mobility)
-    _refuse_negative(settings.limits)
-    _check_placement(settings.placement)
-    _check_at_least("adaptation.every_s", settings.adaptation.every_s, 0.1)
-    for path in _paths(settings):
-        if not path.is_file():
-            raise OperatorError(f"{path}: there is no such file; check the settings.")
-    return settings
 
 
 def _check_peers(peers: PeerLinkSettings) -> None:
     """Refuse a door for brokers that would be open to anybody beyond this machine."""
-    for address in (peers.listen, *peers.join):
-        parse_address(address)
+    for key, address in (("listen", peers.listen), ("advertise", peers.advertise)):
+        if address is not None:
+            _check_address(("peers", key), address)
+    for address in peers.join:
+        _check_address(("peers", "join"), address)
     if peers.tls is not None and peers.tls.authorities is None:
-        raise OperatorError(
-            "peers.tls has no authorities, so brokers could not know each other; name those that "
-            "signed their certificates."
+        raise SettingError(
+            ("peers", "tls"),
+            "peers.tls has no authorities, so brokers could not know each other",
+            remedy="name those that signed their certificates",
         )
     if not is_loopback(parse_address(peers.listen)) and not (peers.secret_file or peers.tls):
-        raise OperatorError(
+        raise SettingError(
+            ("peers", "listen"),
             f"Brokers are let in at {peers.listen}, which others than this machine may reach, and "
-            f"anybody could join; {HOW_TO_CLOSE}."
+            "anybody could join",
+            remedy=HOW_TO_CLOSE,
         )
+
+
+def _check_address(place: Place, text: str) -> None:
+    try:
+        parse_address(text)
+    except OperatorError as error:
+        problem, _, remedy = str(error).rstrip(".").partition("; ")
+        raise SettingError(place, problem, remedy=remedy) from None
+
+
+def _check_file(place: Place, path: Path) -> None:
+    """Refuse a file that is not there, or that may not be read."""
+    try:
+        read_bytes(path)
+    except InputFileError as error:
+        raise SettingError(place, f"{path}: {error.problem}", remedy=error.remedy) from None
 
 
 def _check_placement(placement: PlacementSettings) -> None:
     for name, least in (("every_s", 0.1), ("gain_min", 0.0), ("load_slack", 0.0), ("rest_s", 0.0)):
-        _check_at_least(f"placement.{name}", getattr(placement, name), least)
-    if placement.cluster_size < CLUSTER_SIZE_MIN:
-        raise OperatorError(
-            f"placement.cluster_size is {placement.cluster_size}; write {CLUSTER_SIZE_MIN} or more."
-        )
+        _check_at_least(("placement", name), getattr(placement, name), least)
+    _check_at_least(("placement", "cluster_size"), placement.cluster_size, CLUSTER_SIZE_MIN)
 
 
-def _check_at_least(key: str, value: float, least: float) -> None:
+def _check_at_least(place: tuple[str, str], value: float, least: float) -> None:
     if not least <= value < math.inf:
-        raise OperatorError(f"{key} is {value}; write {least:g} or more.")
+        raise SettingError(
+            place, f"{'.'.join(place)} is {value}", remedy=f"write {least:g} or more"
+        )
 
 
 def _refuse_negative(limits: LimitSettings) -> None:
     for name, value in msgspec.structs.asdict(limits).items():
         if value < 0:
-            raise OperatorError(f"limits.{name} is {value}; write 0 for no limit.")
+            raise SettingError(
+                ("limits", name), f"limits.{name} is {value}", remedy="write 0 for no limit"
+            )
 
 
-def _paths(settings: LiveSettings) -> list[Path]:
-    """All files that must be there."""
-    certificates = [listener.tls for listener in settings.listeners] + [settings.peers.tls]
-    wanted = [settings.access.passwords, settings.access.rules, settings.peers.secret_file]
-    for tls in certificates:
+def _files(settings: LiveSettings) -> list[tuple[Place, Path]]:
+    """All files that must be there, and where they are named."""
+    wanted: list[tuple[Place, Path | None]] = [
+        (("access", "passwords"), settings.access.passwords),
+        (("access", "rules"), settings.access.rules),
+        (("peers", "secret_file"), settings.peers.secret_file),
+    ]
+    encrypted: list[tuple[Place, TlsSettings | None]] = [
+        (("listeners", number, "tls"), listener.tls)
+        for number, listener in enumerate(settings.listeners)
+    ]
+    for place, tls in (*encrypted, (("peers", "tls"), settings.peers.tls)):
         if tls is not None:
-            wanted += [tls.certificate, tls.key, tls.authorities]
-    return [path for path in wanted if path is not None]
+            named = msgspec.structs.asdict(tls).items()
+            wanted += [((*place, name), path) for name, path in named]
+    return [(place, path) for place, path in wanted if path is not None]

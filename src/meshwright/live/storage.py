@@ -6,14 +6,18 @@ slower the disk is, the more messages share a sync.
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from meshwright.errors import OperatorError
+from meshwright.files.reading import is_absent
+from meshwright.files.writing import make_folder, refuse_folder
 from meshwright.live.disk_room import DiskRoom
 from meshwright.protocol.effects import DiskKey, Write
 from meshwright.protocol.quiet_streams import FLOOR
@@ -23,6 +27,7 @@ FORMAT = 1
 FILE_NAME = "broker.sqlite"
 RETRY_S = 0.2
 FLOOR_BITS = 32
+LOCKED = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 # This fact is 1 while what counts is in memory only.
 IN_MEMORY = "in memory"
 NOTE = "INSERT OR REPLACE INTO facts VALUES (?, ?)"
@@ -148,15 +153,45 @@ class Store:
 
 def open_database(folder: Path, *, is_memory: bool) -> tuple[sqlite3.Connection, Opened]:
     """A broker's database, for it alone, and what is in it."""
+    with _explained(folder):
+        make_folder(folder, is_private=True)
+        database = _connect(folder / FILE_NAME)
+        return database, _read(database, is_memory)
+
+
+def refuse_unusable(folder: Path) -> None:
+    """Say why no broker could have its disk in a folder, which stays as it is."""
+    refuse_folder(folder)
+    path = folder / FILE_NAME
+    with _explained(folder):
+        if is_absent(path):
+            return
+        database = _connect(path)
+        try:
+            _check_format(dict(database.execute("SELECT name, value FROM facts")))
+        finally:
+            database.close()
+
+
+@contextmanager
+def _explained(folder: Path) -> Iterator[None]:
+    """Say what is wrong with a disk: that it is forbidden, in use, or damaged."""
     path = folder / FILE_NAME
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        database = _connect(path)
-        return database, _read(database, is_memory)
-    except (OSError, sqlite3.Error, ValueError) as error:
+        yield
+    except (sqlite3.Error, ValueError) as error:
+        if getattr(error, "sqlite_errorcode", None) in LOCKED:
+            raise OperatorError(
+                f"{path}: another broker uses this disk; let no other broker use this folder."
+            ) from None
+        if not all(os.access(one, os.R_OK | os.W_OK) for one in (folder, path) if one.exists()):
+            raise OperatorError(
+                f"{path}: the broker's disk may not be read and written (permission denied); run "
+                "the broker as the user who owns it."
+            ) from None
         raise OperatorError(
-            f"{path}: the broker's disk cannot be opened ({error}); "
-            "let no other broker use this folder, or restore it from a copy."
+            f"{path}: the broker's disk cannot be opened ({error}); restore it from a copy, or "
+            "choose another folder and name."
         ) from error
 
 
@@ -185,8 +220,7 @@ def _read(database: sqlite3.Connection, is_memory: bool) -> Opened:
         "CREATE TABLE IF NOT EXISTS kept (key BLOB PRIMARY KEY, value BLOB) WITHOUT ROWID"
     )
     facts = dict(database.execute("SELECT name, value FROM facts"))
-    if facts.get("format", FORMAT) != FORMAT:
-        raise ValueError(f"it has format {facts['format']}, this version reads {FORMAT}")
+    _check_format(facts)
     incarnation = facts.get("incarnation", 0) + 1
     database.execute("BEGIN IMMEDIATE")
     if facts.get(IN_MEMORY):
@@ -197,6 +231,11 @@ def _read(database: sqlite3.Connection, is_memory: bool) -> Opened:
     database.execute("COMMIT")
     contents = dict(decode_disk(*row) for row in database.execute("SELECT key, value FROM kept"))
     return Opened(incarnation, contents)
+
+
+def _check_format(facts: dict[str, int]) -> None:
+    if facts.get("format", FORMAT) != FORMAT:
+        raise ValueError(f"it has format {facts['format']}, this version reads {FORMAT}")
 
 
 def _commit(database: sqlite3.Connection, changes: dict[DiskKey, Any]) -> bool:

@@ -72,7 +72,7 @@ def _read(path: Path) -> dict[str, str]:
         if not line.strip() or line.startswith("#"):
             continue
         user, colon, found = line.partition(":")
-        if not colon or not user or not found.startswith("$argon2"):
+        if not colon or not user or not _is_hash(found):
             raise InputFileError(
                 str(path),
                 "this is no user with an argon2 hash",
@@ -87,9 +87,17 @@ def _read(path: Path) -> dict[str, str]:
     return hashes
 
 
+def _is_hash(text: str) -> bool:
+    try:
+        argon2.extract_parameters(text)
+    except argon2.exceptions.InvalidHashError:
+        return False
+    return True
+
+
 def _write(path: Path, hashes: dict[str, str]) -> None:
     lines = "".join(f"{user}:{found}\n" for user, found in hashes.items())
-    write_whole({path: lines.encode("utf-8")})
+    write_whole({path: lines.encode("utf-8")}, is_private=True)
 
 
 @cache
