@@ -77,8 +77,8 @@ def test_a_broker_is_ready_when_it_has_peers_and_tells_of_the_network(tmp_path: 
             async with asyncio.timeout(20):
                 while (await fetch(first, "/readyz"))[0] != 503:
                     await asyncio.sleep(0.05)
-            first.host.disk_is_full = True
-            assert b"the disk is full" in (await fetch(first, "/readyz"))[1]
+            first.host.disk_trouble = "no room is left on the disk"
+            assert b"no room is left" in (await fetch(first, "/readyz"))[1]
 
     asyncio.run(story())
 

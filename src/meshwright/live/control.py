@@ -146,8 +146,8 @@ class Control:
         reasons = []
         if len(brokers) > 1 and not host.peers.connected():
             reasons.append("no other broker is connected")
-        if host.disk_is_full:
-            reasons.append("the disk is full")
+        if host.disk_trouble is not None:
+            reasons.append(host.disk_trouble)
         answer: dict[str, Any] = {"broker": host.name, "is_ready": not reasons}
         if reasons:
             answer["reason"] = "; ".join(reasons)

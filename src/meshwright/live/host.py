@@ -7,6 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
 
+import msgspec
+
 from meshwright.live.addresses import Address, Whereabouts
 from meshwright.live.clock import Clock
 from meshwright.live.memory_storage import MemoryStore
@@ -43,6 +45,13 @@ from meshwright.protocol.inspection import BrokerView
 from meshwright.protocol.observation import Observation
 from meshwright.protocol.packets import SESSION_TAKEN_OVER, Disconnect
 from meshwright.protocol.shortcuts import Shortcuts
+
+
+class DiskRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """The disk takes no more publications, and why, or takes them again."""
+
+    is_writable: bool
+    reason: str
 
 
 class ClientPort(Protocol):
@@ -112,7 +121,7 @@ class Host:
         self.clock = Clock()
         self.started_us = self.clock.now_us()
         self.meter = Meter(self.clock)
-        self.disk_is_full = False
+        self.disk_trouble: str | None = None
         self.incarnation = 0
         self.peers = Peers(
             name,
@@ -238,9 +247,16 @@ class Host:
     def _from_disk(self, happening: Happening) -> None:
         self._loop.call_soon_threadsafe(self.tell, happening)
 
-    def _disk_space(self, is_full: bool) -> None:
-        self.disk_is_full = is_full
-        self._from_disk(DiskSpace(is_full))
+    @property
+    def disk_is_full(self) -> bool:
+        """True while the disk takes no more publications, because of disk_trouble."""
+        return self.disk_trouble is not None
+
+    def _disk_space(self, trouble: str | None) -> None:
+        self.disk_trouble = trouble
+        record = DiskRecord(is_writable=trouble is None, reason=trouble or "")
+        self._loop.call_soon_threadsafe(self._recorded, self.clock.now_us(), record)
+        self._from_disk(DiskSpace(trouble is not None))
 
     def _disk_failed(self, error: Exception) -> None:
         self._loop.call_soon_threadsafe(self._failed, error)

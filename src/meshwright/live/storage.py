@@ -11,22 +11,22 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from meshwright.errors import OperatorError
 from meshwright.files.reading import is_absent
 from meshwright.files.writing import make_folder, refuse_folder
-from meshwright.live.disk_room import DiskRoom
+from meshwright.live.disk_room import FILE_NAME, RESERVE_NAME, DiskRoom
 from meshwright.protocol.effects import DiskKey, Write
 from meshwright.protocol.quiet_streams import FLOOR
 from meshwright.protocol.wire import decode_disk, encode
 
 FORMAT = 1
-FILE_NAME = "broker.sqlite"
 RETRY_S = 0.2
 FLOOR_BITS = 32
+UNSURE = (sqlite3.SQLITE_IOERR_FSYNC, sqlite3.SQLITE_IOERR_DIR_FSYNC)
 LOCKED = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 # This fact is 1 while what counts is in memory only.
 IN_MEMORY = "in memory"
@@ -44,9 +44,11 @@ class Opened(NamedTuple):
 class Store:
     """The disk of one broker.
 
-    synced is told the last batch of every sync, full whether the disk has no room, and failed of
-    anything else that goes wrong, after which nothing is written; all are called in the writing
-    thread. A batch that finds no room is tried until there is some. bytes_max: how much the disk
+    synced is told the last batch of every sync, full why the disk takes no more, or None once it
+    does again, and failed of anything else that goes wrong, after which nothing is written; all are
+    called in the writing thread. A batch that finds no room, or cannot be written, is tried until
+    it can; one of which nobody knows whether it is on disk is never tried again, for the system
+    may have forgotten what it could not write. bytes_max: how much the disk
     may hold, 0 for all that there is. sync_count and sync_s: how often the disk was synced, and how
     long that took in all.
     """
@@ -57,7 +59,7 @@ class Store:
         *,
         bytes_max: int,
         synced: Callable[[int], None],
-        full: Callable[[bool], None],
+        full: Callable[[str | None], None],
         failed: Callable[[Exception], None],
     ) -> None:
         self._folder = folder
@@ -70,7 +72,7 @@ class Store:
         self._gathered: list[Write] = []
         self._wakes = threading.Condition()
         self._is_closing = False
-        self._was_full = False
+        self._trouble: str | None = None
         self._thread = threading.Thread(target=self._run, name="disk", daemon=True)
 
     def open(self) -> Opened:
@@ -104,16 +106,26 @@ class Store:
                 self.sync_count += 1
                 self._synced(last)
         except sqlite3.Error as error:
+            is_unsure = getattr(error, "sqlite_errorcode", None) in UNSURE
+            what = "could not be synced" if is_unsure else "failed"
+            self._failed(
+                OperatorError(
+                    f"{self._folder / FILE_NAME}: the broker's disk {what} ({error}), and nothing "
+                    "more is promised; check the disk, then start the broker again."
+                )
+            )
+        except Exception as error:  # what nobody is told of would leave clients waiting for ever
             self._failed(error)
         finally:
-            self._database.close()
+            with suppress(sqlite3.Error):
+                self._database.close()
 
     def _next_batches(self) -> list[Write]:
         """All that has gathered; nothing only when the disk is being closed."""
         with self._wakes:
             while not self._gathered and not self._is_closing:
-                self._wakes.wait(RETRY_S if self._was_full else None)
-                if self._was_full and not self._gathered:
+                self._wakes.wait(None if self._trouble is None else RETRY_S)
+                if self._trouble is not None and not self._gathered:
                     self._tell_full(self._room.look())
             return self._taken()
 
@@ -128,12 +140,15 @@ class Store:
             for batch in batches:
                 changes |= batch.changes
                 last = batch.batch
-            if _commit(self._database, changes):
+            fault = _commit(self._database, changes)
+            if fault is None:
                 self._tell_full(self._room.look())
                 return last
-            self._tell_full(True)
+            self._tell_full(self._room.failed(fault))
             batches = []
-            if not self._room.give_up_reserve():
+            has_more = self._room.give_up_reserve()
+            self._room.reuse_log()
+            if not has_more:
                 with self._wakes:
                     self._wakes.wait(RETRY_S)
                     # Messages that are done with may be among what came meanwhile.
@@ -145,16 +160,24 @@ class Store:
         batches, self._gathered = self._gathered, []
         return batches
 
-    def _tell_full(self, is_full: bool) -> None:
-        if is_full != self._was_full:
-            self._was_full = is_full
-            self._full(is_full)
+    def _tell_full(self, trouble: str | None) -> None:
+        if trouble != self._trouble:
+            self._trouble = trouble
+            self._full(trouble)
 
 
 def open_database(folder: Path, *, is_memory: bool) -> tuple[sqlite3.Connection, Opened]:
     """A broker's database, for it alone, and what is in it."""
     with _explained(folder):
         make_folder(folder, is_private=True)
+        try:
+            database = _connect(folder / FILE_NAME)
+            return database, _read(database, is_memory)
+        except sqlite3.OperationalError as error:
+            # A broker that ended with a full disk begins with its reserve, and keeps a new one.
+            if error.sqlite_errorcode != sqlite3.SQLITE_FULL or is_absent(folder / RESERVE_NAME):
+                raise
+        (folder / RESERVE_NAME).unlink()
         database = _connect(folder / FILE_NAME)
         return database, _read(database, is_memory)
 
@@ -180,7 +203,12 @@ def _explained(folder: Path) -> Iterator[None]:
     try:
         yield
     except (sqlite3.Error, ValueError) as error:
-        if getattr(error, "sqlite_errorcode", None) in LOCKED:
+        code = getattr(error, "sqlite_errorcode", None)
+        if code == sqlite3.SQLITE_FULL:
+            raise OperatorError(
+                f"{path}: no room is left on the disk; make some, then start the broker again."
+            ) from None
+        if code in LOCKED:
             raise OperatorError(
                 f"{path}: another broker uses this disk; let no other broker use this folder."
             ) from None
@@ -238,8 +266,10 @@ def _check_format(facts: dict[str, int]) -> None:
         raise ValueError(f"it has format {facts['format']}, this version reads {FORMAT}")
 
 
-def _commit(database: sqlite3.Connection, changes: dict[DiskKey, Any]) -> bool:
-    """Change everything and sync; False if there is no room."""
+def _commit(
+    database: sqlite3.Connection, changes: dict[DiskKey, Any]
+) -> sqlite3.OperationalError | None:
+    """Change everything and sync; returns why nothing was changed, if it can be tried again."""
     kept = [(encode(key), encode(value)) for key, value in changes.items() if value is not None]
     gone = [(encode(key),) for key, value in changes.items() if value is None]
     try:
@@ -253,5 +283,5 @@ def _commit(database: sqlite3.Connection, changes: dict[DiskKey, Any]) -> bool:
             database.execute("ROLLBACK")
         if error.sqlite_errorcode not in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_WRITE):
             raise
-        return False
-    return True
+        return error
+    return None

@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, BinaryIO
 
 import msgspec
 
 from meshwright.errors import OperatorError
+from meshwright.files.writing import private_opener
 
 SECOND_US = 1_000_000
 
 
 class Log:
-    """Writes one line an event, to a file or to the standard error."""
+    """Writes one line an event, to a file or to the standard error.
+
+    Lines that cannot be written, on a full disk for one, are left out, and counted in the next one.
+    """
 
     def __init__(self, broker: str, path: Path | None) -> None:
         self._broker = broker
+        self._left_out = 0
+        self._is_cut = False
         try:
-            self._out: TextIO = sys.stderr if path is None else path.open("a", encoding="utf-8")
+            self._out: BinaryIO | None = None if path is None else _appending(path)
         except OSError as error:
             raise OperatorError(
                 f"{path}: the log cannot be written ({error.strerror}); choose another file."
@@ -35,8 +43,26 @@ class Log:
             "event": name,
             **fields,
         }
-        self._out.write(msgspec.json.encode(line).decode() + "\n")
-        self._out.flush()
+        if self._left_out:
+            line["left_out"] = self._left_out
+        try:
+            self._write(msgspec.json.encode(line) + b"\n")
+        except OSError:
+            self._left_out += 1
+        else:
+            self._left_out = 0
+
+    def _write(self, line: bytes) -> None:
+        if self._out is None:
+            sys.stderr.write(line.decode())
+            sys.stderr.flush()
+            return
+        # What was cut short is a line of its own.
+        line = b"\n" * self._is_cut + line
+        written = self._out.write(line)
+        self._is_cut = written < len(line)
+        if self._is_cut:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     def record(self, time_us: int, record: Any) -> None:
         """Write what the broker itself reports; its kind is the name of the event."""
@@ -45,5 +71,9 @@ class Log:
         self.event(time_us, type(record).__name__, **fields)
 
     def close(self) -> None:
-        if self._out is not sys.stderr:
+        if self._out is not None:
             self._out.close()
+
+
+def _appending(path: Path) -> BinaryIO:
+    return open(path, "ab", buffering=0, opener=private_opener)

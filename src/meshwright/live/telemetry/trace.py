@@ -44,6 +44,7 @@ class TraceRecorder:
         self._broker = broker
         self._prefix = f"{broker}-{incarnation}"
         self._file_count = 0
+        self._failure: OperatorError | None = None
         self._rows: Rows = {table.name: [] for table in RECORDED}
 
     def subscription(self, time_us: int, client: str, topic: str, *, is_on: bool) -> None:
@@ -57,7 +58,7 @@ class TraceRecorder:
         rows = self._rows["publications"]
         rows += [(time_us, topic, publisher, byte_count)] * count
         if len(rows) >= ROWS_MAX:
-            self.flush()
+            self._flush_many()
 
     def connection(self, time_us: int, client: str, *, is_on: bool) -> None:
         """A client came or left."""
@@ -67,6 +68,13 @@ class TraceRecorder:
         """Write what has gathered, one file a table."""
         self.write(self.gathered())
 
+    def _flush_many(self) -> None:
+        """Write in between; that it failed is said when the rest is written."""
+        try:
+            self.flush()
+        except OperatorError as error:
+            self._failure = error
+
     def gathered(self) -> Rows:
         """What has gathered since this was asked before."""
         rows, self._rows = self._rows, {table.name: [] for table in RECORDED}
@@ -74,6 +82,7 @@ class TraceRecorder:
 
     def write(self, gathered: Rows) -> None:
         """Write rows, one file a table; may run in another thread than what gathers."""
+        failure, self._failure = self._failure, None
         if not self._file_count and not self._brokers_path.exists():
             self._write(BROKERS, [(self._broker, None, None, None)], self._brokers_path.name)
         self._file_count += 1
@@ -82,6 +91,8 @@ class TraceRecorder:
             if rows:
                 name = f"{self._prefix}-{self._file_count:06d}.parquet"
                 self._write(table, rows, name)
+        if failure is not None:
+            raise failure
 
     @property
     def _brokers_path(self) -> Path:
