@@ -98,3 +98,15 @@ def test_a_file_of_plain_passwords_is_refused(tmp_path: Path) -> None:
     for user in ("", "a:b", " a"):
         with pytest.raises(OperatorError):
             set_password(tmp_path / "new", user, b"x")
+
+
+def test_a_file_of_passwords_is_for_its_owner_and_a_group_that_had_it(tmp_path: Path) -> None:
+    path = tmp_path / "passwords"
+    set_password(path, "alice", b"staple")
+    assert path.stat().st_mode & 0o777 == 0o600
+    for before, after in ((0o644, 0o640), (0o640, 0o640), (0o600, 0o600), (0o666, 0o640)):
+        path.chmod(before)
+        set_password(path, "bob", b"battery")
+        assert path.stat().st_mode & 0o777 == after
+    remove_user(path, "bob")
+    assert path.stat().st_mode & 0o777 == 0o640

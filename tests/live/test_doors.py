@@ -235,3 +235,34 @@ def test_text_in_a_websocket_and_a_request_without_mqtt_are_refused(tmp_path: Pa
                 line.close()
 
     asyncio.run(story())
+
+
+def test_a_websocket_is_for_pages_of_the_sites_that_were_named(tmp_path: Path) -> None:
+    async def story() -> None:
+        listener = ListenerSettings(
+            address=ANY_PORT,
+            transport="websocket",
+            anonymous=True,
+            origins=("https://panel.example", "http://localhost:8080"),
+        )
+        async with broker_with(tmp_path, listener) as broker:
+            for origin, status in (
+                (b"Origin: https://panel.example\r\n", b" 101 "),
+                (b"Origin: HTTP://LOCALHOST:8080\r\n", b" 101 "),
+                (b"Origin: https://evil.example\r\n", b" 403 "),
+                (b"Origin: null\r\n", b" 403 "),
+                (b"Origin: https://panel.example.evil.example\r\n", b" 403 "),
+                (b"", b" 101 "),
+            ):
+                answers, line = await asyncio.open_connection("127.0.0.1", port_of(broker))
+                line.write(
+                    b"GET /mqtt HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\n"
+                    b"Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+                    b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
+                    b"Sec-WebSocket-Protocol: mqtt\r\n" + origin + b"\r\n"
+                )
+                async with asyncio.timeout(20):
+                    assert status in await answers.readuntil(b"\r\n"), origin
+                line.close()
+
+    asyncio.run(story())

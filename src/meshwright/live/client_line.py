@@ -14,7 +14,6 @@ from meshwright.live.outbox import TOGETHER_US
 from meshwright.live.pace import new_pace
 from meshwright.live.telemetry.system_topics import asks_for_system
 from meshwright.live.tls import certificate_name
-from meshwright.live.websocket import WebSocket
 from meshwright.protocol import packets
 from meshwright.protocol.client_names import client_name
 from meshwright.protocol.happenings import ClientDown, ClientPacket, Happening
@@ -56,7 +55,7 @@ class ClientLine(asyncio.Protocol):
             fan_out=listener.fan_out,
         )
         self.output = self._machine.output
-        self._websocket = WebSocket() if listener.settings.transport == "websocket" else None
+        self._websocket = listener.new_websocket()
         self._pace = new_pace(listener.limits)
         self.gate: Gate | None = None
         self._transport: asyncio.Transport | None = None

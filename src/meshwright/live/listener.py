@@ -15,6 +15,7 @@ from meshwright.live.host import Host
 from meshwright.live.settings import LimitSettings, ListenerSettings
 from meshwright.live.telemetry.system_topics import SystemTopics
 from meshwright.live.tls import listening_context
+from meshwright.live.websocket import WebSocket
 from meshwright.protocol.mqtt.fan_out import FanOut
 from meshwright.protocol.mqtt.terms import Terms
 from meshwright.protocol.mqtt.topic_texts import TopicTexts
@@ -91,6 +92,11 @@ class Listener:
         if line in self.lines:
             self.lines.remove(line)
             self.crowd.leave(line.address)
+
+    def new_websocket(self) -> WebSocket | None:
+        """What a connection's bytes are wrapped in, if in anything."""
+        is_wrapped = self.settings.transport == "websocket"
+        return WebSocket(self.settings.origins) if is_wrapped else None
 
     def new_client_id(self) -> str:
         """A name for a client that has none, which no other client has."""

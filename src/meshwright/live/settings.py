@@ -7,6 +7,7 @@ down takes nobody without a password or a certificate, unless it says so.
 from __future__ import annotations
 
 import math
+import re
 from pathlib import Path
 from typing import Literal
 
@@ -30,6 +31,8 @@ HOW_TO_CLOSE = (
     "peers.secret_file or with --secret on every broker, or set peers.tls with authorities"
 )
 
+_ORIGIN = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*://[^/\s]+/?")
+
 AdaptationRule = Literal["none", "ocbr"]
 
 
@@ -47,6 +50,7 @@ class ListenerSettings(msgspec.Struct, frozen=True, kw_only=True):
     address: str = DEFAULT_LISTEN
     advertise: str | None = None
     transport: Literal["tcp", "websocket"] = "tcp"
+    origins: tuple[str, ...] = ()
     anonymous: bool = False
     certificate_is_user: bool = True
     tls: TlsSettings | None = None
@@ -183,6 +187,13 @@ def _check_listeners(settings: LiveSettings) -> None:
         _check_address((*place, "address"), listener.address)
         if listener.advertise is not None:
             _check_address((*place, "advertise"), listener.advertise)
+        for origin in listener.origins:
+            if not _ORIGIN.fullmatch(origin):
+                raise SettingError(
+                    (*place, "origins"),
+                    f"{origin!r} is no site",
+                    remedy="write it as browsers do, as in https://panel.example",
+                )
         has_users = settings.access.passwords is not None or (
             listener.tls is not None and listener.tls.authorities is not None
         )

@@ -18,6 +18,8 @@ from wsproto.utilities import RemoteProtocolError
 
 SUBPROTOCOLS = ("mqtt", "mqttv3.1")
 UNSUPPORTED = 1003
+BAD_REQUEST = 400
+FORBIDDEN = 403
 
 
 @dataclass(slots=True)
@@ -30,10 +32,15 @@ class Taken:
 
 
 class WebSocket:
-    """The server's side of one WebSocket connection."""
+    """The server's side of one WebSocket connection.
 
-    def __init__(self) -> None:
+    origins: the sites whose pages may open one, if not all may; who is no browser names no site,
+    and is let pass.
+    """
+
+    def __init__(self, origins: tuple[str, ...] = ()) -> None:
         self._connection = WSConnection(ConnectionType.SERVER)
+        self._origins = origins
 
     def take(self, block: bytes) -> Taken:
         """Bytes that came on the wire."""
@@ -54,12 +61,7 @@ class WebSocket:
 
     def _take_event(self, event: object, taken: Taken) -> None:
         if isinstance(event, Request):
-            chosen = next((one for one in event.subprotocols if one in SUBPROTOCOLS), None)
-            if chosen is None:
-                taken.answer += self._connection.send(RejectConnection(status_code=400))
-                taken.is_over = True
-            else:
-                taken.answer += self._connection.send(AcceptConnection(subprotocol=chosen))
+            self._take_request(event, taken)
         elif isinstance(event, BytesMessage):
             taken.mqtt += bytes(event.data)
         elif isinstance(event, TextMessage):
@@ -70,3 +72,17 @@ class WebSocket:
         elif isinstance(event, CloseConnection):
             taken.answer += self._connection.send(event.response())
             taken.is_over = True
+
+    def _take_request(self, request: Request, taken: Taken) -> None:
+        chosen = next((one for one in request.subprotocols if one in SUBPROTOCOLS), None)
+        if not self._may_come_from(request) or chosen is None:
+            status = BAD_REQUEST if chosen is None else FORBIDDEN
+            taken.answer += self._connection.send(RejectConnection(status_code=status))
+            taken.is_over = True
+        else:
+            taken.answer += self._connection.send(AcceptConnection(subprotocol=chosen))
+
+    def _may_come_from(self, request: Request) -> bool:
+        named = [value for name, value in request.extra_headers if name.lower() == b"origin"]
+        allowed = {origin.lower().rstrip("/") for origin in self._origins}
+        return not allowed or all(one.decode("latin-1").lower() in allowed for one in named)
