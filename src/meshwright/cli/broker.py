@@ -19,7 +19,15 @@ def broker(
     name: Annotated[str | None, typer.Option("--name", help="Unlike all others' names.")] = None,
     listen: Annotated[
         str | None,
-        typer.Option("--listen", metavar="HOST:PORT", help="Where clients come in, anybody."),
+        typer.Option(
+            "--listen",
+            metavar="HOST:PORT",
+            help="Where clients come in; anybody, if not set.",
+        ),
+    ] = None,
+    http: Annotated[
+        str | None,
+        typer.Option("--http", metavar="HOST:PORT", help="Where /metrics and the like are."),
     ] = None,
     peer_listen: Annotated[
         str | None,
@@ -89,6 +97,7 @@ def broker(
         folder=data,
         join=join,
         secret=secret,
+        http=http,
         placement=placement,
         adaptation=adaptation,
     )

@@ -29,6 +29,7 @@ def combined_settings(
     folder: Path | None,
     join: list[str] | None = None,
     secret: Path | None = None,
+    http: str | None = None,
     placement: PlacementRule | None = None,
     adaptation: AdaptationRule | None = None,
 ) -> LiveSettings:
@@ -43,7 +44,11 @@ def combined_settings(
     if folder is not None:
         changes["folder"] = folder
     if listen is not None:
-        changes["listeners"] = (ListenerSettings(address=listen, anonymous=True),)
+        # Who may come in, and how, is as the file says of its first listener.
+        first = settings.listeners[0] if settings.listeners else ListenerSettings(anonymous=True)
+        changes["listeners"] = (msgspec.structs.replace(first, address=listen, advertise=None),)
+    if http is not None:
+        changes["telemetry"] = msgspec.structs.replace(settings.telemetry, http=http)
     if placement is not None:
         changes["placement"] = msgspec.structs.replace(settings.placement, rule=placement)
     if adaptation is not None:

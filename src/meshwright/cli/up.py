@@ -3,18 +3,38 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from meshwright.cli.options import AdaptationRule, AllSettings, OwnK, PlacementRule, Seed
-from meshwright.cli.screen import working
+from meshwright.cli.screen import counted, working
+
+if TYPE_CHECKING:
+    from meshwright.live.local_network import LocalNetwork
+    from meshwright.model.overlay import Overlay
+    from meshwright.protocol.inspection import BrokerView
+
+DEFAULT_COUNT = 3
+DEFAULT_DESIGN = "chord"
+LOOK_EVERY_S = 0.2
+ANSWER_S = 10.0
 
 
 def up(
     *,
-    count: Annotated[int, typer.Option("-n", "--brokers", min=1, max=200, help="How many.")] = 3,
-    design: Annotated[str, typer.Option("--design", help="How they are joined.")] = "chord",
+    count: Annotated[
+        int | None,
+        typer.Option(
+            "-n", "--brokers", min=1, max=200, show_default="3, or the folder's", help="How many."
+        ),
+    ] = None,
+    design: Annotated[
+        str | None,
+        typer.Option(
+            "--design", show_default="chord, or the folder's", help="How they are joined."
+        ),
+    ] = None,
     k: OwnK = None,
     port: Annotated[
         int, typer.Option("--port", min=1, max=65_000, help="Of the first broker; others follow.")
@@ -38,6 +58,8 @@ def up(
 ) -> None:
     """Run brokers on this machine until Ctrl-C; any MQTT client may connect to any of them.
 
+    A folder that has a network already goes on with it. A broker that fails is started again.
+
     Example: meshwright up -n 8 --design chord
     """
     import signal
@@ -46,36 +68,93 @@ def up(
     from meshwright.errors import OperatorError
     from meshwright.live.local_network import LocalNetwork
     from meshwright.live.settings import read_live_settings
+    from meshwright.live.supervision import Supervision
     from meshwright.planning.designs import check_adaptable
-    from meshwright.planning.founding import founding_overlay
 
-    names = tuple(f"broker{number}" for number in range(1, count + 1))
-    overlay = founding_overlay(design, names, k=k, seed=seed)
+    overlay = _overlay(data, count, design, k=k, seed=seed)
     if config is not None:
         read_live_settings(config)
     options: tuple[str, ...] = () if placement is None else ("--placement", placement)
     if adaptation is not None:
         options += ("--adaptation", adaptation)
     if adaptation == "ocbr":
-        check_adaptable(design)
+        check_adaptable(overlay.design)
     network = LocalNetwork(
         overlay, data, port=port, peer_port=peer_port, settings=config, options=options
     )
-    with working(f"Starting {count} brokers"):
-        network.start()
-    for broker in network.brokers:
-        typer.echo(f"{broker.name}  mqtt://{broker.clients}")
-    typer.echo(f"{count} brokers are joined as {design}; data is in {data}. Ctrl-C stops them.")
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        while (lost := network.ended()) is None and network.brokers:
-            time.sleep(0.5)
+        with working(f"Starting {counted(len(overlay.brokers), 'broker')}"):
+            network.begin()
+            supervision = Supervision(network, typer.echo, time.monotonic())
+            silent = network.silent()
+        if len(silent) == len(overlay.brokers):
+            log = network.log_of(silent[0])
+            raise OperatorError(f"No broker has started; see {log} of the first.")
+        _tell(network, overlay, data)
+        while not supervision.is_over:
+            supervision.look(time.monotonic())
+            time.sleep(LOOK_EVERY_S)
+        typer.echo("All brokers have stopped.")
     except KeyboardInterrupt:
         typer.echo("Stopping.")
-        return
     finally:
         network.stop()
-    if lost is None:
-        typer.echo("All brokers have stopped.")
-        return
-    raise OperatorError(f"{lost.name} has ended; see {network.log_of(lost.name)}")
+
+
+def _overlay(
+    data: Path, count: int | None, design: str | None, *, k: int | None, seed: int
+) -> Overlay:
+    """That of the network in the folder, if it is what is asked for; else a new one."""
+    from meshwright.errors import OperatorError
+    from meshwright.live.local_network import standing_overlay
+    from meshwright.planning.founding import founding_overlay
+
+    standing = standing_overlay(data)
+    size = count or (DEFAULT_COUNT if standing is None else len(standing.brokers))
+    names = tuple(f"broker{number}" for number in range(1, size + 1))
+    if standing is None:
+        return founding_overlay(design or DEFAULT_DESIGN, names, k=k, seed=seed)
+    is_same = count is None or names == standing.brokers
+    if design is not None or k is not None:
+        asked = founding_overlay(design or standing.design, names, k=k, seed=seed)
+        is_same &= asked.design == standing.design and (
+            k is None or asked.params == standing.params
+        )
+    if is_same:
+        return standing
+    raise OperatorError(
+        f"{data} holds a network of {counted(len(standing.brokers), 'broker')}, founded as "
+        f"{standing.design}; leave out -n, --design and --k to go on with it, or name another "
+        "folder with --data"
+    )
+
+
+def _tell(network: LocalNetwork, overlay: Overlay, data: Path) -> None:
+    """Where brokers are, how they are joined by now, and who takes no clients."""
+    import time
+
+    from meshwright.live.control_client import BrokerControl
+
+    deadline_s = time.monotonic() + ANSWER_S
+    views: dict[str, BrokerView] = {}
+    for broker in network.brokers:
+        control = BrokerControl(data / broker.name)
+        while (view := control.view()) is None and broker.process.poll() is None:
+            if time.monotonic() > deadline_s:
+                break
+            time.sleep(LOOK_EVERY_S)
+        if view is not None:
+            views[broker.name] = view
+            http = "" if broker.http is None else f"  http://{broker.http}/metrics"
+            drained = "  drained: takes no clients" if view.is_emptying else ""
+            typer.echo(f"{broker.name}  mqtt://{broker.clients}{http}{drained}")
+    latest = max(views.values(), key=lambda view: view.epoch, default=None)
+    joined = overlay.design if latest is None else latest.overlay.design
+    told = "1 broker runs" if len(views) == 1 else f"{len(views)} brokers are joined as {joined}"
+    typer.echo(f"{told}; data is in {data}. Ctrl-C stops them.")
+    for name, view in views.items():
+        if view.is_emptying:
+            typer.echo(
+                f"{name} was drained; to use it: meshwright drain {name} --undo --data {data}"
+            )

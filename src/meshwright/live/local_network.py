@@ -12,19 +12,21 @@ import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
 from meshwright.errors import OperatorError
-from meshwright.files.overlays import write_overlay
+from meshwright.files.overlays import read_overlay, write_overlay
 from meshwright.files.reading import read_if_there
 from meshwright.files.settings import read_settings
 from meshwright.files.writing import make_folder, private_opener, write_whole
-from meshwright.live.addresses import Address, Whereabouts
+from meshwright.live.addresses import Address, Whereabouts, parse_address
 from meshwright.live.settings import DOCUMENTED_IN, LiveSettings
 from meshwright.model.overlay import Overlay
 
 HOST = "127.0.0.1"
+OVERLAY_NAME = "overlay.json"
 START_S = 30.0
 STOP_S = 10.0
 SHARED_NAME = "secret"
@@ -40,7 +42,16 @@ class LocalBroker:
     name: str
     clients: Address
     peers: Address
+    http: Address | None
     process: subprocess.Popen[bytes]
+
+
+class Place(NamedTuple):
+    """Where a broker listens."""
+
+    clients: Address
+    peers: Address
+    http: Address | None
 
 
 class LocalNetwork:
@@ -48,8 +59,8 @@ class LocalNetwork:
 
     Each broker keeps its disk and its log in a folder of its name, so a network that is started
     again in the same folder goes on where it was. settings: a file of what all have in common; if
-    it names no secret, the network makes one of its own. options: more of the command that starts
-    each.
+    it names no secret, the network makes one of its own, and where it lets all answer over HTTP,
+    ports are counted up from there. options: more of the command that starts each.
     """
 
     def __init__(
@@ -68,34 +79,54 @@ class LocalNetwork:
         self._folder = folder
         self._options = options
         self._has_secret = False
+        first_http: str | None = None
         if settings is not None:
             self._options = ("--config", str(settings), *options)
-            peers = read_settings(settings, LiveSettings, documented_in=DOCUMENTED_IN).peers
-            self._has_secret = peers.secret_file is not None
-        self._ports = {
-            name: (Address(HOST, port + number), Address(HOST, peer_port + number))
+            shared = read_settings(settings, LiveSettings, documented_in=DOCUMENTED_IN)
+            self._has_secret = shared.peers.secret_file is not None
+            first_http = shared.telemetry.http
+        self._places = {
+            name: Place(
+                Address(HOST, port + number),
+                Address(HOST, peer_port + number),
+                None if first_http is None else _counted_up(first_http, number),
+            )
             for number, name in enumerate(overlay.brokers)
         }
 
     def start(self) -> None:
-        """Start all, and wait until each takes clients."""
-        for addresses in self._ports.values():
-            for address in addresses:
-                _refuse_taken(address)
+        """Start all, and wait until each takes clients; one that does not takes all down again."""
+        self.begin()
+        for name in self.silent():
+            self.stop()
+            raise OperatorError(f"The broker {name} did not start; see {self.log_of(name)}.")
+
+    def begin(self) -> None:
+        """Start all, with nobody to wait for them."""
+        standing = standing_overlay(self._folder)
+        if standing not in (None, self._overlay):
+            raise OperatorError(f"{self._folder} is of another network; name another folder.")
+        for place in self._places.values():
+            for address in place:
+                if address is not None and address.port:
+                    _refuse_taken(address)
         make_folder(self._folder, is_private=True)
         if not self._has_secret:
             self._options += ("--secret", str(_own_secret(self._folder)))
-        overlay_path, brokers_path = self._folder / "overlay.json", self._folder / "brokers.json"
-        write_overlay(self._overlay, overlay_path)
+        overlay_path, brokers_path = self._folder / OVERLAY_NAME, self._folder / "brokers.json"
+        if standing is None:
+            write_overlay(self._overlay, overlay_path)
         known = {
-            name: Whereabouts(str(peers), str(clients))
-            for name, (clients, peers) in self._ports.items()
+            name: Whereabouts(str(place.peers), str(place.clients))
+            for name, place in self._places.items()
         }
         write_whole({brokers_path: msgspec.json.encode(known)})
-        for name, (clients, peers) in self._ports.items():
-            self.brokers.append(self._spawn(name, clients, peers))
-        for broker in self.brokers:
-            self._wait_for(broker)
+        self.brokers = [self._spawn(name) for name in self._places]
+
+    def silent(self) -> list[str]:
+        """Wait until each broker takes clients; those that have ended or do not in time."""
+        deadline_s = time.monotonic() + START_S
+        return [one.name for one in self.brokers if not _takes_clients(one, deadline_s)]
 
     def stop(self) -> None:
         """Ask all to stop, and end those that do not."""
@@ -126,11 +157,20 @@ class LocalNetwork:
 
     def restart(self, name: str) -> None:
         """Start a broker that has ended with the disk that it left, and wait for it."""
-        former = self._named(name)
-        place = self.brokers.index(former)
-        self.brokers[place] = self._spawn(name, former.clients, former.peers)
+        self.spawn_again(name)
+        if not _takes_clients(self._named(name), time.monotonic() + START_S):
+            self.stop()
+            raise OperatorError(f"The broker {name} did not start; see {self.log_of(name)}.")
+
+    def spawn_again(self, name: str) -> None:
+        """Start a broker that has ended, with nobody to wait for it."""
+        place = self.brokers.index(self._named(name))
+        self.brokers[place] = self._spawn(name)
         self._killed.discard(name)
-        self._wait_for(self.brokers[place])
+
+    def exit_code(self, name: str) -> int | None:
+        """How a broker's process has ended, if it has."""
+        return self._named(name).process.poll()
 
     def ended(self) -> LocalBroker | None:
         """A broker whose process failed, if there is one; those that were stopped are let go."""
@@ -145,31 +185,42 @@ class LocalNetwork:
     def _named(self, name: str) -> LocalBroker:
         return next(one for one in self.brokers if one.name == name)
 
-    def _spawn(self, name: str, clients: Address, peers: Address) -> LocalBroker:
-        folder = self._folder / name
+    def _spawn(self, name: str) -> LocalBroker:
+        place, folder = self._places[name], self._folder / name
         make_folder(folder, is_private=True)
         command = [
             sys.executable, "-m", "meshwright", "broker",
-            "--name", name, "--listen", str(clients), "--peer-listen", str(peers),
-            "--data", str(folder), "--overlay", str(self._folder / "overlay.json"),
+            "--name", name, "--listen", str(place.clients), "--peer-listen", str(place.peers),
+            "--data", str(folder), "--overlay", str(self._folder / OVERLAY_NAME),
             "--brokers", str(self._folder / "brokers.json"),
-            *self._options,
+            *self._options, *(() if place.http is None else ("--http", str(place.http))),
         ]  # fmt: skip
         with open(self.log_of(name), "ab", opener=private_opener) as log:
             process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
             )
-        return LocalBroker(name, clients, peers, process)
+        return LocalBroker(name, *place, process)
 
-    def _wait_for(self, broker: LocalBroker) -> None:
-        deadline_s = time.monotonic() + START_S
-        while not _answers(broker.clients):
-            if broker.process.poll() is not None or time.monotonic() > deadline_s:
-                self.stop()
-                raise OperatorError(
-                    f"The broker {broker.name} did not start; see {self.log_of(broker.name)}."
-                )
-            time.sleep(LOOK_EVERY_S)
+
+def standing_overlay(folder: Path) -> Overlay | None:
+    """What the network of a folder was founded as, if there is one."""
+    path = folder / OVERLAY_NAME
+    return read_overlay(path) if path.exists() else None
+
+
+def _counted_up(text: str, number: int) -> Address:
+    """The address of a broker by its number; port 0 is any, for all."""
+    first = parse_address(text)
+    return Address(first.host, first.port + number if first.port else 0)
+
+
+def _takes_clients(broker: LocalBroker, deadline_s: float) -> bool:
+    """Wait until it does, until it has ended, or until it is late."""
+    while not _answers(broker.clients):
+        if broker.process.poll() is not None or time.monotonic() > deadline_s:
+            return False
+        time.sleep(LOOK_EVERY_S)
+    return True
 
 
 def _own_secret(folder: Path) -> Path:

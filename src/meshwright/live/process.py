@@ -55,6 +55,12 @@ async def _run(
     clients = ", ".join(map(str, addresses))
     log.event(broker.host.clock.now_us(), "started", clients=clients, peers=found.peers)
     announce(f"{settings.name}: clients at {clients}, peers at {found.peers}")
+    if broker.host.view().is_emptying:
+        log.event(broker.host.clock.now_us(), "drained")
+        announce(
+            f"{settings.name}: it was drained and takes no clients; "
+            f"meshwright drain {settings.name} --undo --data {settings.folder} lets it again"
+        )
     # What stands now stays: the collector need not look at it again.
     gc.freeze()
     loop = asyncio.get_running_loop()

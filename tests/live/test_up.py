@@ -1,0 +1,176 @@
+"""meshwright up as an operator meets it: processes, a folder, and what is printed."""
+
+from __future__ import annotations
+
+import os
+import queue
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.request import urlopen
+
+from typer.testing import CliRunner
+
+from meshwright.cli.main import app
+from meshwright.live.control_client import BrokerControl, running_brokers
+from meshwright.live.local_network import free_ports
+from meshwright.live.supervision import DELAY_MAX_S, STEADY_S, Supervision
+
+WAIT_S = 60.0
+
+
+class Printed:
+    """What a process prints, line by line."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self.seen: list[str] = []
+        self._lines: queue.Queue[str] = queue.Queue()
+        self.reader = threading.Thread(target=self._read, args=(process,))
+        self.reader.start()
+
+    def _read(self, process: subprocess.Popen[str]) -> None:
+        assert process.stdout is not None
+        with process.stdout:
+            for line in process.stdout:
+                self._lines.put(line.rstrip())
+
+    def until(self, part: str) -> str:
+        """The next line that has this in it."""
+        while True:
+            try:
+                line = self._lines.get(timeout=WAIT_S)
+            except queue.Empty:
+                raise AssertionError(f"never said {part!r}, but {self.seen}") from None
+            self.seen.append(line)
+            if part in line:
+                return line
+
+
+@contextmanager
+def up(folder: Path, *words: str | int | Path) -> Iterator[tuple[subprocess.Popen[str], Printed]]:
+    port = free_ports(8)
+    ports = ("--port", str(port), "--peer-port", str(port + 4), "--data", str(folder))
+    process = subprocess.Popen(
+        [sys.executable, "-m", "meshwright", "up", *ports, *map(str, words)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    printed = Printed(process)
+    try:
+        yield process, printed
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.wait(WAIT_S)
+        printed.reader.join()
+
+
+def test_one_dead_broker_is_started_again_and_takes_nobody_down(tmp_path: Path) -> None:
+    folder = tmp_path / "network"
+    config = tmp_path / "broker.toml"
+    first_http = free_ports(2)
+    config.write_text(f'[telemetry]\nhttp = "127.0.0.1:{first_http}"\n')
+    with up(folder, "-n", 2, "--config", config) as (process, printed):
+        printed.until("2 brokers are joined as chord")
+        assert [f"http://127.0.0.1:{first_http + at}/metrics" in printed.seen[at] for at in (0, 1)]
+        for number in range(2):
+            with urlopen(f"http://127.0.0.1:{first_http + number}/healthz") as answer:
+                assert answer.status == 200
+        os.kill(process_id(folder / "broker2"), signal.SIGKILL)
+        assert "by signal 9" in printed.until("broker2 has ended")
+        assert BrokerControl(folder / "broker1").view() is not None
+        printed.until("broker2 is started again")
+        deadline_s = time.monotonic() + WAIT_S
+        while BrokerControl(folder / "broker2").view() is None:
+            assert time.monotonic() < deadline_s
+            time.sleep(0.1)
+        drained = CliRunner().invoke(app, ["drain", "broker2", "--data", str(folder)])
+        assert drained.exit_code == 0, drained.output
+        assert "broker2 is empty and has stopped: 0 sessions." in drained.stdout
+        printed.until("broker2 has stopped")
+        assert sorted(running_brokers(folder)) == ["broker1"]
+        assert process.poll() is None
+    with up(folder) as (_, printed):
+        assert "drained" in printed.until("broker2  mqtt://")
+        printed.until("2 brokers are joined as chord")
+        printed.until("drain broker2 --undo")
+    assert "was drained and takes no clients" in (folder / "broker2" / "broker.log").read_text()
+
+
+def test_a_folder_of_another_network_is_left_as_it_is(tmp_path: Path) -> None:
+    with up(tmp_path, "-n", 2, "--design", "chord") as (_, printed):
+        printed.until("2 brokers are joined as chord")
+    before = {path: path.read_bytes() for path in tmp_path.glob("*.json")}
+    for words in (["-n", "1"], ["--design", "tree"], ["-n", "3", "--design", "chord"]):
+        result = CliRunner().invoke(app, ["up", "--data", str(tmp_path), *words])
+        assert result.exit_code == 2
+        assert "holds a network of 2 brokers, founded as chord" in result.stderr
+    assert {path: path.read_bytes() for path in tmp_path.glob("*.json")} == before
+
+
+class Processes:
+    """A network of which only the exit codes matter."""
+
+    def __init__(self) -> None:
+        self.codes: dict[str, int | None] = {"b0": None, "b1": None}
+        self.brokers = [Named("b0"), Named("b1")]
+
+    def exit_code(self, name: str) -> int | None:
+        return self.codes[name]
+
+    def spawn_again(self, name: str) -> None:
+        self.codes[name] = None
+
+    def log_of(self, name: str) -> str:
+        return f"{name}/broker.log"
+
+
+class Named:
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+
+def test_the_delay_grows_with_each_failure_and_shrinks_after_a_steady_time() -> None:
+    network, told = Processes(), []
+    supervision = Supervision(network, told.append, 0.0)
+    now_s, delays = 0.0, []
+    for _ in range(9):
+        network.codes["b0"], failed_s = 1, now_s
+        while network.codes["b0"] is not None:
+            supervision.look(now_s)
+            now_s += 0.25
+        delays.append(round(now_s - failed_s))
+    assert delays == [1, 2, 4, 8, 16, 32, 60, 60, 60]
+    assert delays[-1] == DELAY_MAX_S
+    supervision.look(now_s + STEADY_S)
+    network.codes["b0"] = -9
+    supervision.look(now_s + STEADY_S)
+    assert "in 1 s" in told[-1]
+    assert not [line for line in told if line.startswith("b1")]
+    network.codes["b1"] = 0
+    supervision.look(now_s + STEADY_S)
+    assert told[-1] == "b1 has stopped."
+    assert not supervision.is_over
+
+
+def process_id(folder: Path) -> int:
+    """Of the broker that keeps its disk in a folder."""
+    mine = [
+        int(path.name)
+        for path in Path("/proc").glob("[0-9]*")
+        if (words := arguments(path)) and str(folder) in words and "broker" in words
+    ]
+    assert len(mine) == 1
+    return mine[0]
+
+
+def arguments(process: Path) -> list[str]:
+    try:
+        return (process / "cmdline").read_text().split("\0")
+    except OSError:
+        return []
