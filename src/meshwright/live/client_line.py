@@ -292,7 +292,7 @@ class ClientLine(asyncio.Protocol):
         try:
             async with asyncio.timeout(listener.terms.connect_patience_us / SECOND_US):
                 admission = await listener.doorman.admit(
-                    listener.settings, connect, certificate_name(certificate)
+                    listener.settings, connect, certificate_name(certificate), self.address
                 )
         except TimeoutError:
             admission = Admission(refusal=packets.SERVER_BUSY)

@@ -5,16 +5,16 @@ A client shows a certificate, a name with a password, or nothing.
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass
+from functools import partial
 
+from meshwright.live.access.password_queue import PasswordQueue
 from meshwright.live.access.passwords import Passwords, read_passwords
 from meshwright.live.access.rules import ClientRules, Rules, read_rules
 from meshwright.live.settings import AccessSettings, ListenerSettings
 from meshwright.protocol import packets
 from meshwright.protocol.client_names import user_and_id
 
-CHECKS_AT_ONCE = 2
 CLIENTS_KEPT_MAX = 65_536
 
 
@@ -32,7 +32,7 @@ class Doorman:
 
     def __init__(self, settings: AccessSettings) -> None:
         self._settings = settings
-        self._checks = asyncio.Semaphore(CHECKS_AT_ONCE)
+        self._checks = PasswordQueue()
         self.has_rules = settings.rules is not None
         self.refuses_parts = settings.partly_readable == "refuse"
         self._passwords, self._rules = _read(settings)
@@ -66,16 +66,20 @@ class Doorman:
         return found
 
     async def admit(
-        self, listener: ListenerSettings, connect: packets.Connect, certified: str | None
+        self,
+        listener: ListenerSettings,
+        connect: packets.Connect,
+        certified: str | None,
+        address: str,
     ) -> Admission:
-        """Judge one client; certified is the name in its certificate."""
+        """Judge one client; certified: the name in its certificate; address: where it is."""
         if certified is not None and listener.certificate_is_user:
             return Admission(certified)
         if connect.user_name is not None and self._passwords is not None:
-            async with self._checks:
-                is_right = await asyncio.to_thread(
-                    self._passwords.are_right, connect.user_name, connect.password or b""
-                )
+            check = partial(self._passwords.are_right, connect.user_name, connect.password or b"")
+            is_right = await self._checks.check(address, check)
+            if is_right is None:
+                return Admission(refusal=packets.SERVER_BUSY)
             # The files may have been read anew meanwhile.
             if is_right and self.knows(connect.user_name):
                 return Admission(connect.user_name, has_password=True)
