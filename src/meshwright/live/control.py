@@ -15,8 +15,9 @@ import msgspec
 
 from meshwright.errors import OperatorError
 from meshwright.live.addresses import Address, parse_address
+from meshwright.live.file_budget import file_budget
 from meshwright.live.host import Host
-from meshwright.live.http import HttpConnection, Request, Response, json_response
+from meshwright.live.http import HttpConnection, HttpGuests, Request, Response, json_response
 from meshwright.live.listener import Listener
 from meshwright.live.telemetry.carried import CarriedCounts
 from meshwright.live.telemetry.lag import LoopLag
@@ -89,16 +90,18 @@ class Control:
         self._lag.start()
         answer = partial(_answer, self._all)
         listening = listening_socket(self._path)
+        guests_max = file_budget().http
+        operators = HttpGuests(guests_max)
         self._servers.append(
-            await loop.create_unix_server(lambda: HttpConnection(answer), sock=listening)
+            await loop.create_unix_server(lambda: HttpConnection(answer, operators), sock=listening)
         )
         if public is None:
             return None
         wanted = parse_address(public)
-        public_answer = partial(_answer, self._public)
+        public_answer, strangers = partial(_answer, self._public), HttpGuests(guests_max)
         try:
             server = await loop.create_server(
-                lambda: HttpConnection(public_answer), wanted.host, wanted.port
+                lambda: HttpConnection(public_answer, strangers), wanted.host, wanted.port
             )
         except OSError as error:
             raise OperatorError(

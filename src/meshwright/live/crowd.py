@@ -4,21 +4,27 @@ from __future__ import annotations
 
 from collections import Counter
 
+from meshwright.live.file_budget import file_budget
 from meshwright.live.settings import LimitSettings
 
 
 class Crowd:
-    """All connections of a broker; refused_count: those that were too many."""
+    """All connections of a broker; refused_count: those that were too many.
+
+    They are never so many that no files are left for anything else.
+    """
 
     def __init__(self, limits: LimitSettings) -> None:
         self.refused_count = 0
         self._limits = limits
+        self._files = file_budget().clients
         self._from: Counter[str] = Counter()
         self._total = 0
 
     def enter(self, address: str) -> bool:
         """One more; False, and nothing is counted, if that is too many."""
-        total_max = self._limits.connections_max
+        total_max = self._limits.connections_max or self._files
+        total_max = min(total_max, self._files or total_max)
         address_max = self._limits.connections_per_address_max
         if (total_max and self._total >= total_max) or (
             address_max and self._from[address] >= address_max

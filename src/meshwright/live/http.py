@@ -11,7 +11,10 @@ from urllib.parse import parse_qsl, urlsplit
 import h11
 import msgspec
 
-BODY_BYTES_MAX = 1 << 24
+BODY_BYTES_MAX = 1 << 20
+# A request is whole after so long, and the next one begins, or the answer is read.
+REQUEST_S = 10.0
+IDLE_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,28 +44,80 @@ def json_response(value: object, status: int = 200) -> Response:
     return Response(status, msgspec.json.encode(value) + b"\n", "application/json")
 
 
-class HttpConnection(asyncio.Protocol):
-    """One connection: its requests are answered one after the other."""
+class HttpGuests:
+    """All connections at one door; where they are too many, who asks nothing makes room."""
 
-    def __init__(self, answer: Answer) -> None:
+    def __init__(self, count_max: int) -> None:
+        self._count_max = count_max
+        # In the order in which they came.
+        self._guests: dict[HttpConnection, None] = {}
+
+    def enter(self, guest: HttpConnection) -> bool:
+        """One more; False if there is no room."""
+        if len(self._guests) >= self._count_max:
+            idle = next((one for one in self._guests if not one.is_answering), None)
+            if idle is None:
+                return False
+            del self._guests[idle]
+            idle.end()
+        self._guests[guest] = None
+        return True
+
+    def leave(self, guest: HttpConnection) -> None:
+        """One is gone."""
+        self._guests.pop(guest, None)
+
+
+class HttpConnection(asyncio.Protocol):
+    """One connection: its requests are answered one after the other, each in its time."""
+
+    def __init__(self, answer: Answer, guests: HttpGuests) -> None:
         self._answer = answer
+        self._guests = guests
+        self._deadline: asyncio.TimerHandle | None = None
         self._connection = h11.Connection(h11.SERVER)
         self._transport: asyncio.Transport | None = None
         self._request: h11.Request | None = None
         self._body = bytearray()
         self._answering: asyncio.Task[None] | None = None
+        self._is_idle = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
+        if self._guests.enter(self):
+            self._end_in(REQUEST_S)
+        else:
+            self.end()
 
     def data_received(self, block: bytes) -> None:
+        if self._is_idle:
+            self._is_idle = False
+            self._end_in(REQUEST_S)
         self._connection.receive_data(block)
         self._take()
 
     def connection_lost(self, _exc: Exception | None) -> None:
         self._transport = None
+        self._guests.leave(self)
+        if self._deadline is not None:
+            self._deadline.cancel()
         if self._answering is not None:
             self._answering.cancel()
+
+    @property
+    def is_answering(self) -> bool:
+        """True while a request is being answered."""
+        return self._answering is not None
+
+    def end(self) -> None:
+        """Break the connection."""
+        if self._transport is not None:
+            self._transport.abort()
+
+    def _end_in(self, patience_s: float) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+        self._deadline = asyncio.get_running_loop().call_later(patience_s, self.end)
 
     def _take(self) -> None:
         """Read on until a request is whole; while one is answered, the next waits."""
@@ -94,6 +149,8 @@ class HttpConnection(asyncio.Protocol):
         response = await self._answer(Request(method, parts.path, query, bytes(self._body)))
         self._send(response)
         self._answering = None
+        self._is_idle = True
+        self._end_in(IDLE_S)
         if self._connection.our_state is h11.MUST_CLOSE:
             if self._transport is not None:
                 self._transport.close()

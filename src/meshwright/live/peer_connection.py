@@ -84,6 +84,9 @@ class PeerConnection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
+        if self._state is PeerState.NOTHING:
+            self.close()
+            return
         loop = asyncio.get_running_loop()
         self._deadline = loop.call_later(HANDSHAKE_S, self.fail, "It did not say who it is.")
         self._write(encode(self._handshake.greeting))
@@ -130,6 +133,10 @@ class PeerConnection(asyncio.Protocol):
         """True if the other side is behind, so that whoever has more for it had better wait."""
         transport = self._transport
         return transport is not None and transport.get_write_buffer_size() > CROWDED_BYTES
+
+    def turn_away(self) -> None:
+        """Break the connection as soon as it stands: there are too many."""
+        self._state = PeerState.NOTHING
 
     def close(self) -> None:
         """Break the connection; what was not sent is lost."""

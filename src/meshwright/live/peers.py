@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from meshwright.errors import OperatorError, PeerError
+from meshwright.errors import OperatorError
 from meshwright.live.addresses import Address, Whereabouts, parse_address
+from meshwright.live.file_budget import file_budget
 from meshwright.live.peer_connection import PeerConnection
 from meshwright.live.peer_handshake import WIRE_VERSION, Greeting, Handshake, Known
 from meshwright.live.peer_identity import Identity, KnownPeers, own_identity
@@ -22,8 +23,6 @@ from meshwright.model.overlay import Overlay
 from meshwright.protocol.happenings import Happening, LinkDown, LinkUp, PeerFrame
 
 DIAL_S = 5.0
-# Connections of those who have not proved anything yet, at once.
-STRANGERS_MAX = 512
 # The same refusal is told again after so long, and so many different ones within that time.
 SAY_AGAIN_S = 60.0
 SAID_MAX = 256
@@ -83,12 +82,14 @@ class Peers:
         self._connections: dict[str, PeerConnection] = {}
         self._dials: dict[str, asyncio.Task[None]] = {}
         self._strangers: set[PeerConnection] = set()
+        self._strangers_max = 0
 
     async def listen(self, address: Address, incarnation: int, clients: str = "") -> Whereabouts:
         """Take connections; returns where others may dial, beside where clients come in."""
         self._incarnation = incarnation
         self._identity = own_identity(self._name, self._folder)
         self._known.open()
+        self._strangers_max = file_budget().strangers
         loop = asyncio.get_running_loop()
         try:
             self._server = await loop.create_server(
@@ -182,7 +183,10 @@ class Peers:
             received=self._received,
             lost=self._lost,
         )
-        self._strangers.add(connection)
+        if is_dialler or len(self._strangers) < self._strangers_max:
+            self._strangers.add(connection)
+        else:
+            connection.turn_away()
         return connection
 
     def _tells(self) -> Known:
@@ -191,8 +195,6 @@ class Peers:
         return Known(self.brokers, *self._belongs_to(), keys)
 
     def _recognise(self, theirs: Greeting) -> None:
-        if len(self._strangers) > STRANGERS_MAX:
-            raise PeerError("Too many brokers come at once; try again.")
         self._known.check(theirs.name, theirs.public)
 
     def _established(self, connection: PeerConnection) -> None:
