@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from small_network import SmallNetwork
 
 from meshwright.protocol.broker_settings import BrokerSettings
-from meshwright.protocol.outgoing import OutgoingSettings
+from meshwright.protocol.outgoing_settings import OutgoingSettings
 from meshwright.protocol.packets import Publish
 from meshwright.protocol.session_settings import SessionSettings
 from meshwright.protocol.shortcuts import NEVER, Promised, Shortcut
@@ -126,4 +126,5 @@ def test_a_publisher_finds_all_readers_here_and_asks_again_in_time() -> None:
     assert found.clients == (("c1", ()), ("c2", ()))
     assert found.leaves
     assert shortcuts.find(found.until_us + 1, "c0", "a") is None
+    network.publish("c0", "a", qos=0)
     assert network.found_count > 0

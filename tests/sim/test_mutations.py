@@ -182,7 +182,7 @@ RARE_MUTATIONS = [
         id="nothing-unchecked-owed",
     ),
     pytest.param(
-        (Incoming, "_pass_on", "if frame.publication.after:", "if False:"),
+        (Incoming, "_pass_on", "if frame.publication.after or self._unpassed:", "if False:"),
         "reordered",
         {**RESTLESS, "faults": ("slow", "stuck")},
         id="order-not-carried",

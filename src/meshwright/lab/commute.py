@@ -24,7 +24,7 @@ from meshwright.protocol.directory import DirectorySettings
 from meshwright.protocol.incoming import IncomingSettings
 from meshwright.protocol.links import LinkSettings
 from meshwright.protocol.mobility import MobilitySettings, parse_policies
-from meshwright.protocol.outgoing import OutgoingSettings
+from meshwright.protocol.outgoing_settings import OutgoingSettings
 from meshwright.sim.chance import streams
 from meshwright.sim.collector import rare_collections
 from meshwright.sim.network import NetworkSettings

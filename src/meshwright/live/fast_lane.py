@@ -108,12 +108,10 @@ class FastLane:
     def published_elsewhere(self) -> None:
         """A message of this client went the whole way: what follows must not overtake it."""
         self._lag.begin(self._shortcuts)
-        self._promised.lag.begin(self._shortcuts)
 
     def must_wait(self) -> bool:
         """True if the last take ended because the rest had better be read later."""
-        must_wait = self._is_crowded or self._promised.must_wait
-        self._is_crowded = self._promised.must_wait = False
+        must_wait, self._is_crowded = self._is_crowded, False
         return must_wait
 
     def take_alone(self, block: bytes, now_us: int) -> bool:
@@ -226,7 +224,7 @@ class FastLane:
         header, step, size, way = self._last
         if len(block) != step or not block.startswith(header):
             return False
-        if way is None or way.topic is not None or self._lag.sync_count:
+        if way is None or way.topic is not None or self._lag.is_on:
             return False
         self._count(block, 1, size)
         sent_count = 0

@@ -64,16 +64,16 @@ class Alone(NamedTuple):
 
 
 class PromisedLane:
-    """The QoS 1 side of one open connection; must_wait: the rest had better be read later.
+    """The QoS 1 side of one open connection.
 
-    until_us: when what is known of topics is to be asked again. lag: of what went the whole way;
-    plain_lag begins with what plain messages must not overtake.
+    until_us: when what is known of topics is to be asked again. plain_lag begins with what plain
+    messages must not overtake.
     """
 
     __slots__ = (
         "_alone", "_bytes_max", "_client", "_head", "_host", "_is_5", "_line", "_meter",
         "_plain_lag", "_reader", "_refused", "_route", "_routes", "_shortcuts", "_step", "_topics",
-        "lag", "must_wait", "until_us",
+        "until_us",
     )  # fmt: skip
 
     def __init__(
@@ -85,8 +85,6 @@ class PromisedLane:
         bytes_max: int,
         plain_lag: Lag,
     ) -> None:
-        self.lag = Lag()
-        self.must_wait = False
         self.until_us = 0
         self._line = line
         self._client = line.client
@@ -121,9 +119,6 @@ class PromisedLane:
             run = self._run_at(block, at)
             if run is None:
                 break
-            if self._is_behind():
-                self.must_wait = True
-                break
             ids = ids_at(run.frames, run.id_at, len(run.frames) // run.count)
             if has_zero(ids) or (self._is_5 and not self._line.expects(ids)):
                 break
@@ -151,7 +146,7 @@ class PromisedLane:
         id_at = len(head)
         rest_at = id_at + 2
         ids = block[id_at:rest_at]
-        if ids == NO_PACKET_ID or self.lag.sync_count or (self._is_5 and not self._may_5(block)):
+        if ids == NO_PACKET_ID or (self._is_5 and not self._may_5(block)):
             return False
         topic, session, reader, line = alone
         run = PromisedRun(topic, block, 1, id_at, self._is_5)
@@ -195,13 +190,6 @@ class PromisedLane:
     def _record(self, trace: TraceRecorder, run: PromisedRun) -> None:
         now_us, size = self._host.clock.now_us(), payload_size(run)
         trace.publication(now_us, run.topic, self._client, size, count=run.count)
-
-    def _is_behind(self) -> bool:
-        """True while messages of this client are on the whole way, and must not be overtaken."""
-        assert self._route is not None
-        session = self._route.promised.session
-        is_behind = session.detour_count > 0 or not self.lag.is_over(self._shortcuts)
-        return is_behind and not self._shortcuts.disk_is_full
 
     def _hand_out(self, run: PromisedRun, ids: bytes, byte_count: int) -> bool:
         """Hand a run to its readers and answer it; False if the core has to do that."""

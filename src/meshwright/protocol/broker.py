@@ -170,6 +170,7 @@ class Broker:
         machines.interest.restore(turn, disk, wanted)
         machines.outgoing.restore(turn, disk)
         machines.retaining.restore(turn, disk)
+        machines.pass_restored(turn)
         machines.shared_member.restore(turn, disk, machines.sessions.all())
         machines.shared_keeper.started(turn)
         machines.moving.restore(turn, disk)

@@ -9,7 +9,7 @@ from meshwright.protocol.incoming import IncomingSettings
 from meshwright.protocol.links import LinkSettings
 from meshwright.protocol.mobility import MobilitySettings
 from meshwright.protocol.moves import MovingSettings
-from meshwright.protocol.outgoing import OutgoingSettings
+from meshwright.protocol.outgoing_settings import OutgoingSettings
 from meshwright.protocol.placement import PlacementSettings
 from meshwright.protocol.reconfigure import ReconfigureSettings
 from meshwright.protocol.removals import RemovalSettings

@@ -166,13 +166,13 @@ class Deliveries:
             return True
         if not qos_max:
             plain = packets.PublishRun(run.topic, unpromised(run), run.count)
-            turn.ask(SendClient(session.client, plain))
+            send_once_synced(turn, session, plain)
             return True
         first = session.free_packet_ids(run.count)
         if not first:
             return False
         session.sends_run(run, sent.publisher, sent.sequence, first)
-        turn.ask(SendClient(session.client, packets.DeliverPromised(run, first)))
+        send_once_synced(turn, session, packets.DeliverPromised(run, first))
         return True
 
     def hand_over(self, turn: Turn, session: Session) -> None:

@@ -304,7 +304,7 @@ class Departing:
         if session is None or not is_current or not departure.is_ready:
             return
         if departure.keys or departure.questions or session.unsafe_run_count:
-            # What runs turn out to go before is not known until they are safe.
+            # After a crash, runs that are on disk would come after what its client says elsewhere.
             return
         places = self._places()
         if any(place_in(places, *key) < number for key, number in departure.owed.items()):

@@ -1,9 +1,11 @@
 """What a new subscription gets of what was retained before it, and how live messages fit in.
 
 While the retained messages are looked up, live ones already flow. A retained message that a live
-one of its publisher has overtaken is not sent. A live one that was already sent as retained, or is
-older than that, is not sent to a subscription that is new: it was published before its answer, and
-so is not owed. A look begins when the filter is in force, and is over when nothing of it is left.
+one of its publisher has overtaken is not sent, nor one on a topic with a live one that is retained
+itself: what is found is older, or comes live, too. A live one that was already sent as retained, or
+is older than that, is not sent to a subscription that is new: it was published before its answer,
+and so is not owed. A look begins when the filter is in force, and is over when nothing of it is
+left.
 """
 
 from __future__ import annotations
@@ -26,9 +28,12 @@ Line = tuple[str, str]
 
 
 class _FirstLook:
-    """seen: sequences of live messages since the look began. sent: those sent as retained."""
+    """seen: sequences of live messages since the look began. sent: those sent as retained.
 
-    __slots__ = ("is_answered", "is_looking", "is_new", "seen", "sent")
+    replaced: topics with live messages that are retained.
+    """
+
+    __slots__ = ("is_answered", "is_looking", "is_new", "replaced", "seen", "sent")
 
     def __init__(self, *, is_new: bool) -> None:
         self.is_new = is_new
@@ -36,6 +41,7 @@ class _FirstLook:
         self.is_answered = False
         self.seen: dict[Line, int] = {}
         self.sent: dict[Line, int] = {}
+        self.replaced: set[str] = set()
 
 
 class FirstLooks:
@@ -101,6 +107,8 @@ class FirstLooks:
         look.sent.pop(line, None)
         if look.is_looking:
             look.seen[line] = publication.sequence
+            if publication.retain:
+                look.replaced.add(publication.topic)
         else:
             self._drop_if_over(client, text)
         return True
@@ -119,7 +127,7 @@ class FirstLooks:
             return
         if is_own or is_too_late(publication, turn.now_us):
             return
-        if publication.sequence <= look.seen.get(line, 0):
+        if publication.sequence <= look.seen.get(line, 0) or publication.topic in look.replaced:
             return
         if look.is_new and not look.is_answered:
             look.sent[line] = publication.sequence

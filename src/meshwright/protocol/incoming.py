@@ -2,7 +2,8 @@
 
 A frame may come twice, late, or straight from its origin. It is passed on when all that this
 broker is owed before it was; until then it is held. A publisher that moved names its last
-publications at its former brokers, which come first.
+publications at its former brokers, which come first. What is published at this very broker comes
+here in the step in which it is taken, so it is for those who want it then, and for nobody later.
 """
 
 from __future__ import annotations
@@ -15,11 +16,12 @@ from typing import Any
 import msgspec
 
 from meshwright.filters.topics import levels_cover, levels_of
-from meshwright.model.publication import Publication, StreamPoint
+from meshwright.model.publication import Publication
 from meshwright.protocol.effects import DiskKey
 from meshwright.protocol.lately_seen import LatelySeen
 from meshwright.protocol.stream import (
     EVERY_TOPIC,
+    NOTHING_OWED,
     Acknowledged,
     AllPassed,
     OwedNothing,
@@ -30,6 +32,10 @@ from meshwright.protocol.stream import (
 from meshwright.protocol.turn import Turn
 
 ACKNOWLEDGE = ("incoming",)
+
+
+# An origin, a topic, and a number of their stream.
+_Point = tuple[str, str, int]
 
 
 class IncomingSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -90,6 +96,8 @@ class Incoming:
         self._passed: dict[str, int] = {}
         self._unsent: dict[str, dict[str, int]] = {}
         self._waiting: dict[tuple[str, str], list[tuple[int, StreamFrame]]] = {}
+        # By publisher: what was published here and waits: topics and numbers, with sequences.
+        self._unpassed: dict[str, dict[tuple[str, int], int]] = {}
         self._seen_unpromised = LatelySeen()
         self._newest_passed = LatelySeen()
         # Streams that have moved on, and what that sets free is not passed on yet.
@@ -117,6 +125,10 @@ class Incoming:
         stream = self._streams.get((origin, topic))
         return stream.last if stream is not None else self._passed.get(origin, 0)
 
+    def last_of_own(self, topic: str) -> int:
+        """The highest number passed on of what is published here on a topic."""
+        return self.last_of(self._me, topic)
+
     def places(self) -> dict[tuple[str, str], int]:
         """Where every stream stands, by origin and topic, and where those stand that are not here.
 
@@ -143,6 +155,10 @@ class Incoming:
             self._holding.pop(key).held.clear()
         for key in [key for key in self._waiting if not wants(key[1])]:
             del self._waiting[key]
+        for publisher, points in list(self._unpassed.items()):
+            self._unpassed[publisher] = {at: n for at, n in points.items() if wants(at[0])}
+            if not self._unpassed[publisher]:
+                del self._unpassed[publisher]
 
     def remember(self, turn: Turn, topic_filter: str) -> None:
         """A session that outlives crashes now wants topics: write where their streams stand."""
@@ -178,6 +194,35 @@ class Incoming:
             self._hold(key, stream, frame)
         elif self._pass_on(turn, key, stream, frame) and (stream.held or self._waiting):
             self._advance(turn, key, stream)
+
+    def take_own(self, turn: Turn, frame: StreamFrame) -> None:
+        """Pass on what is published here now, unless it has to wait for what goes before it.
+
+        What its publisher sent to other brokers may go before it, on this topic or on that of
+        another one that waits already.
+        """
+        publication = frame.publication
+        if not frame.number:
+            self.arrive(turn, frame)
+            return
+        key = (self._me, publication.topic)
+        stream = self._streams.get(key) or self._begin(key)
+        if not stream.held and not self._unpassed and not publication.after:
+            self._pass_on(turn, key, stream, frame)
+            return
+        before = max(self.unpassed(publication.topic), default=NOTHING_OWED)
+        waiting = StreamFrame(self._me, frame.number, publication, ((self._me, before),))
+        own = self._unpassed.setdefault(publication.publisher, {})
+        own[publication.topic, frame.number] = publication.sequence
+        if before != NOTHING_OWED:
+            self._hold(key, stream, waiting)
+        else:
+            self._pass_on(turn, key, stream, waiting)
+
+    def unpassed(self, topic: str) -> list[int]:
+        """Numbers of what was published here on a topic and waits for what goes before it."""
+        own = self._unpassed.values()
+        return sorted(number for points in own for name, number in points if name == topic)
 
     def passed_unpromised(self, publication: Publication) -> None:
         """Everybody here who wants a publication without a promise has got it."""
@@ -261,14 +306,16 @@ class Incoming:
             return True
         previous = frame.previous_of(self._me)
         is_skipping = previous != frame.number - 1 and frame.number != stream.last + 1
+        if frame.origin == self._me:
+            is_skipping = False
         return previous <= stream.last and not (is_skipping and not self._is_informed(frame.origin))
 
     def _pass_on(
         self, turn: Turn, key: tuple[str, str], stream: IncomingStream, frame: StreamFrame
     ) -> bool:
         """Give what is next to everybody here; False if something elsewhere goes before it."""
-        if frame.publication.after:
-            missing = self._missing(turn, frame.publication)
+        if frame.publication.after or self._unpassed:
+            missing = self._missing(turn, frame)
             if missing:
                 self._make_room(stream, frame.number)
                 self._hold(key, stream, frame)
@@ -283,8 +330,18 @@ class Incoming:
             if deliver(turn, frame):
                 turn.write(("position", key[0], key[1]), number)
                 self._write_before(turn, frame.publication)
-            turn.once_synced(partial(self._acknowledge, key, number))
+            if key[0] != self._me or self._has_waited(frame):
+                turn.once_synced(partial(self._acknowledge, key, number))
         return True
+
+    def _has_waited(self, frame: StreamFrame) -> bool:
+        """True if something that was published here had to wait until now."""
+        publication = frame.publication
+        own = self._unpassed.get(publication.publisher, {})
+        has_waited = own.pop((publication.topic, frame.number), None) is not None
+        if has_waited and not own:
+            del self._unpassed[publication.publisher]
+        return has_waited
 
     def _write_before(self, turn: Turn, publication: Publication) -> None:
         """Write where streams stand that go before a publication: no crash may turn them around."""
@@ -304,7 +361,7 @@ class Incoming:
         publication = frame.publication
         line = (publication.publisher, publication.topic)
         sequence = publication.sequence
-        if self._newest_passed.advance(line, sequence + 1, sequence):
+        if self._newest_passed.advance(line, sequence + 1, sequence) or frame.origin == self._me:
             return False
         if type(frame) is not StraightFrame:
             return True
@@ -326,22 +383,36 @@ class Incoming:
             stream.held[frame.number] = frame
             self._holding[key] = stream
 
-    def _wait_for(self, turn: Turn, points: list[StreamPoint], frame: StreamFrame) -> None:
+    def _wait_for(self, turn: Turn, points: list[_Point], frame: StreamFrame) -> None:
         """Have a frame wait for points of other streams, and ask once whether they come."""
-        topic = frame.publication.topic
-        for origin, number in points:
+        at = (frame.origin, frame.publication.topic, frame.number)
+        for origin, topic, number in points:
             waiting = self._waiting.setdefault((origin, topic), [])
-            if all((one.origin, one.number) != (frame.origin, frame.number) for _, one in waiting):
+            if all((one.origin, one.publication.topic, one.number) != at for _, one in waiting):
                 waiting.append((number, frame))
-                self._send(turn, origin, OwedQuestion(topic, number))
+                if origin != self._me:
+                    self._send(turn, origin, OwedQuestion(topic, number))
 
-    def _missing(self, turn: Turn, publication: Publication) -> list[StreamPoint]:
-        """What its publisher published before, elsewhere, and has not come but may."""
+    def _missing(self, turn: Turn, frame: StreamFrame) -> list[_Point]:
+        """What its publisher published before, elsewhere or here, and has not come but may."""
+        publication = frame.publication
         topic = publication.topic
         for origin, number in publication.after:
             if self._is_removed(origin):
                 self._skip(turn, (origin, topic), number)
-        return [one for one in publication.after if self.last_of(one.origin, topic) < one.number]
+        missing = [
+            (origin, topic, number)
+            for origin, number in publication.after
+            if origin != self._me and self.last_of(origin, topic) < number
+        ]
+        return [*missing, *self._waiting_here(frame)]
+
+    def _waiting_here(self, frame: StreamFrame) -> list[_Point]:
+        """The last that the publisher of a frame published here before it, if that waits."""
+        publication = frame.publication
+        own = self._unpassed.get(publication.publisher, {})
+        before = [at for at, sequence in own.items() if sequence < publication.sequence]
+        return [(self._me, *before[-1])] if before else []
 
     def _advance(self, turn: Turn, key: tuple[str, str], stream: IncomingStream) -> None:
         """Pass on what was held only because of what has just come."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from meshwright.filters.filter import Filter
@@ -19,7 +20,7 @@ from meshwright.protocol.moving import Moving, Site
 from meshwright.protocol.outgoing import Outgoing
 from meshwright.protocol.promised_runs import SentRun
 from meshwright.protocol.removals import Removals
-from meshwright.protocol.retained import Retained
+from meshwright.protocol.retained import Found, Retained
 from meshwright.protocol.retaining import Retaining
 from meshwright.protocol.roads import Roads
 from meshwright.protocol.runs import single_publications
@@ -28,7 +29,8 @@ from meshwright.protocol.shared_keeper import SharedKeeper
 from meshwright.protocol.shared_member import SharedMember
 from meshwright.protocol.shared_post import SharedPost, Together
 from meshwright.protocol.stream import AllPassed, StreamFrame
-from meshwright.protocol.turn import Turn
+from meshwright.protocol.taking import may_wait
+from meshwright.protocol.turn import Action, Turn
 from meshwright.protocol.ways import Ground, Ways
 
 
@@ -103,8 +105,9 @@ class Machines:
             settings.outgoing,
             self.directory,
             links=self.links,
-            emit=self._emit,
+            emit=self.roads.send_out,
             is_removed=self.removals.is_removed,
+            unpassed=self._unpassed,
             me=self._me,
         )
         self._build_retaining(incarnation)
@@ -122,13 +125,14 @@ class Machines:
             incarnation,
             settings.sessions,
             Outside(
-                publish=self.retaining.publish,
-                publish_unpromised=self.retaining.publish_unpromised,
+                publish=self._publish,
+                publish_unpromised=self._publish_unpromised,
+                publish_elsewhere=self.retaining.publish,
                 carry=self._carry,
                 stays_here=self.stays_here,
                 handed_out=self._handed_out,
                 when_settled=self.retaining.when_settled,
-                find_retained=self.retained.find,
+                find_retained=self._find_retained,
                 shared=self.shared_member,
                 want=self.interest.add,
                 when_in_force=self.interest.when_in_force,
@@ -273,10 +277,39 @@ class Machines:
         )
         self.ways: Ways = Ways(self._overlay, self._settings, self.roads, ground)
 
-    def _emit(self, turn: Turn, frame: StreamFrame) -> None:
-        """A frame of this origin: for those here, and out to the others."""
-        self._arrived(turn, frame)
-        self.roads.send_out(turn, frame)
+    def pass_restored(self, turn: Turn) -> None:
+        """After a crash: have those here get what was taken, and waited for something elsewhere."""
+        for number, publication in may_wait(self.retaining.kept(), self.incoming.last_of_own):
+            self._pass_here(turn, StreamFrame(self._me, number, publication))
+
+    def _publish(self, turn: Turn, publication: Publication, accepted: Action) -> None:
+        """Take a publication: for those here in this very step, out to others when it may go."""
+        number = self.retaining.publish(turn, publication, accepted)
+        self._pass_here(turn, StreamFrame(self._me, number, publication))
+
+    def _publish_unpromised(self, turn: Turn, publication: Publication) -> None:
+        self.retaining.publish_unpromised(turn, publication)
+        self._pass_here(turn, StreamFrame(self._me, 0, publication))
+
+    def _pass_here(self, turn: Turn, frame: StreamFrame) -> None:
+        """Have those here get what is published here, on disk together with it."""
+        publication = frame.publication
+        if self._seen_log is not None and frame.number:
+            self._seen_log.note(publication)
+        if self.interest.wants(publication.topic):
+            self.incoming.take_own(turn, frame)
+
+    def _unpassed(self, topic: str) -> list[int]:
+        return self.incoming.unpassed(topic)
+
+    def _find_retained(
+        self, turn: Turn, wanted: Filter, *, found: Found, answered: Action, complete: Action
+    ) -> None:
+        """Look up what is retained, that included which clients here were told is on its way."""
+        find = partial(
+            self.retained.find, wanted=wanted, found=found, answered=answered, complete=complete
+        )
+        self.retaining.when_stored(turn, wanted, find)
 
     def _carry(self, turn: Turn, publication: Publication) -> None:
         """Take to others what those here have got without a promise."""
@@ -289,7 +322,12 @@ class Machines:
         self.incoming.passed_promised(sent.publisher, sent.run.topic, last)
 
     def _arrived(self, turn: Turn, frame: StreamFrame) -> None:
-        """A frame is here; whoever relays only, has nobody who wants it."""
+        """A frame is here; whoever relays only, has nobody who wants it.
+
+        One that was published here comes back to who was given it before, or came too late for it.
+        """
+        if frame.origin == self._me:
+            return
         publication = frame.publication
         if self._seen_log is not None and frame.number:
             self._seen_log.note(publication)

@@ -1,7 +1,8 @@
 """Streams of which this broker is the origin: numbered, kept on disk, sent again until safe.
 
 Who is owed a publication is read from the directory after the publication was taken, so nobody
-whose subscription was in force before it is missed, whatever the overlay did meanwhile.
+whose subscription was in force before it is missed, whatever the overlay did meanwhile. Clients of
+this broker got it when it was taken, so this broker owes itself only what waits here.
 """
 
 from __future__ import annotations
@@ -9,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
-
-import msgspec
 
 from meshwright.filters.filter import parse_filter
 from meshwright.model.publication import Publication
@@ -20,6 +19,7 @@ from meshwright.protocol.entries import WILDCARDS
 from meshwright.protocol.interest_reading import InterestReading
 from meshwright.protocol.known_interest import KnownInterest
 from meshwright.protocol.links import Mark, PeerLinks
+from meshwright.protocol.outgoing_settings import OutgoingSettings
 from meshwright.protocol.outgoing_stream import (
     Member,
     OutgoingStream,
@@ -35,7 +35,7 @@ from meshwright.protocol.outgoing_stream import (
     undoubt,
     widen,
 )
-from meshwright.protocol.quiet_streams import QuietSettings, QuietStreams
+from meshwright.protocol.quiet_streams import QuietStreams
 from meshwright.protocol.shared_takeover import Legacy, LegacyQuestion
 from meshwright.protocol.stream import (
     NOTHING_OWED,
@@ -57,25 +57,11 @@ FORGET_GONE = ("gone",)
 Send = Callable[[Turn, str, Any], None]
 
 
-class OutgoingSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """When a frame is sent again, how many at a time, and how often members are read anew.
-
-    trust_us: how long after a reading this broker is told of changes; it must be well below the
-    time for which the directory remembers readers. keep_for_gone_us: how long what is owed to a
-    broker that was removed for good is kept for who takes over its shared subscriptions.
-    """
-
-    repair_after_us: int = 2_000_000
-    repair_window: int = 64
-    check_every_us: int = 1_000_000
-    unpromised_max: int = 1_000
-    trust_us: int = 25_000_000
-    keep_for_gone_us: int = 60_000_000
-    quiet: QuietSettings = QuietSettings()
-
-
 class Outgoing:
-    """All streams of one origin. emit hands a frame to the overlay."""
+    """All streams of one origin. emit hands a frame to the overlay.
+
+    unpassed: what of a topic waits here, as something that was published elsewhere goes before it.
+    """
 
     def __init__(
         self,
@@ -85,9 +71,11 @@ class Outgoing:
         links: PeerLinks,
         emit: Callable[[Turn, StreamFrame], None],
         is_removed: Callable[[str], bool],
+        unpassed: Callable[[str], list[int]],
         me: str,
     ) -> None:
         self._me = me
+        self._unpassed = unpassed
         self._settings = settings
         self._links = links
         self._send: Send = links.send
@@ -140,6 +128,10 @@ class Outgoing:
         stream = self._streams.get(topic)
         floor = self.quiet.floor
         return floor if stream is None else max(stream.number, floor)
+
+    def kept(self) -> list[tuple[int, Publication]]:
+        """All that is kept because somebody may still need it, with its numbers."""
+        return [item for stream in self._streams.values() for item in stream.log.items()]
 
     def log_length(self) -> int:
         """Publications kept because somebody may still need them."""
@@ -250,7 +242,10 @@ class Outgoing:
         if are_unread(streams.values()):
             self._postponed.append((peer, message))
             return
-        self._send(turn, peer, standing_of(peer, streams, message))
+        own = None
+        if peer == self._me:
+            own = {topic: self._unpassed(topic) for topic in streams}
+        self._send(turn, peer, standing_of(peer, streams, message, own))
 
     def points_of(self, publisher: str) -> dict[str, int]:
         """The last number on each topic where somebody may still wait for one of a publisher.
@@ -425,10 +420,12 @@ class Outgoing:
             if before is not None and before.filters == filters:
                 continue
             member, missed = widen(stream, name, filters, turn.now_us)
-            if missed and name != newcomer:
+            if not missed or name == self._me:
+                continue
+            if name != newcomer:
                 owe_late(stream, member, missed)
                 self._repair(turn, name, stream, member)
-            elif missed and name != self._me:
+            else:
                 doubt(stream, member, missed)
                 self._doubts[name] = self._links.mark(name)
 
@@ -451,6 +448,10 @@ class Outgoing:
         stream.sent = number
         previous = []
         for name, member in stream.members.items():
+            if name == self._me:
+                if number in self._unpassed(publication.topic):
+                    owe(stream, member, number, turn.now_us)
+                continue
             if member.filters and not is_for(member, publication):
                 continue
             before = owe(stream, member, number, turn.now_us)

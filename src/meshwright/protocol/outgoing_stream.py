@@ -180,13 +180,19 @@ def answerable(stream: OutgoingStream) -> list[tuple[str, int]]:
 
 
 def standing_of(
-    peer: str, streams: Mapping[str, OutgoingStream], question: StandingQuestion
+    peer: str,
+    streams: Mapping[str, OutgoingStream],
+    question: StandingQuestion,
+    own: Mapping[str, list[int]] | None,
 ) -> Standing:
-    """Up to where a broker is owed something of streams, and up to where they were sent."""
-    owed = {topic: owed_to(peer, stream) for topic, stream in streams.items()}
+    """Up to where a broker is owed something of streams, and up to where they were sent.
+
+    own: what waits by topic at the broker itself, if it is the origin, to which all was sent.
+    """
+    owed = own or {topic: owed_to(peer, stream) for topic, stream in streams.items()}
     points = tuple((topic, max(numbers)) for topic, numbers in owed.items() if numbers)
     sent = tuple(
-        (topic, stream.sent)
+        (topic, stream.sent if own is None else stream.number)
         for topic, stream in streams.items()
         if topic == question.key or peer in stream.members
     )

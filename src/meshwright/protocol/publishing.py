@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from meshwright.errors import FilterError
@@ -48,8 +49,8 @@ class Publishing:
         rights: Rights | None,
         publish: Callable[[Turn, Publication, Action], Any],
         publish_unpromised: Callable[[Turn, Publication], None],
+        publish_elsewhere: Callable[[Turn, Publication, Action], Any],
         carry: Callable[[Turn, Publication], None],
-        takes_promised: Callable[[str, packets.PromisedRun], bool],
         hand_out: Callable[[Turn, SentRun], bool],
         when_settled: Callable[[Turn, str, Action], None],
         log_length: Callable[[], int],
@@ -59,8 +60,8 @@ class Publishing:
         self._rights = rights
         self._publish = publish
         self._publish_unpromised = publish_unpromised
+        self._publish_elsewhere = publish_elsewhere
         self._carry = carry
-        self._takes_promised = takes_promised
         self._hand_out = hand_out
         self._run_count = 0
         self._when_settled = when_settled
@@ -69,9 +70,6 @@ class Publishing:
 
     def publish(self, turn: Turn, session: Session, packet: packets.Publish) -> None:
         """A client publishes; answered when its message is safe."""
-        if packet.qos and session.unsafe_run_count:
-            self._publish_later(turn, session, packet)
-            return
         reason = self._why_not(packet)
         answer = packets.Pubrec if packet.qos == 2 else packets.Puback
         if packet.packet_id in session.received and packet.qos == 2:
@@ -123,109 +121,52 @@ class Publishing:
     def publish_promised(
         self, turn: Turn, session: Session, packet: packets.PublishPromised
     ) -> None:
-        """A client publishes runs of QoS 1: on disk together, then handed out and answered.
+        """A client publishes runs of QoS 1: handed out and answered once they are on disk together.
 
         They are for clients here, so it is no matter how much is kept for other brokers.
         """
-        if (
-            session.detour_count
-            or self.disk_is_full
-            or any(run.topic in session.points for run in packet.runs)
-            or not all(self._takes_promised(session.identity, run) for run in packet.runs)
-        ):
-            for run in packet.runs:
+        safe: list[tuple[int, packets.PromisedRun]] = []
+        ids = b""
+        for run in packet.runs:
+            sent = SentRun(run, session.identity, session.sequence + 1, 0, 0)
+            if self.disk_is_full or session.points or not self._hand_out(turn, sent):
+                if ids:
+                    send_once_synced(turn, session, packets.PubackRun(ids))
+                    ids = b""
                 self._publish_one_by_one(turn, session, run)
-            return
-        first = session.sequence + 1
-        session.sequence += sum([run.count for run in packet.runs])
-        self._run_count += 1
-        key = ("runs", self._run_count)
-        if self.writes_runs:
-            turn.write(key, (session.identity, first, packet.runs))
-        if session.is_durable:
+                continue
+            safe.append((sent.sequence, run))
+            session.sequence += run.count
+            ids += packet_ids(run)
+        if ids:
+            send_once_synced(turn, session, packets.PubackRun(ids))
+        if safe and self.writes_runs:
+            self._run_count += 1
+            key = ("runs", self._run_count)
+            turn.write(key, (session.identity, tuple(safe)))
+            session.unsafe_run_count += 1
+            turn.once_synced(partial(_forget_runs, session=session, key=key))
+        if safe and session.is_durable:
             turn.write(("sequence", session.client), session.sequence)
-        connection = session.connection
-        ids = b"".join([packet_ids(run) for run in packet.runs])
-        session.unsafe_run_count += 1
-
-        def safe(later: Turn) -> None:
-            session.unsafe_run_count -= 1
-            self._runs_safe(later, session, key, first, packet.runs)
-            if session.connection == connection:
-                send_packet(later, session, packets.PubackRun(ids))
-
-        turn.once_synced(safe)
 
     def restore(self, turn: Turn, disk: dict[DiskKey, Any]) -> None:
-        """After a crash: publish runs that were safe, as they may not have been handed out."""
+        """After a crash: publish runs that were safe, as others may have come to want them.
+
+        Those here who wanted them then were owed them only while they were connected.
+        """
         for key in sorted(key for key in disk if key[0] == "runs"):
-            identity, sequence, runs = disk[key]
+            identity, runs = disk[key]
             turn.write(key, None)
             self._run_count = int(key[1])
-            for run in runs:
+            for sequence, run in runs:
                 for publication in publications(run, identity, sequence):
-                    self._publish(turn, publication, nothing)
-                sequence += run.count
-
-    def _runs_safe(
-        self,
-        turn: Turn,
-        session: Session,
-        key: DiskKey,
-        first: int,
-        runs: tuple[packets.PromisedRun, ...],
-    ) -> None:
-        """Runs are on disk: hand them out, and forget them but for those on a detour."""
-        is_whole = True
-        for run in runs:
-            sent = SentRun(run, session.identity, first, 0, 0)
-            if session.detour_count or not self._hand_out(turn, sent):
-                is_whole = False
-                self._detour(turn, session, sent)
-            first += run.count
-        if not self.writes_runs:
-            return
-        if is_whole:
-            turn.forget(key)
-        else:
-            turn.delete(key)
-
-    def _detour(self, turn: Turn, session: Session, sent: SentRun) -> None:
-        """Have a run that was taken go the whole way, and all after it until it is through."""
-
-        def accepted(_later: Turn) -> None:
-            session.detour_count -= 1
-
-        for publication in publications(sent.run, sent.publisher, sent.sequence):
-            session.detour_count += 1
-            self._publish(turn, publication, accepted)
-
-    def _publish_later(self, turn: Turn, session: Session, packet: packets.Publish) -> None:
-        """Have a message wait for runs before it, as they may have to take the same way.
-
-        Whoever has come back meanwhile and kept it sends it again.
-        """
-        connection = session.connection
-        session.detour_count += 1
-
-        def runs_safe(later: Turn) -> None:
-            session.detour_count -= 1
-            if session.connection == connection or not session.is_durable:
-                self.publish(later, session, packet)
-
-        turn.once_synced(runs_safe)
+                    self._publish_elsewhere(turn, publication, nothing)
 
     def _publish_one_by_one(self, turn: Turn, session: Session, run: packets.PromisedRun) -> None:
         ids = numbers(packet_ids(run))
         for place, packet_id in enumerate(ids):
             packet = packets.Publish(run.topic, payload_of(run, place), 1, False, packet_id)
             self.publish(turn, session, packet)
-
-        def settled(_later: Turn) -> None:
-            session.detour_count -= 1
-
-        session.detour_count += 1
-        self._when_settled(turn, run.topic, settled)
 
     def release(self, turn: Turn, session: Session, packet: packets.Pubrel) -> None:
         """A client forgets a QoS 2 message: so does its session."""
@@ -283,6 +224,12 @@ class Publishing:
         if packet.qos and self._log_length() >= self._log_max:
             return packets.QUOTA_EXCEEDED, "too many messages wait for other brokers"
         return None
+
+
+def _forget_runs(turn: Turn, session: Session, key: DiskKey) -> None:
+    """Runs were on disk, and are handed out."""
+    session.unsafe_run_count -= 1
+    turn.forget(key)
 
 
 def may_be_published(topic: str) -> bool:

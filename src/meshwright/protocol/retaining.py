@@ -18,6 +18,8 @@ from typing import Any
 
 import msgspec
 
+from meshwright.filters.filter import Filter
+from meshwright.filters.topics import levels_cover, levels_of
 from meshwright.model.publication import Publication
 from meshwright.protocol.directory import Directory
 from meshwright.protocol.effects import DiskKey
@@ -81,15 +83,19 @@ class Retaining:
         for topic in list(self._waiting):
             self._go_on(turn, topic)
 
-    def publish(self, turn: Turn, publication: Publication, accepted: Action) -> None:
-        """Take a publication; accepted is called when it is safe, and retained if it is to be."""
+    def publish(self, turn: Turn, publication: Publication, accepted: Action) -> int:
+        """Take a publication; accepted is called when it is safe, and retained if it is to be.
+
+        Returns the number that it has, or will have, in its stream.
+        """
         topic = publication.topic
         if not publication.retain and topic not in self._waiting:
-            self._outgoing.publish(turn, publication, accepted)
-            return
+            return self._outgoing.publish(turn, publication, accepted)
         self._place += 1
         turn.write(("retaining", self._place), publication)
         self._wait(turn, _Pending(self._place, publication, [accepted]))
+        promised_count = sum(pending.place > 0 for pending in self._waiting[topic])
+        return self._outgoing.number_of(topic) + promised_count
 
     def publish_unpromised(self, turn: Turn, publication: Publication) -> None:
         """Take a publication of QoS 0, which waits in memory only."""
@@ -115,6 +121,34 @@ class Retaining:
             waiting[-1].accepted.append(action)
         else:
             turn.once_synced(action)
+
+    def when_stored(self, turn: Turn, wanted: Filter, action: Action) -> None:
+        """Do something when all that was taken so far and a filter takes is stored."""
+        waiting = [
+            pending[-1]
+            for topic, pending in self._waiting.items()
+            if levels_cover(wanted.levels, levels_of(topic))
+        ]
+        remaining = len(waiting)
+
+        def one_stored(later: Turn) -> None:
+            nonlocal remaining
+            remaining -= 1
+            if not remaining:
+                action(later)
+
+        for last in waiting:
+            last.accepted.append(one_stored)
+        if not waiting:
+            action(turn)
+
+    def kept(self) -> list[tuple[int, Publication]]:
+        """All that is kept on disk, with the numbers that it has or will have."""
+        kept = self._outgoing.kept()
+        for topic, waiting in self._waiting.items():
+            promised = [pending.publication for pending in waiting if pending.place]
+            kept += enumerate(promised, self._outgoing.number_of(topic) + 1)
+        return kept
 
     def log_length(self) -> int:
         """Publications kept on disk because somebody may still need them."""

@@ -87,13 +87,12 @@ class Session:
     this connection but for runs, and the client has not said that it has it.
     sent_runs: like under_way, what was sent in runs, which only a session has that ends with its
     connection. run_bytes: the largest message of them has no more, so that run_window of them, but
-    at least one, keep within window_bytes. unsafe_run_count: its own runs that are not on disk yet,
-    so that it is not known which way they take. detour_count: its own messages that take the whole
-    way, though runs came before or after them; no run may overtake them.
+    at least one, keep within window_bytes. unsafe_run_count: its own publications in
+    runs that are on their way to the disk.
     """
 
     __slots__ = (
-        "claim", "client", "connection", "detour_count", "disconnected_us", "expiry_s", "floors",
+        "claim", "client", "connection", "disconnected_us", "expiry_s", "floors",
         "identity", "is_arriving", "is_connected", "is_durable", "is_leaving", "next_index",
         "next_packet_id", "points", "queue", "receive_maximum", "received", "released", "run_bytes",
         "run_window", "sent_bytes", "sent_runs", "sequence", "subscriptions", "under_way",
@@ -130,7 +129,6 @@ class Session:
         self.sent_runs: dict[int, SentRun] = {}
         self.run_bytes = 0
         self.run_window = 0
-        self.detour_count = 0
         self.unsafe_run_count = 0
 
     def last_for(self, expiry_s: int) -> None:

@@ -50,6 +50,7 @@ class Outside:
 
     publish: Callable[[Turn, Publication, Action], Any]
     publish_unpromised: Callable[[Turn, Publication], None]
+    publish_elsewhere: Callable[[Turn, Publication, Action], Any]
     carry: Callable[[Turn, Publication], None]
     stays_here: Callable[[int, str], bool]
     handed_out: Callable[[SentRun], None]
@@ -100,8 +101,8 @@ class Sessions:
             rights=settings.rights,
             publish=outside.publish,
             publish_unpromised=outside.publish_unpromised,
+            publish_elsewhere=outside.publish_elsewhere,
             carry=outside.carry,
-            takes_promised=self.handing_out.takes_promised,
             hand_out=self.handing_out.hand_out,
             when_settled=outside.when_settled,
             log_length=self.promised_wills.log_length,

@@ -117,7 +117,7 @@ class Shortcuts:
         session = machines.sessions.find(client)
         if session is None or not session.is_connected or session.is_leaving:
             return None
-        if topic in session.points or not may_be_published(topic):
+        if session.points or not may_be_published(topic):
             return None
         if machines.retaining.waits_on(topic):
             return None
@@ -143,12 +143,7 @@ class Shortcuts:
         None if something is in the way: then it has to go as a packet to the core.
         """
         session, _, readers = promised
-        if (
-            readers is None
-            or session.detour_count
-            or self._journal.waiting
-            or self._publishing.disk_is_full
-        ):
+        if readers is None or self._journal.waiting or self._publishing.disk_is_full:
             return None
         firsts: list[int] = []
         count, size_bytes = run.count, len(run.frames) // run.count
@@ -164,7 +159,7 @@ class Shortcuts:
 
     def publish_alone(self, session: Session, reader: Session, run: PromisedRun) -> int:
         """Like publish_now, for a run of one and its only reader; 0 if something is in the way."""
-        if session.detour_count or self._journal.waiting or self._publishing.disk_is_full:
+        if self._journal.waiting or self._publishing.disk_is_full:
             return 0
         sequence = session.sequence + 1
         packet_id = reader.sends_alone(run, session.identity, sequence)

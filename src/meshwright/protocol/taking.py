@@ -1,0 +1,62 @@
+"""The order in which a broker took what it keeps, found again after a crash.
+
+On disk are streams, each in the order of its numbers, and of each publisher what it published, in
+the order of its sequence. Both are parts of the order in which the broker took it all.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+
+from meshwright.model.publication import Publication
+
+# A number in its stream, and what has it.
+Numbered = tuple[int, Publication]
+
+
+def in_order_of_taking(kept: Iterable[Numbered]) -> list[Numbered]:
+    """The same publications, each after those before it in its stream and of its publisher."""
+    streams: dict[str, deque[Numbered]] = {}
+    lines: dict[str, deque[int]] = {}
+    for one in sorted(kept, key=lambda item: item[0]):
+        streams.setdefault(one[1].topic, deque()).append(one)
+        lines.setdefault(one[1].publisher, deque()).append(one[1].sequence)
+    lines = {publisher: deque(sorted(line)) for publisher, line in lines.items()}
+    waiting: dict[str, list[str]] = {}
+    ready = deque(streams)
+    found: list[Numbered] = []
+    while ready:
+        topic = ready.popleft()
+        stream = streams[topic]
+        while stream:
+            publication = stream[0][1]
+            line = lines[publication.publisher]
+            if line[0] != publication.sequence:
+                waiting.setdefault(publication.publisher, []).append(topic)
+                break
+            found.append(stream.popleft())
+            line.popleft()
+            ready.extend(waiting.pop(publication.publisher, ()))
+    # Sequences that contradict numbers can be of no help, but nothing is left out for it.
+    return [*found, *(one for stream in streams.values() for one in stream)]
+
+
+def may_wait(kept: Iterable[Numbered], last_of: Callable[[str], int]) -> Iterator[Numbered]:
+    """What those here may not have got: it, or what goes before it, names what was elsewhere.
+
+    All else was handed to them on disk in one with the publication itself.
+    """
+    kept = list(kept)
+    if not any(publication.after for _, publication in kept):
+        return
+    topics: set[str] = set()
+    publishers: set[str] = set()
+    for number, publication in in_order_of_taking(kept):
+        topic, publisher = publication.topic, publication.publisher
+        if number <= last_of(topic):
+            continue
+        if publication.after or topic in topics or publisher in publishers:
+            topics.add(topic)
+            publishers.add(publisher)
+            yield number, publication
