@@ -4,6 +4,9 @@ import csv
 import re
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 from commands import answered, call, refused
 
@@ -49,6 +52,40 @@ def test_a_trace_is_compared_and_reported_on_one_page(trace: Path, tmp_path: Pat
     assert not re.findall(r"(?:src|href)=['\"]?(?:https?:)?//", page)
     rows = list(csv.DictReader((out / "comparison.csv").read_text().splitlines()))
     assert [float(row["delay_hops"]) for row in rows] == [line["delay_hops"] for line in lines]
+
+
+@pytest.fixture
+def wildcards(trace: Path) -> Path:
+    """The trace with three more subscriptions, of which none names one topic."""
+    folder = trace / "subscriptions"
+    table = pq.read_table(folder)
+    rows = table.filter(pc.field("is_on")).slice(0, 3)
+    filters = pa.array(["sport/#", "+/news", "$share/group/sport"], pa.string())
+    place = table.schema.get_field_index("topic")
+    pq.write_table(rows.set_column(place, table.schema[place], filters), folder / "more.parquet")
+    return trace
+
+
+def test_an_answer_says_how_many_subscriptions_were_left_out(
+    wildcards: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "findings"
+    words = ("compare", wildcards, "--designs", "tree", "--placements", "static", "--out", out)
+    assert answered(*words)["wildcards_left_out"] == 3
+    sentence = "3 subscriptions have wildcards or are shared and were left out"
+    assert sentence in (out / "report.html").read_text()
+    assert sentence in " ".join(call(*words).stdout.split())
+
+
+def test_a_plan_over_wildcards_is_made_only_by_force(wildcards: Path, tmp_path: Path) -> None:
+    plan = tmp_path / "plan.json"
+    words = ("plan", "create", wildcards, "--design", "tree", "--out", plan)
+    refusal = answered(*words, exit_code=1)
+    assert (refusal["plan"], refusal["wildcards_left_out"]) == (None, 3)
+    assert not plan.exists()
+    assert "--force plans for the rest" in " ".join(call(*words).stdout.split())
+    assert answered(*words, "--force")["wildcards_left_out"] == 3
+    assert plan.exists()
 
 
 def test_a_run_is_described_by_a_file_and_runs_no_stage_twice(trace: Path) -> None:

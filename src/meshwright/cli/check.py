@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from meshwright.cli.options import Json
-from meshwright.cli.screen import answer, plain_table
-from meshwright.cli.simulate import CHECK_SAYS_NO
+from meshwright.cli.screen import CHECK_SAYS_NO, answer, plain_table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

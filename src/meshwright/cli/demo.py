@@ -12,8 +12,7 @@ import typer
 
 from meshwright.cli.check import sentences
 from meshwright.cli.options import Json, Master, OwnK, PlacementRule, Remote, Seed, finite
-from meshwright.cli.screen import answer, task_bar, working
-from meshwright.cli.simulate import CHECK_SAYS_NO
+from meshwright.cli.screen import CHECK_SAYS_NO, answer, task_bar, working
 from meshwright.cli.spark import opened_session, session_work
 
 # What a shell says of a command that was stopped by Ctrl-C.

@@ -17,7 +17,7 @@ from meshwright.cli.options import (
     Rates,
     Seed,
 )
-from meshwright.cli.screen import answer, working
+from meshwright.cli.screen import answer, counted, working
 
 if TYPE_CHECKING:
     from meshwright.model.plan import Plan
@@ -132,8 +132,27 @@ def adapt(
     answer_plan(as_json, "overlay adapt", plan, out, seed)
 
 
-def answer_plan(as_json: bool, command: str, plan: Plan, out: Path, seed: int) -> None:
-    """What a plan is worth; its steps are in the file."""
+def answer_plan(
+    as_json: bool,
+    command: str,
+    plan: Plan,
+    out: Path,
+    seed: int,
+    *,
+    wildcards_left_out: int | None = None,
+) -> None:
+    """What a plan is worth; its steps are in the file.
+
+    wildcards_left_out: subscriptions of a trace that it does not plan for.
+    """
+    left_out: dict[str, int] = {}
+    told: list[str] = []
+    if wildcards_left_out is not None:
+        left_out["wildcards_left_out"] = wildcards_left_out
+    if wildcards_left_out:
+        from meshwright.pipeline.wildcards import told_left_out
+
+        told.append(told_left_out(wildcards_left_out))
     answer(
         as_json,
         {
@@ -146,7 +165,9 @@ def answer_plan(as_json: bool, command: str, plan: Plan, out: Path, seed: int) -
             "cost": plan.cost,
             "reconfiguration_cost": plan.reconfiguration_cost,
             "net_benefit": plan.net_benefit,
+            **left_out,
         },
         plan.summary,
-        f"{out}: {len(plan.steps)} steps, net benefit {plan.net_benefit:,.0f}",
+        f"{out}: {counted(len(plan.steps), 'step')}, net benefit {plan.net_benefit:,.0f}",
+        *told,
     )

@@ -10,6 +10,7 @@ import typer
 from meshwright.cli.options import (
     DelayWeight,
     DesignName,
+    Force,
     Json,
     Master,
     Objective,
@@ -20,7 +21,7 @@ from meshwright.cli.options import (
     SourceOverlay,
     TFree,
 )
-from meshwright.cli.screen import answer
+from meshwright.cli.screen import CHECK_SAYS_NO, answer, counted
 from meshwright.cli.times import duration_s
 
 if TYPE_CHECKING:
@@ -60,13 +61,15 @@ def watch(
     method: PlanMethod = "best",
     delay_weight: DelayWeight = 1.0,
     k: OwnK = None,
+    force: Force = False,
     seed: Seed = 0,
     master: Master = None,
     as_json: Json = False,
 ) -> None:
     """Watch telemetry; whenever a period is over, test whether a change can pay, and plan it.
 
-    Killed and started again, it goes on where it was: nothing is lost or counted twice.
+    Killed and started again, it goes on where it was: nothing is lost or counted twice. A period
+    with wildcard subscriptions gets no plan without --force, and makes the exit code 1.
     Example: meshwright pipeline watch telemetry --design dynatops --t-free 1h --slot 5min
     --out plans
     """
@@ -102,7 +105,7 @@ def watch(
         late_count = watched(
             work.session,
             telemetry,
-            Judge(make_folder(out), clockwork, wish, today, seed, report),
+            Judge(make_folder(out), clockwork, wish, today, seed, report, force),
             lateness_s=lateness_s,
             is_once=once,
             files_per_batch=files_per_batch,
@@ -116,9 +119,12 @@ def watch(
             "periods": judged,
             "late": late_count,
         },
-        f"{out}: {len(judged)} periods judged, {sum(r.plan is not None for r in judged)} plans; "
-        f"{late_count:,} rows came too late",
+        f"{out}: {counted(len(judged), 'period')} judged, "
+        f"{counted(sum(r.plan is not None for r in judged), 'plan')}; "
+        f"{counted(late_count, 'row')} came too late",
     )
+    if any(record.decision == "wildcards" for record in judged):
+        raise typer.Exit(CHECK_SAYS_NO)
 
 
 def _clockwork(t_free: str, slot: str) -> Clockwork:
@@ -134,4 +140,9 @@ def _clockwork(t_free: str, slot: str) -> Clockwork:
 def _told(record: PeriodRecord) -> str:
     seen = f"{record.publications:,} publications, {record.interests:,} interests"
     named = "" if record.plan is None else f" -> {record.plan}"
-    return f"{record.begin} to {record.end}: {seen}; {record.decision}{named}"
+    told = f"{record.begin} to {record.end}: {seen}; {record.decision}{named}"
+    if record.wildcards_left_out:
+        from meshwright.pipeline.wildcards import told_left_out
+
+        told += f". {told_left_out(record.wildcards_left_out)}"
+    return told

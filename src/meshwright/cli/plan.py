@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
@@ -13,6 +13,7 @@ from meshwright.cli.options import (
     ClusterSize,
     DelayWeight,
     DesignName,
+    Force,
     Json,
     Master,
     Objective,
@@ -27,7 +28,7 @@ from meshwright.cli.options import (
     TFree,
 )
 from meshwright.cli.overlay_plans import answer_plan
-from meshwright.cli.screen import answer, plain_table
+from meshwright.cli.screen import CHECK_SAYS_NO, answer, plain_table
 from meshwright.cli.times import duration_s, time_us
 
 if TYPE_CHECKING:
@@ -70,12 +71,15 @@ def create(
     cluster_size: ClusterSize = 10,
     cell: Cell = 1.0,
     brokers: BrokerCount = 50,
+    force: Force = False,
     seed: Seed = 0,
     master: Master = None,
     remote: Remote = None,
     as_json: Json = False,
 ) -> None:
     """Plan the network of a trace as it stands at the end, or at a time, for any design.
+
+    Subscriptions with wildcards are not planned for: exit code 1 and no plan without --force.
 
     Example: meshwright plan create city --design dynatops --from overlay.json --out plan.json
     """
@@ -103,6 +107,9 @@ def create(
     is_short = is_short_work(trace)
     with spark_work("Reading the trace", master=master, remote=remote, is_short=is_short) as work:
         state = TraceMoment(work.session, trace, moment, None if today is None else today.brokers)
+        left_out = state.wildcard_count()
+        if left_out and not force:
+            _refuse_wildcards(as_json, left_out, seed)
         snapshot = state.snapshot()
         population = None if placement is None else state.population(snapshot, cluster_size)
     with blaming(source or trace):
@@ -112,7 +119,7 @@ def create(
             else plan_with_clients(snapshot, wish, population, placement, source=today, seed=seed)
         )
     write_plan(made, out)
-    answer_plan(as_json, "plan create", made, out, seed)
+    answer_plan(as_json, "plan create", made, out, seed, wildcards_left_out=left_out)
 
 
 @app.command()
@@ -173,6 +180,18 @@ def diff(
         _worth_table(found),
         *_told(found),
     )
+
+
+def _refuse_wildcards(as_json: bool, count: int, seed: int) -> NoReturn:
+    """No plan, unless it is asked for, of less than there is."""
+    from meshwright.pipeline.wildcards import told_left_out
+
+    answer(
+        as_json,
+        {"command": "plan create", "seed": seed, "plan": None, "wildcards_left_out": count},
+        f"{told_left_out(count)} No plan was written; --force plans for the rest.",
+    )
+    raise typer.Exit(CHECK_SAYS_NO)
 
 
 def _cost_table(plan: Plan) -> Any:

@@ -105,6 +105,7 @@ def replay_document(
         "slot_s": timeline.slot_us // 1_000_000,
         "epochs": timeline.epoch_count,
         "brokers": replay.brokers.count,
+        "wildcards_left_out": replay.wildcard_count,
         "comparison": [
             {**_fields(each), "fits": verdict.fits, "price": verdict.price, "why": verdict.sentence}
             for each, verdict in zip(candidates, recommendation.verdicts, strict=True)
@@ -119,6 +120,7 @@ def replay_document(
 def replay_told(replay: TraceReplay, trace: Path) -> str:
     """What was replayed, in one sentence."""
     from meshwright.pipeline.trace_brokers import has_brokers
+    from meshwright.pipeline.wildcards import told_left_out
 
     timeline = replay.timeline
     slot = lasting(timeline.slot_us / 1_000_000)
@@ -126,10 +128,11 @@ def replay_told(replay: TraceReplay, trace: Path) -> str:
     if replay.brokers.count < replay.parameters.brokers.count and not has_brokers(trace):
         degrees = replay.parameters.interests.cell_degrees
         few = f"; no more cells of {degrees:g}° were visited: smaller ones give more brokers"
+    left_out = f". {told_left_out(replay.wildcard_count)}" if replay.wildcard_count else ""
     return (
         f"{trace}: {timeline.slot_count:,} slots of {slot} in {timeline.epoch_count} epochs, "
         f"{replay.brokers.count} brokers, {len(replay.placements)} placements, "
-        f"{len(replay.designs)} designs" + few
+        f"{len(replay.designs)} designs{few}{left_out}"
     )
 
 

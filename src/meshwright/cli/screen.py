@@ -18,6 +18,8 @@ from rich.table import Table
 T = TypeVar("T")
 
 WIDTH_MIN = 120
+# The exit code of a command that was asked whether all is well.
+CHECK_SAYS_NO = 1
 
 
 def answer(as_json: bool, document: Mapping[str, Any], *shown: RenderableType) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from meshwright.cli.options import Json, Master, OwnK, Remote, finite
-from meshwright.cli.screen import answer, plain_table, tracked
+from meshwright.cli.screen import CHECK_SAYS_NO, answer, plain_table, tracked
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from meshwright.sim.parameters import SimulationParameters
     from meshwright.sim.simulation import Failure, SimulationResult
 
-CHECK_SAYS_NO = 1
 STORIES_SHOWN_MAX = 3
 SEED_RANGE = re.compile(r"(\d{1,18})(?:\.\.(\d{1,18}))?")
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from meshwright.cli.options import Json
-from meshwright.cli.screen import answer, plain_table, tracked
-from meshwright.cli.simulate import CHECK_SAYS_NO, seed_range, told
+from meshwright.cli.screen import CHECK_SAYS_NO, answer, plain_table, tracked
+from meshwright.cli.simulate import seed_range, told
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

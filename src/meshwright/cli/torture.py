@@ -9,8 +9,7 @@ import typer
 
 from meshwright.cli.check import sentences
 from meshwright.cli.options import AllSettings, Json, Seed
-from meshwright.cli.screen import answer, plain_table, working
-from meshwright.cli.simulate import CHECK_SAYS_NO
+from meshwright.cli.screen import CHECK_SAYS_NO, answer, plain_table, working
 
 if TYPE_CHECKING:
     from rich.table import Table

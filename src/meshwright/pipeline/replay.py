@@ -43,6 +43,7 @@ from meshwright.pipeline.trace_brokers import (
     trace_brokers,
 )
 from meshwright.pipeline.traces import read_table, table_names
+from meshwright.pipeline.wildcards import has_wildcard
 from meshwright.pipeline.wishes import (
     chosen_designs,
     is_located,
@@ -60,7 +61,10 @@ HOUR_S = 3600
 
 @dataclass(frozen=True, slots=True)
 class TraceReplay:
-    """What came of a trace: the tables of its stages, and what they are about."""
+    """What came of a trace: the tables of its stages, and what they are about.
+
+    wildcard_count: subscriptions of clients that were left out, as they name no single topic.
+    """
 
     parameters: ReplayParameters
     timeline: Timeline
@@ -68,6 +72,7 @@ class TraceReplay:
     placements: tuple[str, ...]
     designs: tuple[str, ...]
     tables: dict[str, DataFrame]
+    wildcard_count: int = 0
 
 
 def replay_trace(
@@ -110,6 +115,7 @@ class _Replay:
             placements,
             chosen_designs(self.parameters),
             {},
+            self._wildcard_count(),
         )
         self._keep_replay(found)
         found.tables.update({name: kept.frame for name, kept in self.kept.items()})
@@ -157,6 +163,13 @@ class _Replay:
             )
         else:
             self._keep(replay_schema.INTERESTS, located_interests, inputs)
+
+    def _wildcard_count(self) -> int:
+        """Subscriptions that are not replayed."""
+        if is_located(self.names, self.parameters):
+            return 0
+        filters = self._read(schema.SUBSCRIPTIONS).where(has_wildcard() & sf.col("is_on"))
+        return filters.select("client", "topic").distinct().count()
 
     def _timeline(self) -> Timeline:
         """From the first interest or publication to the last."""

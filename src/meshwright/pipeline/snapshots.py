@@ -35,6 +35,7 @@ from meshwright.pipeline.stages.interests import (
     interest_spans,
     located_interests,
     subscribed_interests,
+    wildcard_interests,
 )
 from meshwright.pipeline.stages.rates import publication_rates
 from meshwright.pipeline.stages.visits import cells, visits
@@ -110,6 +111,13 @@ class TraceMoment:
             self._brokers.delays_ms,
             self._brokers.coordinates,
         )
+
+    def wildcard_count(self) -> int:
+        """Subscriptions that stand now and are not planned for, as they name no single topic."""
+        if SUBSCRIPTIONS.name not in self._tables:
+            return 0
+        changes = wildcard_interests(self._read(SUBSCRIPTIONS))
+        return interest_spans(changes).where("end is null").count()
 
     def population(self, snapshot: Snapshot, cluster_size: int) -> Population:
         """The connected clients by name, with what they want of the snapshot's topics."""

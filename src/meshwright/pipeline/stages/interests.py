@@ -7,10 +7,21 @@ from pyspark.sql import functions as sf
 
 from meshwright.model.replay_schema import INTERESTS
 from meshwright.pipeline.frames import conform, one_history
+from meshwright.pipeline.wildcards import has_wildcard
 
 
 def subscribed_interests(subscriptions: DataFrame) -> DataFrame:
-    """INTERESTS of explicit subscriptions: repeated ones change nothing.
+    """INTERESTS of explicit subscriptions to topics; those with wildcards are left out."""
+    return _subscribed(subscriptions.where(~has_wildcard()))
+
+
+def wildcard_interests(subscriptions: DataFrame) -> DataFrame:
+    """The others, with a filter in place of the topic."""
+    return _subscribed(subscriptions.where(has_wildcard()))
+
+
+def _subscribed(subscriptions: DataFrame) -> DataFrame:
+    """Repeated subscriptions change nothing.
 
     Of contradicting rows of one moment the subscription holds.
     """

@@ -26,13 +26,17 @@ from meshwright.model.overlay import Overlay
 from meshwright.model.plan import Plan
 from meshwright.model.snapshot import Snapshot
 from meshwright.pipeline.watching.bucket import Clockwork
+from meshwright.pipeline.wildcards import is_wildcard, told_left_out
 from meshwright.planning.changes.network import PlanWish, plan_network
 
-Decision = Literal["planned", "nothing better", "too few brokers"]
+Decision = Literal["planned", "nothing better", "too few brokers", "wildcards"]
 
 
 class PeriodRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """What was seen in a period and what came of it; batch is the one that judged it."""
+    """What was seen in a period and what came of it; batch is the one that judged it.
+
+    wildcards_left_out: filters of brokers that name no single topic, which are not planned for.
+    """
 
     begin: str
     end: str
@@ -44,13 +48,15 @@ class PeriodRecord(msgspec.Struct, frozen=True, kw_only=True):
     decision: Decision
     summary: str
     plan: str | None
+    wildcards_left_out: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Judge:
     """Judges periods; a plan that was written is taken to be carried out.
 
-    source: the overlay before the first plan, or None for where the design begins.
+    source: the overlay before the first plan, or None for where the design begins. is_forced: plan
+    though subscriptions are left out.
     """
 
     plans: Path
@@ -59,6 +65,7 @@ class Judge:
     source: Overlay | None
     seed: int
     report: Callable[[PeriodRecord], None]
+    is_forced: bool = False
 
     def judge(self, found: pa.Table, batch: int) -> None:
         """Judge all periods of a batch, the earliest first."""
@@ -73,7 +80,9 @@ class Judge:
         self._refuse_second(record_path, batch)
         source = self._source(name)
         snapshot = snapshot_of_findings(rows, self.clockwork, source)
-        plan = self._plan(snapshot, source)
+        left_out = len(_wanted(rows)) - snapshot.interests.pair_count
+        is_refused = left_out > 0 and not self.is_forced
+        plan = None if is_refused else self._plan(snapshot, source)
         record = PeriodRecord(
             begin=f"{_time(period, self.clockwork).isoformat()}Z",
             end=f"{end.isoformat()}Z",
@@ -82,8 +91,9 @@ class Judge:
             topics=len(snapshot.topics),
             interests=snapshot.interests.pair_count,
             publications=int(sum(rows["publications"].to_pylist())),
-            decision=_decision(plan),
-            summary="" if plan is None else plan.summary,
+            decision="wildcards" if is_refused else _decision(plan),
+            summary=_summary(plan, left_out),
+            wildcards_left_out=left_out,
             plan=f"plan-{name}.json" if plan is not None and plan.steps else None,
         )
         contents = {record_path: document_bytes(record)}
@@ -120,8 +130,7 @@ class Judge:
 
 def snapshot_of_findings(rows: pa.Table, clockwork: Clockwork, source: Overlay | None) -> Snapshot:
     """Who wants what at the end of a period, and what the next one is expected to publish."""
-    wanted = rows.filter(pa.compute.is_valid(rows["broker"]))
-    pairs = sorted(set(zip(wanted["broker"].to_pylist(), wanted["topic"].to_pylist(), strict=True)))
+    pairs = [(broker, topic) for broker, topic in _wanted(rows) if not is_wildcard(topic)]
     known = () if source is None else source.brokers
     brokers = (*known, *sorted({broker for broker, _ in pairs} - set(known)))
     topics = sorted({topic for _, topic in pairs})
@@ -142,6 +151,19 @@ def snapshot_of_findings(rows: pa.Table, clockwork: Clockwork, source: Overlay |
             [rates.get(topic, 0.0) * clockwork.period_slots for topic in topics], dtype=np.float64
         ),
     )
+
+
+def _wanted(rows: pa.Table) -> list[tuple[str, str]]:
+    """Brokers and what they want, topics or filters, sorted."""
+    wanted = rows.filter(pa.compute.is_valid(rows["broker"]))
+    return sorted(set(zip(wanted["broker"].to_pylist(), wanted["topic"].to_pylist(), strict=True)))
+
+
+def _summary(plan: Plan | None, left_out: int) -> str:
+    parts = [] if plan is None else [plan.summary]
+    if left_out:
+        parts.append(told_left_out(left_out))
+    return " ".join(parts)
 
 
 def _decision(plan: Plan | None) -> Decision:
