@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -285,6 +285,29 @@ def test_who_passes_on_words_of_another_through_its_own_certificate_is_found_out
         first.peers.open("b1")
         await until(lambda: bool(heard))
         assert "shows another certificate than it says" in heard[0]
+        for host in (first, second):
+            await host.stop()
+
+    asyncio.run(story())
+
+
+def test_those_who_fail_at_encryption_take_no_room_from_brokers(tmp_path: Path) -> None:
+    papers = Papers(tmp_path / "ours")
+    settings = peer_settings(PeerLinkSettings(tls=papers.settings(asks=True)))
+
+    async def story() -> None:
+        overlay = small_overlay("chord", 2)
+        first, second = (new_host(name, overlay, tmp_path, settings) for name in ("b0", "b1"))
+        at = [await host.start(LOOPBACK) for host in (first, second)]
+        for _ in range(first.peers._strangers_max + 1):
+            answers, line = await asyncio.open_connection(*parse_address(at[0].peers))
+            line.write(b"this is no TLS\r\n" * 10)
+            with suppress(ConnectionError):
+                await answers.read()
+            line.close()
+        second.peers.brokers["b0"] = at[0]
+        second.peers.open("b0")
+        await until(lambda: bool(first.peers.connected()))
         for host in (first, second):
             await host.stop()
 

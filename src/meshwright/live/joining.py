@@ -88,6 +88,7 @@ async def _ask(identity: Identity, text: str, settings: PeerSettings) -> Network
                     Handshake(identity, greeting, settings.secret),
                     is_dialler=True,
                     known=Known,
+                    opened=lambda _connection: True,
                     recognised=lambda _theirs: None,
                     established=established,
                     received=lambda _connection, _frames: None,

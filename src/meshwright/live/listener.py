@@ -21,6 +21,8 @@ from meshwright.protocol.mqtt.terms import Terms
 from meshwright.protocol.mqtt.topic_texts import TopicTexts
 
 BACKLOG = 4_096
+# So long may it take until a client's connection is encrypted.
+TLS_S = 10.0
 
 
 class Listener:
@@ -65,6 +67,7 @@ class Listener:
                 wanted.host,
                 wanted.port,
                 ssl=None if tls is None else listening_context(tls),
+                ssl_handshake_timeout=None if tls is None else TLS_S,
                 backlog=BACKLOG,
                 start_serving=False,
             )

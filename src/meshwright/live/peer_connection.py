@@ -48,6 +48,7 @@ class PeerState(Enum):
 class PeerConnection(asyncio.Protocol):
     """Turns bytes into frames and back, once the other side is known.
 
+    opened is told this connection when it stands, and says whether there is room for it.
     recognised refuses who is known to be another. established, received and lost are told this
     connection; received gets frames in order. lost is called once, with the reason if the other
     side broke a rule. known: what it is told; told: what it tells.
@@ -59,6 +60,7 @@ class PeerConnection(asyncio.Protocol):
         *,
         is_dialler: bool,
         known: Callable[[], Known],
+        opened: Callable[[PeerConnection], bool],
         recognised: Callable[[Greeting], None],
         established: Callable[[PeerConnection], None],
         received: Callable[[PeerConnection, list[Any]], None],
@@ -70,6 +72,7 @@ class PeerConnection(asyncio.Protocol):
         self._state = PeerState.GREETING
         self._handshake = handshake
         self._known = known
+        self._opened = opened
         self._recognised = recognised
         self._established = established
         self._received = received
@@ -84,7 +87,8 @@ class PeerConnection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
-        if self._state is PeerState.NOTHING:
+        if not self._opened(self):
+            self._state = PeerState.NOTHING
             self.close()
             return
         loop = asyncio.get_running_loop()
@@ -133,10 +137,6 @@ class PeerConnection(asyncio.Protocol):
         """True if the other side is behind, so that whoever has more for it had better wait."""
         transport = self._transport
         return transport is not None and transport.get_write_buffer_size() > CROWDED_BYTES
-
-    def turn_away(self) -> None:
-        """Break the connection as soon as it stands: there are too many."""
-        self._state = PeerState.NOTHING
 
     def close(self) -> None:
         """Break the connection; what was not sent is lost."""

@@ -97,6 +97,7 @@ class Peers:
                 address.host,
                 address.port,
                 ssl=self._settings.listening,
+                ssl_handshake_timeout=None if self._settings.listening is None else DIAL_S,
             )
         except OSError as error:
             raise OperatorError(
@@ -174,20 +175,22 @@ class Peers:
         greeting = new_greeting(
             self._settings, self._name, self.brokers[self._name], incarnation=self._incarnation
         )
-        connection = PeerConnection(
+        return PeerConnection(
             Handshake(self._identity, greeting, self._settings.secret),
             is_dialler=is_dialler,
             known=self._tells,
+            opened=self._opened,
             recognised=self._recognise,
             established=self._established,
             received=self._received,
             lost=self._lost,
         )
-        if is_dialler or len(self._strangers) < self._strangers_max:
+
+    def _opened(self, connection: PeerConnection) -> bool:
+        has_room = connection.is_dialler or len(self._strangers) < self._strangers_max
+        if has_room:
             self._strangers.add(connection)
-        else:
-            connection.turn_away()
-        return connection
+        return has_room
 
     def _tells(self) -> Known:
         assert self._identity is not None
