@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
 import pytest
 from certificates import Papers
 from live_network import LOOPBACK, SETTINGS, new_host, reader_and_writer, small_overlay
@@ -18,17 +20,20 @@ from typer.testing import CliRunner
 from meshwright.cli.live_options import combined_settings
 from meshwright.cli.main import app
 from meshwright.errors import OperatorError
-from meshwright.live.addresses import Whereabouts, parse_address
+from meshwright.live.addresses import Address, Whereabouts, parse_address
 from meshwright.live.host import Host
 from meshwright.live.joining import find_network
 from meshwright.live.live_broker import peer_settings
 from meshwright.live.local_network import LocalNetwork, free_ports
+from meshwright.live.peer_handshake import WIRE_VERSION, Greeting, Proof, Refusal
 from meshwright.live.peers import PeerSettings
 from meshwright.live.settings import PeerLinkSettings
 from meshwright.planning.founding import founding_overlay
 from meshwright.protocol.packets import Publish
+from meshwright.protocol.wire import encode
 
 WORDS = "a secret that is long enough\n"
+PUBLIC = ("overlay.json", "brokers.json")
 TAMPERED = "was not sent so"
 
 
@@ -157,6 +162,47 @@ def test_what_is_meddled_with_between_brokers_breaks_the_link(
         for host in (first, second):
             await host.stop()
         meddler.close()
+
+    asyncio.run(story())
+
+
+def test_handshakes_that_are_nearly_right_harm_nobody(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    greeting = Greeting(
+        WIRE_VERSION, "test", "stranger", 1, Whereabouts("nowhere"), b"k" * 32, b"h" * 32
+    )
+    names = list(msgspec.structs.asdict(greeting))
+    odd = (b"", b"\0" * 32, b"x" * 32, "", "b0", "\n" * 300, -1, 2**62, True)
+
+    def spoilt() -> bytes:
+        name, value = names[rng.integers(len(names))], odd[rng.integers(len(odd))]
+        said = bytearray(encode(msgspec.structs.replace(greeting, **{name: value})))
+        if rng.integers(2):
+            said[rng.integers(len(said))] ^= 1 << int(rng.integers(8))
+        more = encode((Proof(b"", b"", b""), Refusal("no\n" * 9), greeting)[rng.integers(3)])
+        parts = (bytes(said), more, rng.bytes(rng.integers(40)))
+        return b"".join(len(one).to_bytes(4, "big") + one for one in parts)
+
+    async def knock(address: Address) -> None:
+        answers, line = await asyncio.open_connection(*address)
+        line.write(spoilt())
+        with suppress(ConnectionError):
+            await answers.read()
+        line.close()
+
+    async def story() -> None:
+        wrong: list[object] = []
+        asyncio.get_running_loop().set_exception_handler(lambda _, what: wrong.append(what))
+        async with pair(tmp_path) as (first, _):
+            told: list[str] = []
+            first.peers._refused = told.append
+            address = parse_address(first.peers.brokers["b0"].peers)
+            for _ in range(10):
+                await asyncio.gather(*(knock(address) for _ in range(20)))
+            await until(lambda: not first.peers._strangers)
+            assert first.peers.connected() == ("b1",)
+            assert 1 < len(told) < 200
+        assert not wrong
 
     asyncio.run(story())
 
@@ -325,12 +371,27 @@ def as_if(shows: PeerSettings, says: PeerSettings) -> PeerSettings:
     )
 
 
+def modes_in(folder: Path) -> dict[str, int]:
+    """Who may see what is in a folder; not what says only where brokers are."""
+    modes = {}
+    for path in folder.rglob("*"):
+        with suppress(FileNotFoundError):
+            modes[path.name] = path.stat().st_mode & 0o777
+    return {name: mode for name, mode in modes.items() if name not in PUBLIC}
+
+
 def test_a_network_on_this_machine_has_a_secret_by_which_another_broker_joins(
     tmp_path: Path,
 ) -> None:
     port = free_ports(4)
+    settings = tmp_path / "broker.toml"
+    settings.write_text('[telemetry]\ntrace = "up/trace"\ntrace_every_s = 0.1\n')
     network = LocalNetwork(
-        founding_overlay("chord", ("b0", "b1")), tmp_path / "up", port=port, peer_port=port + 2
+        founding_overlay("chord", ("b0", "b1")),
+        tmp_path / "up",
+        port=port,
+        peer_port=port + 2,
+        settings=settings,
     )
     network.start()
     try:
@@ -347,12 +408,12 @@ def test_a_network_on_this_machine_has_a_secret_by_which_another_broker_joins(
         )
         log = (tmp_path / "up" / "b0" / "broker.log").read_text()
         assert "'north' does not know the secret of this network" in log
-        modes = {
-            path.name: path.stat().st_mode & 0o777
-            for path in (tmp_path / "up").rglob("*")
-            if path.name not in ("overlay.json", "brokers.json")
-        }
+        deadline_s = time.monotonic() + 20
+        while "b0.parquet" not in (modes := modes_in(tmp_path / "up")):
+            assert time.monotonic() < deadline_s
+            time.sleep(0.1)
         assert {name: mode for name, mode in modes.items() if mode & 0o077} == {}
         assert {"broker.sqlite", "broker.sqlite-wal", "identity.json", "broker.log"} <= set(modes)
+        assert {"trace", "brokers", "b0.parquet"} <= set(modes)
     finally:
         network.stop()

@@ -8,6 +8,7 @@ messages left free inside the database is a reserve as good.
 
 from __future__ import annotations
 
+import errno
 import os
 import sqlite3
 import time
@@ -26,6 +27,7 @@ INSIDE_BYTES = RESERVE_BYTES // 4
 TRY_AGAIN_S = 1.0
 TRIAL_BYTES = 1 << 16
 
+WANT_OF_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 NO_ROOM = "no room is left on the disk"
 OVER_LIMIT = "the disk holds more than disk_bytes_max"
 
@@ -133,10 +135,11 @@ class DiskRoom:
             with aside.open("wb") as file:
                 os.posix_fallocate(file.fileno(), 0, RESERVE_BYTES)
             aside.rename(self._path)
-        except OSError:
+        except OSError as error:
             with suppress(OSError):
                 aside.unlink(missing_ok=True)
-            return False
+            # A disk on which nothing can be kept back is not full for that.
+            return error.errno not in WANT_OF_ROOM
         return True
 
     def _ask(self, pragma: str) -> int:

@@ -207,7 +207,7 @@ class Peers:
             asyncio.get_running_loop().call_later(DIAL_S, connection.close)
             return
         self._strangers.discard(connection)
-        self._known.learn({**connection.told.keys, peer.name: peer.public}, but=self._name)
+        self._learn({**connection.told.keys, peer.name: peer.public})
         for name, whereabouts in connection.told.brokers.items():
             self.brokers.setdefault(name, whereabouts)
         self.brokers[peer.name] = peer.whereabouts
@@ -220,6 +220,12 @@ class Peers:
             self._tell(LinkDown(peer.name))
         self._connections[peer.name] = connection
         self._tell(LinkUp(peer.name))
+
+    def _learn(self, keys: dict[str, bytes]) -> None:
+        try:
+            self._known.learn(keys, but=self._name)
+        except OperatorError as error:  # on a full disk they are known until the next start
+            self._say(str(error))
 
     def _replaces(self, connection: PeerConnection, former: PeerConnection) -> bool:
         assert connection.peer is not None
