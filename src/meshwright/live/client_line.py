@@ -28,6 +28,8 @@ SECOND_US = 1_000_000
 RUNS = (packets.PublishRun, packets.DeliverPromised, packets.PubackRun)
 SLOWED_GRACE_US = 5_000_000
 HELD_S = 0.002
+# Who waits for room in a queue mostly waits for longer.
+HELD_BACK_S = 0.05
 
 
 class ClientLine(asyncio.Protocol):
@@ -163,13 +165,16 @@ class ClientLine(asyncio.Protocol):
 
         What comes of it is written without another turn of the loop.
         """
-        machine, outbox = self._machine, self._host.outbox
+        machine, outbox, shortcuts = self._machine, self._host.outbox, self._host.shortcuts
         block = machine.gather(now_us, block)
         at, end = 0, len(block)
         before, count = lane.message_count, 0
         outbox.is_held = True
         try:
             while at < end and machine.state is State.OPEN:
+                if shortcuts.held_back and shortcuts.is_held_back(self.client):
+                    self._hold(block[at:], HELD_BACK_S)
+                    break
                 at = lane.take(block, at, now_us)
                 if at >= end:
                     break
@@ -198,11 +203,12 @@ class ClientLine(asyncio.Protocol):
         lane.published_elsewhere()
         return not packet.qos and self._host.shortcuts.is_crowded(packet.topic)
 
-    def _hold(self, block: bytes) -> None:
+    def _hold(self, block: bytes, wait_s: float = HELD_S) -> None:
         """Leave what came and what is on the wire where it is, and try again soon."""
         self._held = block
+        self._slowed_until_us = self._host.clock.now_us() + round(wait_s * SECOND_US)
         self._settle_reading()
-        asyncio.get_running_loop().call_later(HELD_S, self._let_go)
+        asyncio.get_running_loop().call_later(wait_s, self._let_go)
 
     def connection_lost(self, exc: Exception | None) -> None:
         del exc

@@ -139,6 +139,8 @@ def _core_settings(
         inflight_max=limits.inflight_max or RECEIVE_MAXIMUM,
         inflight_bytes_max=limits.inflight_bytes_max or UNLIMITED,
         queue_max=limits.queue_max or UNLIMITED,
+        queue_bytes_max=limits.queue_bytes_max or UNLIMITED,
+        queue_full=limits.queue_full,
         writes_runs=settings.durability == "synced",
         rights=doorman if doorman.has_rules else None,
     )

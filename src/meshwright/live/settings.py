@@ -20,6 +20,7 @@ from meshwright.live.addresses import is_loopback, parse_address
 from meshwright.protocol.forwarding.machines import MACHINES
 from meshwright.protocol.mobility import parse_policies
 from meshwright.protocol.placement import PlacementRule
+from meshwright.protocol.session_settings import QueueFull
 
 DOCUMENTED_IN = "docs/broker.toml"
 DEFAULT_LISTEN = "127.0.0.1:1883"
@@ -87,6 +88,8 @@ class LimitSettings(msgspec.Struct, frozen=True, kw_only=True):
     inflight_max: int = 1_000
     inflight_bytes_max: int = 16 << 20
     queue_max: int = 10_000
+    queue_bytes_max: int = 64 << 20
+    queue_full: QueueFull = "refuse"
     messages_per_second_max: int = 0
     bytes_per_second_max: int = 0
     keep_alive_max_s: int = 0
@@ -258,7 +261,7 @@ def _check_at_least(place: tuple[str, str], value: float, least: float) -> None:
 
 def _refuse_negative(limits: LimitSettings) -> None:
     for name, value in msgspec.structs.asdict(limits).items():
-        if value < 0:
+        if isinstance(value, int) and value < 0:
             raise SettingError(
                 ("limits", name), f"limits.{name} is {value}", remedy="write 0 for no limit"
             )

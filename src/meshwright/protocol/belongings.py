@@ -103,13 +103,14 @@ def unpack(turn: Turn, session: Session, belongings: Belongings) -> None:
         for waiting in session.queue
         if waiting.number > place_in(session.floors, waiting.origin, waiting.publication.topic)
     ]
+    session.queue.clear()
     session.next_index = 0
     for packet_id, is_released, waiting in belongings.under_way:
         session.under_way[packet_id] = _placed(session, waiting, packet_id)
         session.next_packet_id = packet_id
         if is_released:
             session.released[packet_id] = None
-    session.queue.replace(_placed(session, one) for one in (*belongings.queue, *arrived))
+    session.queue.extend(_placed(session, one) for one in (*belongings.queue, *arrived))
     if session.is_durable:
         write_session(turn, session)
 

@@ -9,6 +9,7 @@ from typing import Any
 from meshwright.model.overlay import Overlay
 from meshwright.protocol import (
     applying,
+    full_queues,
     incoming,
     links,
     outgoing,
@@ -189,6 +190,7 @@ class Broker:
             quiet_streams.SWEEP[0]: machines.sweep,
             incoming.ACKNOWLEDGE[0]: machines.incoming.send_acknowledgements,
             applying.ASK[0]: nothing,
+            full_queues.TICK[0]: machines.full_queues.tick,
             **machines.ways.timers(),
             **machines.moving.timers(),
         }

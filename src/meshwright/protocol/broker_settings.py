@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from meshwright.protocol.directory import DirectorySettings
+from meshwright.protocol.full_queues import FullQueueSettings
 from meshwright.protocol.incoming import IncomingSettings
 from meshwright.protocol.links import LinkSettings
 from meshwright.protocol.mobility import MobilitySettings
@@ -28,6 +29,7 @@ class BrokerSettings(msgspec.Struct, frozen=True, kw_only=True):
     outgoing: OutgoingSettings = OutgoingSettings()
     incoming: IncomingSettings = IncomingSettings()
     sessions: SessionSettings = SessionSettings()
+    full_queues: FullQueueSettings = FullQueueSettings()
     retaining: RetainingSettings = RetainingSettings()
     shared: SharedSettings = SharedSettings()
     moving: MovingSettings = MovingSettings()

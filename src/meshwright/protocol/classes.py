@@ -12,6 +12,7 @@ from meshwright.protocol.admission import (
 from meshwright.protocol.entries import AskReaders, Get, Got, Put, PutDone
 from meshwright.protocol.erasures import Erase
 from meshwright.protocol.forwarding.machines import FORWARDING_CLASSES
+from meshwright.protocol.full_queues import QueuesChanged, QueuesUnchanged
 from meshwright.protocol.left_points import PointsSettled
 from meshwright.protocol.links import Frame, Hello
 from meshwright.protocol.membership import Rumour
@@ -100,6 +101,8 @@ MESSAGE_CLASSES: dict[type, str] = {
     AllPassed: "acknowledgement",
     OwedQuestion: "acknowledgement",
     OwedNothing: "acknowledgement",
+    QueuesChanged: "acknowledgement",
+    QueuesUnchanged: "acknowledgement",
     Repair: "repair",
     Rumour: "membership",
     RollTold: "membership",

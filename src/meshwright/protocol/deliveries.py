@@ -17,6 +17,7 @@ from meshwright.model.publication import Publication
 from meshwright.protocol import packets
 from meshwright.protocol.effects import SendClient
 from meshwright.protocol.promised_runs import SentRun, numbers, unpromised
+from meshwright.protocol.queue_bounds import QUEUE_IS_FULL, QueueBounds
 from meshwright.protocol.rights import NOT_ALLOWED, Rights
 from meshwright.protocol.session import Recipient, Session, Waiting
 from meshwright.protocol.session_disk import keys_of_sent
@@ -41,14 +42,14 @@ class Deliveries:
 
     def __init__(
         self,
-        queue_max: int,
+        bounds: QueueBounds,
         shared: SharedMember,
         *,
         rights: Rights | None,
         misbehaved: Callable[[Turn, Session, str], None],
     ) -> None:
         self._rights = rights
-        self._queue_max = queue_max
+        self._bounds = bounds
         self._shared = shared
         self._misbehaved = misbehaved
 
@@ -67,15 +68,17 @@ class Deliveries:
         frame: StreamFrame,
         recipients: tuple[Recipient, ...],
         hand: Hand | None = None,
+        *,
+        is_kept: bool = False,
     ) -> bool:
         """Send a publication to clients, or let it wait; True if that counts on the disk.
 
-        hand: of which shared subscription it is, if of any.
+        hand: of which shared subscription it is, if of any. is_kept: even if the queue is full.
         """
         publication, origin, number = frame.publication, frame.origin, frame.number
         stream, others = (origin, publication.topic), (origin, EVERY_TOPIC)
         is_late = publication.expires_us is not None and is_too_late(publication, turn.now_us)
-        counts = False
+        counts, drops = False, self._bounds.drops and not is_kept
         for session, qos_max, retains, identifiers in recipients:
             floors = session.floors
             # A stream has a floor of its own only where that is higher than the others'.
@@ -99,8 +102,8 @@ class Deliveries:
             elif not qos:
                 self._send_unpromised(turn, session, waiting)
                 counts = counts or session.is_durable
-            elif not packet_id and len(session.queue) >= self._queue_max:
-                self._refuse(turn, session, waiting, "the client's queue is full")
+            elif not packet_id and drops and self._bounds.is_over(session):
+                self._refuse(turn, session, waiting, QUEUE_IS_FULL)
             else:
                 session.next_index += 1
                 if session.is_durable:
@@ -112,6 +115,7 @@ class Deliveries:
                     self._send(turn, session, waiting, packet_id)
                 else:
                     session.queue.append(waiting)
+                    self._bounds.queued(turn, session)
         return counts
 
     def may_read(self, session: Session, topic: str) -> bool:
@@ -149,6 +153,14 @@ class Deliveries:
                 self._drop(turn, session, waiting, NOT_ALLOWED)
         if len(kept) < len(session.queue):
             session.queue.replace(kept)
+
+    def has_room(self, session: Session) -> bool:
+        """True if more may wait for a client."""
+        return not self._bounds.is_over(session)
+
+    def refuse_look(self, turn: Turn, session: Session, publication: Publication) -> None:
+        """Tell of a retained message that a client asked for while its queue was full."""
+        turn.report(refusal(session.client, publication, QUEUE_IS_FULL))
 
     def takes_run(self, recipient: Recipient, run: packets.PromisedRun) -> bool:
         """True if a client may be sent a run of QoS 1 now, and has it for itself alone."""
@@ -194,6 +206,7 @@ class Deliveries:
                     key = ("under_way", session.client, packet_id)
                     turn.write(key, (waiting.place, False))
                 self._send(turn, session, waiting, packet_id)
+        self._bounds.drained(turn, session)
 
     def resume(self, turn: Turn, session: Session) -> None:
         """Send again what was under way, whatever its age, then what waits."""

@@ -30,13 +30,15 @@ Line = tuple[str, str]
 class _FirstLook:
     """seen: sequences of live messages since the look began. sent: those sent as retained.
 
-    replaced: topics with live messages that are retained.
+    replaced: topics with live messages that are retained. had_room: when it began, its client's
+    queue was not full, and so takes all that is retained.
     """
 
-    __slots__ = ("is_answered", "is_looking", "is_new", "replaced", "seen", "sent")
+    __slots__ = ("had_room", "is_answered", "is_looking", "is_new", "replaced", "seen", "sent")
 
-    def __init__(self, *, is_new: bool) -> None:
+    def __init__(self, *, is_new: bool, had_room: bool) -> None:
         self.is_new = is_new
+        self.had_room = had_room
         self.is_looking = True
         self.is_answered = False
         self.seen: dict[Line, int] = {}
@@ -72,7 +74,7 @@ class FirstLooks:
             return
         self.begun_count += 1
         looks = self.under_way.setdefault(session.client, {})
-        look = looks[text] = _FirstLook(is_new=is_new)
+        look = looks[text] = _FirstLook(is_new=is_new, had_room=self._deliveries.has_room(session))
 
         def found(later: Turn, publication: Publication) -> None:
             if looks.get(text) is look:
@@ -131,9 +133,13 @@ class FirstLooks:
             return
         if look.is_new and not look.is_answered:
             look.sent[line] = publication.sequence
+        if not look.had_room and publication.qos and subscription.qos:
+            self._deliveries.refuse_look(turn, session, publication)
+            return
         identifiers = (subscription.identifier,) if subscription.identifier else ()
         recipient = Recipient(session, subscription.qos, True, identifiers)
-        self._deliveries.deliver(turn, StreamFrame("", 0, publication), (recipient,))
+        frame = StreamFrame("", 0, publication)
+        self._deliveries.deliver(turn, frame, (recipient,), is_kept=True)
 
     def _drop_if_over(self, client: str, text: str) -> None:
         look = self.under_way.get(client, {}).get(text)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from meshwright.model.overlay import Overlay
+from meshwright.protocol.held_back import Held
 from meshwright.protocol.machines import Machines
 from meshwright.protocol.observation import Observation
 from meshwright.protocol.session import Session
@@ -46,6 +47,28 @@ class QueueView(msgspec.Struct, frozen=True):
     length_max: int
 
 
+class FullQueueView(msgspec.Struct, frozen=True):
+    """A client, or a group, whose queue is full, and at which broker."""
+
+    client: str
+    broker: str
+
+
+class HeldBackView(msgspec.Struct, frozen=True, kw_only=True):
+    """A client that is not answered, as there is no room for what it publishes on a topic.
+
+    waits_for: the client or group whose queue is full at a broker; empty if other brokers do not
+    take what is kept for them.
+    """
+
+    client: str
+    topic: str
+    waits_for: str
+    broker: str
+    messages: int
+    since_us: int
+
+
 class PlanView(msgspec.Struct, frozen=True):
     """A plan in which the broker takes part: its name, its epoch, and who leads it."""
 
@@ -60,7 +83,7 @@ class BrokerView(msgspec.Struct, frozen=True, kw_only=True):
     alive: brokers that it believes to live, itself among them. removed: those that are gone for
     good. star: the change of a part of its tree that it leads or is locked for. retained: registers
     of retained messages that it keeps for the network. kept: publications of its clients that
-    somebody may still need.
+    somebody may still need. full_queues: as far as they are known here.
     """
 
     broker: str
@@ -77,6 +100,8 @@ class BrokerView(msgspec.Struct, frozen=True, kw_only=True):
     is_emptying: bool
     retained: int
     kept: int
+    full_queues: tuple[FullQueueView, ...] = ()
+    held_back: tuple[HeldBackView, ...] = ()
 
 
 def inspect(me: str, observation: Observation, machines: Machines) -> BrokerView:
@@ -102,6 +127,21 @@ def inspect(me: str, observation: Observation, machines: Machines) -> BrokerView
         is_emptying=machines.moving.emptying.is_on,
         retained=machines.directory.kept.retained_count(),
         kept=machines.retaining.log_length(),
+        full_queues=tuple(
+            FullQueueView(one.client, one.broker) for one in machines.full_queues.filters
+        ),
+        held_back=tuple(map(_held, machines.sessions.publishing.held.waiting.values())),
+    )
+
+
+def _held(held: Held) -> HeldBackView:
+    return HeldBackView(
+        client=held.session.client,
+        topic=held.topic,
+        waits_for=held.waits_for.client,
+        broker=held.waits_for.broker,
+        messages=len(held.packets),
+        since_us=held.since_us,
     )
 
 

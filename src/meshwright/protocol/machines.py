@@ -12,6 +12,7 @@ from meshwright.model.publication import Publication
 from meshwright.protocol.admission import Admission
 from meshwright.protocol.broker_settings import BrokerSettings
 from meshwright.protocol.directory import Directory
+from meshwright.protocol.full_queues import FullQueues
 from meshwright.protocol.incoming import Incoming
 from meshwright.protocol.interest import Interest
 from meshwright.protocol.links import PeerLinks
@@ -24,7 +25,8 @@ from meshwright.protocol.retained import Found, Retained
 from meshwright.protocol.retaining import Retaining
 from meshwright.protocol.roads import Roads
 from meshwright.protocol.runs import single_publications
-from meshwright.protocol.sessions import Outside, Sessions
+from meshwright.protocol.session_outside import Outside
+from meshwright.protocol.sessions import Sessions
 from meshwright.protocol.shared_keeper import SharedKeeper
 from meshwright.protocol.shared_member import SharedMember
 from meshwright.protocol.shared_post import SharedPost, Together
@@ -81,6 +83,7 @@ class Machines:
             **self.shared_member.handlers(),
             **self.shared_keeper.handlers(),
             Together: self._shared_post.heard,
+            **self.full_queues.handlers(),
             **self.incoming.handlers(),
             **self.interest.handlers(),
             **self.membership.handlers(),
@@ -141,6 +144,7 @@ class Machines:
                 log_length=self.retaining.log_length,
                 over=self._session_over,
                 parted=self._went_away,
+                full=self.full_queues,
             ),
         )
         self.incoming: Incoming = Incoming(
@@ -187,6 +191,13 @@ class Machines:
             changed=self._alive_changed,
             in_force=lambda: self.ways.change.epoch,
             heard_epoch=self._heard_epoch,
+        )
+        self.full_queues = FullQueues(
+            self._me,
+            self._settings.full_queues,
+            send=self.links.send,
+            others=self._others,
+            freed=self._queues_freed,
         )
 
     def _build_retaining(self, incarnation: int) -> None:
@@ -347,6 +358,13 @@ class Machines:
         wrote = self.sessions.deliver(turn, frame)
         return self.shared_keeper.deliver(turn, frame) or wrote
 
+    def _others(self) -> list[str]:
+        """All brokers but this one that belong to the network."""
+        return [name for name in self.removals.present if name != self._me]
+
+    def _queues_freed(self, turn: Turn) -> None:
+        self.sessions.publishing.retry(turn)
+
     def _origins_informed(self, turn: Turn) -> None:
         self.incoming.origins_informed(turn)
 
@@ -381,6 +399,7 @@ class Machines:
         self.interest.peer_lost(turn, peer)
         self.retained.peer_lost(turn, peer)
         self.shared_keeper.peer_lost(turn, peer)
+        self.full_queues.peer_lost(turn, peer)
         self.moving.peer_lost(turn, peer)
 
     def _peer_renewed(self, turn: Turn, peer: str) -> None:
@@ -394,6 +413,7 @@ class Machines:
         self.shared_member.peer_renewed(turn, peer)
         self.shared_keeper.peer_renewed(turn, peer)
         self.incoming.peer_renewed(turn, peer)
+        self.full_queues.peer_renewed(turn, peer)
         self.moving.peer_renewed(turn, peer)
         self.ways.peer_renewed(turn, peer)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -17,14 +17,10 @@ from meshwright.protocol.deliveries import (
     send_packet,
 )
 from meshwright.protocol.effects import DiskKey
+from meshwright.protocol.full_queues import FullQueue, FullQueues
+from meshwright.protocol.held_back import HeldBack, single_packets
 from meshwright.protocol.mqtt.plain_messages import payloads
-from meshwright.protocol.promised_runs import (
-    SentRun,
-    numbers,
-    packet_ids,
-    payload_of,
-    publications,
-)
+from meshwright.protocol.promised_runs import SentRun, packet_ids, publications
 from meshwright.protocol.rights import WILL_NOT_ALLOWED, Rights
 from meshwright.protocol.session import Session
 from meshwright.protocol.turn import Action, Turn, nothing
@@ -33,12 +29,14 @@ from meshwright.protocol.wills import expires_us, will_publication
 SYSTEM = "$SYS"
 SYSTEM_PREFIX = f"{SYSTEM}/"
 BROKERS_OWN = "only brokers publish under $SYS"
+OTHER_BROKERS = FullQueue("", "")
 
 
 class Publishing:
     """Takes publications, or says why not.
 
-    log_length tells how much the broker keeps for the network, of which log_max is too much.
+    log_length tells how much the broker keeps for the network, of which log_max is too much. full:
+    the queues for which nothing more is taken. held: clients that cannot be told so, and wait.
     """
 
     def __init__(
@@ -54,8 +52,14 @@ class Publishing:
         hand_out: Callable[[Turn, SentRun], bool],
         when_settled: Callable[[Turn, str, Action], None],
         log_length: Callable[[], int],
+        full: FullQueues,
+        answers: Mapping[type, Callable[[Turn, Session, Any], None]],
+        away: Callable[[Turn, Session, str], None],
     ) -> None:
         self._log_max = log_max
+        self._full = full
+        self._answers = answers
+        self.held = HeldBack(why_wait=self._why_wait, do=self._do, away=away)
         self.writes_runs = writes_runs
         self._rights = rights
         self._publish = publish
@@ -70,7 +74,17 @@ class Publishing:
 
     def publish(self, turn: Turn, session: Session, packet: packets.Publish) -> None:
         """A client publishes; answered when its message is safe."""
-        reason = self._why_not(packet)
+        if not (self.held.waiting and self.held.takes(turn, session, packet)):
+            self._take(turn, session, packet)
+
+    def _take(self, turn: Turn, session: Session, packet: packets.Publish) -> None:
+        if session.version != packets.MQTT_5:
+            waits_for = self._why_wait(turn, session, packet)
+            if waits_for is not None:
+                self.held.hold(turn, session, packet, waits_for)
+                self._full.wake(turn)
+                return
+        reason = self._why_not(turn, session, packet)
         answer = packets.Pubrec if packet.qos == 2 else packets.Puback
         if packet.packet_id in session.received and packet.qos == 2:
             again = packets.Pubrec(packet.packet_id)
@@ -163,9 +177,7 @@ class Publishing:
                     self._publish_elsewhere(turn, publication, nothing)
 
     def _publish_one_by_one(self, turn: Turn, session: Session, run: packets.PromisedRun) -> None:
-        ids = numbers(packet_ids(run))
-        for place, packet_id in enumerate(ids):
-            packet = packets.Publish(run.topic, payload_of(run, place), 1, False, packet_id)
+        for packet in single_packets(run):
             self.publish(turn, session, packet)
 
     def release(self, turn: Turn, session: Session, packet: packets.Pubrel) -> None:
@@ -211,7 +223,36 @@ class Publishing:
         else:
             self._publish_unpromised(turn, publication)
 
-    def _why_not(self, packet: packets.Publish) -> tuple[int, str] | None:
+    def retry(self, turn: Turn) -> None:
+        """There may be room again for what clients wait to publish."""
+        self.held.retry(turn)
+        if self.held.waiting:
+            self._full.wake(turn)
+
+    def _do(self, turn: Turn, session: Session, packet: Any) -> None:
+        """Go on with a packet that has waited."""
+        if isinstance(packet, packets.Publish):
+            self._take(turn, session, packet)
+        else:
+            self._answers[type(packet)](turn, session, packet)
+
+    def _why_wait(self, turn: Turn, session: Session, packet: packets.Publish) -> FullQueue | None:
+        """For what a message has to wait whose client cannot be told that it is refused."""
+        if not packet.qos or (packet.qos == 2 and packet.packet_id in session.received):
+            return None
+        if self._log_length() >= self._log_max:
+            return OTHER_BROKERS
+        return self._blocking(turn, session, packet)
+
+    def _blocking(self, turn: Turn, session: Session, packet: packets.Publish) -> FullQueue | None:
+        if not self._full.filters:
+            return None
+        client = session.client
+        return self._full.blocking(turn.now_us, packet.topic, packet.properties, client)
+
+    def _why_not(
+        self, turn: Turn, session: Session, packet: packets.Publish
+    ) -> tuple[int, str] | None:
         """The reason to refuse a publication, if there is one, and words for it."""
         if is_system(packet.topic):
             return packets.NOT_AUTHORIZED, BROKERS_OWN
@@ -223,6 +264,8 @@ class Publishing:
             return packets.QUOTA_EXCEEDED, "the broker's disk is full"
         if packet.qos and self._log_length() >= self._log_max:
             return packets.QUOTA_EXCEEDED, "too many messages wait for other brokers"
+        if packet.qos and self._blocking(turn, session, packet) is not None:
+            return packets.QUOTA_EXCEEDED, "the queue of a client that wants it is full"
         return None
 
 

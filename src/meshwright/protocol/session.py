@@ -9,7 +9,7 @@ from typing import NamedTuple
 import msgspec
 
 from meshwright.model.publication import Publication, StreamPoint
-from meshwright.protocol.packets import PromisedRun, Subscription, Will
+from meshwright.protocol.packets import MQTT_5, PromisedRun, Subscription, Will
 from meshwright.protocol.promised_runs import PACKET_ID_MAX, SentRun
 
 # As many as there are packet identifiers.
@@ -63,12 +63,18 @@ class MessageQueue(deque[Waiting]):
         self.byte_count -= waiting.size_bytes()
         return waiting
 
+    def extend(self, messages: Iterable[Waiting]) -> None:
+        for waiting in messages:
+            self.append(waiting)
+
+    def clear(self) -> None:
+        self.byte_count = 0
+        super().clear()
+
     def replace(self, messages: Iterable[Waiting]) -> None:
         """Have these wait, and nothing else."""
         self.clear()
-        self.byte_count = 0
-        for waiting in messages:
-            self.append(waiting)
+        self.extend(messages)
 
 
 class Session:
@@ -82,7 +88,8 @@ class Session:
     whose message the client has. received: packet identifiers of QoS 2 messages from the client
     that it has not released. is_arriving: it collects here, but its client's former broker still
     has it. is_leaving: it was sent elsewhere. floors, points and visits: what is left of former
-    brokers. claim: a number as high as any with which a broker claimed the client for this session.
+    brokers. version: of MQTT, as its client speaks it. claim: a number as high as any with which a
+    broker claimed the client for this session.
     window_bytes: once so much is under way, nothing more is sent. sent_bytes: of what was sent on
     this connection but for runs, and the client has not said that it has it.
     sent_runs: like under_way, what was sent in runs, which only a session has that ends with its
@@ -96,7 +103,7 @@ class Session:
         "identity", "is_arriving", "is_connected", "is_durable", "is_leaving", "next_index",
         "next_packet_id", "points", "queue", "receive_maximum", "received", "released", "run_bytes",
         "run_window", "sent_bytes", "sent_runs", "sequence", "subscriptions", "under_way",
-        "unsafe_run_count", "unsent", "visits", "will", "window_bytes",
+        "unsafe_run_count", "unsent", "version", "visits", "will", "window_bytes",
     )  # fmt: skip
 
     def __init__(self, client: str, identity: str) -> None:
@@ -104,6 +111,7 @@ class Session:
         self.identity = identity
         self.sequence = 0
         self.expiry_s = 0
+        self.version = MQTT_5
         self.receive_maximum = RECEIVE_MAXIMUM
         self.window_bytes = UNLIMITED
         self.sent_bytes = 0

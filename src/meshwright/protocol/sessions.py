@@ -8,7 +8,6 @@ when the client has answered.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -21,15 +20,14 @@ from meshwright.protocol.deliveries import Deliveries, send_once_synced, send_pa
 from meshwright.protocol.effects import CloseClient, DiskKey, SendClient
 from meshwright.protocol.first_looks import FirstLooks
 from meshwright.protocol.handing_out import HandingOut
-from meshwright.protocol.promised_runs import SentRun
 from meshwright.protocol.promised_wills import PromisedWills
 from meshwright.protocol.publishing import Publishing
+from meshwright.protocol.queue_bounds import QueueBounds
 from meshwright.protocol.recipients import Recipients
-from meshwright.protocol.retained import Find
 from meshwright.protocol.session import Recipient, Session, recipient_of
 from meshwright.protocol.session_disk import erase, restored_sessions, write_state
+from meshwright.protocol.session_outside import Outside
 from meshwright.protocol.session_settings import SessionSettings
-from meshwright.protocol.shared_member import SharedMember
 from meshwright.protocol.stream import StreamFrame
 from meshwright.protocol.turn import Action, Turn
 from meshwright.protocol.wills import (
@@ -42,28 +40,6 @@ from meshwright.protocol.wills import (
 
 # More than a client can publish between two writes of how far it has counted.
 UNWRITTEN_MAX = 1 << 40
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outside:
-    """What sessions ask of the rest of the broker."""
-
-    publish: Callable[[Turn, Publication, Action], Any]
-    publish_unpromised: Callable[[Turn, Publication], None]
-    publish_elsewhere: Callable[[Turn, Publication, Action], Any]
-    carry: Callable[[Turn, Publication], None]
-    stays_here: Callable[[int, str], bool]
-    handed_out: Callable[[SentRun], None]
-    when_settled: Callable[[Turn, str, Action], None]
-    find_retained: Find
-    shared: SharedMember
-    want: Callable[[Turn, Filter, Action], None]
-    when_in_force: Callable[[Turn, Filter, Action], None]
-    unwant: Callable[[Turn, Filter], None]
-    remember: Callable[[Turn, str], None]
-    log_length: Callable[[], int]
-    over: Callable[[Turn, str], None]
-    parted: Callable[[str], None]
 
 
 class Sessions:
@@ -79,10 +55,12 @@ class Sessions:
         self._sessions: dict[str, Session] = {}
         self._serial = 0
         self._change_count = 0
+        self._answers: dict[type, Callable[[Turn, Session, Any], None]] = {}
         self._wills: dict[str, tuple[str, packets.Will]] = {}
         self.promised_wills = PromisedWills(self._sessions, settings.log_max, outside.log_length)
+        self._bounds = QueueBounds(settings, outside.full)
         self._deliveries = Deliveries(
-            settings.queue_max,
+            self._bounds,
             outside.shared,
             rights=settings.rights,
             misbehaved=self._misbehaved,
@@ -106,8 +84,11 @@ class Sessions:
             hand_out=self.handing_out.hand_out,
             when_settled=outside.when_settled,
             log_length=self.promised_wills.log_length,
+            full=outside.full,
+            answers=self._answers,
+            away=self._misbehaved,
         )
-        self._answers: dict[type, Callable[[Turn, Session, Any], None]] = {
+        self._answers |= {
             packets.Publish: self.publishing.publish,
             packets.PublishRun: self.publishing.publish_run,
             packets.PublishPromised: self.publishing.publish_promised,
@@ -142,7 +123,12 @@ class Sessions:
 
     def change_count(self) -> int:
         """Grows with everything that may change who gets a publication."""
-        return self._change_count + self._recipients.change_count + self._looks.begun_count
+        return (
+            self._change_count
+            + self._recipients.change_count
+            + self._looks.begun_count
+            + self.publishing.held.change_count
+        )
 
     def points_changed(self) -> None:
         """What goes before a client's publications has changed."""
@@ -167,6 +153,7 @@ class Sessions:
             turn.write(("will", client), None)
         self._wills.clear()
         for session in list(self._sessions.values()):
+            self._bounds.queued(turn, session)
             if session.disconnected_us is None:
                 # How many of QoS 0 it published since it was last on disk is not known.
                 session.sequence += UNWRITTEN_MAX
@@ -197,6 +184,7 @@ class Sessions:
         session.last_for(packet.session_expiry_s)
         receive_maximum = min(packet.receive_maximum, self._settings.inflight_max)
         session.open_window(receive_maximum, self._settings.inflight_bytes_max)
+        session.version = packet.protocol_version
         session.will = packet.will
         session.disconnected_us = None
         self._write_state(turn, session)
@@ -294,6 +282,7 @@ class Sessions:
         session.is_arriving = False
         session.disconnected_us = turn.now_us
         unpack(turn, session, belongings)
+        self._bounds.queued(turn, session)
         if session.is_durable:
             for text in session.subscriptions:
                 self._outside.remember(turn, parse_filter(text).topic_filter)
@@ -322,9 +311,10 @@ class Sessions:
 
     def packet(self, turn: Turn, client: str, packet: Any) -> None:
         """A packet of a connected client."""
-        session = self._sessions.get(client)
-        if session is not None:
-            self._answers[type(packet)](turn, session, packet)
+        session, held = self._sessions.get(client), self.publishing.held
+        if session is None or (held.waiting and held.takes(turn, session, packet)):
+            return
+        self._answers[type(packet)](turn, session, packet)
 
     def end(self, turn: Turn, session: Session, target: str | None = None) -> None:
         """Forget a session that goes on elsewhere: with all that it has, if at a target."""
@@ -336,6 +326,8 @@ class Sessions:
         for text in list(session.subscriptions):
             self._drop_subscription(turn, session, text)
         del self._sessions[session.client]
+        self._bounds.over(turn, session)
+        self.publishing.held.drop(turn, session.client)
         self._outside.over(turn, session.client)
         if session.is_durable:
             erase(turn, session)
@@ -358,6 +350,7 @@ class Sessions:
     def _detach(self, turn: Turn, session: Session) -> None:
         """The connection of a session is over; what falls due at once is done."""
         session.is_connected = False
+        self.publishing.held.drop(turn, session.client)
         self._outside.parted(session.client)
         self._change_count += 1
         session.connection += 1
@@ -455,6 +448,7 @@ class Sessions:
         else:
             self._recipients.changed()
             self._outside.when_in_force(turn, wanted, done)
+        self._bounds.resubscribed(turn, session)
 
     def _unsubscribe(self, turn: Turn, session: Session, packet: packets.Unsubscribe) -> None:
         reasons = []
@@ -481,3 +475,4 @@ class Sessions:
         else:
             self._recipients.discard(session, wanted)
             self._outside.unwant(turn, wanted)
+        self._bounds.resubscribed(turn, session)

@@ -15,6 +15,8 @@ from meshwright.protocol.session import Recipient, Session
 from meshwright.protocol.turn import Journal, Turn
 
 NEVER = -1
+# More messages than clients have under way who wait for answers.
+HELD_MAX = 100
 
 
 class Shortcut(NamedTuple):
@@ -44,14 +46,18 @@ class Promised(NamedTuple):
 
 
 class Shortcuts:
-    """Answers for one life of a broker; turn: of its steps, in which alone the revision changes."""
+    """Answers for one life of a broker; turn: of its steps, in which alone the revision changes.
 
-    __slots__ = ("_journal", "_machines", "_publishing", "turn")
+    held_back: by client, what waits for room in a queue.
+    """
+
+    __slots__ = ("_journal", "_machines", "_publishing", "held_back", "turn")
 
     def __init__(self, machines: Machines, journal: Journal, turn: Turn) -> None:
         self.turn = turn
         self._machines = machines
         self._publishing = machines.sessions.publishing
+        self.held_back = self._publishing.held.waiting
         self._journal = journal
 
     @property
@@ -88,6 +94,11 @@ class Shortcuts:
         session = self._machines.sessions.find(client)
         return session if session is not None and session.is_connected else None
 
+    def is_held_back(self, client: str) -> bool:
+        """True if so much of a client waits for room that it had better be read later."""
+        held = self.held_back.get(client)
+        return held is not None and len(held.packets) >= HELD_MAX
+
     def is_crowded(self, topic: str) -> bool:
         """True if a client that publishes on a topic had better be read later."""
         return self._machines.retaining.is_crowded(topic)
@@ -97,6 +108,8 @@ class Shortcuts:
         machines = self._machines
         session = machines.sessions.find(client)
         if session is None or not session.is_connected or session.is_leaving:
+            return None
+        if client in self.held_back:
             return None
         until_us = machines.outgoing.open_until_us(topic)
         if until_us < now_us or machines.retaining.waits_on(topic):
@@ -118,6 +131,8 @@ class Shortcuts:
         if session is None or not session.is_connected or session.is_leaving:
             return None
         if session.points or not may_be_published(topic):
+            return None
+        if client in self.held_back:
             return None
         if machines.retaining.waits_on(topic):
             return None

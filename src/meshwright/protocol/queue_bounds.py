@@ -1,0 +1,67 @@
+"""When the queue of a session is full, and what is done about it."""
+
+from __future__ import annotations
+
+from meshwright.filters.filter import Filter, parse_filter
+from meshwright.protocol.full_queues import FullQueues
+from meshwright.protocol.session import Session
+from meshwright.protocol.session_settings import SessionSettings
+from meshwright.protocol.turn import Turn
+
+QUEUE_IS_FULL = "the client's queue is full"
+
+
+class QueueBounds:
+    """Watches the queues of all sessions of a broker.
+
+    A full queue is known as such until a quarter of it is free: whoever was refused and tries again
+    finds room for more than one message. Where messages are dropped, nobody need know.
+    """
+
+    def __init__(self, settings: SessionSettings, full: FullQueues) -> None:
+        self._settings = settings
+        self._full = full
+        self.drops = settings.queue_full == "drop"
+
+    def is_over(self, session: Session) -> bool:
+        """True if nothing more may wait for a client."""
+        queue, settings = session.queue, self._settings
+        return len(queue) >= settings.queue_max or queue.byte_count >= settings.queue_bytes_max
+
+    def queued(self, turn: Turn, session: Session) -> None:
+        """Something more waits for a client."""
+        if not self.drops and self.is_over(session) and not self._full.is_full(session.client):
+            self._mark(turn, session)
+
+    def drained(self, turn: Turn, session: Session) -> None:
+        """Less waits for a client."""
+        if self._full.is_full(session.client) and self._has_room(session):
+            self._full.clear(turn, session.client)
+
+    def resubscribed(self, turn: Turn, session: Session) -> None:
+        """The client wants something else than before."""
+        if self._full.is_full(session.client):
+            self._mark(turn, session)
+
+    def over(self, turn: Turn, session: Session) -> None:
+        """There is no such session any more."""
+        self._full.clear(turn, session.client)
+
+    def _has_room(self, session: Session) -> bool:
+        queue, settings = session.queue, self._settings
+        return (
+            4 * len(queue) <= 3 * settings.queue_max
+            and 4 * queue.byte_count <= 3 * settings.queue_bytes_max
+        )
+
+    def _mark(self, turn: Turn, session: Session) -> None:
+        """Refuse what would come by subscriptions of QoS 1 and 2; groups have bounds themselves."""
+        wanted: list[Filter] = []
+        not_local: list[Filter] = []
+        for text, subscription in session.subscriptions.items():
+            one = parse_filter(text)
+            if subscription.qos and one.group is None:
+                wanted.append(one)
+                if subscription.no_local:
+                    not_local.append(one)
+        self._full.mark(turn, session.client, tuple(wanted), frozenset(not_local))
