@@ -44,7 +44,7 @@ def matching_rows() -> list[Row]:
 
 
 def content_row() -> Row:
-    filters = [parse_filter(f"a/b?location=room{i % 10}&value>{i}") for i in range(100)]
+    filters = [parse_filter(f"$where/location=room{i % 10}&value>{i}/a/b") for i in range(100)]
     index = index_of(filters)
     wanted = len(index.match("a/b", PROPERTIES))
     taken_us = microseconds(lambda: index.match("a/b", PROPERTIES), 1, repeat=200)

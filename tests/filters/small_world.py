@@ -44,7 +44,7 @@ PROPERTIES = tuple(
 
 
 def with_suffix(topic_filter: str, suffix: str) -> Filter:
-    return parse_filter(f"{topic_filter}?{suffix}" if suffix else topic_filter)
+    return parse_filter(f"$where/{suffix}/{topic_filter}" if suffix else topic_filter)
 
 
 def topic_matches(topic_filter: str, topic: str) -> bool:

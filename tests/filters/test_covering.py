@@ -60,7 +60,7 @@ def test_intersection_of_topics_is_exactly_a_common_topic() -> None:
 
 
 def test_contents_always_intersect_because_a_property_may_be_repeated() -> None:
-    low, high = parse_filter("a?p<1&p=x"), parse_filter("a?p>2&p=y")
+    low, high = parse_filter("$where/p<1&p=x/a"), parse_filter("$where/p>2&p=y/a")
     repeated = [("p", "0"), ("p", "3"), ("p", "x"), ("p", "y")]
     assert matches(low, "a", repeated)
     assert matches(high, "a", repeated)
@@ -85,7 +85,7 @@ def test_contents_are_merged_exactly_when_a_filter_matches_their_union() -> None
         assert (merged is not None) == (union in by_content), (a, b)
         if merged is not None:
             assert parse_filter(str(merged)) == merged
-            assert properties_matched(str(merged).partition("?")[2]) == union, (a, b)
+            assert properties_matched("&".join(map(str, merged.clauses))) == union, (a, b)
 
 
 @given(FILTERS)
@@ -128,15 +128,15 @@ def test_merging_is_symmetric_in_what_matches(one: Filter, other: Filter) -> Non
     [
         ("a", "a/+/#", "a/#"),
         ("+/+/#", "+", "+/#"),
-        ("a?p=x", "a/+/#?p=x", "a/#?p=x"),
-        ("a?value>20", "a?value>10&value<=30", "a?value>10"),
-        ("a?value>20", "a?value>10&value<=20", "a?value>10"),
-        ("a?y<9&y=5&x>20", "a?y<8&y=5&x>10&x<=30", "a?x>10&y=5"),
+        ("$where/p=x/a", "$where/p=x/a/+/#", "$where/p=x/a/#"),
+        ("$where/value>20/a", "$where/value>10&value<=30/a", "$where/value>10/a"),
+        ("$where/value>20/a", "$where/value>10&value<=20/a", "$where/value>10/a"),
+        ("$where/y<9&y=5&x>20/a", "$where/y<8&y=5&x>10&x<=30/a", "$where/x>10&y=5/a"),
         ("$share/g/a", "$share/h/+", "+"),
-        ("a?value>20", "a?value>10&value<20", None),
-        ("a?value>20", "a?value<=20", None),
+        ("$where/value>20/a", "$where/value>10&value<20/a", None),
+        ("$where/value>20/a", "$where/value<=20/a", None),
         ("a", "b", None),
-        ("a?p=x", "a/+/#?p=y", None),
+        ("$where/p=x/a", "$where/p=y/a/+/#", None),
         ("+", "$SYS", None),
     ],
 )
@@ -160,20 +160,21 @@ def test_the_cover_set_covers_everything_and_nothing_in_it_is_covered(
 
 
 def test_of_equivalent_filters_the_first_is_kept() -> None:
-    texts = ["a/b", "+/#", "#", "$SYS/a?n>1.0", "$SYS/a?n>1", "$SYS/+?n>=1&m=x"]
+    low, same, other = "$where/n>1.0/$SYS/a", "$where/n>1/$SYS/a", "$where/n>=1&m=x/$SYS/+"
+    texts = ["a/b", "+/#", "#", low, same, other]
     kept = cover_set(map(parse_filter, texts))
-    assert [str(wanted) for wanted in kept] == ["+/#", "$SYS/a?n>1.0", "$SYS/+?m=x&n>=1"]
+    assert [str(wanted) for wanted in kept] == ["+/#", low, "$where/m=x&n>=1/$SYS/+"]
 
 
 @pytest.mark.parametrize(
     ("wide", "narrow"),
     [
-        ("s?value>25", "s?value=30"),
-        ("s?value>25", "s?value=30.0&room=a"),
-        ("s?id>1700000000000000000", "s?id>=1700000000000000001"),
-        ("s?value<=1e2", "s?value<100"),
+        ("$where/value>25/s", "$where/value=30/s"),
+        ("$where/value>25/s", "$where/value=30.0&room=a/s"),
+        ("$where/id>1700000000000000000/s", "$where/id>=1700000000000000001/s"),
+        ("$where/value<=1e2/s", "$where/value<100/s"),
         ("$share/g/+", "s"),
-        ("s", "$share/g/s?value>1"),
+        ("s", "$share/g/$where/value>1/s"),
     ],
 )
 def test_the_looser_filter_covers_the_stricter_and_not_the_other_way(

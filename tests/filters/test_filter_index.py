@@ -21,7 +21,8 @@ WANTED = st.sampled_from(
         parse_filter(text)
         for text in (
             "a", "a/a", "/a", "$/a", "a/+", "+/a", "a/+/#", "a/#", "#", "+/#", "/#", "$/#",
-            "a?p>1", "a/#?p=x&q=x", "#?p<2", "$share/g/a", "$share/g/#", "a?p>1&p<3",
+            "$where/p>1/a", "$where/p=x&q=x/a/#", "$where/p<2/#", "$share/g/a",
+            "$share/g/#", "$where/p>1&p<3/a",
         )
     ]
 )  # fmt: skip

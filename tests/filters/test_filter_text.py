@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from small_world import FILTERS
 
 from meshwright.errors import FilterError
+from meshwright.filters.clauses import Clause
 from meshwright.filters.filter import Filter, matches, parse_filter
 from meshwright.filters.topics import TEXT_BYTES_MAX, check_topic_name
 
@@ -27,11 +28,11 @@ def test_a_filter_is_what_its_text_says_in_any_order_of_its_clauses(
 
 
 def test_the_parts_of_a_filter() -> None:
-    wanted = parse_filter("$share/kitchen/sensor/+/temp?value>25&location=roomA?")
+    wanted = parse_filter("$share/kitchen/$where/value>25&location=roomA?/sensor/+/temp")
     assert wanted.group == "kitchen"
     assert wanted.topic_filter == "sensor/+/temp"
     assert [str(clause) for clause in wanted.clauses] == ["location=roomA?", "value>25"]
-    assert str(wanted) == "$share/kitchen/sensor/+/temp?location=roomA?&value>25"
+    assert str(wanted) == "$share/kitchen/$where/location=roomA?&value>25/sensor/+/temp"
     assert parse_filter("$share") == Filter("$share")
     assert parse_filter("$shared/g/a") == Filter("$shared/g/a")
 
@@ -45,32 +46,37 @@ NO_TOPIC_FILTER = "there is no topic filter"
     [
         ("", "the text is empty"),
         ("a\0", "the text holds the character U+0000"),
-        ("a?x=\ud800", "the text holds half a surrogate pair"),
+        ("$where/x=\ud800/a", "the text holds half a surrogate pair"),
         ("a/#/b", "'#' stands before the last level"),
         ("a/b#", "'#' shares its level with other text"),
         ("##", "'#' shares its level with other text"),
         ("a+/b", "'+' shares its level with other text"),
         ("$share/g/++", "'+' shares its level with other text"),
-        ("?a=1", NO_TOPIC_FILTER),
+        ("$where/a=1/", NO_TOPIC_FILTER),
         ("$share/g", NO_TOPIC_FILTER),
         ("$share/g/", NO_TOPIC_FILTER),
-        ("$share/g?a=1/b", NO_TOPIC_FILTER),
+        ("$where/a=1", NO_TOPIC_FILTER),
         ("$share//a", BAD_GROUP),
         ("$share/+/a", BAD_GROUP),
         ("$share/g#/a", BAD_GROUP),
         ("$share/g/$share/h/a", "a shared subscription is shared again"),
-        ("a?", "a clause is empty"),
-        ("a?x=1&", "a clause is empty"),
-        ("a?x=1&&y=2", "a clause is empty"),
-        ("a?x", "the clause 'x' has no operator"),
-        ("a?=1", "the clause '=1' names no attribute"),
-        ("a?x=", "the clause 'x=' has no value"),
-        ("a?x==1", "the clause 'x==1' has no value"),
-        ("a?x=>1", "the clause 'x=>1' has no value"),
-        ("a?x>roomA", "'roomA' in the clause 'x>roomA' is not a decimal number"),
-        ("a?x=1&x=2", "the clause 'x=2' doubles another"),
-        ("a?x=1&x=1", "the clause 'x=1' doubles another"),
-        ("a?x>1&x>=2", "the clause 'x>=2' doubles another"),
+        ("$where//a", "a clause is empty"),
+        ("$where/x=1&/a", "a clause is empty"),
+        ("$where/x=1&&y=2/a", "a clause is empty"),
+        ("$where/x/a", "the clause 'x' has no operator"),
+        ("$where/=1/a", "the clause '=1' names no attribute"),
+        ("$where/x=/a", "the clause 'x=' has no value"),
+        ("$where/x==1/a", "the clause 'x==1' has no value"),
+        ("$where/x=>1/a", "the clause 'x=>1' has no value"),
+        ("$where/x>roomA/a", "'roomA' in the clause 'x>roomA' is not a decimal number"),
+        ("$where/x=1&x=2/a", "the clause 'x=2' doubles another"),
+        ("$where/x=1&x=1/a", "the clause 'x=1' doubles another"),
+        ("$where/x>1&x>=2/a", "the clause 'x>=2' doubles another"),
+        ("$where/x=1/$share/g/a", "$share or $where follows on $where"),
+        ("$where/x=1/$where/y=1/a", "$share or $where follows on $where"),
+        ("$where/x=5%/a", "'%' begins no escape of an ASCII character"),
+        ("$where/x=%00/a", "'%' begins no escape of an ASCII character"),
+        ("$where/x=%C3%A9/a", "'%' begins no escape of an ASCII character"),
     ],
 )
 def test_a_malformed_filter_is_refused_with_one_sentence(text: str, problem: str) -> None:
@@ -83,12 +89,30 @@ def test_a_malformed_filter_is_refused_with_one_sentence(text: str, problem: str
     assert str(error) == f"{error.text!r}: {problem}; {error.remedy}."
 
 
+@pytest.mark.parametrize("topic", ["what?", "a?b=c", "?", "a/b?x>1/c", "q?a=1&&b"])
+def test_a_topic_with_a_question_mark_is_subscribed_to_by_its_name(topic: str) -> None:
+    wanted = parse_filter(topic)
+    assert wanted == Filter(topic)
+    assert matches(wanted, topic)
+    assert not matches(wanted, topic.partition("?")[0] or "x", [("b", "c")])
+    assert matches(parse_filter(f"$where/v=1/{topic}"), topic, [("v", "1")])
+
+
+@given(st.text("a%&=<>/+#?é", min_size=1), st.text("a%&=<>/+#?é", min_size=1))
+def test_any_attribute_and_value_can_be_asked_for(attribute: str, value: str) -> None:
+    wanted = Filter("a/+", (Clause(attribute, "=", value),))
+    assert parse_filter(str(wanted)) == wanted
+    *_, levels = str(wanted).partition("$where/")
+    assert not {"+", "#"} & set(levels.removesuffix("a/+"))
+    assert matches(wanted, "a/b", [(attribute, value)])
+
+
 def test_a_filter_may_be_as_long_as_mqtt_allows_and_no_longer() -> None:
     assert parse_filter("é" * (TEXT_BYTES_MAX // 2)).clauses == ()
     with pytest.raises(FilterError, match="takes 65536 bytes; use at most 65535"):
         parse_filter("é" * (TEXT_BYTES_MAX // 2 + 1))
     with pytest.raises(FilterError, match="there are 33 clauses; use at most 32"):
-        parse_filter("a?" + "&".join(f"p{i}=x" for i in range(33)))
+        parse_filter("$where/" + "&".join(f"p{i}=x" for i in range(33)) + "/a")
 
 
 @pytest.mark.parametrize("text", ["/", "a b", "a?b=c", "$SYS/load", "//", "é"])
@@ -104,32 +128,34 @@ def test_a_malformed_topic_name_is_refused(text: str) -> None:
 
 @pytest.mark.parametrize("number", ["26", "+26", "25.01", "2.6e1", "260E-1", "0026", "1e999"])
 def test_decimal_numbers_are_compared(number: str) -> None:
-    assert matches(parse_filter("a?v>25"), "a", [("v", number)])
-    assert matches(parse_filter(f"a?v<{number}"), "a", [("v", "25")])
+    assert matches(parse_filter("$where/v>25/a"), "a", [("v", number)])
+    assert matches(parse_filter(f"$where/v<{number}/a"), "a", [("v", "25")])
 
 
 @pytest.mark.parametrize(
     "text", ["", "nan", "inf", "-inf", "1e1000", "26.", ".5", "1_000", " 26", "26\n", "0x1A", "٢٦"]
 )
 def test_other_text_satisfies_no_bound_and_is_no_bound(text: str) -> None:
-    assert not matches(parse_filter("a?v>-9"), "a", [("v", text)])
-    assert not matches(parse_filter("a?v<99"), "a", [("v", text)])
+    assert not matches(parse_filter("$where/v>-9/a"), "a", [("v", text)])
+    assert not matches(parse_filter("$where/v<99/a"), "a", [("v", text)])
     with pytest.raises(FilterError):
-        parse_filter(f"a?v>{text}")
+        parse_filter(f"$where/v>{text}/a")
 
 
 def test_numbers_are_compared_exactly_however_long() -> None:
-    assert not matches(parse_filter("a?v>9007199254740992"), "a", [("v", "9007199254740992.0")])
-    assert matches(parse_filter("a?v>9007199254740992"), "a", [("v", "9007199254740993")])
-    assert matches(parse_filter("a?v>0.1"), "a", [("v", "0.10000000000000000000000001")])
+    assert not matches(
+        parse_filter("$where/v>9007199254740992/a"), "a", [("v", "9007199254740992.0")]
+    )
+    assert matches(parse_filter("$where/v>9007199254740992/a"), "a", [("v", "9007199254740993")])
+    assert matches(parse_filter("$where/v>0.1/a"), "a", [("v", "0.10000000000000000000000001")])
 
 
 def test_equality_compares_text_and_not_numbers() -> None:
-    assert matches(parse_filter("a?v=25"), "a", [("v", "25")])
-    assert not matches(parse_filter("a?v=25"), "a", [("v", "25.0")])
+    assert matches(parse_filter("$where/v=25/a"), "a", [("v", "25")])
+    assert not matches(parse_filter("$where/v=25/a"), "a", [("v", "25.0")])
 
 
 def test_each_clause_may_be_satisfied_by_another_value_of_a_repeated_property() -> None:
-    wanted = parse_filter("a?v>20&v<10")
+    wanted = parse_filter("$where/v>20&v<10/a")
     assert matches(wanted, "a", [("v", "25"), ("w", "1"), ("v", "5")])
     assert not matches(wanted, "a", [("v", "25"), ("w", "5")])

@@ -61,7 +61,7 @@ def test_overlapping_subscriptions_of_a_client_are_owed_one_delivery() -> None:
 )
 def test_what_was_not_promised_is_not_owed(case: dict[str, Any]) -> None:
     history = History()
-    subscribed(history, filter_text="a?value>0")
+    subscribed(history, filter_text="$where/value>0/a")
     published(history, **case)
     assert lost(history) == []
 

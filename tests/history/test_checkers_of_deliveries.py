@@ -212,7 +212,7 @@ def test_a_delivery_that_a_subscription_explains_is_expected() -> None:
     ("subscription", "reason"),
     [
         ({"filter_text": "b"}, "no subscription matches it"),
-        ({"filter_text": "a?value>1"}, "no subscription matches it"),
+        ({"filter_text": "$where/value>1/a"}, "no subscription matches it"),
         ({"client": "other"}, "no subscription matches it"),
         ({"requested_us": 300}, "from 0.000300 s"),
         ({"ended_us": 90}, "to 0.000090 s"),

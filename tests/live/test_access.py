@@ -41,7 +41,7 @@ def rules_of(tmp_path: Path, client: str, user: str, text: str = RULES) -> Clien
         ("c", "bob", "users/alice/x", False),
         ("c", "+", "users/bob/x", False),
         ("c", "", "$share/group/news/#", True),
-        ("c", "", "news/today?price>3", True),
+        ("c", "", "$where/price>3/news/today", True),
     ],
 )
 def test_a_filter_is_granted_only_if_all_of_it_may_be_read(
@@ -68,7 +68,56 @@ def test_a_topic_is_written_only_where_a_rule_says_so(
     assert rules_of(tmp_path, client, user).may("write", topic) is may
 
 
-@pytest.mark.parametrize("line", ["user", "topics read a", "topic read a/#/b", "topic read a?b=1"])
+@pytest.mark.parametrize(
+    ("wanted", "may"),
+    [
+        ("#", True),
+        ("alice/#", True),
+        ("alice/+", True),
+        ("alice/secret", False),
+        ("other/#", False),
+        ("+/today", True),
+        ("$SYS/#", False),
+    ],
+)
+def test_a_filter_some_of_which_may_be_read_is_told_from_others(
+    wanted: str, may: bool, tmp_path: Path
+) -> None:
+    assert rules_of(tmp_path, "c", "alice").may_read_some(parse_filter(wanted)) is may
+
+
+PATTERNS = """
+pattern readwrite homes/%c/#
+pattern read %c/of/%u
+pattern deny homes/%c/secret
+topic write #
+"""
+
+
+@pytest.mark.parametrize("name", ["%u", "%c", "x%u", "a?b=c", "$where", "$share"])
+def test_a_name_stands_for_itself_in_a_pattern(name: str, tmp_path: Path) -> None:
+    for client, user in ((name, "alice"), ("alice", name)):
+        rules = rules_of(tmp_path, client, user, PATTERNS)
+        assert rules.may("read", f"homes/{client}/x")
+        assert rules.may("read", f"{client}/of/{user}")
+        assert not rules.may("read", f"homes/{client}/secret")
+        for topic in ("homes/xalice/x", "alice/of/alice", "b/of/c", "of/alice"):
+            assert not rules.may("read", topic)
+
+
+@pytest.mark.parametrize("name", ["#", "+", "a/b", "a/#"])
+def test_a_name_that_would_widen_a_pattern_makes_it_void_but_for_denials(
+    name: str, tmp_path: Path
+) -> None:
+    rules = rules_of(tmp_path, name, "alice", PATTERNS)
+    assert not rules.may("read", "homes/a/b/x")
+    assert not rules.may("read", "a/of/alice")
+    assert not rules_of(tmp_path, "a/b", "alice", PATTERNS).may("write", "homes/a/b/secret")
+
+
+@pytest.mark.parametrize(
+    "line", ["user", "topics read a", "topic read a/#/b", "topic read $where/b=1/a"]
+)
 def test_a_line_that_is_no_rule_is_pointed_at(line: str, tmp_path: Path) -> None:
     with pytest.raises(InputFileError, match="line 2"):
         rules_of(tmp_path, "c", "", f"topic read a\n{line}\n")

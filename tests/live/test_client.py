@@ -46,7 +46,7 @@ def test_a_client_goes_to_the_next_broker_if_the_first_is_not_there(tmp_path: Pa
             async with asyncio.timeout(20), Client(["127.0.0.1:1", alive], "c") as client:
                 assert client.broker == alive
                 with pytest.raises(PeerError, match="refused"):
-                    await client.subscribe("a?b=1&&c=2")
+                    await client.subscribe("$where/b=1&&c=2/a")
 
     asyncio.run(story())
 

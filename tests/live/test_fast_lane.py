@@ -31,7 +31,7 @@ from meshwright.protocol.packets import (
 )
 
 TOPICS = ("a", "a/b", "ö/ä", "x" * 200)
-FILTERS = ("a", "a/#", "+/b", "#", "a/b", "ö/ä", "$share/g/a/b", "a/b?colour=red")
+FILTERS = ("a", "a/#", "+/b", "#", "a/b", "ö/ä", "$share/g/a/b", "$where/colour=red/a/b")
 PUBLISHERS = 2
 SUBSCRIBERS = 3
 # Stands for 20,000 bytes, so that a failure can be read.

@@ -155,7 +155,7 @@ def test_who_meets_a_broker_that_was_started_again_has_it_tell_what_it_took_over
     network, topic = carried_to_a_newcomer()
     network.cut.clear()
     network.advance(2)
-    assert network.subscribe("early", f"{topic}?value>26")
+    assert network.subscribe("early", f"$where/value>26/{topic}")
 
 
 def test_who_was_started_again_has_others_tell_what_they_took_over() -> None:

@@ -16,8 +16,8 @@ FILTERS: dict[str, Callable[[int], str]] = {
     "wildcards": lambda number: f"a/{number}/+",
     "first wildcards": lambda number: f"+/{number}/#",
     "covered": lambda number: f"a/{number}/+" if number else "a/#",
-    "content": lambda number: f"a/+?v={number}",
-    "content of one topic": lambda number: f"a/x?v>{number}",
+    "content": lambda number: f"$where/v={number}/a/+",
+    "content of one topic": lambda number: f"$where/v>{number}/a/x",
 }
 Network = Callable[[int], SmallNetwork]
 

@@ -74,7 +74,7 @@ def test_what_was_for_nobody_comes_before_what_its_publisher_sent_from_elsewhere
     network = SmallNetwork()
     for client, broker in (("writer", "b0"), ("early", "b1"), ("late", "b1")):
         network.connect(client, broker, session_expiry_s=60)
-    network.subscribe("early", "t?value>5")
+    network.subscribe("early", "$where/value>5/t")
     network.publish("writer", "t", "first", properties=(("value", "9"),))
     network.advance(2)
     network.hold(source="b0", target="b1")

@@ -31,7 +31,8 @@ SEEDS = 60
 STEPS = 70
 WRITERS = ("w0", "w1")
 # What readers want; the last two come and go.
-READERS = {"all": "t", "some": "t?value>5", "all later": "t", "some later": "t?value>5"}
+SOME = "$where/value>5/t"
+READERS = {"all": "t", "some": SOME, "all later": "t", "some later": SOME}
 PAUSES_S = (0.05, 0.2, 0.6, 1.1, 2.5)
 
 

@@ -36,7 +36,7 @@ def points_of(network: SmallNetwork, client: str, broker: str) -> dict[str, Any]
 
 def test_a_copy_that_nobody_was_owed_does_not_come_after_what_its_publisher_sent_since() -> None:
     network = network_of(3, writer="b0", early="b1", late="b1")
-    network.subscribe("early", "t?value>5")
+    network.subscribe("early", "$where/value>5/t")
     network.publish("writer", "t", "first", properties=HIGH)
     network.advance(2)
     network.hold(source="b0", target="b1")
@@ -97,7 +97,7 @@ def test_what_was_sent_again_for_who_has_left_does_not_come_to_who_joined_since(
 
 def test_who_wants_only_some_content_gets_it_in_order_from_a_client_that_moved_twice() -> None:
     network = network_of(5, writer="b0", picky="b1", reader="b4")
-    network.subscribe("picky", "t?value>5")
+    network.subscribe("picky", "$where/value>5/t")
     network.subscribe("reader", "t")
     network.publish("writer", "t", "first", properties=HIGH)
     network.advance(2)
@@ -137,7 +137,7 @@ def test_a_former_broker_is_named_only_while_somebody_waits_for_what_was_publish
 
 def test_nobody_waits_for_the_last_of_a_stream_who_is_owed_only_some_before_it() -> None:
     network = network_of(3, writer="b0", picky="b1", reader="b0")
-    network.subscribe("picky", "t?value>5")
+    network.subscribe("picky", "$where/value>5/t")
     network.subscribe("reader", "t")
     network.publish("writer", "t", "first", properties=HIGH)
     network.advance(2)
@@ -200,7 +200,7 @@ def test_what_went_before_does_not_come_late_when_its_origin_and_its_reader_cras
     move(network, "writer", source="b0", target="b2")
     network.connect("fleeting", "b3")
     network.subscribe("fleeting", "t")
-    network.subscribe("picky", "t?value>5")
+    network.subscribe("picky", "$where/value>5/t")
     # b3 now has a later one of b0, of which nobody there wants anything after a crash.
     network.publish("other", "t", "for the fleeting", properties=LOW)
     network.publish("writer", "t", "moved", properties=HIGH)

@@ -10,9 +10,11 @@ from meshwright.model.publication import Publication
 from meshwright.protocol.shared import HandDone
 from meshwright.protocol.wire import decode_disk, encode
 
+SOME = f"$share/crew/$where/value>3/{TOPIC}"
+
 
 @pytest.mark.parametrize("qos", [0, 1, 2])
-@pytest.mark.parametrize("text", [GROUP, "$share/crew/work/+", f"$share/crew/{TOPIC}?value>3"])
+@pytest.mark.parametrize("text", [GROUP, "$share/crew/work/+", SOME])
 def test_each_message_goes_to_one_member_in_turn(text: str, qos: int) -> None:
     network = crewed(text=text, qos=qos)
     for number in range(9):

@@ -16,7 +16,7 @@ from meshwright.protocol.shortcuts import NEVER, Promised, Shortcut
 
 CLIENTS = ("c0", "c1", "c2", "c3")
 TOPICS = ("a", "a/b")
-FILTERS = ("a", "a/#", "+/b", "$share/g/a", "$share/h/+/b", "a?colour=red")
+FILTERS = ("a", "a/#", "+/b", "$share/g/a", "$share/h/+/b", "$where/colour=red/a")
 
 clients = st.sampled_from(CLIENTS)
 brokers = st.sampled_from(("b0", "b1"))

@@ -2,9 +2,10 @@
 
 `location=roomA&value>25`: = compares text, < <= > >= compare numbers. A clause holds if some value
 of its attribute satisfies it: a property may be repeated, and another value may satisfy another
-clause. Text that is no number satisfies no bound. There are no escapes: an attribute cannot hold
-& = < > and a value cannot hold & or start with = < >; neither is empty. An attribute has at most
-one =, one lower and one upper bound; a second one is doubled, and refused.
+clause. Text that is no number satisfies no bound. Neither attribute nor value is empty. Characters
+that mean something here or in a topic filter (% & = < > / + #) are written as % and two hexadecimal
+digits: `unit=m%2Fs`. An attribute has at most one =, one lower and one upper bound; a second one is
+doubled, and refused.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ JOINT = "&"
 CLAUSES_MAX = 32  # comparing two filters costs the product of their clause counts
 
 _CLAUSE = re.compile(r"([^=<>]*)(<=|>=|=|<|>)(.*)", re.DOTALL)
+_SPECIAL = re.compile(r"[%&=<>/+#]")
+_ESCAPE = re.compile(r"%([0-7][0-9A-Fa-f])?")
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -48,7 +51,7 @@ class Clause:
             object.__setattr__(self, "bound", (number, STEPS[self.operator]))
 
     def __str__(self) -> str:
-        return f"{self.attribute}{self.operator}{self.operand}"
+        return f"{_escaped(self.attribute)}{self.operator}{_escaped(self.operand)}"
 
 
 Clauses = tuple[Clause, ...]
@@ -111,7 +114,7 @@ def clauses_union(one: Clauses, other: Clauses) -> Clauses | None:
 def _parse_clause(text: str, part: str) -> Clause:
     if not part:
         raise FilterError(
-            text, "a clause is empty", remedy="write clauses as ?attribute=value&attribute>number"
+            text, "a clause is empty", remedy="write $where/attribute=value&attribute>number/filter"
         )
     found = _CLAUSE.fullmatch(part)
     if found is None:
@@ -129,6 +132,7 @@ def _parse_clause(text: str, part: str) -> Clause:
         raise FilterError(
             text, f"the clause {part!r} has no value", remedy=f"write one after {operator!r}"
         )
+    attribute, operand = _plain(text, attribute), _plain(text, operand)
     if operator != "=" and number_of(operand) is None:
         raise FilterError(
             text,
@@ -136,6 +140,25 @@ def _parse_clause(text: str, part: str) -> Clause:
             remedy="write a number such as 25, -0.5 or 1e6, or compare text with =",
         )
     return Clause(attribute, operator, operand)
+
+
+def _escaped(plain: str) -> str:
+    return _SPECIAL.sub(lambda found: f"%{ord(found[0]):02X}", plain)
+
+
+def _plain(text: str, escaped: str) -> str:
+    """What an attribute or a value says."""
+
+    def character(found: re.Match[str]) -> str:
+        if found[1] is None or found[1] == "00":
+            raise FilterError(
+                text,
+                "'%' begins no escape of an ASCII character",
+                remedy="write %25 for it, and % with two hexadecimal digits for any other",
+            )
+        return chr(int(found[1], 16))
+
+    return _ESCAPE.sub(character, escaped)
 
 
 def _holds(clause: Clause, values: Values) -> bool:

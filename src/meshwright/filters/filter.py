@@ -1,8 +1,8 @@
-"""A filter: `$share/group/topic filter?clauses`, of which only the topic filter must be there.
+"""A filter: `$share/group/$where/clauses/topic filter`, of which only the last must be there.
 
-The first "?" begins the clauses, so no filter names a topic that holds one (wildcards match it).
-"$share/" begins a shared subscription: the group says who of many receives a message, never
-which messages match.
+"$share/" begins a shared subscription: the group says who of many receives a message, never which
+messages match. "$where/" and clauses up to the next "/" ask for content. Topics that begin with "$"
+are the server's, so every topic of a client can be subscribed to by its name.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from meshwright.filters.topics import (
 )
 from meshwright.filters.values import Properties, values_by_attribute
 
-CLAUSES_MARK = "?"
 SHARE_PREFIX = "$share/"
+WHERE_PREFIX = "$where/"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +45,9 @@ class Filter:
         object.__setattr__(self, "clauses", tuple(sorted(self.clauses)))
         object.__setattr__(self, "levels", levels_of(self.topic_filter))
         share = "" if self.group is None else f"{SHARE_PREFIX}{self.group}{SEPARATOR}"
-        suffix = CLAUSES_MARK + JOINT.join(map(str, self.clauses)) if self.clauses else ""
-        object.__setattr__(self, "_text", f"{share}{self.topic_filter}{suffix}")
+        clauses = JOINT.join(map(str, self.clauses))
+        where = f"{WHERE_PREFIX}{clauses}{SEPARATOR}" if clauses else ""
+        object.__setattr__(self, "_text", f"{share}{where}{self.topic_filter}")
 
     def __str__(self) -> str:
         return self._text
@@ -59,12 +60,12 @@ class Filter:
 def parse_filter(text: str) -> Filter:
     """The filter that a client subscribes to; FilterError says what is wrong with the text."""
     check_text(text)
-    topic_part, mark, suffix = text.partition(CLAUSES_MARK)
-    group, topic_filter = _without_share(text, topic_part)
+    group, rest = _without_share(text)
+    clauses, topic_filter = _without_where(text, rest)
     if not topic_filter:
         raise FilterError(text, "there is no topic filter", remedy="write one, such as # for all")
     check_topic_filter(topic_filter)
-    return Filter(topic_filter, parse_clauses(text, suffix) if mark else (), group)
+    return Filter(topic_filter, clauses, group)
 
 
 def matches(wanted: Filter, topic: str, properties: Properties = ()) -> bool:
@@ -74,19 +75,33 @@ def matches(wanted: Filter, topic: str, properties: Properties = ()) -> bool:
     return not wanted.clauses or clauses_hold(wanted.clauses, values_by_attribute(properties))
 
 
-def _without_share(text: str, topic_part: str) -> tuple[str | None, str]:
-    """The group, if there is one, and the topic filter that it shares."""
-    if not topic_part.startswith(SHARE_PREFIX):
-        return None, topic_part
-    group, _, topic_filter = topic_part.removeprefix(SHARE_PREFIX).partition(SEPARATOR)
+def _without_share(text: str) -> tuple[str | None, str]:
+    """The group, if there is one, and the filter that it shares."""
+    if not text.startswith(SHARE_PREFIX):
+        return None, text
+    group, _, shared = text.removeprefix(SHARE_PREFIX).partition(SEPARATOR)
     if not group or ONE_LEVEL in group or ALL_LEVELS in group:
         raise FilterError(
             text,
             "the group of a shared subscription is empty or holds a wildcard",
             remedy="write $share/group/filter",
         )
-    if topic_filter.startswith(SHARE_PREFIX):
+    if shared.startswith(SHARE_PREFIX):
         raise FilterError(
             text, "a shared subscription is shared again", remedy="name a single group"
         )
-    return group, topic_filter
+    return group, shared
+
+
+def _without_where(text: str, rest: str) -> tuple[Clauses, str]:
+    """The clauses, if there are any, and the topic filter."""
+    if not rest.startswith(WHERE_PREFIX):
+        return (), rest
+    suffix, _, topic_filter = rest.removeprefix(WHERE_PREFIX).partition(SEPARATOR)
+    if topic_filter.startswith((SHARE_PREFIX, WHERE_PREFIX)):
+        raise FilterError(
+            text,
+            "$share or $where follows on $where",
+            remedy="write $share/group/$where/clauses/filter, and join clauses by &",
+        )
+    return parse_clauses(text, suffix), topic_filter

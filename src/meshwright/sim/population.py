@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from meshwright.filters.filter import matches, parse_filter
+from meshwright.filters.filter import Filter, matches, parse_filter
 from meshwright.model.identifiers import BrokerName, TopicName
 from meshwright.model.interests import interests_from_sets
 from meshwright.model.snapshot import Snapshot
@@ -101,7 +101,7 @@ def draw_filter(
         area, _, sensor = topic.partition("/")
         text = (f"{area}/+", f"{area}/#", f"+/{sensor}", "#")[int(rng.integers(4))]
     if rng.random() < parameters.content_share:
-        text = f"{text}?value>{int(rng.integers(VALUE_MAX))}"
+        text = f"$where/value>{int(rng.integers(VALUE_MAX))}/{text}"
     if rng.random() < parameters.shared_share:
         text = f"$share/group/{text}"
     return text, draw_qos(parameters, rng)
@@ -118,7 +118,7 @@ def snapshot_of(population: Population, publications: float) -> Snapshot:
     wanted: dict[str, set[int]] = {name: set() for name in population.brokers}
     for client in population.clients:
         for text, _ in client.filters:
-            topic_filter = parse_filter(text.partition("?")[0])
+            topic_filter = Filter(parse_filter(text).topic_filter)
             wanted[client.broker].update(
                 number
                 for number, topic in enumerate(population.topics)

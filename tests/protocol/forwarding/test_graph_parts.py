@@ -171,7 +171,7 @@ def test_nothing_is_done_for_a_source_that_began_anew() -> None:
 
 def test_messages_keep_their_meaning_on_a_wire() -> None:
     frame = StreamFrame("b0", 1, Publication("client", 1, "topic"))
-    filters = (parse_filter("a/+?x>2.50"), Filter("a?b"))
+    filters = (parse_filter("$where/x>2.50/a/+"), Filter("a?b"))
     for message in (
         Push(EPOCH, frame, "b0", b"\x05", 2),
         Offer(EPOCH, (("b0", "topic", 1),), (("client", 2),)),

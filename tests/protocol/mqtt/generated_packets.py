@@ -27,7 +27,7 @@ Packets = st.SearchStrategy[Any]
 
 texts = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=12)
 topics = st.text("abcé/ 木", min_size=1, max_size=150)
-filter_texts = st.sampled_from(["a", "a/#", "+/b", "$share/g/a/+", "a?n>1"]) | topics
+filter_texts = st.sampled_from(["a", "a/#", "+/b", "$share/g/a/+", "$where/n>1/a"]) | topics
 binaries = st.binary(max_size=12)
 shorts = st.integers(1, 65_535)
 numbers = st.integers(1, 0xFFFF_FFFF)
