@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import signal
+import subprocess
+import sys
 import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -11,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import aiomqtt
+import msgspec
 import pytest
 from certificates import Papers
 from live_network import ANY_PORT, introduce, port_of, small_overlay
@@ -19,12 +24,15 @@ from paho.mqtt.properties import Properties
 
 from meshwright.live.access.passwords import set_password
 from meshwright.live.live_broker import LiveBroker
+from meshwright.live.local_network import free_ports
 from meshwright.live.settings import (
     AccessSettings,
     ListenerSettings,
     LiveSettings,
     PeerLinkSettings,
 )
+from meshwright.model.publication import Publication
+from meshwright.protocol.happenings import SystemPublished
 
 V311, V5 = aiomqtt.ProtocolVersion.V311, aiomqtt.ProtocolVersion.V5
 RULES = """
@@ -281,3 +289,70 @@ def test_a_user_that_is_gone_is_sent_away_and_a_broken_file_changes_nothing(
                 assert await read(alice, "stays") == ["stays"]
 
     asyncio.run(story())
+
+
+@pytest.mark.parametrize("way", ["filter", "refuse"])
+def test_a_denial_inside_a_wider_filter_filters_or_refuses(way: Any, tmp_path: Path) -> None:
+    async def story() -> None:
+        rules = "topic readwrite #\ntopic deny home/secret\n"
+        access = msgspec.structs.replace(access_in(tmp_path, rules), partly_readable=way)
+        async with (
+            brokers_with(tmp_path, access) as (broker,),
+            client(broker, "reader", "alice") as reader,
+        ):
+            (granted,) = await reader.subscribe("#", qos=1)
+            assert granted.is_failure is (way == "refuse")
+            (shared,) = await reader.subscribe("$share/group/#", qos=1)
+            (denied,) = await reader.subscribe("home/secret", qos=1)
+            assert str(shared) == str(denied) == "Not authorized"
+            await reader.subscribe("home/end", qos=1)
+            broker.host.tell(SystemPublished(Publication("x@b0", 1, "home/secret"), False))
+            await reader.publish("home/light", "on", qos=1)
+            await reader.publish("home/end", "end", qos=1)
+            assert await read(reader, "end") == ["on", "end"][way == "refuse" :]
+
+    asyncio.run(story())
+
+
+def test_sighup_has_a_broker_read_its_rules_anew(tmp_path: Path) -> None:
+    rules, settings = tmp_path / "rules", tmp_path / "broker.toml"
+    rules.write_text("topic readwrite #\n")
+    port = free_ports(2)
+    settings.write_text(
+        f'name = "b0"\nfolder = "data"\n[[listeners]]\naddress = "127.0.0.1:{port}"\n'
+        f'anonymous = true\n[peers]\nlisten = "127.0.0.1:{port + 1}"\n'
+        '[access]\nrules = "rules"\n[telemetry]\nlog = "log"\n'
+    )
+    command = [sys.executable, "-m", "meshwright", "broker", "--config", str(settings)]
+
+    def events() -> list[str]:
+        text = (tmp_path / "log").read_text() if (tmp_path / "log").exists() else ""
+        return [json.loads(line)["event"] for line in text.splitlines()]
+
+    async def until(event: str) -> None:
+        async with asyncio.timeout(60):
+            while event not in events():
+                await asyncio.sleep(0.02)
+
+    async def story(process: subprocess.Popen[bytes]) -> None:
+        await until("started")
+        async with aiomqtt.Client("127.0.0.1", port, protocol=V5) as one:
+            await one.subscribe("#", qos=1)
+            await one.publish("secret", "before", qos=1)
+            assert await read(one, "before") == ["before"]
+            rules.write_text("nonsense\n")
+            process.send_signal(signal.SIGHUP)
+            await until("access_kept")
+            rules.write_text("topic readwrite open\n")
+            process.send_signal(signal.SIGHUP)
+            await until("access_reloaded")
+            await one.publish("secret", "after", qos=1)
+            await one.publish("open", "end", qos=1)
+            assert await read(one, "end") == ["end"]
+
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    try:
+        asyncio.run(story(process))
+    finally:
+        process.terminate()
+        assert process.wait(30) == 0

@@ -16,6 +16,7 @@ from meshwright.cli import (
     check,
     compare,
     demo,
+    importing,
     operating,
     overlay,
     passwd,
@@ -65,6 +66,7 @@ app.add_typer(overlay.app, name="overlay")
 app.add_typer(trace.app, name="trace")
 app.add_typer(plan.app, name="plan")
 app.add_typer(pipeline.app, name="pipeline")
+app.add_typer(importing.app, name="import")
 app.command("up")(up.up)
 app.command("broker")(broker.broker)
 app.command("status")(operating.status)

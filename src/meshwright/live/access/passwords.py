@@ -1,10 +1,15 @@
-"""A file of user names and argon2 hashes, one a line: `name:hash`.
+"""A file of user names and hashes, one a line: `name:hash`.
 
-Checking a password takes tens of milliseconds on purpose, so it is never done on the event loop.
+Hashes are argon2's, or those of Mosquitto's password_file: `$7$` (PBKDF2 with SHA-512) and `$6$`
+(SHA-512 with a salt). Checking a password takes tens of milliseconds on purpose, so it is never
+done on the event loop.
 """
 
 from __future__ import annotations
 
+import hashlib
+import hmac
+from base64 import b64decode
 from functools import cache
 from pathlib import Path
 
@@ -13,6 +18,11 @@ import argon2
 from meshwright.errors import InputFileError, OperatorError
 from meshwright.files.reading import name_fault, read_text
 from meshwright.files.writing import write_whole
+
+ARGON2 = "$argon2"
+MOSQUITTO = ("$6$", "$7$")
+SHA512_BYTES = 64
+ITERATIONS_MAX = 10_000_000
 
 _HASHER = argon2.PasswordHasher()
 
@@ -30,11 +40,11 @@ class Passwords:
     def are_right(self, user: str, password: bytes) -> bool:
         """True if this is the user's password; slow."""
         found = self._hashes.get(user)
-        try:
-            _HASHER.verify(found or _nobody(), password)
-        except (argon2.exceptions.VerificationError, argon2.exceptions.InvalidHashError):
-            return False
-        return found is not None
+        if found is not None and found.startswith(ARGON2):
+            return _is_argon2(found, password)
+        # An unknown name, and a hash that is quickly computed, take as long as any other.
+        _is_argon2(_nobody(), password)
+        return found is not None and _is_mosquitto(found, password)
 
 
 def read_passwords(path: Path) -> Passwords:
@@ -66,16 +76,58 @@ def remove_user(path: Path, user: str) -> None:
     _write(path, hashes)
 
 
+def hash_fault(found: str) -> str | None:
+    """Why nobody's password could be held against a hash, if so."""
+    if not found.startswith((ARGON2, *MOSQUITTO)):
+        return "the password is not hashed in a way that is known here"
+    try:
+        if found.startswith(ARGON2):
+            argon2.extract_parameters(found)
+            return None
+        iterations, salt, digest = _parts(found)
+    except (ValueError, argon2.exceptions.InvalidHashError):
+        return "the hash is damaged"
+    is_whole = salt and len(digest) == SHA512_BYTES and 0 <= iterations <= ITERATIONS_MAX
+    return None if is_whole else "the hash is damaged"
+
+
+def _is_argon2(found: str, password: bytes) -> bool:
+    try:
+        return _HASHER.verify(found, password)
+    except (argon2.exceptions.VerificationError, argon2.exceptions.InvalidHashError):
+        return False
+
+
+def _is_mosquitto(found: str, password: bytes) -> bool:
+    iterations, salt, digest = _parts(found)
+    if iterations:
+        computed = hashlib.pbkdf2_hmac("sha512", password, salt, iterations)
+    else:
+        computed = hashlib.sha512(password + salt).digest()
+    return hmac.compare_digest(computed, digest)
+
+
+def _parts(found: str) -> tuple[int, bytes, bytes]:
+    """Iterations, 0 for a plain digest, salt and digest of one of Mosquitto's hashes."""
+    _, kind, *iterations, salt, digest = found.split("$")
+    if len(iterations) != (kind == "7"):
+        raise ValueError(found)
+    count = int(iterations[0]) if iterations else 0
+    if iterations and count < 1:
+        raise ValueError(found)
+    return count, b64decode(salt, validate=True), b64decode(digest, validate=True)
+
+
 def _read(path: Path) -> dict[str, str]:
     hashes: dict[str, str] = {}
     for number, line in enumerate(read_text(path).splitlines(), start=1):
         if not line.strip() or line.startswith("#"):
             continue
         user, colon, found = line.partition(":")
-        if not colon or not user or not _is_hash(found):
+        if not colon or not user or hash_fault(found) is not None:
             raise InputFileError(
                 str(path),
-                "this is no user with an argon2 hash",
+                "this is no user with a hash that is known here",
                 remedy="use meshwright passwd to write the file",
                 line=number,
             )
@@ -85,14 +137,6 @@ def _read(path: Path) -> dict[str, str]:
             )
         hashes[user] = found
     return hashes
-
-
-def _is_hash(text: str) -> bool:
-    try:
-        argon2.extract_parameters(text)
-    except argon2.exceptions.InvalidHashError:
-        return False
-    return True
 
 
 def _write(path: Path, hashes: dict[str, str]) -> None:

@@ -1,0 +1,1 @@
+"""What Mosquitto's own files say, as files of a Meshwright broker."""
