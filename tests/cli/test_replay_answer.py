@@ -16,8 +16,8 @@ def test_who_gets_fewer_brokers_than_asked_for_is_told_why(tmp_path: Path) -> No
     timeline = Timeline(0, 3_600_000_000, 20, 10)
     replay = TraceReplay(ReplayParameters(), timeline, brokers, ("static",), ("chord",), {})
     assert replay_told(replay, tmp_path) == (
-        f"{tmp_path}: 20 slots of 1 h in 2 epochs, 2 brokers, 1 placements, 1 designs; "
+        f"{tmp_path}: 20 slots of 1 h in 2 epochs, 2 brokers, 1 placement, 1 design; "
         "no more cells of 1° were visited: smaller ones give more brokers"
     )
     (tmp_path / "connections").mkdir()
-    assert replay_told(replay, tmp_path).endswith("1 designs")
+    assert replay_told(replay, tmp_path).endswith("1 design")

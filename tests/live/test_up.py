@@ -91,7 +91,7 @@ def test_one_dead_broker_is_started_again_and_takes_nobody_down(tmp_path: Path) 
             time.sleep(0.1)
         drained = CliRunner().invoke(app, ["drain", "broker2", "--data", str(folder)])
         assert drained.exit_code == 0, drained.output
-        assert "broker2 is empty and has stopped: 0 sessions." in drained.stdout
+        assert "broker2 is empty and has stopped: 0 sessions moved." in drained.stdout
         printed.until("broker2 has stopped")
         assert sorted(running_brokers(folder)) == ["broker1"]
         assert process.poll() is None

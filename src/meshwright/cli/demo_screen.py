@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from meshwright.cli.screen import plain_table
+from meshwright.cli.screen import PlainTable, plain_table
 from meshwright.history.judgement import totals
 from meshwright.lab.live_measures import delays_ms
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
-    from rich.table import Table
 
     from meshwright.lab.demo import DemoParameters, Lived
     from meshwright.lab.live_measures import Measures
@@ -103,7 +102,7 @@ def _delays(lived: Lived) -> dict[str, float]:
     return {f"delay_ms_{name}": float(np.percentile(waits, q)) for name, q in PERCENTILES.items()}
 
 
-def _beside(lived: Lived) -> Table:
+def _beside(lived: Lived) -> PlainTable:
     """Measured live, and the closed form."""
     live, closed = lived.measured, lived.due
     delays = _delays(lived)
@@ -119,7 +118,9 @@ def _beside(lived: Lived) -> Table:
     return plain_table({"": False, "measured live": True, "closed form": True}, rows)
 
 
-def _designs(candidates: list[ReplayedCandidate], recommendation: ReplayRecommendation) -> Table:
+def _designs(
+    candidates: list[ReplayedCandidate], recommendation: ReplayRecommendation
+) -> PlainTable:
     """One line a design: with clients where they were, and where similar ones are."""
     lines: dict[str, list[str]] = {}
     for each, verdict in zip(candidates, recommendation.verdicts, strict=True):

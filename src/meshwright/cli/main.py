@@ -57,7 +57,8 @@ app = typer.Typer(
     name="meshwright",
     cls=OneSentenceGroup,
     no_args_is_help=True,
-    add_completion=False,
+    # Plain help fits any window, and does not take what stands in brackets for its own marks.
+    rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 from meshwright.cli.screen import plain_table
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
+    from meshwright.cli.screen import PlainTable
     from meshwright.lab.comparison import Timed
     from meshwright.model.evaluation import Evaluation
     from meshwright.planning.recommendation import Recommendation
@@ -34,12 +33,12 @@ EXPLANATION = (
 )
 
 
-def metrics_table(name: str, found: Evaluation) -> Table:
+def metrics_table(name: str, found: Evaluation) -> PlainTable:
     """The one line of an evaluation."""
     return plain_table(HEADINGS, [metrics_cells(name, found)])
 
 
-def comparison_table(rows: Iterable[Timed]) -> Table:
+def comparison_table(rows: Iterable[Timed]) -> PlainTable:
     """One line for each candidate, with the seconds it took."""
     return plain_table(
         HEADINGS | {TIME_HEADING: True},

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from meshwright.cli.options import Data, Json
-from meshwright.cli.screen import answer, plain_table, working
+from meshwright.cli.screen import answer, counted, plain_table, working
 
 if TYPE_CHECKING:
     from meshwright.live.control_client import BrokerControl
@@ -43,7 +43,8 @@ def status(*, data: Data = Path(".meshwright"), as_json: Json = False) -> None:
                "sessions": True, "subscriptions": True, "queued": True, "kept": True,
                "state": False}  # fmt: skip
     table = plain_table(columns, ([str(row[name]) for name in columns] for row in rows))
-    told = f"{len(views)} brokers run, joined as {first.overlay.design}, epoch {first.epoch}"
+    run = "1 broker runs" if len(views) == 1 else f"{len(views)} brokers run"
+    told = f"{run}, joined as {first.overlay.design}, epoch {first.epoch}"
     answer(
         as_json,
         document,
@@ -154,7 +155,8 @@ def drain(
         control.order("/stop")
         _wait_until_over(control)
     document = {"command": "drain", "broker": broker, "sessions_moved": len(view.sessions)}
-    answer(as_json, document, f"{broker} is empty and has stopped: {len(view.sessions)} sessions.")
+    moved = counted(len(view.sessions), "session")
+    answer(as_json, document, f"{broker} is empty and has stopped: {moved} moved.")
 
 
 def _wait_until_empty(control: BrokerControl, timeout_s: float) -> None:
@@ -169,8 +171,9 @@ def _wait_until_empty(control: BrokerControl, timeout_s: float) -> None:
             return
         if time.monotonic() > deadline_s:
             raise OperatorError(
-                f"{control.name} still has {len(view.sessions)} sessions and {view.kept} "
-                "publications; it goes on emptying: ask again, or take it back with --undo."
+                f"{control.name} still has {counted(len(view.sessions), 'session')} and "
+                f"{counted(view.kept, 'publication')}; it goes on emptying: ask again, or take it "
+                "back with --undo."
             )
         time.sleep(LOOK_EVERY_S)
 
@@ -231,7 +234,12 @@ def _list_rows(
     shown = [[_shown(row[name]) for name in columns] for row in rows]
     titles = {name.removeprefix("is_").replace("_", " "): kind for name, kind in columns.items()}
     table = plain_table(titles, shown)
-    answer(as_json, {"command": command, command: rows}, table, f"{len(rows):,} {command}")
+    answer(
+        as_json,
+        {"command": command, command: rows},
+        table,
+        counted(len(rows), command.removesuffix("s")),
+    )
 
 
 def _shown(value: Any) -> str:

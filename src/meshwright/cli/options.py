@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 import typer
 
@@ -115,7 +115,13 @@ Tie = Annotated[
     typer.Option("--tie", help="gm, gm2: the lowest of equal pairs, or the one least linked."),
 ]
 DesignName = Annotated[
-    AnyDesign, typer.Option("--design", help="How brokers are to be joined.", show_default=False)
+    AnyDesign,
+    typer.Option(
+        "--design",
+        metavar="DESIGN",
+        help=f"How brokers are to be joined: {', '.join(get_args(AnyDesign))}.",
+        show_default=False,
+    ),
 ]
 Objective = Annotated[
     Literal["net", "cost"],

@@ -28,7 +28,7 @@ from meshwright.cli.options import (
     Tie,
     finite,
 )
-from meshwright.cli.screen import answer, tracked, working
+from meshwright.cli.screen import answer, counted, tracked, working
 
 CHECK_SAYS_NO = 1
 
@@ -89,7 +89,8 @@ def build(
             "diameter_max": found.diameter_max,
             "k_held": found.k_held,
         },
-        f"{out}: {len(overlay.brokers)} brokers, {len(overlay.links)} links; average degree "
+        f"{out}: {counted(len(overlay.brokers), 'broker')}, "
+        f"{counted(len(overlay.links), 'link')}; average degree "
         f"{found.degree_mean:.2f}, maximum {found.degree_max}; topic diameter "
         f"{found.diameter_mean:.2f} on average, {found.diameter_max} at most; "
         f"k held: {found.k_held}",
@@ -277,5 +278,5 @@ def draw(
             "brokers": len(joined.brokers),
             "links": len(joined.links),
         },
-        f"{out}: {len(joined.brokers)} brokers, {len(joined.links)} links",
+        f"{out}: {counted(len(joined.brokers), 'broker')}, {counted(len(joined.links), 'link')}",
     )

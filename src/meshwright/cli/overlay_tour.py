@@ -10,7 +10,7 @@ import typer
 
 from meshwright.cli.metrics_table import EXPLANATION, comparison_document, comparison_table
 from meshwright.cli.options import Json, Seed
-from meshwright.cli.screen import answer, tracked, working
+from meshwright.cli.screen import answer, counted, tracked, working
 
 
 def tour(
@@ -50,7 +50,7 @@ def tour(
             **comparison_document(rows, found),
             "files": {kind: str(path) for kind, path in files.items()},
         },
-        f"{len(snapshot.brokers)} brokers want {len(snapshot.topics)} topics, "
+        f"{counted(len(snapshot.brokers), 'broker')} and {counted(len(snapshot.topics), 'topic')}, "
         f"{snapshot.publications.sum():,.0f} publications; wanted: k = {WISH.k}",
         comparison_table(rows),
         EXPLANATION,

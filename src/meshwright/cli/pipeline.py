@@ -7,7 +7,11 @@ import typer
 from meshwright.cli.pipeline_run import run
 from meshwright.cli.pipeline_watch import watch
 
-app = typer.Typer(no_args_is_help=True, help="Replay a trace, or plan from telemetry as it comes.")
+app = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="Replay a trace, or plan from telemetry as it comes.",
+)
 app.command("run")(run)
 app.command("watch")(watch)
 

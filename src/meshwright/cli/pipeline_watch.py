@@ -138,7 +138,7 @@ def _clockwork(t_free: str, slot: str) -> Clockwork:
 
 
 def _told(record: PeriodRecord) -> str:
-    seen = f"{record.publications:,} publications, {record.interests:,} interests"
+    seen = f"{counted(record.publications, 'publication')}, {counted(record.interests, 'interest')}"
     named = "" if record.plan is None else f" -> {record.plan}"
     told = f"{record.begin} to {record.end}: {seen}; {record.decision}{named}"
     if record.wildcards_left_out:

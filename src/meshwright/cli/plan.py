@@ -28,7 +28,7 @@ from meshwright.cli.options import (
     TFree,
 )
 from meshwright.cli.overlay_plans import answer_plan
-from meshwright.cli.screen import CHECK_SAYS_NO, answer, plain_table
+from meshwright.cli.screen import CHECK_SAYS_NO, answer, counted, plain_table
 from meshwright.cli.times import duration_s, time_us
 
 if TYPE_CHECKING:
@@ -146,8 +146,8 @@ def show(
         f"The change costs {found.reconfiguration_cost:,.6g} messages; "
         f"the net benefit is {found.net_benefit:,.6g}.",
         *(_told_step(number, step) for number, step in enumerate(found.steps[:steps], start=1)),
-        f"{len(found.steps):,} steps, {found.moved:,} brokers and "
-        f"{len(found.client_moves()):,} clients move.",
+        f"{counted(len(found.steps), 'step')}; to move: {counted(found.moved, 'broker')} and "
+        f"{counted(len(found.client_moves()), 'client')}.",
     )
 
 

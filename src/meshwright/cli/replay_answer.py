@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from meshwright.cli.screen import plain_table
+from meshwright.cli.screen import counted, plain_table
 from meshwright.cli.times import lasting
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
-    from rich.table import Table
 
+    from meshwright.cli.screen import PlainTable
     from meshwright.pipeline.replay import TraceReplay
     from meshwright.planning.recommendation import Verdict
     from meshwright.planning.replay_judgement import ReplayedCandidate, ReplayRecommendation
@@ -64,7 +64,7 @@ def replay_parts(
 
 def replay_table(
     candidates: list[ReplayedCandidate], recommendation: ReplayRecommendation
-) -> Table:
+) -> PlainTable:
     """One line for each placement and design."""
     return plain_table(
         HEADINGS,
@@ -130,9 +130,10 @@ def replay_told(replay: TraceReplay, trace: Path) -> str:
         few = f"; no more cells of {degrees:g}° were visited: smaller ones give more brokers"
     left_out = f". {told_left_out(replay.wildcard_count)}" if replay.wildcard_count else ""
     return (
-        f"{trace}: {timeline.slot_count:,} slots of {slot} in {timeline.epoch_count} epochs, "
-        f"{replay.brokers.count} brokers, {len(replay.placements)} placements, "
-        f"{len(replay.designs)} designs{few}{left_out}"
+        f"{trace}: {counted(timeline.slot_count, 'slot')} of {slot} in "
+        f"{counted(timeline.epoch_count, 'epoch')}, {counted(replay.brokers.count, 'broker')}, "
+        f"{counted(len(replay.placements), 'placement')}, "
+        f"{counted(len(replay.designs), 'design')}{few}{left_out}"
     )
 
 

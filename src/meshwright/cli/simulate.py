@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import typer
 
@@ -28,7 +28,14 @@ SimulatedDesign = Literal[
 
 def simulate(
     *,
-    design: Annotated[SimulatedDesign, typer.Option("--design", help="How brokers are joined.")],
+    design: Annotated[
+        SimulatedDesign,
+        typer.Option(
+            "--design",
+            metavar="DESIGN",
+            help=f"How brokers are joined: {', '.join(get_args(SimulatedDesign))}.",
+        ),
+    ],
     brokers: Annotated[int, typer.Option("--brokers", min=1, help="Number of brokers.")] = 8,
     clients: Annotated[int, typer.Option("--clients", min=1, help="Number of clients.")] = 24,
     duration: Annotated[

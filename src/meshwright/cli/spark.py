@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from meshwright.cli.screen import task_bar, working
+from meshwright.cli.screen import counted, task_bar, working
 from meshwright.pipeline.interrupts import interrupts_held
 
 if TYPE_CHECKING:
@@ -33,8 +33,7 @@ class SparkWork:
 
     def told(self, row_count: int) -> str:
         """Rows and elapsed time, for people."""
-        rows = "1 row" if row_count == 1 else f"{row_count:,} rows"
-        return f"{rows} in {self.seconds:.1f} s"
+        return f"{counted(row_count, 'row')} in {self.seconds:.1f} s"
 
 
 def is_short_work(*inputs: Path) -> bool:

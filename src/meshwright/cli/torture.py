@@ -12,8 +12,7 @@ from meshwright.cli.options import AllSettings, Json, Seed
 from meshwright.cli.screen import CHECK_SAYS_NO, answer, plain_table, working
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
+    from meshwright.cli.screen import PlainTable
     from meshwright.lab.torture import TortureParameters, TortureResult
 
 
@@ -113,7 +112,7 @@ def _run(
     return result
 
 
-def _table(results: dict[str, TortureResult]) -> Table:
+def _table(results: dict[str, TortureResult]) -> PlainTable:
     names = next(iter(results.values())).counts
     return plain_table(
         {"design": False, **dict.fromkeys(names, True)},

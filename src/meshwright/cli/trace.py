@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.table import Table
 
 from meshwright.cli.options import Cell, Json, Master, Remote, finite
-from meshwright.cli.screen import answer, plain_table
+from meshwright.cli.screen import PlainTable, answer, counted, plain_table
 from meshwright.cli.spark import is_short_work, spark_work
 from meshwright.cli.trace_generate import generate
 from meshwright.cli.trace_path import path
@@ -157,7 +156,7 @@ def describe(
             moved.visit_counts,
             moved.stay_counts,
             STAY_EDGES_H,
-            title=f"{described.users:,} users, cells of {cell:g}°",
+            title=f"{counted(described.users, 'user')}, cells of {cell:g}°",
             path=picture,
         )
     answer(
@@ -196,22 +195,22 @@ def _told(described: TraceDescription, cell: float) -> list[str]:
     """What people want to know of a trace."""
     if described.begin is None:
         return ["Nothing happens in this trace"]
-    span = f"{described.users:,} users, {described.begin} to {described.end} UTC"
+    span = f"{counted(described.users, 'user')}, {described.begin} to {described.end} UTC"
     if not described.checkins:
         return [span]
-    visits = f"{described.checkins:,} check-ins are {described.visits:,} visits"
+    visits = f"{counted(described.checkins, 'check-in')} make {counted(described.visits, 'visit')}"
     once = f"{_percent(described.once_only_share)} of them visited once"
     short = f"{_percent(described.stay_under_day_share)} of stays under a day"
     long = f"{_percent(described.stay_over_week_share)} over a week"
     return [
         span,
         f"{visits} to cells of {cell:g}°",
-        f"{described.user_cells:,} pairs of user and cell, {once}",
+        f"{counted(described.user_cells, 'pair')} of user and cell, {once}",
         f"{short}, {long}",
     ]
 
 
-def _table_rows(row_counts: dict[str, int]) -> Table:
+def _table_rows(row_counts: dict[str, int]) -> PlainTable:
     return plain_table({"table": False, "rows": True}, _counted(row_counts))
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from meshwright.cli.options import Data, Json
-from meshwright.cli.screen import answer, plain_table
+from meshwright.cli.screen import answer, counted, plain_table
 
 if TYPE_CHECKING:
     from meshwright.protocol.inspection import BrokerView
@@ -59,8 +59,9 @@ def path(
             "relays": relays,
         },
         plain_table({"hop": True, "from": False, "to": False, "there": False}, rows),
-        f"{topic} from {source}: {len(hops)} messages, wanted at {len(members)} brokers, "
-        f"{len(relays)} relays, joined as {first.overlay.design}",
+        f"{topic} from {source}: {counted(len(hops), 'message')}, "
+        f"wanted at {counted(len(members), 'broker')}, "
+        f"{counted(len(relays), 'relay')}, joined as {first.overlay.design}",
     )
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from meshwright.cli.options import Json, Seed, finite
-from meshwright.cli.screen import answer, working
+from meshwright.cli.screen import answer, counted, working
 
 app = typer.Typer(no_args_is_help=True, help="Make interests and rates to plan for.")
 
@@ -71,7 +71,8 @@ def generate(
             "interests": str(interests_path),
             "rates": str(rates_path),
         },
-        f"{interests_path}: {len(snapshot.brokers)} brokers want {len(snapshot.topics)} topics, "
-        f"{snapshot.interests.pair_count} pairs",
+        f"{interests_path}: {counted(len(snapshot.brokers), 'broker')}, "
+        f"{counted(len(snapshot.topics), 'topic')}, "
+        f"{counted(snapshot.interests.pair_count, 'pair')} of them",
         f"{rates_path}: {publications:g} publications of each topic",
     )

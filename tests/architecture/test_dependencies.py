@@ -1,0 +1,64 @@
+"""Every import is declared, and everything declared is used."""
+
+from __future__ import annotations
+
+import re
+import sys
+import tomllib
+from importlib.metadata import packages_distributions
+
+import pytest
+from sources import ROOT, imported_packages, parsed, python_files
+
+# Declared for their command or because another library calls them, never imported by us.
+TOOLS = {
+    "amqtt", "import-linter", "mypy", "pip-tools", "pytest-xdist", "ruff", "scipy-stubs",
+    "setuptools", "wheel",
+}  # fmt: skip
+OURS = {"meshwright", "benchmarks", "tests"}
+
+
+def declared() -> tuple[set[str], set[str]]:
+    """Distributions that run the program, and those for developers, as pyproject.toml has them."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    runtime, development = (
+        {plain(re.split(r"[\[<>=!~; ]", line)[0]) for line in lines}
+        for lines in (project["dependencies"], project["optional-dependencies"]["development"])
+    )
+    return runtime, development
+
+
+def imported(*folders: str) -> set[str]:
+    """Distributions of what the files of some folders import, but for their own modules."""
+    distributions = packages_distributions()
+    files = python_files(*folders)
+    own = OURS | {path.stem for path in files} | {path.parent.name for path in files}
+    names = set().union(*(imported_packages(parsed(path)) for path in files))
+    return {
+        plain(distributions[name][0])
+        for name in names - own - set(sys.stdlib_module_names)
+        if name in distributions
+    }
+
+
+def plain(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def test_what_the_program_imports_comes_with_it() -> None:
+    runtime, _ = declared()
+    assert imported("src") - runtime - {"py4j"} == set()  # Spark's own half of it
+
+
+def test_what_tests_and_benchmarks_import_is_declared() -> None:
+    runtime, development = declared()
+    assert imported("tests", "benchmarks") - runtime - development - {"py4j"} == set()
+
+
+@pytest.mark.parametrize("place", ["runtime", "development"])
+def test_what_is_declared_is_used(place: str) -> None:
+    runtime, development = declared()
+    if place == "runtime":
+        assert runtime - imported("src") == set()
+    else:
+        assert development - imported("tests", "benchmarks") - TOOLS == set()
