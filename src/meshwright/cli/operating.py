@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 LOOK_EVERY_S = 0.2
 STOP_S = 30.0
+NARROW = {"neighbours": "neigh-\nbours", "subscriptions": "subscrip-\ntions"}
 
 Only = Annotated[
     str | None, typer.Option("--broker", metavar="NAME", help="Only this one.", show_default="all")
@@ -42,7 +43,8 @@ def status(*, data: Data = Path(".meshwright"), as_json: Json = False) -> None:
     columns = {"broker": False, "alive": True, "neighbours": True, "clients": True,
                "sessions": True, "subscriptions": True, "queued": True, "kept": True,
                "state": False}  # fmt: skip
-    table = plain_table(columns, ([str(row[name]) for name in columns] for row in rows))
+    titles = {NARROW.get(name, name): kind for name, kind in columns.items()}
+    table = plain_table(titles, ([str(row[name]) for name in columns] for row in rows))
     run = "1 broker runs" if len(views) == 1 else f"{len(views)} brokers run"
     told = f"{run}, joined as {first.overlay.design}, epoch {first.epoch}"
     answer(
