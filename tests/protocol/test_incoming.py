@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import Any
 
 import msgspec
@@ -15,7 +16,7 @@ PRESENT = (2, 0)
 FORMER = (1, 0)
 
 
-def incoming(*, held_max: int = 4) -> tuple[Incoming, list[bytes]]:
+def incoming(*, held_max: int = 4, unwanted: Container[str] = ()) -> tuple[Incoming, list[bytes]]:
     """A machine whose broker keeps nothing on disk, and what it has passed on."""
     passed: list[bytes] = []
 
@@ -31,6 +32,7 @@ def incoming(*, held_max: int = 4) -> tuple[Incoming, list[bytes]]:
         is_informed=lambda _: True,
         is_known_by=lambda _, known: known >= PRESENT,
         is_removed=lambda _: False,
+        wants=lambda topic: topic not in unwanted,
     )
     return machine, passed
 
@@ -78,12 +80,14 @@ def test_what_is_next_is_held_though_as_much_is_held_as_may_be() -> None:
 
 
 def test_what_is_held_for_nobody_does_not_come_to_who_wants_the_topic_later() -> None:
-    machine, passed = incoming()
+    unwanted: set[str] = set()
+    machine, passed = incoming(unwanted=unwanted)
     machine.arrive(Turn(0), frame(2))
     machine.arrive(Turn(0), frame(1, after=(StreamPoint("b1", 7),)))
-    machine.forget_unwanted(lambda topic: topic == "a/b")
+    machine.forget_unwanted(Turn(0))
     assert machine.held_length() == 2
-    machine.forget_unwanted(lambda topic: topic != "a/b")
+    unwanted.add("a/b")
+    machine.forget_unwanted(Turn(0))
     assert machine.held_length() == 0
     machine.owed_nothing(Turn(0), "b1", OwedNothing("a/b", 7))
     assert passed == []
@@ -141,7 +145,7 @@ def test_a_long_row_of_what_waits_for_other_streams_is_passed_on_at_once() -> No
         assert passed == []
         after = (point(sequence - 1),) if sequence > 1 else ()
         one = Publication("p", sequence, "a/b", str(sequence).encode(), 1, after=after)
-        machine.arrive(Turn(0), StreamFrame(*point(sequence), one))
+        machine.arrive(Turn(0), StreamFrame(*point(sequence)[:2], one))
     assert passed == [str(sequence).encode() for sequence in range(1, 2_002)]
 
 

@@ -182,7 +182,12 @@ RARE_MUTATIONS = [
         id="nothing-unchecked-owed",
     ),
     pytest.param(
-        (Incoming, "_pass_on", "if frame.publication.after or self._unpassed:", "if False:"),
+        (
+            Incoming,
+            "_pass_on",
+            "if frame.publication.after or frame.behind or self._unpassed:",
+            "if False:",
+        ),
         "reordered",
         {**RESTLESS, "faults": ("slow", "stuck")},
         id="order-not-carried",
@@ -190,9 +195,9 @@ RARE_MUTATIONS = [
     pytest.param(
         (
             Publishing,
-            "publish",
-            "session.points.get(packet.topic, ())",
-            "session.points.pop(packet.topic, ())",
+            "_points_before",
+            "session.points.get(topic, ()) if session.points else ()",
+            "session.points.pop(topic, ()) if session.points else ()",
         ),
         "reordered",
         {**RESTLESS, "wildcard_share": 1.0, "content_share": 0.5, "faults": ("crash", "stuck")},

@@ -55,6 +55,8 @@ def read_history(path: Path) -> History:
 
 
 def _facts(history: History) -> Iterator[tuple[str, dict[str, Any]]]:
+    for text in history.ordered:
+        yield "ordered", {"filter_text": text}
     for connections in history.connections.values():
         for connected in connections:
             yield "connected", asdict(connected)
@@ -82,6 +84,12 @@ def _take_subscribed(history: History, fact: dict[str, Any]) -> None:
     subscribed = msgspec.convert(fact, Subscribed)
     parse_filter(subscribed.filter_text)
     history.subscriptions.append(subscribed)
+
+
+def _take_ordered(history: History, fact: dict[str, Any]) -> None:
+    text = msgspec.convert(fact.get("filter_text"), str)
+    parse_filter(text)
+    history.ordered += (text,)
 
 
 def _take_connected(history: History, fact: dict[str, Any]) -> None:
@@ -114,6 +122,7 @@ _TAKERS: dict[str | None, Callable[[History, dict[str, Any]], None]] = {
     "delivered": _take_delivered,
     "subscribed": _take_subscribed,
     "connected": _take_connected,
+    "ordered": _take_ordered,
     "session_lost": _take_session_lost,
     "oddity": _take_oddity,
 }

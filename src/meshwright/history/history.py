@@ -163,7 +163,8 @@ class History:
     up.
     gone_us: brokers that never return, since when. gone_sessions: clients whose sessions they had.
     gone_shared: shared subscriptions, each with a publication that they kept for it. gone_events:
-    publications that they had taken and still kept, as somebody was owed them.
+    publications that they had taken and still kept, as somebody was owed them. ordered: filters of
+    topics on which what one publisher sends has one order.
     """
 
     publications: dict[EventKey, Published] = field(default_factory=dict)
@@ -180,6 +181,7 @@ class History:
     gone_sessions: set[str] = field(default_factory=set)
     gone_shared: set[tuple[str, EventKey]] = field(default_factory=set)
     gone_events: set[EventKey] = field(default_factory=set)
+    ordered: tuple[str, ...] = ()
 
     def attempted(self, publication: Published) -> None:
         """A publication was handed to a connection for the first time."""

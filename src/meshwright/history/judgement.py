@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from meshwright.history.across_topics import reordered_across
 from meshwright.history.duplicated import duplicated
 from meshwright.history.history import History
 from meshwright.history.lost import lost
@@ -23,6 +24,7 @@ def violations(history: History) -> list[Violation]:
         *lost(history),
         *duplicated(history),
         *reordered(history),
+        *reordered_across(history),
         *unexpected(history),
         *unmannerly(history),
         *wills_amiss(history),

@@ -98,8 +98,10 @@ def mixed(case: Case) -> SimulationParameters:
     )
     # Drawn last, so that seeds of before have the same trouble otherwise.
     forgets, gathers, dies, doubles = (rng.random(4) < (0.5, 0.25, 0.4, 0.25)).tolist()
+    ordered = bool(rng.random() < 0.3)
     return replace(
         parameters,
+        ordered=ordered,
         forgets=forgets,
         gathers=gathers,
         will_share=0.4 if dies else 0.0,

@@ -25,6 +25,7 @@ from meshwright.model.overlay import Overlay
 from meshwright.protocol.broker import Broker
 from meshwright.protocol.broker_settings import BrokerSettings
 from meshwright.protocol.mobility import MobilitySettings, parse_policies
+from meshwright.protocol.outgoing_settings import OutgoingSettings
 from meshwright.protocol.placement import PlacementSettings
 from meshwright.protocol.self_adaptation import AdaptationSettings
 from meshwright.protocol.session import RECEIVE_MAXIMUM, UNLIMITED
@@ -158,6 +159,7 @@ def _core_settings(
         every_us = round(settings.adaptation.every_s * SECOND_US)
         adaptation = AdaptationSettings(redraw=redraw, every_us=every_us)
     return BrokerSettings(
+        outgoing=OutgoingSettings(across_topics=settings.order.across_topics),
         mobility=mobility,
         sessions=sessions,
         placement=placement,

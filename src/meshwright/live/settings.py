@@ -13,9 +13,16 @@ from typing import Literal
 
 import msgspec
 
-from meshwright.errors import InputFileError, MeshwrightError, OperatorError, SettingError
+from meshwright.errors import (
+    FilterError,
+    InputFileError,
+    MeshwrightError,
+    OperatorError,
+    SettingError,
+)
 from meshwright.files.reading import read_bytes
 from meshwright.files.settings import Place, blaming_settings, read_settings
+from meshwright.filters.filter import parse_filter
 from meshwright.live.addresses import is_loopback, parse_address
 from meshwright.protocol.forwarding.machines import MACHINES
 from meshwright.protocol.mobility import parse_policies
@@ -124,6 +131,12 @@ class AdaptationSettings(msgspec.Struct, frozen=True, kw_only=True):
     every_s: float = 60.0
 
 
+class OrderSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """Topics on which what one client publishes has one order, also at other brokers."""
+
+    across_topics: tuple[str, ...] = ()
+
+
 class LiveSettings(msgspec.Struct, frozen=True, kw_only=True):
     """One broker."""
 
@@ -133,6 +146,7 @@ class LiveSettings(msgspec.Struct, frozen=True, kw_only=True):
     durability: Literal["synced", "memory"] = "synced"
     disk_bytes_max: int = 0
     mobility: str = "standard"
+    order: OrderSettings = OrderSettings()
     placement: PlacementSettings = PlacementSettings()
     adaptation: AdaptationSettings = AdaptationSettings()
     listeners: tuple[ListenerSettings, ...] = ()
@@ -176,6 +190,7 @@ def check_settings(settings: LiveSettings) -> LiveSettings:
     except MeshwrightError as error:
         problem, _, remedy = str(error).rstrip(".").partition("; ")
         raise SettingError(("mobility",), problem, remedy=remedy) from None
+    _check_order(settings.order)
     _refuse_negative(settings.limits)
     _check_placement(settings.placement)
     _check_at_least(("adaptation", "every_s"), settings.adaptation.every_s, 0.1)
@@ -244,6 +259,19 @@ def _check_file(place: Place, path: Path) -> None:
         read_bytes(path)
     except InputFileError as error:
         raise SettingError(place, f"{path}: {error.problem}", remedy=error.remedy) from None
+
+
+def _check_order(order: OrderSettings) -> None:
+    for text in order.across_topics:
+        place = ("order", "across_topics")
+        try:
+            wanted = parse_filter(text)
+        except FilterError as error:
+            raise SettingError(place, f"{text!r}: {error.problem}", remedy=error.remedy) from None
+        if wanted.group is not None or wanted.clauses:
+            raise SettingError(
+                place, f"{text!r} asks for more than topics", remedy="write a plain topic filter"
+            )
 
 
 def _check_placement(placement: PlacementSettings) -> None:

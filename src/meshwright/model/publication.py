@@ -15,10 +15,14 @@ class EventId(NamedTuple):
 
 
 class StreamPoint(NamedTuple):
-    """The number of a publication in the stream of one origin broker and one topic."""
+    """The number of a publication in the stream of one origin broker and one topic.
+
+    topic: empty if it is that of the publication that names the point.
+    """
 
     origin: str
     number: int
+    topic: str = ""
 
 
 class Extras(msgspec.Struct, frozen=True, gc=False, array_like=True):

@@ -29,6 +29,7 @@ from meshwright.protocol.stream import (
     Repair,
     StreamFrame,
 )
+from meshwright.protocol.taking import Numbered, in_order_of_taking
 from meshwright.protocol.turn import Turn
 
 ACKNOWLEDGE = ("incoming",)
@@ -81,8 +82,10 @@ class Incoming:
         is_informed: Callable[[str], bool],
         is_known_by: Callable[[str, tuple[int, int]], bool],
         is_removed: Callable[[str], bool],
+        wants: Callable[[str], bool],
     ) -> None:
         self._me = me
+        self._wants = wants
         self._settings = settings
         self._send = send
         self._deliver = deliver
@@ -149,16 +152,20 @@ class Incoming:
         self._holding = {key: one for key, one in self._holding.items() if one.held}
         return length
 
-    def forget_unwanted(self, wants: Callable[[str], bool]) -> None:
+    def forget_unwanted(self, turn: Turn) -> None:
         """Nobody here wants some topics any more: what is held of them is for nobody to come."""
+        wants = self._wants
         for key in [key for key in self._holding if not wants(key[1])]:
             self._holding.pop(key).held.clear()
-        for key in [key for key in self._waiting if not wants(key[1])]:
-            del self._waiting[key]
+        freed = [key for key in self._waiting if not wants(key[1])]
+        waiting = [frame for key in freed for _, frame in self._waiting.pop(key)]
         for publisher, points in list(self._unpassed.items()):
             self._unpassed[publisher] = {at: n for at, n in points.items() if wants(at[0])}
             if not self._unpassed[publisher]:
                 del self._unpassed[publisher]
+        for frame in waiting:
+            if wants(frame.publication.topic):
+                self.arrive(turn, frame)
 
     def remember(self, turn: Turn, topic_filter: str) -> None:
         """A session that outlives crashes now wants topics: write where their streams stand."""
@@ -171,7 +178,12 @@ class Incoming:
         """An origin says itself what this broker is owed."""
         frame = message.frame
         straight = StraightFrame(
-            frame.origin, frame.number, frame.publication, frame.previous, message.known
+            frame.origin,
+            frame.number,
+            frame.publication,
+            frame.previous,
+            frame.behind,
+            message.known,
         )
         self.arrive(turn, straight)
 
@@ -207,11 +219,12 @@ class Incoming:
             return
         key = (self._me, publication.topic)
         stream = self._streams.get(key) or self._begin(key)
-        if not stream.held and not self._unpassed and not publication.after:
+        if not (stream.held or self._unpassed or publication.after):
             self._pass_on(turn, key, stream, frame)
             return
         before = max(self.unpassed(publication.topic), default=NOTHING_OWED)
-        waiting = StreamFrame(self._me, frame.number, publication, ((self._me, before),))
+        previous = ((self._me, before),)
+        waiting = StreamFrame(self._me, frame.number, publication, previous, frame.behind)
         own = self._unpassed.setdefault(publication.publisher, {})
         own[publication.topic, frame.number] = publication.sequence
         if before != NOTHING_OWED:
@@ -264,8 +277,19 @@ class Incoming:
 
     def origins_informed(self, turn: Turn) -> None:
         """Origins know again what is wanted here: what they skip, need not be waited for."""
+        held: dict[str, list[Numbered]] = {}
+        for (origin, _), stream in self._streams.items():
+            found = [(number, frame.publication) for number, frame in stream.held.items()]
+            held.setdefault(origin, []).extend(found)
+        for origin, numbered in held.items():
+            for number, publication in in_order_of_taking(numbered):
+                key = (origin, publication.topic)
+                stream = self._streams.get(key) or self._begin(key)
+                frame = stream.held.get(number)
+                if frame is not None and self._is_next(stream, frame):
+                    self._pass_on(turn, key, stream, frame)
         for key, stream in list(self._streams.items()):
-            if stream.held:
+            if stream.held or key in self._waiting:
                 self._advance(turn, key, stream)
 
     def peer_renewed(self, turn: Turn, peer: str) -> None:
@@ -314,7 +338,7 @@ class Incoming:
         self, turn: Turn, key: tuple[str, str], stream: IncomingStream, frame: StreamFrame
     ) -> bool:
         """Give what is next to everybody here; False if something elsewhere goes before it."""
-        if frame.publication.after or self._unpassed:
+        if frame.publication.after or frame.behind or self._unpassed:
             missing = self._missing(turn, frame)
             if missing:
                 self._make_room(stream, frame.number)
@@ -324,6 +348,8 @@ class Incoming:
         number = frame.number
         if stream.held:
             stream.held.pop(number, None)
+        if frame.behind:
+            self._leave_behind(frame.origin, frame.behind)
         if not self._is_overtaken(frame):
             stream.last = number
             deliver = self._deliver
@@ -333,6 +359,13 @@ class Incoming:
             if key[0] != self._me or self._has_waited(frame):
                 turn.once_synced(partial(self._acknowledge, key, number))
         return True
+
+    def _leave_behind(self, origin: str, points: tuple[tuple[str, int], ...]) -> None:
+        """What nobody here wants goes before what is passed on: who comes later is not owed it."""
+        for topic, number in points:
+            if not self._wants(topic):
+                stream = self._streams.get((origin, topic)) or self._begin((origin, topic))
+                stream.last = max(stream.last, number)
 
     def _has_waited(self, frame: StreamFrame) -> bool:
         """True if something that was published here had to wait until now."""
@@ -345,10 +378,10 @@ class Incoming:
 
     def _write_before(self, turn: Turn, publication: Publication) -> None:
         """Write where streams stand that go before a publication: no crash may turn them around."""
-        for origin, _ in publication.after:
-            stream = self._streams.get((origin, publication.topic))
-            if stream is not None:
-                turn.write(("position", origin, publication.topic), stream.last)
+        for origin, _, topic in publication.after:
+            key = (origin, topic or publication.topic)
+            if key in self._streams:
+                turn.write(("position", *key), self._streams[key].last)
 
     def _is_overtaken(self, frame: StreamFrame) -> bool:
         """True if its publisher's later ones were passed on, and it is not known to be owed.
@@ -359,7 +392,7 @@ class Incoming:
         origin sends it straight; but what it sent to those who have left here since, is a copy too.
         """
         publication = frame.publication
-        line = (publication.publisher, publication.topic)
+        line = (publication.publisher, publication.topic if frame.behind is None else EVERY_TOPIC)
         sequence = publication.sequence
         if self._newest_passed.advance(line, sequence + 1, sequence) or frame.origin == self._me:
             return False
@@ -395,15 +428,21 @@ class Incoming:
 
     def _missing(self, turn: Turn, frame: StreamFrame) -> list[_Point]:
         """What its publisher published before, elsewhere or here, and has not come but may."""
-        publication = frame.publication
-        topic = publication.topic
-        for origin, number in publication.after:
+        own_topic = frame.publication.topic
+        after = [
+            (origin, topic or own_topic, number)
+            for origin, number, topic in frame.publication.after
+        ]
+        after += [(frame.origin, topic, number) for topic, number in frame.behind or ()]
+        for origin, topic, number in after:
             if self._is_removed(origin):
                 self._skip(turn, (origin, topic), number)
         missing = [
             (origin, topic, number)
-            for origin, number in publication.after
-            if origin != self._me and self.last_of(origin, topic) < number
+            for origin, topic, number in after
+            if origin != self._me
+            and self.last_of(origin, topic) < number
+            and (topic == own_topic or self._wants(topic))
         ]
         return [*missing, *self._waiting_here(frame)]
 

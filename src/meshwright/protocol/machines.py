@@ -31,8 +31,8 @@ from meshwright.protocol.shared_keeper import SharedKeeper
 from meshwright.protocol.shared_member import SharedMember
 from meshwright.protocol.shared_post import SharedPost, Together
 from meshwright.protocol.stream import AllPassed, StreamFrame
-from meshwright.protocol.taking import may_wait
-from meshwright.protocol.turn import Action, Turn
+from meshwright.protocol.taking import in_order_of_taking, may_wait
+from meshwright.protocol.turn import Action, Turn, nothing
 from meshwright.protocol.ways import Ground, Ways
 
 
@@ -130,7 +130,8 @@ class Machines:
             Outside(
                 publish=self._publish,
                 publish_unpromised=self._publish_unpromised,
-                publish_elsewhere=self.retaining.publish,
+                publish_elsewhere=self._publish_elsewhere,
+                has_order=self.outgoing.ordering.takes,
                 carry=self._carry,
                 stays_here=self.stays_here,
                 handed_out=self._handed_out,
@@ -155,6 +156,7 @@ class Machines:
             is_informed=self.interest.is_informed,
             is_known_by=self.interest.is_known_by,
             is_removed=self.removals.is_removed,
+            wants=self.interest.wants,
         )
         self._build_moving(incarnation)
         self._build_ways(incarnation)
@@ -290,25 +292,41 @@ class Machines:
 
     def pass_restored(self, turn: Turn) -> None:
         """After a crash: have those here get what was taken, and waited for something elsewhere."""
-        for number, publication in may_wait(self.retaining.kept(), self.incoming.last_of_own):
-            self._pass_here(turn, StreamFrame(self._me, number, publication))
+        kept = self.retaining.kept()
+        for number, publication in may_wait(kept, self.incoming.last_of_own):
+            self._pass_here(turn, number, publication)
+        ordering = self.outgoing.ordering
+        ordered = [one for one in kept if ordering.takes(one[1].topic)]
+        for number, publication in in_order_of_taking(ordered):
+            ordering.taken(number, publication)
 
     def _publish(self, turn: Turn, publication: Publication, accepted: Action) -> None:
         """Take a publication: for those here in this very step, out to others when it may go."""
+        number = self._publish_elsewhere(turn, publication, accepted)
+        self._pass_here(turn, number, publication)
+
+    def _publish_elsewhere(self, turn: Turn, publication: Publication, accepted: Action) -> int:
+        """Take a publication for other brokers; returns its number."""
         number = self.retaining.publish(turn, publication, accepted)
-        self._pass_here(turn, StreamFrame(self._me, number, publication))
+        if self.outgoing.ordering.takes(publication.topic):
+            self.outgoing.ordering.taken(number, publication)
+        return number
 
     def _publish_unpromised(self, turn: Turn, publication: Publication) -> None:
+        """Take a publication of QoS 0; one that has an order across topics is kept for it."""
+        if self.outgoing.ordering.takes(publication.topic):
+            self._publish(turn, publication, nothing)
+            return
         self.retaining.publish_unpromised(turn, publication)
-        self._pass_here(turn, StreamFrame(self._me, 0, publication))
+        self._pass_here(turn, 0, publication)
 
-    def _pass_here(self, turn: Turn, frame: StreamFrame) -> None:
+    def _pass_here(self, turn: Turn, number: int, publication: Publication) -> None:
         """Have those here get what is published here, on disk together with it."""
-        publication = frame.publication
-        if self._seen_log is not None and frame.number:
+        if self._seen_log is not None and number:
             self._seen_log.note(publication)
         if self.interest.wants(publication.topic):
-            self.incoming.take_own(turn, frame)
+            behind = () if self.outgoing.ordering.takes(publication.topic) else None
+            self.incoming.take_own(turn, StreamFrame(self._me, number, publication, (), behind))
 
     def _unpassed(self, topic: str) -> list[int]:
         return self.incoming.unpassed(topic)
@@ -376,7 +394,7 @@ class Machines:
     def _unwant(self, turn: Turn, wanted: Filter) -> None:
         """A session wants a filter no more; what comes for who wants it later, is not of before."""
         self.interest.remove(turn, wanted)
-        self.incoming.forget_unwanted(self.interest.wants)
+        self.incoming.forget_unwanted(turn)
 
     def _remember(self, turn: Turn, topic: str) -> None:
         self.incoming.remember(turn, topic)

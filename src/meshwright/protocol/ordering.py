@@ -1,18 +1,19 @@
 """Order across topics, for other brokers: what a publisher sent on some topics leaves in order.
 
 Topics that an operator names have one order together. Of each publisher, what it publishes on them
-leaves its origin in the order in which it was taken, and names the last before it that somebody
-who is owed it may still wait for. Only the origin need know which topics these are.
+leaves its origin in the order in which it was taken, and names what is before it on other topics
+and not known to be safe yet. Only the origin need know which topics these are.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator, Mapping
 
 from meshwright.filters.filter import parse_filter
 from meshwright.filters.topics import levels_cover, levels_of
 from meshwright.model.publication import Publication
+from meshwright.protocol.outgoing_stream import OutgoingStream
 
 TOPICS_MAX = 65_536
 
@@ -21,9 +22,15 @@ Point = tuple[str, int]
 
 
 class Ordering:
-    """What of one origin's ordered topics was taken and not sent, or sent and is not safe yet."""
+    """What of one origin's ordered topics was taken and not sent, or sent and is not safe yet.
 
-    def __init__(self, topic_filters: tuple[str, ...]) -> None:
+    streams: those of the origin, by topic.
+    """
+
+    def __init__(
+        self, topic_filters: tuple[str, ...], streams: Mapping[str, OutgoingStream]
+    ) -> None:
+        self._streams = streams
         self._levels = [parse_filter(text).levels for text in topic_filters]
         self._known: dict[str, bool] = {}
         self._by_publisher: dict[str, deque[Point]] = {}
@@ -50,9 +57,7 @@ class Ordering:
         self._by_publisher.setdefault(publication.publisher, deque()).append((topic, number))
         self._by_topic.setdefault(topic, deque()).append(number)
 
-    def ready(
-        self, number: int, publication: Publication, publisher_of: Callable[[Point], str]
-    ) -> Iterator[Point]:
+    def ready(self, number: int, publication: Publication) -> Iterator[Point]:
         """A publication may leave, as it is on disk and its topic is open: what leaves now."""
         numbers = self._by_topic.get(publication.topic)
         if not numbers or number < numbers[0]:
@@ -61,8 +66,10 @@ class Ordering:
         looked_at = [(publication.topic, number)]
         while looked_at:
             point = looked_at.pop()
-            if point in self._ready and self._is_next(point, publisher_of(point)):
-                publisher = publisher_of(point)
+            if point not in self._ready:
+                continue
+            publisher = self._streams[point[0]].log[point[1]].publisher
+            if self._is_next(point, publisher):
                 self._leaves(point, publisher)
                 yield point
                 if publisher in self._by_publisher:
@@ -70,7 +77,22 @@ class Ordering:
                 if point[0] in self._by_topic:
                     looked_at.append((point[0], self._by_topic[point[0]][0]))
 
-    def before(self, publisher: str, point: Point) -> Iterator[Point]:
+    def behind(self, number: int, publication: Publication) -> tuple[Point, ...] | None:
+        """What goes before a publication on other topics: the last that is kept, on each.
+
+        To name only the very last is not enough, nor only what somebody is known to be owed: who is
+        owed that no more, or turns out to have wanted more, must wait for the rest. None if it has
+        no such order.
+        """
+        topic = publication.topic
+        if not self.takes(topic):
+            return None
+        found: dict[str, int] = {}
+        for other, last in self._before(publication.publisher, (topic, number)):
+            found.setdefault(other, last)
+        return tuple(found.items())
+
+    def _before(self, publisher: str, point: Point) -> Iterator[Point]:
         """What of a publisher was sent before a point and is not safe everywhere, latest first."""
         earlier = False
         for one in reversed(self._sent.get(publisher, {})):
@@ -100,16 +122,3 @@ def _drop_first(queues: dict[str, deque[Point]] | dict[str, deque[int]], key: st
     queue.popleft()
     if not queue:
         del queues[key]
-
-
-def last_owed(points: Iterable[Point], owed: list[Callable[[Point], bool]]) -> tuple[Point, ...]:
-    """Of points, latest first, those that come last for somebody; owed: to each, whether one is."""
-    found = []
-    for point in points:
-        if not owed:
-            break
-        remaining = [is_owed for is_owed in owed if not is_owed(point)]
-        if len(remaining) < len(owed):
-            found.append(point)
-            owed = remaining
-    return tuple(found)

@@ -19,6 +19,7 @@ from meshwright.protocol.entries import WILDCARDS
 from meshwright.protocol.interest_reading import InterestReading
 from meshwright.protocol.known_interest import KnownInterest
 from meshwright.protocol.links import Mark, PeerLinks
+from meshwright.protocol.ordering import Ordering
 from meshwright.protocol.outgoing_settings import OutgoingSettings
 from meshwright.protocol.outgoing_stream import (
     Member,
@@ -88,6 +89,7 @@ class Outgoing:
         # By broker: what it has got once it knows that it joined.
         self._doubts: dict[str, Mark] = {}
         self._postponed: list[tuple[str, StandingQuestion | LegacyQuestion]] = []
+        self.ordering = Ordering(settings.across_topics, self._streams)
         self.quiet = QuietStreams(me, self._streams, self._known, links, settings.quiet)
         self._has_tick = False
         self._log_length = 0
@@ -154,7 +156,7 @@ class Outgoing:
         turn.write(("log", topic, number), publication)
         turn.once_synced(accepted)
         if stream.is_open:
-            turn.once_synced(lambda later: self._send_out(later, stream, number))
+            turn.once_synced(lambda later: self._send_in_turn(later, stream, number))
         else:
             turn.once_synced(lambda later: self._check(later, topic, stream))
         self._wake(turn)
@@ -384,7 +386,7 @@ class Outgoing:
             return
         stream.is_open = True
         for number in sorted(n for n in stream.log if n > stream.sent):
-            turn.once_synced(partial(self._send_out, stream=stream, number=number))
+            turn.once_synced(partial(self._send_in_turn, stream=stream, number=number))
         postponed, self._postponed = self._postponed, []
         for peer, message in postponed:
             self.handlers()[type(message)](turn, peer, message)
@@ -442,6 +444,15 @@ class Outgoing:
             for number in doubtful:
                 self._forget_if_safe(turn, topic, stream, number)
 
+    def _send_in_turn(self, turn: Turn, stream: OutgoingStream, number: int) -> None:
+        """Send a number for the first time, once all has left that has to before it."""
+        publication = stream.log.get(number)
+        if publication is None or not self.ordering.takes(publication.topic):
+            self._send_out(turn, stream, number)
+            return
+        for topic, next_number in self.ordering.ready(number, publication):
+            self._send_out(turn, self._streams[topic], next_number)
+
     def _send_out(self, turn: Turn, stream: OutgoingStream, number: int) -> None:
         """First sending of a number: note who is owed it, and hand it to the overlay."""
         publication = stream.log[number]
@@ -457,7 +468,8 @@ class Outgoing:
             before = owe(stream, member, number, turn.now_us)
             if member.is_fresh or before != number - 1:
                 previous.append((name, before))
-        self._emit(turn, StreamFrame(self._me, number, publication, tuple(previous)))
+        behind = self.ordering.behind(number, publication)
+        self._emit(turn, StreamFrame(self._me, number, publication, tuple(previous), behind))
         self._forget_if_safe(turn, publication.topic, stream, number)
 
     def _repair(self, turn: Turn, name: str, stream: OutgoingStream, member: Member) -> None:
@@ -466,7 +478,8 @@ class Outgoing:
         before = NOTHING_OWED
         for number in member.pending[: self._settings.repair_window]:
             publication = stream.log[number]
-            frame = StreamFrame(self._me, number, publication, ((name, before),))
+            behind = self.ordering.behind(number, publication)
+            frame = StreamFrame(self._me, number, publication, ((name, before),), behind)
             known = self._known.versions(name, publication.topic)
             self._send(turn, name, Repair(frame, known))
             before = number
@@ -480,6 +493,7 @@ class Outgoing:
         is_settled = number <= stream.checked and number <= stream.sent
         if is_settled and stream.owed_counts.get(number) == 0:
             del stream.owed_counts[number]
-            del stream.log[number]
+            publisher = stream.log.pop(number).publisher
+            self.ordering.safe(publisher, (topic, number))
             self._log_length -= 1
             turn.forget(("log", topic, number))

@@ -8,7 +8,7 @@ from typing import Any
 
 from meshwright.errors import FilterError
 from meshwright.filters.topics import check_topic_name
-from meshwright.model.publication import Publication
+from meshwright.model.publication import Publication, StreamPoint
 from meshwright.protocol import packets
 from meshwright.protocol.deliveries import (
     on_this_connection,
@@ -48,6 +48,7 @@ class Publishing:
         publish: Callable[[Turn, Publication, Action], Any],
         publish_unpromised: Callable[[Turn, Publication], None],
         publish_elsewhere: Callable[[Turn, Publication, Action], Any],
+        has_order: Callable[[str], bool],
         carry: Callable[[Turn, Publication], None],
         hand_out: Callable[[Turn, SentRun], bool],
         when_settled: Callable[[Turn, str, Action], None],
@@ -65,6 +66,7 @@ class Publishing:
         self._publish = publish
         self._publish_unpromised = publish_unpromised
         self._publish_elsewhere = publish_elsewhere
+        self._has_order = has_order
         self._carry = carry
         self._hand_out = hand_out
         self._run_count = 0
@@ -91,9 +93,9 @@ class Publishing:
             self._when_settled(turn, packet.topic, on_this_connection(session, again))
             return
         if reason is not None:
-            if is_system(packet.topic):
+            if is_system(packet.topic) or not packet.qos:
                 # Not every version and QoS has an answer that says so.
-                turn.report(refusal(session.client, _unsaid(session, packet), BROKERS_OWN))
+                turn.report(refusal(session.client, _unsaid(session, packet), reason[1]))
             if packet.qos:
                 send_packet(turn, session, answer(packet.packet_id, *reason))
             return
@@ -108,7 +110,7 @@ class Publishing:
             packet.properties,
             expires_us(packet.expiry_s, turn.now_us),
             # With every one, as some brokers do not get the first, or join later.
-            session.points.get(packet.topic, ()) if packet.qos else (),
+            self._points_before(session, packet.topic, packet.qos),
             packet.extras,
         )
         if packet.qos == 0:
@@ -199,9 +201,22 @@ class Publishing:
             turn.write(("sequence", session.client), session.sequence)
         # Of QoS 0 it goes out later, and must not be taken for something that was said before.
         identity = session.identity if will.qos else f"{session.identity}.will"
-        after = session.points.get(will.topic, ())
+        after = self._points_before(session, will.topic, will.qos)
         last = will_publication(identity, session.sequence, will, turn.now_us, after)
         self.publish_last(turn, session.client, last)
+
+    def _points_before(self, session: Session, topic: str, qos: int) -> tuple[StreamPoint, ...]:
+        """What a client published at former brokers that goes before what it says on a topic."""
+        points = session.points.get(topic, ()) if session.points else ()
+        if not session.points or not self._has_order(topic):
+            return points if qos else ()
+        others = [
+            StreamPoint(point.origin, point.number, other)
+            for other, found in session.points.items()
+            if other != topic and self._has_order(other)
+            for point in found
+        ]
+        return (*points, *others)
 
     def publish_last(self, turn: Turn, client: str, publication: Publication) -> None:
         """Publish a will, which this turn takes from the disk, if its client still may.
@@ -260,9 +275,11 @@ class Publishing:
             return packets.TOPIC_NAME_INVALID, "clients cannot publish on this topic"
         if packet.extras is not None and not packet.extras.fits(packet.payload):
             return packets.PAYLOAD_FORMAT_INVALID, "the payload is not UTF-8 text, as it is said"
-        if packet.qos and self.disk_is_full:
+        if not packet.qos and not self._has_order(packet.topic):
+            return None
+        if self.disk_is_full:
             return packets.QUOTA_EXCEEDED, "the broker's disk is full"
-        if packet.qos and self._log_length() >= self._log_max:
+        if self._log_length() >= self._log_max:
             return packets.QUOTA_EXCEEDED, "too many messages wait for other brokers"
         if packet.qos and self._blocking(turn, session, packet) is not None:
             return packets.QUOTA_EXCEEDED, "the queue of a client that wants it is full"

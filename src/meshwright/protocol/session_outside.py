@@ -22,6 +22,7 @@ class Outside:
     publish: Callable[[Turn, Publication, Action], Any]
     publish_unpromised: Callable[[Turn, Publication], None]
     publish_elsewhere: Callable[[Turn, Publication, Action], Any]
+    has_order: Callable[[str], bool]
     carry: Callable[[Turn, Publication], None]
     stays_here: Callable[[int, str], bool]
     handed_out: Callable[[SentRun], None]

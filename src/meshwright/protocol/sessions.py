@@ -80,6 +80,7 @@ class Sessions:
             publish=outside.publish,
             publish_unpromised=outside.publish_unpromised,
             publish_elsewhere=outside.publish_elsewhere,
+            has_order=outside.has_order,
             carry=outside.carry,
             hand_out=self.handing_out.hand_out,
             when_settled=outside.when_settled,

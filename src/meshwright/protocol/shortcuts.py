@@ -122,6 +122,11 @@ class Shortcuts:
         connected = [one for one in recipients if one.session.is_connected]
         clients = tuple((one.session.client, one.identifiers) for one in connected)
         has_others = len(machines.ways.change.in_force.overlay.brokers) > 1
+        if has_others and machines.outgoing.ordering.takes(topic):
+            # Others get it in its order, and so by the whole way, unless nobody wants it there.
+            if session.points or not machines.stays_here(now_us, topic):
+                return None
+            has_others = False
         return Shortcut(session, clients, has_others, until_us)
 
     def find_promised(self, now_us: int, client: str, topic: str) -> Promised | None:

@@ -22,13 +22,15 @@ class StreamFrame(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """One publication of a stream; number 0 is one without a promise (QoS 0).
 
     previous names, for the brokers for which it is not simply number - 1, the number that they must
-    have before this one, or NOTHING_OWED.
+    have before this one, or NOTHING_OWED. behind: None unless its topic has one order with others;
+    then points of the same origin on those that go before it where they are wanted.
     """
 
     origin: str
     number: int
     publication: Publication
     previous: tuple[tuple[str, int], ...] = ()
+    behind: tuple[tuple[str, int], ...] | None = None
 
     def previous_of(self, broker: str) -> int:
         """What this broker must have before this frame."""

@@ -21,7 +21,8 @@ class SimulationParameters(msgspec.Struct, frozen=True, kw_only=True):
     down goes to another one. adapts: whether brokers fit their tree to the traffic by themselves.
     gathers: whether they send clients to where others want the same. tight: whether brokers have
     room for so little that bounds are met. forgets: whether they forget within seconds what is not
-    used any more. will_share: of the clients that have a will, and die now and then.
+    used any more. will_share: of the clients that have a will, and die now and then. ordered:
+    whether topics of the first areas have one order, and clients publish several messages in a row.
     """
 
     design: str
@@ -51,6 +52,7 @@ class SimulationParameters(msgspec.Struct, frozen=True, kw_only=True):
     forgets: bool = False
     settle_max_s: float = 90.0
     will_share: float = 0.0
+    ordered: bool = False
 
     @property
     def is_still(self) -> bool:

@@ -38,6 +38,8 @@ from meshwright.sim.story import Story
 SENTENCES_MAX = 10
 # Longer than nearly every crash and partition that ends, and short enough to see what follows.
 IMPATIENT = RemovalSettings(remove_after_us=20_000_000)
+# What topics have one order together where some have.
+ORDERED = ("area0/#", "area1/#")
 GATHERING = PlacementSettings(rule="similarity", every_us=500_000, rest_us=2_000_000, load_slack=1)
 
 
@@ -88,6 +90,7 @@ def simulate(
 def judge(done: Run) -> dict[str, list[Violation]]:
     """What every checker found, by its name; those that found nothing are left out."""
     history, records = done.world.history, done.world.records.all
+    history.ordered = ORDERED if done.parameters.ordered else ()
     end_us = done.world.agenda.now_us
     found = [
         *violations(history),
@@ -158,6 +161,9 @@ def builder_of(parameters: SimulationParameters) -> BuildMachine:
         settings = tightened(settings)
     if parameters.forgets:
         settings = forgetful(settings)
+    if parameters.ordered:
+        outgoing = msgspec.structs.replace(settings.outgoing, across_topics=ORDERED)
+        settings = msgspec.structs.replace(settings, outgoing=outgoing)
     if parameters.mobility is not None:
         mobility = MobilitySettings(policies=parse_policies(parameters.mobility))
         settings = msgspec.structs.replace(settings, mobility=mobility)

@@ -23,6 +23,9 @@ ROAMS_AFTER = 3
 DOUBLE_WITHIN_US = 20_000
 DOUBLES_AT_FIRST_SHARE = 0.3
 AGAIN_SHARE = 0.3
+# Of publications that follow another one of their client at once, where topics have an order.
+ROW_SHARE = 0.6
+ROW_PAUSE_MAX_US = 3_000
 
 
 class Arrivals:
@@ -49,8 +52,20 @@ class Arrivals:
         self._qos = rng.choice(3, size=count, p=weights / weights.sum()).tolist()
         self._values = rng.integers(VALUE_MAX, size=count).tolist()
         self._retained = (rng.random(count) < parameters.retained_share).tolist()
+        if parameters.ordered:
+            self._draw_rows(rng)
         if count:
             self._agenda.at(self._times_us[0], self._arrive, 0)
+
+    def _draw_rows(self, rng: np.random.Generator) -> None:
+        """Let clients publish several messages in a row, with little time between them."""
+        pauses_us = rng.integers(ROW_PAUSE_MAX_US, size=len(self._times_us)).tolist()
+        is_next = (rng.random(len(self._times_us)) < ROW_SHARE).tolist()
+        for number in range(1, len(self._times_us)):
+            if is_next[number]:
+                self._publishers[number] = self._publishers[number - 1]
+                soon_us = self._times_us[number - 1] + pauses_us[number]
+                self._times_us[number] = min(self._times_us[number], soon_us)
 
     def _arrive(self, number: int, _: None) -> None:
         client = self._clients[self._publishers[number]]

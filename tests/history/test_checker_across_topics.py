@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+import pytest
+from histories import delivered, published, subscribed
+
+from meshwright.history.across_topics import reordered_across
+from meshwright.history.history import Abandoned, History
+
+
+def turned_around(*, reader_broker: str, qualities: tuple[int, int] = (1, 1)) -> History:
+    """The second of two messages on two topics came first."""
+    history = History()
+    history.connected("p", "b0", 1, session_present=False)
+    history.connected("s", reader_broker, 1, session_present=False)
+    subscribed(history, filter_text="#")
+    published(history, 1, topic="a", at_us=100)
+    published(history, 2, topic="b", at_us=110)
+    delivered(history, 2, topic="b", qos=qualities[1], broker=reader_broker)
+    delivered(history, 1, topic="a", qos=qualities[0], broker=reader_broker)
+    return history
+
+
+def test_clients_of_one_broker_have_an_order_across_topics() -> None:
+    found = reordered_across(turned_around(reader_broker="b0"))
+    assert [one.event for one in found] == [("p", 1)]
+
+
+def test_clients_of_two_brokers_have_it_only_on_topics_that_are_named() -> None:
+    history = turned_around(reader_broker="b1")
+    assert reordered_across(history) == []
+    history.ordered = ("a",)
+    assert reordered_across(history) == []
+    history.ordered = ("a", "b")
+    assert [one.event for one in reordered_across(history)] == [("p", 1)]
+
+
+def test_a_client_that_may_have_its_session_elsewhere_is_of_no_broker() -> None:
+    history = turned_around(reader_broker="b0")
+    history.abandoned.append(Abandoned("p", 5))
+    assert reordered_across(history) == []
+
+
+@pytest.mark.parametrize(("qualities", "count"), [((1, 2), 1), ((0, 0), 1), ((0, 1), 0)])
+def test_what_needs_no_answer_and_what_does_have_orders_of_their_own(
+    qualities: tuple[int, int], count: int
+) -> None:
+    history = turned_around(reader_broker="b0", qualities=qualities)
+    assert len(reordered_across(history)) == count
