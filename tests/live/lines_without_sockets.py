@@ -50,10 +50,22 @@ class KeptTransport(asyncio.Transport):
     def resume_reading(self) -> None:
         self.is_paused = False
 
+    def is_reading(self) -> bool:
+        return not self.is_paused
+
     def is_closing(self) -> bool:
         return self.is_closed
 
+    def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
+        del protocol
+
+    def can_write_eof(self) -> bool:
+        return False
+
     def close(self) -> None:
+        self.is_closed = True
+
+    def abort(self) -> None:
         self.is_closed = True
 
 

@@ -223,6 +223,17 @@ def test_a_client_that_never_connects_is_closed_after_a_while() -> None:
     assert client.raw == b""
 
 
+def test_bytes_that_are_no_whole_connect_do_not_make_the_server_wait() -> None:
+    server = Server(Terms(connect_patience_us=3_000_000))
+    client = server.client()
+    for byte in b"\x10\x0d":
+        client.say(bytes((byte,)))
+        server.later(1)
+    client.say(b"\0")
+    server.later(1)
+    assert client.is_closed
+
+
 @pytest.mark.parametrize("version", [MQTT_3_1_1, MQTT_5])
 def test_a_silent_client_is_closed_after_one_and_a_half_keep_alives(version: int) -> None:
     server = Server()

@@ -9,6 +9,8 @@ from meshwright.model.publication import Extras
 from meshwright.protocol import packets
 from meshwright.protocol.deliveries import Refused
 from meshwright.protocol.happenings import ClientDown, ClientPacket
+from meshwright.protocol.mqtt.connection import Connection
+from meshwright.protocol.mqtt.decoding import Decoder
 from meshwright.protocol.mqtt.encoding import encode, encode_publish
 from meshwright.protocol.mqtt.terms import Terms
 from meshwright.protocol.packets import (
@@ -356,6 +358,30 @@ def test_a_fault_ends_the_connection_and_keeps_what_came_before_it(version: int)
     packets_told = [one for one in server.happened if isinstance(one, ClientPacket)]
     assert [one.packet for one in packets_told] == [good]
     assert client.connection.fault is not None
+
+
+@every_version
+def test_the_end_waits_for_answers_but_not_for_ever(version: int) -> None:
+    connection = Connection(Terms(), 0, assigned_client_id="c")
+    connect = packets.Connect(client_id="c", protocol_version=version)
+    connection.receive(0, encode(connect, version))
+    connection.admit()
+    connection.send(packets.Connack(False))
+    connection.flush()
+    said = (_qos_2(1), Publish("t", b"", 1, packet_id=2), b"\xf1\0", Publish("t"))
+    block = b"".join(one if isinstance(one, bytes) else encode(one, version) for one in said)
+    assert len(connection.receive(0, block)) == 2
+    assert connection.send(packets.Pubrec(1)) == []
+    assert not connection.is_reading
+    assert connection.receive(1, encode(packets.Pingreq(), version)) == []
+    deadline_us = connection.deadline_us
+    assert deadline_us is not None
+    assert connection.expire(deadline_us - 1) == []
+    assert connection.expire(deadline_us) == [ClientDown("c", clean=False)]
+    heard = Decoder(version, is_server=False).take(connection.flush())
+    goodbye = [packets.MALFORMED_PACKET] * (version == MQTT_5)
+    assert [type(one) for one in heard[:1]] == [packets.Pubrec]
+    assert [one.reason for one in heard[1:] if isinstance(one, packets.Disconnect)] == goodbye
 
 
 def _qos_2(packet_id: int) -> Publish:

@@ -10,6 +10,7 @@ import msgspec
 from meshwright.live.access.doorman import Admission
 from meshwright.live.access.gate import Gate
 from meshwright.live.fast_lane import FastLane
+from meshwright.live.lingering import Lingering
 from meshwright.live.outbox import TOGETHER_US
 from meshwright.live.pace import new_pace
 from meshwright.live.telemetry.system_topics import asks_for_system
@@ -21,6 +22,7 @@ from meshwright.protocol.mqtt.connection import Connection, State
 
 if TYPE_CHECKING:
     from meshwright.live.listener import Listener
+    from meshwright.live.websocket import WebSocket
 
 WAITING_BYTES_MAX = 1 << 20
 SECOND_US = 1_000_000
@@ -61,6 +63,7 @@ class ClientLine(asyncio.Protocol):
         self._pace = new_pace(listener.limits)
         self.gate: Gate | None = None
         self._transport: asyncio.Transport | None = None
+        self._lingering: Lingering | None = None
         self._admission: asyncio.Task[None] | None = None
         self.is_slow = False
         self.is_flushing = False
@@ -89,6 +92,10 @@ class ClientLine(asyncio.Protocol):
     def expects(self, ids: bytes) -> bool:
         """Count messages of QoS 1 from the client as under way; False if they are too many."""
         return self._machine.expects(ids)
+
+    def owe(self, count: int) -> None:
+        """Messages of QoS 1 from the client went to the broker, which is to answer them."""
+        self._machine.owe(count)
 
     def answered(self, ids: bytes) -> None:
         """Messages of QoS 1 from the client are under way no more."""
@@ -123,12 +130,7 @@ class ClientLine(asyncio.Protocol):
 
     def data_received(self, block: bytes) -> None:
         if self._websocket is not None:
-            taken = self._websocket.take(block)
-            if self._transport is not None:
-                self._transport.write(taken.answer)
-                if taken.is_over:
-                    self._transport.close()
-            block = taken.mqtt
+            block = self._unwrap(self._websocket, block)
             if not block:
                 return
         if self._held is not None:
@@ -150,6 +152,16 @@ class ClientLine(asyncio.Protocol):
             self._slow_down(self._pace.wait_us(now_us, len(block), count))
         if self._lane is None or self._held is not None or self._is_slowed or self._is_paused:
             self._settle_reading()
+
+    def _unwrap(self, websocket: WebSocket, block: bytes) -> bytes:
+        """The MQTT in bytes of a WebSocket, which may end with them."""
+        taken = websocket.take(block)
+        if taken.answer and self._transport is not None:
+            self._transport.write(taken.answer)
+        if taken.is_over:
+            # Not before the last of its MQTT was taken.
+            asyncio.get_running_loop().call_soon(self._break_off)
+        return taken.mqtt
 
     def _take(self, now_us: int, block: bytes) -> int:
         """Pass on what comes before the conversation is open; returns how many packets."""
@@ -187,7 +199,7 @@ class ClientLine(asyncio.Protocol):
                 if self._must_wait(lane, happenings):
                     self._hold(block[at:])
                     break
-                if machine.output:
+                if machine.output or machine.state is not State.OPEN:
                     self.want_flush()
         finally:
             outbox.release(now_us)
@@ -288,6 +300,8 @@ class ClientLine(asyncio.Protocol):
         """The broker stops: say so, if the client's version has a word for it."""
         self._pass_on(self._machine.close(packets.SERVER_SHUTTING_DOWN))
         self.flush()
+        if self._lingering is not None:
+            self._lingering.leave()
 
     async def _admit(self) -> None:
         machine = self._machine
@@ -415,5 +429,28 @@ class ClientLine(asyncio.Protocol):
             return
         if output:
             transport.write(output if self._websocket is None else self._websocket.wrap(output))
-        if self._machine.state is State.CLOSED:
-            transport.close()
+        if self._machine.state is not State.OPEN:
+            self._settle_end(transport)
+
+    def _settle_end(self, transport: asyncio.Transport) -> None:
+        """Read no more of a conversation that ends, and let go of one that is over."""
+        if self._machine.state is State.ENDING:
+            self._settle_reading()
+            self._listener.deadlines.watch(self)
+        elif self._machine.state is State.CLOSED:
+            self._transport = None
+            fault = self._machine.fault
+            if fault is not None:
+                self._meter.client_turned_away(fault.reason)
+            if self._websocket is not None:
+                transport.write(self._websocket.end())
+            if self._machine.connect is None:
+                # Who never said CONNECT has no word of ours to read.
+                transport.close()
+            else:
+                self._lingering = Lingering(transport, self.connection_lost)
+
+    def _break_off(self) -> None:
+        """The WebSocket is over, and with it the conversation."""
+        self._pass_on(self._machine.lost())
+        self.flush()

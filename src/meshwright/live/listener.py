@@ -12,6 +12,7 @@ from meshwright.live.client_line import ClientLine
 from meshwright.live.crowd import Crowd
 from meshwright.live.deadlines import Deadlines
 from meshwright.live.host import Host
+from meshwright.live.lingering import LINGER_S
 from meshwright.live.settings import LimitSettings, ListenerSettings
 from meshwright.live.telemetry.system_topics import SystemTopics
 from meshwright.live.tls import listening_context
@@ -68,6 +69,7 @@ class Listener:
                 wanted.port,
                 ssl=None if tls is None else listening_context(tls),
                 ssl_handshake_timeout=None if tls is None else TLS_S,
+                ssl_shutdown_timeout=None if tls is None else LINGER_S,
                 backlog=BACKLOG,
                 start_serving=False,
             )

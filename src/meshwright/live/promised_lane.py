@@ -134,6 +134,7 @@ class PromisedLane:
             meter.received_messages[1] += count
             meter.received_bytes[1] += byte_count
         if runs:
+            self._line.owe(sum([run.count for run in runs]))
             self._host.tell(ClientPacket(self._client, PublishPromised(tuple(runs))))
             self._plain_lag.begin(self._shortcuts)
         return at, count

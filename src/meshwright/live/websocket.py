@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from wsproto import ConnectionType, WSConnection
+from wsproto.connection import ConnectionState
 from wsproto.events import (
     AcceptConnection,
     BytesMessage,
@@ -20,6 +21,8 @@ SUBPROTOCOLS = ("mqtt", "mqttv3.1")
 UNSUPPORTED = 1003
 BAD_REQUEST = 400
 FORBIDDEN = 403
+NORMAL = 1000
+ENDED = (ConnectionState.LOCAL_CLOSING, ConnectionState.CLOSED, ConnectionState.REJECTING)
 
 
 @dataclass(slots=True)
@@ -34,6 +37,7 @@ class Taken:
 class WebSocket:
     """The server's side of one WebSocket connection.
 
+    Nothing is taken or said any more once either side has ended it.
     origins: the sites whose pages may open one, if not all may; who is no browser names no site,
     and is let pass.
     """
@@ -45,6 +49,8 @@ class WebSocket:
     def take(self, block: bytes) -> Taken:
         """Bytes that came on the wire."""
         taken = Taken()
+        if self._connection.state in ENDED:
+            return taken
         try:
             self._connection.receive_data(block)
             for event in self._connection.events():
@@ -57,7 +63,15 @@ class WebSocket:
 
     def wrap(self, mqtt: bytes) -> bytes:
         """MQTT for the client, as bytes of the wire."""
+        if self._connection.state is not ConnectionState.OPEN:
+            return b""
         return self._connection.send(BytesMessage(data=mqtt))
+
+    def end(self) -> bytes:
+        """The server has nothing more to say, as bytes of the wire."""
+        if self._connection.state is not ConnectionState.OPEN:
+            return b""
+        return self._connection.send(CloseConnection(code=NORMAL))
 
     def _take_event(self, event: object, taken: Taken) -> None:
         if isinstance(event, Request):

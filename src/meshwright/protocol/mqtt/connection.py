@@ -27,6 +27,13 @@ from meshwright.protocol.promised_runs import numbers, payload_of, pubacks, spli
 from meshwright.protocol.wills import SECOND_US
 
 RUNS = (packets.PublishRun, packets.DeliverPromised)
+# What is answered, beside messages of QoS 1 and 2, and with what all of it is.
+ASKING = (packets.Pubrel, packets.Subscribe, packets.Unsubscribe)
+ANSWERS = (
+    packets.Puback, packets.Pubrec, packets.Pubcomp, packets.Suback, packets.Unsuback,
+)  # fmt: skip
+# How long the end of a conversation waits for answers to what came before it.
+ENDING_PATIENCE_US = 5_000_000
 
 
 class State(Enum):
@@ -36,6 +43,7 @@ class State(Enum):
     ASKING = "somebody must decide who this is"
     ADMITTED = "the broker was told, and has not answered yet"
     OPEN = "both sides talk"
+    ENDING = "nothing is read any more, and what came before is still answered"
     CLOSED = "nothing is read or sent any more but what flush returns"
 
 
@@ -51,8 +59,8 @@ class Connection:
 
     __slots__ = (
         "_alias_max", "_aliases", "_bytes_max", "_client_id", "_decoder", "_early", "_fan_out",
-        "_heard_us", "_patience_us", "_terms", "_unanswered", "_version", "client", "connect",
-        "dropped_count", "fault", "output", "state",
+        "_heard_us", "_last_words", "_owed_count", "_patience_us", "_terms", "_unanswered",
+        "_version", "client", "connect", "dropped_count", "fault", "output", "state",
     )  # fmt: skip
 
     def __init__(
@@ -79,6 +87,8 @@ class Connection:
         self.output: list[bytes] = []
         self._early: list[packets.Packet] = []
         self._unanswered: set[int] = set()
+        self._owed_count = 0
+        self._last_words = packets.Disconnect()
         self._aliases: dict[str, int] = {}
         self._heard_us = now_us
         self._patience_us = terms.connect_patience_us
@@ -92,7 +102,8 @@ class Connection:
 
         A client that waits for its answer is listened to, as it may go away meanwhile.
         """
-        return self._is_talking() or not (self._early or self.state is State.CLOSED)
+        is_ending = self.state in (State.ENDING, State.CLOSED)
+        return self._is_talking() or not (self._early or is_ending)
 
     @property
     def version(self) -> int:
@@ -106,17 +117,22 @@ class Connection:
 
     @property
     def deadline_us(self) -> int | None:
-        """When the client has been silent for too long; None if it may be."""
+        """When the client has been silent for too long; None if it may be.
+
+        Whoever has not said CONNECT yet is given time from the beginning on, not from each byte.
+        """
+        if self.state is State.ENDING:
+            return self._heard_us + ENDING_PATIENCE_US
         if not self._is_talking() or not self._patience_us:
             return None
         return self._heard_us + self._patience_us
 
     def receive(self, now_us: int, block: bytes) -> list[Happening]:
         """Bytes from the client; when it asks for admission, admit it or refuse it."""
-        if self.state is State.CLOSED or not block:
+        if self.state in (State.ENDING, State.CLOSED) or not block:
             return []
-        self._heard_us = now_us
         if self.state is State.OPEN:
+            self._heard_us = now_us
             return self._take(self._decoder.take(block))
         came = self._decoder.take(block)
         if self.state is State.SILENT and came:
@@ -124,7 +140,9 @@ class Connection:
             assert isinstance(connect, packets.Connect)
             self._ask(connect)
         self._early += came
-        if self.state is State.SILENT and self._decoder.fault is not None:
+        if self.state is not State.SILENT:
+            self._heard_us = now_us
+        elif self._decoder.fault is not None:
             self._refuse_for(self._decoder.fault)
         return []
 
@@ -138,6 +156,8 @@ class Connection:
 
         Whoever gathers passes over what needs no look here, and has the rest received one by one.
         """
+        if self.state is not State.OPEN:
+            return b""
         self._heard_us = now_us
         return self._decoder.gather(block)
 
@@ -176,7 +196,7 @@ class Connection:
         if isinstance(packet, packets.PubackRun):
             self.output.append(pubacks(packet.packet_ids))
             self.answered(packet.packet_ids)
-            return []
+            return self._settle(len(packet.packet_ids) // 2)
         if isinstance(packet, RUNS):
             return self._send_run(packet)
         if isinstance(packet, packets.Connack):
@@ -185,13 +205,18 @@ class Connection:
             self._say_goodbye(packet)
             return []
         if is_unsayable(packet, self._version):
-            return self.close(packets.IMPLEMENTATION_SPECIFIC_ERROR)
+            self._owed_count -= 1
+            return self._wind_up(packets.IMPLEMENTATION_SPECIFIC_ERROR)
         self._say(packet)
         if isinstance(packet, packets.Puback | packets.Pubcomp) or (
             isinstance(packet, packets.Pubrec) and packet.reason >= packets.UNSPECIFIED_ERROR
         ):
             self._unanswered.discard(packet.packet_id)
-        return []
+        return self._settle(1) if isinstance(packet, ANSWERS) else []
+
+    def owe(self, count: int) -> None:
+        """Messages of QoS 1 from the client went to the broker, which is to answer them."""
+        self._owed_count += count
 
     def flush(self) -> bytes:
         """What is to be written to the client now."""
@@ -205,6 +230,8 @@ class Connection:
         deadline_us = self.deadline_us
         if deadline_us is None or now_us < deadline_us:
             return []
+        if self.state is State.ENDING:
+            return self._part()
         return self.close(packets.KEEP_ALIVE_TIMEOUT)
 
     def lost(self) -> list[Happening]:
@@ -221,6 +248,21 @@ class Connection:
         is_known = self._is_known()
         self._say_goodbye(packets.Disconnect(reason, reason_text=reason_text))
         return [ClientDown(self.client, clean=False)] if is_known else []
+
+    def _wind_up(self, reason: int, reason_text: str | None = None) -> list[Happening]:
+        """End the conversation for a fault, once what came before it is answered."""
+        self._last_words = packets.Disconnect(reason, reason_text=reason_text)
+        if self.state is State.OPEN:
+            self.state = State.ENDING
+        return self._settle(0)
+
+    def _settle(self, count: int) -> list[Happening]:
+        """So many answers are given; was one the last that an ending waits for, close."""
+        self._owed_count -= count
+        return self._part() if self.state is State.ENDING and self._owed_count <= 0 else []
+
+    def _part(self) -> list[Happening]:
+        return self.close(self._last_words.reason, self._last_words.reason_text)
 
     def _ask(self, connect: packets.Connect) -> None:
         """A CONNECT came: what it says of this connection holds from now on."""
@@ -279,13 +321,15 @@ class Connection:
                     return happenings + self._goodbye(packet)
                 elif isinstance(packet, packets.Auth):
                     _refuse_auth()
+                elif isinstance(packet, ASKING):
+                    self._owed_count += 1
                 happenings.append(ClientPacket(client, packet))
         except MqttError as fault:
             self.fault = fault
         else:
             self.fault = self._decoder.fault
         if self.fault is not None:
-            happenings += self.close(self.fault.reason, self.fault.problem)
+            happenings += self._wind_up(self.fault.reason, self.fault.problem)
         return happenings
 
     def _count(self, packet_id: int) -> None:
@@ -295,6 +339,7 @@ class Connection:
         if len(unanswered) > self._terms.receive_maximum and self._version == MQTT_5:
             problem = f"more than {self._terms.receive_maximum} messages wait for their answers"
             raise MqttError(packets.RECEIVE_MAXIMUM_EXCEEDED, problem)
+        self._owed_count += 1
 
     def _goodbye(self, packet: packets.Disconnect) -> list[Happening]:
         assert self.connect is not None
@@ -311,7 +356,7 @@ class Connection:
 
     def _say_goodbye(self, packet: packets.Disconnect) -> None:
         """Only MQTT 5 lets a server say why it closes, and only after its CONNACK."""
-        if self.state is State.OPEN and self._version == MQTT_5:
+        if self.state in (State.OPEN, State.ENDING) and self._version == MQTT_5:
             self._say(packet)
         self.state = State.CLOSED
 
@@ -325,7 +370,7 @@ class Connection:
 
     def _is_known(self) -> bool:
         """True if the broker was told of the client, and not yet of its end."""
-        return self.state in (State.ADMITTED, State.OPEN)
+        return self.state in (State.ADMITTED, State.OPEN, State.ENDING)
 
     def _send_publish(self, packet: Publish) -> list[Happening]:
         alias, has_topic = 0, True
