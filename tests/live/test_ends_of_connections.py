@@ -268,3 +268,41 @@ async def _trickle(client: RawClient, said: bytes) -> None:
     for one in said:
         client.send(bytes((one,)))
         await asyncio.sleep(0.2)
+
+
+@pytest.mark.parametrize(
+    ("limits", "good", "bad"),
+    [
+        (LimitSettings(qos_max=0), Publish("t", b"x"), Publish("t", b"x", 1, packet_id=7)),
+        (LimitSettings(retain_available=False), Publish("t"), Publish("t", retain=True)),
+        (LimitSettings(payload_bytes_max=200), Publish("t", b"x" * 200), Publish("t", b"x" * 201)),
+        (LimitSettings(payload_bytes_max=2), Publish("t", b"x" * 2), Publish("t", b"x" * 3)),
+        (LimitSettings(packet_bytes_max=80), Publish("t", b"x" * 75), Publish("t", b"x" * 76)),
+    ],
+)
+@pytest.mark.parametrize("qos", [0, 1])
+def test_what_is_not_offered_is_not_taken_however_it_comes(
+    limits: LimitSettings, good: Publish, bad: Publish, qos: int, tmp_path: Path
+) -> None:
+    if qos and limits.qos_max:
+        good, bad = (msgspec.structs.replace(one, qos=1, packet_id=7) for one in (good, bad))
+        # A packet identifier takes two bytes of what a packet may have.
+        spare = 2 * (limits.packet_bytes_max == 80)
+        good = msgspec.structs.replace(good, payload=good.payload[spare:])
+        bad = msgspec.structs.replace(bad, payload=bad.payload[spare:])
+
+    async def story(door: Doorway) -> None:
+        client = await door.client()
+        client.send(HELLO)
+        await client.read(len(CONNACK))
+        block = encode(good, MQTT_3_1_1)
+        client.send(block * 3 + b"\xc0\0")
+        answers = PUBACK * 3 * good.qos + b"\xd0\0"
+        assert sorted(await client.read(len(answers))) == sorted(answers)
+        client.send(block * 2 + encode(bad, MQTT_3_1_1) + block)
+        async with asyncio.timeout(DEADLINE_S):
+            assert await client.read_to_end() == PUBACK * 2 * good.qos
+        assert sum(door.broker.host.meter.received_messages) == 5
+        await client.close()
+
+    through(tmp_path, story, limits=limits)

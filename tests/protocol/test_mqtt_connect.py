@@ -70,8 +70,8 @@ def test_terms_that_are_as_asked_are_not_repeated() -> None:
 
 @pytest.mark.parametrize(
     ("level", "answer"),
-    [(6, b"\x20\x31\0\x84"), (2, b"\x20\2\0\1"), (0x84, b"\x20\2\0\1"), (0x85, b"\x20\x31\0\x84")],
-    ids=["a later one", "an early one", "a bridge in 3.1.1", "a bridge in 5"],
+    [(6, b"\x20\x31\0\x84"), (2, b"\x20\2\0\1"), (0x82, b"\x20\2\0\1"), (0x86, b"\x20\x31\0\x84")],
+    ids=["a later one", "an early one", "a bridge in an early one", "a bridge in a later one"],
 )
 def test_an_unknown_version_is_refused_in_the_nearest_one(level: int, answer: bytes) -> None:
     server = Server()

@@ -32,6 +32,8 @@ SLOWED_GRACE_US = 5_000_000
 HELD_S = 0.002
 # Who waits for room in a queue mostly waits for longer.
 HELD_BACK_S = 0.05
+# The largest packet whose length is one byte.
+SHORT_BYTES_MAX = 129
 
 
 class ClientLine(asyncio.Protocol):
@@ -83,6 +85,11 @@ class ClientLine(asyncio.Protocol):
         """The client's protocol level: 3, 4 or 5; 0 until it has said so."""
         connect = self._machine.connect
         return 0 if connect is None else connect.protocol_version
+
+    @property
+    def may_promise(self) -> bool:
+        """True if the client may publish with QoS 1."""
+        return self._listener.terms.qos_max > 0
 
     @property
     def takes_as_is(self) -> bool:
@@ -370,9 +377,10 @@ class ClientLine(asyncio.Protocol):
 
     def _open_lane(self) -> None:
         """From now on, what needs no look is passed on without one."""
-        if self._machine.state is State.OPEN:
-            listener = self._listener
-            bytes_max = listener.terms.packet_bytes_max
+        listener = self._listener
+        bytes_max = listener.terms.unseen_bytes_max
+        # What is smaller than this goes on the lane whatever its size.
+        if self._machine.state is State.OPEN and bytes_max >= SHORT_BYTES_MAX:
             self._lane = FastLane(self, self._host, listener.topics, bytes_max)
 
     def _let_go(self) -> None:

@@ -49,6 +49,10 @@ class Listener:
             packet_bytes_max=limits.packet_bytes_max or Terms().packet_bytes_max,
             topic_alias_maximum=limits.topic_aliases_max,
             keep_alive_max_s=limits.keep_alive_max_s,
+            qos_max=limits.qos_max,
+            retain_available=limits.retain_available,
+            payload_bytes_max=limits.payload_bytes_max,
+            empty_client_ids=limits.empty_client_ids,
         )
         self.topics = TopicTexts()
         self.fan_out = FanOut()

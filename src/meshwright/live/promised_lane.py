@@ -269,6 +269,8 @@ class PromisedLane:
 
     def _find(self, key: bytes) -> Route | None:
         """Ask the core about a topic; None if messages on it must go the whole way."""
+        if not self._line.may_promise:
+            return None
         try:
             topic = self._topics[key[TOPIC_LENGTH_BYTES:]]
         except MqttError:

@@ -30,6 +30,7 @@ from meshwright.protocol.placement import PlacementRule
 from meshwright.protocol.session_settings import QueueFull
 
 DOCUMENTED_IN = "docs/broker.toml"
+QOS_MAX = 2
 DEFAULT_LISTEN = "127.0.0.1:1883"
 CLUSTER_SIZE_MIN = 2
 DEFAULT_PEER_LISTEN = "127.0.0.1:7883"
@@ -87,11 +88,15 @@ class AccessSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LimitSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """What one client may take; 0 means no limit."""
+    """What one client may take; 0 means no limit, but for qos_max."""
 
     connections_max: int = 0
     connections_per_address_max: int = 0
     packet_bytes_max: int = 1 << 20
+    payload_bytes_max: int = 0
+    qos_max: int = 2
+    retain_available: bool = True
+    empty_client_ids: bool = True
     inflight_max: int = 1_000
     inflight_bytes_max: int = 16 << 20
     queue_max: int = 10_000
@@ -288,6 +293,10 @@ def _check_at_least(place: tuple[str, str], value: float, least: float) -> None:
 
 
 def _refuse_negative(limits: LimitSettings) -> None:
+    if not 0 <= limits.qos_max <= QOS_MAX:
+        raise SettingError(
+            ("limits", "qos_max"), f"limits.qos_max is {limits.qos_max}", remedy="write 0, 1 or 2"
+        )
     for name, value in msgspec.structs.asdict(limits).items():
         if isinstance(value, int) and value < 0:
             raise SettingError(

@@ -79,7 +79,7 @@ class Connect(Message, frozen=True, gc=False):
     previous_broker: where the client says that it was last, if it says so. can_be_redirected: it
     understands a server reference (MQTT 5).
     keep_alive_s: 0 for a client that may be silent for ever. With an authentication method, it asks
-    for an exchange of AUTH packets.
+    for an exchange of AUTH packets. is_bridge: it joins another broker to this one, and says so.
     """
 
     clean_start: bool = False
@@ -101,6 +101,7 @@ class Connect(Message, frozen=True, gc=False):
     authentication_method: str | None = None
     authentication_data: bytes | None = None
     properties: Properties = ()
+    is_bridge: bool = False
 
 
 class Connack(Message, frozen=True, gc=False):

@@ -36,6 +36,8 @@ def connack_for(
         maximum_packet_size=size if size < PACKET_BYTES_MAX else None,
         assigned_client_id=assigned_client_id,
         topic_alias_maximum=terms.topic_alias_maximum,
+        maximum_qos=terms.qos_max,
+        retain_available=terms.retain_available,
         server_keep_alive_s=keep_alive_s if keep_alive_s != connect.keep_alive_s else None,
         response_information=terms.response_information if asks else None,
     )

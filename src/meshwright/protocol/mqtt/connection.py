@@ -275,6 +275,7 @@ class Connection:
         try:
             _check_method(connect)
             _check_format(connect.will)
+            self._terms.check_connect(connect)
             self.connect = roaming.understood(connect)
         except MqttError as fault:
             self._refuse_for(fault)
@@ -310,10 +311,7 @@ class Connection:
         try:
             for packet in came:
                 if isinstance(packet, Publish):
-                    if packet.qos:
-                        self._count(packet.packet_id)
-                    elif packet.extras is not None:
-                        _check_format(packet)
+                    self._check_publish(packet)
                 elif isinstance(packet, packets.Pingreq):
                     self._say(packets.Pingresp())
                     continue
@@ -323,6 +321,9 @@ class Connection:
                     _refuse_auth()
                 elif isinstance(packet, ASKING):
                     self._owed_count += 1
+                    if isinstance(packet, packets.Subscribe):
+                        happenings.append(ClientPacket(client, self._granted(packet)))
+                        continue
                 happenings.append(ClientPacket(client, packet))
         except MqttError as fault:
             self.fault = fault
@@ -331,6 +332,19 @@ class Connection:
         if self.fault is not None:
             happenings += self._wind_up(self.fault.reason, self.fault.problem)
         return happenings
+
+    def _granted(self, packet: packets.Subscribe) -> packets.Subscribe:
+        assert self.connect is not None
+        is_bridge = self.connect.is_bridge and self._version != MQTT_5
+        return self._terms.granted(packet, is_bridge=is_bridge)
+
+    def _check_publish(self, packet: Publish) -> None:
+        if self._terms.limits_messages:
+            self._terms.check_message(packet)
+        if packet.qos:
+            self._count(packet.packet_id)
+        elif packet.extras is not None:
+            _check_format(packet)
 
     def _count(self, packet_id: int) -> None:
         """Hold the client to the number of messages that it may have under way."""

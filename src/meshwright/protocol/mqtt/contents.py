@@ -28,7 +28,7 @@ Read = Callable[[Body, int], packets.Packet]
 PROTOCOL_NAMES = {b"MQTT": (MQTT_3_1_1, MQTT_5), b"MQIsdp": (MQTT_3_1,)}
 CLIENT_ID_CHARACTERS_MAX_3_1 = 23
 
-# The bit of the level with which a bridge asks for an extension of MQTT, and asks again without.
+# The bit of the level with which a bridge says in MQTT 3 that it is one.
 BRIDGE = 0x80
 
 # Bits of CONNECT's flags.
@@ -40,19 +40,20 @@ PASSWORD = 0x40
 USER_NAME = 0x80
 
 
-def read_level(body: Body) -> tuple[int, bool]:
-    """In which version to answer a CONNECT, and whether it is the version that was asked for."""
+def read_level(body: Body) -> tuple[int, bool, bool]:
+    """In which version to answer a CONNECT, whether it asked for that, and if it is a bridge's."""
     name = body.binary()
-    level = body.byte()
+    byte = body.byte()
+    level, is_bridge = byte & ~BRIDGE, byte & BRIDGE > 0
     levels = PROTOCOL_NAMES.get(name)
     if levels is None:
         raise malformed("CONNECT names another protocol than MQTT")
     if level in levels:
-        return level, True
-    return (MQTT_5 if level & ~BRIDGE >= MQTT_5 else MQTT_3_1_1), False
+        return level, True, is_bridge
+    return (MQTT_5 if level >= MQTT_5 else MQTT_3_1_1), False, is_bridge
 
 
-def read_connect(body: Body, version: int) -> packets.Connect:
+def read_connect(body: Body, version: int, *, is_bridge: bool) -> packets.Connect:
     """What follows the level of a CONNECT."""
     flags = body.byte()
     _check_connect_flags(flags, version)
@@ -80,6 +81,7 @@ def read_connect(body: Body, version: int) -> packets.Connect:
         keep_alive_s=keep_alive_s,
         protocol_version=version,
         can_be_redirected=version == MQTT_5,
+        is_bridge=is_bridge,
         **options,
     )
 

@@ -139,14 +139,14 @@ class Decoder:
 
     def take_connect(self, body: Body) -> packets.Connect:
         """A CONNECT, by which the version is known from now on."""
-        version, is_supported = contents.read_level(body)
+        version, is_supported, is_bridge = contents.read_level(body)
         self.version = version
         self._table = _TABLES[version, self._is_server]
         if not is_supported:
             raise MqttError(
                 packets.UNSUPPORTED_PROTOCOL_VERSION, "CONNECT asks for an unknown version of MQTT"
             )
-        return contents.read_connect(body, version)
+        return contents.read_connect(body, version, is_bridge=is_bridge)
 
     def take_publish(self, body: Body, raw_topic: bytes, first: int, packet_id: int) -> Publish:
         """A PUBLISH of MQTT 5 with properties, or without a topic."""

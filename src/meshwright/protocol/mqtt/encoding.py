@@ -118,7 +118,8 @@ def _connect(packet: packets.Connect, _version: int) -> bytes:
         parts.append(binary(packet.password))
     properties = written_properties(known.OF_CONNECT, packet) if version == MQTT_5 else b""
     name = b"MQIsdp" if version == MQTT_3_1 else b"MQTT"
-    front = binary(name) + byte(version) + byte(flags) + two_bytes(packet.keep_alive_s)
+    level = version | contents.BRIDGE if packet.is_bridge else version
+    front = binary(name) + byte(level) + byte(flags) + two_bytes(packet.keep_alive_s)
     return _framed(0x10, front + properties + b"".join(parts))
 
 
