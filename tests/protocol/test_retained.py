@@ -346,3 +346,37 @@ def test_what_a_client_publishes_after_a_crash_replaces_its_qos_0_of_before(
     network.subscribe("late", "t")
     assert network.payloads("reader") == ["old", "new"]
     assert network.payloads("late") == ["new"]
+
+
+@pytest.mark.parametrize("broker_count", [1, 5])
+@pytest.mark.parametrize("expiry_s", [0, 600])
+@pytest.mark.parametrize("texts", [[TOPIC], ["#"], [TOPIC, "+/b", "elsewhere", "a/#"]])
+@pytest.mark.parametrize("qos", [0, 1])
+def test_the_answer_to_a_subscription_comes_before_what_is_retained(
+    broker_count: int, expiry_s: int, texts: list[str], qos: int
+) -> None:
+    network = keeping(broker_count)
+    network.connect("reader", f"b{broker_count - 1}", session_expiry_s=expiry_s)
+    network.forget("reader")
+    wanted = tuple(packets.Subscription(text, qos) for text in texts)
+    for packet_id in (1, 2):
+        network.send("reader", packets.Subscribe(packet_id, wanted))
+        network.advance(1)
+        kinds = [type(one) for one in network.got["reader"]]
+        count = sum(text != "elsewhere" for text in texts)
+        assert kinds == [packets.Suback] + [packets.Publish] * count
+        network.forget("reader")
+
+
+def test_what_is_retained_and_overtaken_before_the_answer_is_not_sent_after_it() -> None:
+    network = keeping()
+    network.connect("reader", "b1")
+    network.stall_disk("b1")
+    network.send("reader", packets.Subscribe(1, (packets.Subscription(TOPIC, 1),)))
+    network.publish("publisher", TOPIC, "second", retain=True)
+    network.unstall_disk("b1")
+    network.advance(5)
+    assert seen(network, "reader")[-1][0] == "second"
+    assert [one for one, _ in seen(network, "reader")].count("second") == 1
+    kinds = [type(one) for one in network.got["reader"]]
+    assert packets.Suback in kinds

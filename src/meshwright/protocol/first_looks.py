@@ -5,7 +5,7 @@ one of its publisher has overtaken is not sent, nor one on a topic with a live o
 itself: what is found is older, or comes live, too. A live one that was already sent as retained, or
 is older than that, is not sent to a subscription that is new: it was published before its answer,
 and so is not owed. A look begins when the filter is in force, and is over when nothing of it is
-left.
+left. What is found before SUBACK is sent waits for it.
 """
 
 from __future__ import annotations
@@ -31,19 +31,30 @@ class _FirstLook:
     """seen: sequences of live messages since the look began. sent: those sent as retained.
 
     replaced: topics with live messages that are retained. had_room: when it began, its client's
-    queue was not full, and so takes all that is retained.
+    queue was not full, and so takes all that is retained. done: what sends SUBACK. held: what was
+    found and waits for that; None once it was sent.
     """
 
-    __slots__ = ("had_room", "is_answered", "is_looking", "is_new", "replaced", "seen", "sent")
+    __slots__ = (
+        "done", "had_room", "held", "is_answered", "is_looking", "is_new", "replaced", "seen",
+        "sent",
+    )  # fmt: skip
 
-    def __init__(self, *, is_new: bool, had_room: bool) -> None:
+    def __init__(self, *, is_new: bool, had_room: bool, done: Action) -> None:
         self.is_new = is_new
         self.had_room = had_room
+        self.done = done
+        self.held: list[tuple[Subscription, Publication]] | None = []
         self.is_looking = True
         self.is_answered = False
         self.seen: dict[Line, int] = {}
         self.sent: dict[Line, int] = {}
         self.replaced: set[str] = set()
+
+    def is_overtaken(self, publication: Publication) -> bool:
+        """True if a retained message is older than what came live, or comes live itself."""
+        line = (publication.publisher, publication.topic)
+        return publication.sequence <= self.seen.get(line, 0) or publication.topic in self.replaced
 
 
 class FirstLooks:
@@ -64,7 +75,10 @@ class FirstLooks:
         is_new: bool,
         done: Action,
     ) -> None:
-        """Send what a subscription is to get of what is retained; then done."""
+        """Find what a subscription is to get of what is retained; then done.
+
+        It is sent when the answer of which done is a part was sent: see release.
+        """
         text = str(wanted)
         subscription = session.subscriptions[text]
         handling = subscription.retain_handling
@@ -74,7 +88,8 @@ class FirstLooks:
             return
         self.begun_count += 1
         looks = self.under_way.setdefault(session.client, {})
-        look = looks[text] = _FirstLook(is_new=is_new, had_room=self._deliveries.has_room(session))
+        had_room = self._deliveries.has_room(session)
+        look = looks[text] = _FirstLook(is_new=is_new, had_room=had_room, done=done)
 
         def found(later: Turn, publication: Publication) -> None:
             if looks.get(text) is look:
@@ -90,6 +105,17 @@ class FirstLooks:
                 self._drop_if_over(session.client, text)
 
         self._find(turn, wanted, found=found, answered=answered, complete=complete)
+
+    def release(self, turn: Turn, session: Session, done: Action) -> None:
+        """SUBACK was sent: what was found for it follows, unless a live one overtook it."""
+        for text, look in list(self.under_way.get(session.client, {}).items()):
+            if look.done is not done or look.held is None:
+                continue
+            held, look.held = look.held, None
+            for subscription, publication in held:
+                if not look.is_overtaken(publication):
+                    self._send(turn, session, subscription, publication)
+            self._drop_if_over(session.client, text)
 
     def forget(self, client: str, text: str) -> None:
         """A subscription is gone."""
@@ -107,7 +133,7 @@ class FirstLooks:
         if publication.sequence <= look.sent.get(line, 0):
             return False
         look.sent.pop(line, None)
-        if look.is_looking:
+        if look.is_looking or look.held:
             look.seen[line] = publication.sequence
             if publication.retain:
                 look.replaced.add(publication.topic)
@@ -123,19 +149,25 @@ class FirstLooks:
         look: _FirstLook,
         publication: Publication,
     ) -> None:
-        line = (publication.publisher, publication.topic)
         is_own = subscription.no_local and session.has_sent(publication)
         if not self._deliveries.may_read(session, publication.topic):
             return
         if is_own or is_too_late(publication, turn.now_us):
             return
-        if publication.sequence <= look.seen.get(line, 0) or publication.topic in look.replaced:
+        if look.is_overtaken(publication):
             return
         if look.is_new and not look.is_answered:
-            look.sent[line] = publication.sequence
+            look.sent[publication.publisher, publication.topic] = publication.sequence
         if not look.had_room and publication.qos and subscription.qos:
             self._deliveries.refuse_look(turn, session, publication)
-            return
+        elif look.held is None:
+            self._send(turn, session, subscription, publication)
+        else:
+            look.held.append((subscription, publication))
+
+    def _send(
+        self, turn: Turn, session: Session, subscription: Subscription, publication: Publication
+    ) -> None:
         identifiers = (subscription.identifier,) if subscription.identifier else ()
         recipient = Recipient(session, subscription.qos, True, identifiers)
         frame = StreamFrame("", 0, publication)
@@ -143,5 +175,5 @@ class FirstLooks:
 
     def _drop_if_over(self, client: str, text: str) -> None:
         look = self.under_way.get(client, {}).get(text)
-        if look is not None and not look.is_looking and not look.sent:
+        if look is not None and not (look.is_looking or look.sent or look.held):
             self.forget(client, text)

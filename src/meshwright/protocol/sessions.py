@@ -395,10 +395,13 @@ class Sessions:
         def one_done(later: Turn) -> None:
             nonlocal remaining
             remaining -= 1
-            if not remaining and session.connection == connection:
+            if remaining:
+                return
+            if session.connection == connection:
                 words = "; ".join(problems) or None
                 suback = packets.Suback(packet.packet_id, tuple(reasons), words)
                 send_once_synced(later, session, suback)
+            self._looks.release(later, session, one_done)
 
         for subscription in packet.subscriptions:
             try:
