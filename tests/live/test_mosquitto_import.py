@@ -46,6 +46,9 @@ password_file pw
 acl_file acl
 max_inflight_messages 20
 max_queued_messages 0
+message_size_limit 2000
+retain_available false
+allow_zero_length_clientid false
 persistence true
 sys_interval 30
 log_dest stderr
@@ -124,6 +127,9 @@ def test_settings_mean_what_they_meant(tmp_path: Path) -> None:
     assert (listener.address, listener.transport) == ("127.0.0.1:1884", "websocket")
     assert listener.anonymous
     assert (settings.limits.inflight_max, settings.limits.queue_max) == (20, 0)
+    assert settings.limits.payload_bytes_max == 2000
+    assert not settings.limits.retain_available
+    assert not settings.limits.empty_client_ids
     assert settings.durability == "synced"
     assert settings.telemetry.sys_every_s == 30
     for name in ("broker.toml", "rules", "passwords"):

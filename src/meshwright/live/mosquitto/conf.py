@@ -25,8 +25,14 @@ LIMITS = {
     "max_inflight_bytes": "inflight_bytes_max",
     "max_queued_messages": "queue_max",
     "max_packet_size": "packet_bytes_max",
+    "message_size_limit": "payload_bytes_max",
     "max_keepalive": "keep_alive_max_s",
     "max_topic_alias": "topic_aliases_max",
+}
+# What is there or not, in both.
+SWITCHES = {
+    "retain_available": "retain_available",
+    "allow_zero_length_clientid": "empty_client_ids",
 }
 # A listener cannot do without these, nor a broker without those: they would take more than before.
 GUARDS = ("psk_hint", "crlfile", "capath", "use_subject_as_username", "mount_point")
@@ -35,7 +41,7 @@ REASONS = {
     "autosave_interval": "what is acknowledged is on disk",
     "connection": "other brokers of Meshwright join a network; bridge from the other side",
     "max_connections": "limits.connections_max counts those of all listeners",
-    "message_size_limit": "limits.packet_bytes_max counts whole packets",
+    "max_qos": "limits.qos_max is that of all listeners",
     "persistence_location": "set folder to where sessions and messages are to be",
     "persistence_file": "set folder to where sessions and messages are to be",
     "per_listener_settings": "all listeners have the same users and rules",
@@ -107,6 +113,7 @@ class ConfReader:
             **dict.fromkeys(GUARDS, self._guard),
             **dict.fromkeys(BROKER_GUARDS, self._broker_guard),
             **dict.fromkeys(LIMITS, self._limit),
+            **dict.fromkeys(SWITCHES, self._switch),
         }
 
     def read(self, lines: Iterable[Line]) -> Draft:
@@ -219,6 +226,9 @@ class ConfReader:
 
     def _limit(self, line: Line) -> None:
         self.draft.limits[LIMITS[line.key]] = self._number(line)
+
+    def _switch(self, line: Line) -> None:
+        self.draft.limits[SWITCHES[line.key]] = self._truth(line)
 
     def _leave(self, line: Line, reason: str) -> None:
         self.draft.kept_out.append(left_out(line, reason))
