@@ -106,7 +106,9 @@ class PeerConnection(asyncio.Protocol):
                 end = position + LENGTH_BYTES + length
                 if len(unread) < end:
                     break
-                self._message(bytes(unread[position + LENGTH_BYTES : end]))
+                with memoryview(unread) as view:
+                    said = bytes(view[position + LENGTH_BYTES : end])
+                self._message(said)
                 position = end
         except PeerError as error:
             self.fail(str(error))
