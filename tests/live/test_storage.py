@@ -53,6 +53,20 @@ def test_what_was_synced_is_found_again(tmp_path: Path) -> None:
     second.store.close()
 
 
+def test_what_is_deleted_takes_no_room_on_disk(tmp_path: Path) -> None:
+    told = Told(tmp_path)
+    told.store.open()
+    keys = [("sequence", f"client {number}") for number in range(200)]
+    told.store.write(Write(1, dict.fromkeys(keys, "x" * 20_000)))
+    assert told.synced.get(timeout=WAIT_S) == 1
+    told.store._database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    told.store.write(Write(2, dict.fromkeys(keys)))
+    assert told.synced.get(timeout=WAIT_S) == 2
+    log_bytes = tmp_path.joinpath("broker.sqlite-wal").stat().st_size
+    told.store.close()
+    assert log_bytes < 200_000, "of 4,000,000 that were deleted"
+
+
 def test_only_one_broker_uses_a_folder(tmp_path: Path) -> None:
     first = Told(tmp_path)
     first.store.open()

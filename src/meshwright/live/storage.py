@@ -238,6 +238,9 @@ def _connect(path: Path) -> sqlite3.Connection:
     database.execute("PRAGMA journal_mode = WAL")
     database.execute("PRAGMA synchronous = FULL")
     database.execute("PRAGMA locking_mode = EXCLUSIVE")
+    # Many systems build SQLite so that it overwrites what it deletes, by way of its log: then a
+    # full disk has no room to delete anything.
+    database.execute("PRAGMA secure_delete = FAST")
     return database
 
 
