@@ -122,6 +122,25 @@ def test_a_fault_ends_a_connection_of_mqtt_3_and_what_came_before_it_is_answered
     through(tmp_path, story, transport, is_secret=is_secret, durability=durability)
 
 
+@pytest.mark.parametrize(("transport", "is_secret"), DOORS)
+def test_who_does_not_begin_with_connect_is_sent_away(
+    transport: str, is_secret: bool, tmp_path: Path
+) -> None:
+    async def story(door: Doorway) -> None:
+        for said in (GOOD, b"\xc0\0", b"GET / HTTP/1.1\r\n", b"\x10\xff\xff\xff\xff\x7f", b"\0"):
+            client = await door.client()
+            client.send(said + b"\0" * 10)
+            got = b""
+            with suppress(ConnectionError):  # what was not read makes a reset of it
+                async with asyncio.timeout(DEADLINE_S):
+                    got = await client.read_to_end()
+            assert got == b"", said
+            await client.close()
+        await door.until_nobody_is_left()
+
+    through(tmp_path, story, transport, is_secret=is_secret)
+
+
 @pytest.mark.parametrize("version", [MQTT_3_1_1, MQTT_5])
 def test_all_that_came_before_a_fault_is_answered_and_taken(version: int, tmp_path: Path) -> None:
     async def story(door: Doorway) -> None:
