@@ -49,6 +49,7 @@ max_queued_messages 0
 message_size_limit 2000
 retain_available false
 allow_zero_length_clientid false
+max_queued_bytes 4096
 persistence true
 sys_interval 30
 log_dest stderr
@@ -126,10 +127,11 @@ def test_settings_mean_what_they_meant(tmp_path: Path) -> None:
     (listener,) = settings.listeners
     assert (listener.address, listener.transport) == ("127.0.0.1:1884", "websocket")
     assert listener.anonymous
-    assert (settings.limits.inflight_max, settings.limits.queue_max) == (20, 0)
-    assert settings.limits.payload_bytes_max == 2000
-    assert not settings.limits.retain_available
-    assert not settings.limits.empty_client_ids
+    limits = settings.limits
+    assert (limits.inflight_max, limits.queue_max, limits.queue_bytes_max) == (20, 0, 4096)
+    assert limits.payload_bytes_max == 2000
+    assert not limits.retain_available
+    assert not limits.empty_client_ids
     assert settings.durability == "synced"
     assert settings.telemetry.sys_every_s == 30
     for name in ("broker.toml", "rules", "passwords"):

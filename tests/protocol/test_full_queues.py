@@ -108,7 +108,7 @@ def test_bytes_that_wait_are_bounded_too() -> None:
 def test_other_topics_and_other_content_are_not_refused() -> None:
     network = small()
     network.connect("sleeper", "b1", session_expiry_s=600)
-    assert network.subscribe("sleeper", "t?kind=loud", 1)
+    assert network.subscribe("sleeper", "$where/kind=loud/t", 1)
     assert network.subscribe("sleeper", "never", 0)
     network.drop("sleeper")
     network.connect("writer", "b0")

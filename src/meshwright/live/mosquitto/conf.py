@@ -23,6 +23,7 @@ BOOLEANS = {"true": True, "false": False}
 LIMITS = {
     "max_inflight_messages": "inflight_max",
     "max_inflight_bytes": "inflight_bytes_max",
+    "max_queued_bytes": "queue_bytes_max",
     "max_queued_messages": "queue_max",
     "max_packet_size": "packet_bytes_max",
     "message_size_limit": "payload_bytes_max",
