@@ -172,3 +172,33 @@ def test_a_will_stays_unpublished_where_its_client_may_write_no_more(
     network.advance(2)
     assert network.payloads("reader") == []
     assert WILL_NOT_ALLOWED in [one.reason for one in network.reports if isinstance(one, Refused)]
+
+
+@pytest.mark.parametrize("broker", ["b0", "b1"])
+def test_a_full_queue_keeps_nobody_from_publishing_what_its_client_may_not_read(
+    broker: str,
+) -> None:
+    denials = Denials()
+    sessions = SessionSettings(rights=denials, queue_max=4)
+    network = SmallNetwork(2, BrokerSettings(sessions=sessions))
+    network.connect("writer", "b0")
+    network.connect("sleeper", broker, session_expiry_s=600)
+    network.subscribe("sleeper", "+")
+    network.drop("sleeper")
+    change(network, denials, ("sleeper", "secret"))
+
+    def answer(topic: str) -> int:
+        network.forget("writer")
+        network.publish("writer", topic)
+        network.advance(1)
+        (found,) = [one for one in network.got["writer"] if isinstance(one, packets.Puback)]
+        return found.reason
+
+    for _ in range(4):
+        assert answer("open") == packets.SUCCESS
+    assert answer("open") == packets.QUOTA_EXCEEDED
+    assert answer("secret") == packets.SUCCESS
+    # What is withheld makes room at once.
+    change(network, denials, ("sleeper", "open"))
+    change(network, denials)
+    assert answer("open") == packets.SUCCESS

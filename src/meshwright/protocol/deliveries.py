@@ -153,6 +153,7 @@ class Deliveries:
                 self._drop(turn, session, waiting, NOT_ALLOWED)
         if len(kept) < len(session.queue):
             session.queue.replace(kept)
+            self._bounds.drained(turn, session)
 
     def has_room(self, session: Session) -> bool:
         """True if more may wait for a client."""

@@ -13,10 +13,11 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from meshwright.filters.filter import Filter, parse_filter
+from meshwright.filters.filter import SHARE_PREFIX, Filter, parse_filter
 from meshwright.filters.index import FilterIndex
 from meshwright.filters.values import Properties
 from meshwright.protocol.message import Message
+from meshwright.protocol.rights import Rights
 from meshwright.protocol.turn import Action, Turn
 
 TICK = ("full queues",)
@@ -69,7 +70,9 @@ class FullQueues:
         send: Callable[[Turn, str, Any], None],
         others: Callable[[], Iterable[str]],
         freed: Action,
+        rights: Rights | None = None,
     ) -> None:
+        self._rights = rights
         self._me = me
         self._settings = settings
         self._send = send
@@ -95,6 +98,8 @@ class FullQueues:
         """A full queue to which a client's message would go, if there is one."""
         for queue, wanted in self._index.match(topic, properties):
             if queue.broker != self._me and self._until_us.get(queue.broker, 0) <= now_us:
+                continue
+            if not self._may_read(queue.client, topic):
                 continue
             if queue.client != publisher or wanted not in self._not_local.get(publisher, ()):
                 return queue
@@ -180,6 +185,12 @@ class FullQueues:
                     self._tell_whole(turn, peer)
             self.wake(turn)
         self._freed(turn)
+
+    def _may_read(self, client: str, topic: str) -> bool:
+        """False if nothing of a topic goes to a client; of a group, some member gets it."""
+        if self._rights is None or client.startswith(SHARE_PREFIX):
+            return True
+        return self._rights.may_read(client, topic)
 
     def _own(self) -> list[FullQueue]:
         return [queue for queue in self.filters if queue.broker == self._me]

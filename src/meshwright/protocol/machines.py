@@ -200,6 +200,7 @@ class Machines:
             send=self.links.send,
             others=self._others,
             freed=self._queues_freed,
+            rights=self._settings.sessions.rights,
         )
 
     def _build_retaining(self, incarnation: int) -> None:
