@@ -9,10 +9,12 @@ from small_network import SmallNetwork
 
 from meshwright.protocol import packets
 from meshwright.protocol.broker_settings import BrokerSettings
+from meshwright.protocol.client_names import client_name
 from meshwright.protocol.deliveries import Refused
 from meshwright.protocol.held_back import HeldBackRecord
 from meshwright.protocol.packets import MQTT_3_1_1, MQTT_5, Puback, Publish, Pubrec, Suback, Will
 from meshwright.protocol.session_settings import SessionSettings
+from meshwright.protocol.shared_room import SharedSettings
 
 ROOM = 8
 FULL = packets.QUOTA_EXCEEDED
@@ -301,3 +303,72 @@ def test_the_operator_may_have_it_dropped_and_counted() -> None:
     refused = [one for one in network.reports if isinstance(one, Refused)]
     assert [(one.client, one.topic) for one in refused] == [("sleeper", "t/1")] * (2 * ROOM - 1)
     assert wake(network) == [str(number) for number in range(1, ROOM + 1)]
+
+
+def test_a_group_that_has_no_room_refuses_and_keeps_what_was_taken() -> None:
+    shared = SharedSettings(queue_max=ROOM)
+    network = SmallNetwork(3, BrokerSettings(shared=shared))
+    network.advance(1)
+    network.connect("sleeper", "b1", session_expiry_s=600)
+    assert network.subscribe("sleeper", "$share/crew/t/#", 1)
+    network.drop("sleeper")
+    network.connect("writer", "b0", session_expiry_s=600)
+    for number in range(1, 3 * ROOM):
+        say(network, number)
+        network.advance(0.1)
+    said = outcomes(network)
+    assert said[3 * ROOM - 1] == FULL
+    kept = [str(number) for number, reason in said.items() if reason == packets.SUCCESS]
+    assert wake(network) == kept
+    say(network, 100)
+    assert outcomes(network)[100] == packets.SUCCESS
+
+
+def test_what_waits_for_all_clients_together_is_bounded() -> None:
+    network = small(queue_max=1_000, queued_bytes_max=1_000)
+    for name in ("one", "two"):
+        network.connect(name, "b1", session_expiry_s=600)
+        assert network.subscribe(name, name, 1)
+        network.drop(name)
+    network.connect("writer", "b0", session_expiry_s=600)
+    for number in range(1, 9):
+        network.send("writer", Publish("one", bytes(100), 1, packet_id=number))
+    for number in range(9, 20):
+        network.send("writer", Publish("two", bytes(100), 1, packet_id=number))
+    said = outcomes(network)
+    assert [said[8], said[9], said[19]] == [packets.SUCCESS, packets.SUCCESS, FULL]
+    network.connect("one", "b1", session_expiry_s=600)
+    network.answer_all("one")
+    network.advance(5)
+    network.send("writer", Publish("two", b"", 1, packet_id=100))
+    assert outcomes(network)[100] == packets.SUCCESS
+
+
+def test_a_user_cannot_take_the_room_of_others() -> None:
+    network = small(user_sessions_max=2, sessions_max=4, user_queued_bytes_max=500)
+    ann = [client_name("ann", f"c{number}") for number in range(3)]
+    for name in ann[:2]:
+        connack = network.connect(name, "b1", session_expiry_s=600)
+        assert connack is not None
+        assert connack.reason == packets.SUCCESS
+    refused = network.connect(ann[2], "b1")
+    assert refused is not None
+    assert refused.reason == packets.QUOTA_EXCEEDED
+    again = network.connect(ann[0], "b1", session_expiry_s=600)
+    assert again is not None
+    assert again.session_present
+    for name, reason in (("x", packets.SUCCESS), ("y", packets.SUCCESS), ("z", FULL)):
+        connack = network.connect(name, "b1")
+        assert connack is not None
+        assert connack.reason == reason
+    assert network.subscribe(ann[0], "t", 1)
+    network.drop(ann[0])
+    network.drop(ann[1])
+    network.connect("writer", "b0", session_expiry_s=600)
+    for number in range(1, 9):
+        network.send("writer", Publish("t", bytes(100), 1, packet_id=number))
+    assert outcomes(network)[8] == FULL
+    network.connect(ann[0], "b1", clean_start=True)
+    network.advance(5)
+    network.send("writer", Publish("t", b"", 1, packet_id=100))
+    assert outcomes(network)[100] == packets.SUCCESS

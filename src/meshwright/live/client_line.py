@@ -286,9 +286,11 @@ class ClientLine(asyncio.Protocol):
         """Count messages of QoS 0 that the client reads too slowly to get."""
         if type(packet) is packets.Publish and not packet.qos:
             self.dropped_count += 1
+            self._meter.losses.count(self.client, packet.topic)
             return True
         if type(packet) is packets.PublishRun:
             self.dropped_count += packet.count
+            self._meter.losses.count(self.client, packet.topic, packet.count)
             return True
         return False
 

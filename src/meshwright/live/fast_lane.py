@@ -232,7 +232,7 @@ class FastLane:
             said = block if between is None else rewritten(block, between, is_5=self._is_5)
             for line in lines:
                 if line.is_slow:
-                    line.dropped_count += 1
+                    self._drop(line, block, 1)
                 else:
                     line.say(said, now_us)
                     sent_count += 1
@@ -296,7 +296,7 @@ class FastLane:
         self._count(frames, count, payload_sum)
         for lines, between in way.groups:
             said = frames if between is None else rewritten(frames, between, is_5=self._is_5)
-            self._hand(lines, said, count, payload_sum)
+            self._hand(lines, said, frames, count=count, payload_sum=payload_sum)
         if way.topic is None:
             assert self._session is not None
             self._session.sequence += count
@@ -317,15 +317,24 @@ class FastLane:
         for raw_topic, size in topics_and_sizes(frames, is_5=self._is_5):
             trace.publication(now_us, self._topics[raw_topic], self._client, size)
 
-    def _hand(self, lines: Lines, frames: bytes, count: int, payload_sum: int) -> None:
+    def _drop(self, line: ClientPort, frames: bytes, count: int) -> None:
+        """Count messages that a client reads too slowly to get."""
+        line.dropped_count += count
+        losses, client = self._meter.losses, line.client
+        for raw_topic, _ in topics_and_sizes(frames, is_5=self._is_5):
+            losses.count(client, self._topics[raw_topic])
+
+    def _hand(
+        self, lines: Lines, said: bytes, frames: bytes, *, count: int, payload_sum: int
+    ) -> None:
         outbox = self._host.outbox
         slow_count = 0
         for line in lines:
             if line.is_slow:
-                line.dropped_count += count
+                self._drop(line, frames, count)
                 slow_count += 1
                 continue
-            line.output.append(frames)
+            line.output.append(said)
             if not line.is_flushing:
                 line.is_flushing = True
                 outbox.add(line)

@@ -20,6 +20,7 @@ from meshwright.live.websocket import WebSocket
 from meshwright.protocol.mqtt.fan_out import FanOut
 from meshwright.protocol.mqtt.terms import Terms
 from meshwright.protocol.mqtt.topic_texts import TopicTexts
+from meshwright.protocol.wills import NEVER_S
 
 BACKLOG = 4_096
 # So long may it take until a client's connection is encrypted.
@@ -53,6 +54,7 @@ class Listener:
             retain_available=limits.retain_available,
             payload_bytes_max=limits.payload_bytes_max,
             empty_client_ids=limits.empty_client_ids,
+            session_expiry_max_s=limits.session_expiry_max_s or NEVER_S,
         )
         self.topics = TopicTexts()
         self.fan_out = FanOut()

@@ -30,6 +30,7 @@ from meshwright.protocol.placement import PlacementSettings
 from meshwright.protocol.self_adaptation import AdaptationSettings
 from meshwright.protocol.session import RECEIVE_MAXIMUM, UNLIMITED
 from meshwright.protocol.session_settings import SessionSettings
+from meshwright.protocol.shared_room import SharedSettings
 
 SECOND_US = 1_000_000
 SECRET_BYTES_MIN = 16
@@ -142,6 +143,10 @@ def _core_settings(
         queue_max=limits.queue_max or UNLIMITED,
         queue_bytes_max=limits.queue_bytes_max or UNLIMITED,
         queue_full=limits.queue_full,
+        queued_bytes_max=limits.queued_bytes_max or UNLIMITED,
+        user_queued_bytes_max=limits.user_queued_bytes_max or UNLIMITED,
+        sessions_max=limits.sessions_max or UNLIMITED,
+        user_sessions_max=limits.user_sessions_max or UNLIMITED,
         writes_runs=settings.durability == "synced",
         rights=doorman if doorman.has_rules else None,
     )
@@ -162,6 +167,9 @@ def _core_settings(
         outgoing=OutgoingSettings(across_topics=settings.order.across_topics),
         mobility=mobility,
         sessions=sessions,
+        shared=SharedSettings(
+            queue_max=limits.queue_max or UNLIMITED, queue_full=limits.queue_full
+        ),
         placement=placement,
         adaptation=adaptation,
     )

@@ -102,6 +102,11 @@ class LimitSettings(msgspec.Struct, frozen=True, kw_only=True):
     queue_max: int = 10_000
     queue_bytes_max: int = 64 << 20
     queue_full: QueueFull = "refuse"
+    queued_bytes_max: int = 1 << 30
+    user_queued_bytes_max: int = 1 << 29
+    sessions_max: int = 100_000
+    user_sessions_max: int = 50_000
+    session_expiry_max_s: int = 7 * 86_400
     messages_per_second_max: int = 0
     bytes_per_second_max: int = 0
     keep_alive_max_s: int = 0

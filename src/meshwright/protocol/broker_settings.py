@@ -17,7 +17,7 @@ from meshwright.protocol.removals import RemovalSettings
 from meshwright.protocol.retaining import RetainingSettings
 from meshwright.protocol.self_adaptation import AdaptationSettings
 from meshwright.protocol.session_settings import SessionSettings
-from meshwright.protocol.shared_keeper import SharedSettings
+from meshwright.protocol.shared_room import SharedSettings
 from meshwright.protocol.star_around import StarSettings
 
 

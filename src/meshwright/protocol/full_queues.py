@@ -109,6 +109,10 @@ class FullQueues:
         """True if the queue of a client, or a group, here was found to be full."""
         return bool(self.filters) and (self._me, client) in self.filters
 
+    def own_clients(self) -> list[str]:
+        """Whose queues here are known to be full."""
+        return [queue.client for queue in self._own()]
+
     def mark(
         self,
         turn: Turn,

@@ -30,6 +30,7 @@ from meshwright.protocol.sessions import Sessions
 from meshwright.protocol.shared_keeper import SharedKeeper
 from meshwright.protocol.shared_member import SharedMember
 from meshwright.protocol.shared_post import SharedPost, Together
+from meshwright.protocol.shared_room import SharedRoom
 from meshwright.protocol.stream import AllPassed, StreamFrame
 from meshwright.protocol.taking import in_order_of_taking, may_wait
 from meshwright.protocol.turn import Action, Turn, nothing
@@ -238,7 +239,7 @@ class Machines:
         )
         self.shared_keeper = SharedKeeper(
             self._me,
-            self._settings.shared,
+            SharedRoom(self._settings.shared, self.full_queues),
             self.removals,
             send=post.send,
             want=self.interest.add,
@@ -382,7 +383,7 @@ class Machines:
         return [name for name in self.removals.present if name != self._me]
 
     def _queues_freed(self, turn: Turn) -> None:
-        self.sessions.publishing.retry(turn)
+        self.sessions.look_for_room(turn)
 
     def _origins_informed(self, turn: Turn) -> None:
         self.incoming.origins_informed(turn)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from meshwright.filters.filter import Filter, parse_filter
 from meshwright.protocol.full_queues import FullQueues
 from meshwright.protocol.session import Session
 from meshwright.protocol.session_settings import SessionSettings
+from meshwright.protocol.session_tallies import SessionTallies
 from meshwright.protocol.turn import Turn
 
 QUEUE_IS_FULL = "the client's queue is full"
@@ -18,15 +21,22 @@ class QueueBounds:
     finds room for more than one message. Where messages are dropped, nobody need know.
     """
 
-    def __init__(self, settings: SessionSettings, full: FullQueues) -> None:
+    def __init__(
+        self, settings: SessionSettings, full: FullQueues, tallies: SessionTallies
+    ) -> None:
         self._settings = settings
+        self._tallies = tallies
         self._full = full
         self.drops = settings.queue_full == "drop"
 
     def is_over(self, session: Session) -> bool:
         """True if nothing more may wait for a client."""
         queue, settings = session.queue, self._settings
-        return len(queue) >= settings.queue_max or queue.byte_count >= settings.queue_bytes_max
+        return (
+            len(queue) >= settings.queue_max
+            or queue.byte_count >= settings.queue_bytes_max
+            or self._tallies.is_over(session.client)
+        )
 
     def queued(self, turn: Turn, session: Session) -> None:
         """Something more waits for a client."""
@@ -37,6 +47,13 @@ class QueueBounds:
         """Less waits for a client."""
         if self._full.is_full(session.client) and self._has_room(session):
             self._full.clear(turn, session.client)
+
+    def look_again(self, turn: Turn, find: Callable[[str], Session | None]) -> None:
+        """There may be room for clients since others have taken what waited for them."""
+        for client in self._full.own_clients():
+            session = find(client)
+            if session is not None:
+                self.drained(turn, session)
 
     def resubscribed(self, turn: Turn, session: Session) -> None:
         """The client wants something else than before."""
@@ -52,6 +69,7 @@ class QueueBounds:
         return (
             4 * len(queue) <= 3 * settings.queue_max
             and 4 * queue.byte_count <= 3 * settings.queue_bytes_max
+            and not (queue and self._tallies.is_over(session.client))
         )
 
     def _mark(self, turn: Turn, session: Session) -> None:

@@ -45,22 +45,43 @@ class Waiting(msgspec.Struct, frozen=True, gc=False, array_like=True):
         return size
 
 
+class QueueTally:
+    """Queues of several sessions together: how many there are, and how many bytes wait in them."""
+
+    __slots__ = ("byte_count", "session_count")
+
+    def __init__(self) -> None:
+        self.session_count = 0
+        self.byte_count = 0
+
+
 class MessageQueue(deque[Waiting]):
     """What waits for a client, in order; byte_count: how many bytes that is."""
 
-    __slots__ = ("byte_count",)
+    __slots__ = ("_tallies", "byte_count")
 
     def __init__(self) -> None:
         super().__init__()
         self.byte_count = 0
+        self._tallies: list[QueueTally] = []
+
+    def count_in(self, tallies: list[QueueTally]) -> None:
+        """Be counted in these, and in no others any more."""
+        for tally in self._tallies:
+            tally.session_count -= 1
+            tally.byte_count -= self.byte_count
+        self._tallies = tallies
+        for tally in tallies:
+            tally.session_count += 1
+            tally.byte_count += self.byte_count
 
     def append(self, waiting: Waiting) -> None:
-        self.byte_count += waiting.size_bytes()
+        self._add(waiting.size_bytes())
         super().append(waiting)
 
     def popleft(self) -> Waiting:
         waiting = super().popleft()
-        self.byte_count -= waiting.size_bytes()
+        self._add(-waiting.size_bytes())
         return waiting
 
     def extend(self, messages: Iterable[Waiting]) -> None:
@@ -68,13 +89,18 @@ class MessageQueue(deque[Waiting]):
             self.append(waiting)
 
     def clear(self) -> None:
-        self.byte_count = 0
+        self._add(-self.byte_count)
         super().clear()
 
     def replace(self, messages: Iterable[Waiting]) -> None:
         """Have these wait, and nothing else."""
         self.clear()
         self.extend(messages)
+
+    def _add(self, size_bytes: int) -> None:
+        self.byte_count += size_bytes
+        for tally in self._tallies:
+            tally.byte_count += size_bytes
 
 
 class Session:

@@ -28,6 +28,7 @@ from meshwright.protocol.session import Recipient, Session, recipient_of
 from meshwright.protocol.session_disk import erase, restored_sessions, write_state
 from meshwright.protocol.session_outside import Outside
 from meshwright.protocol.session_settings import SessionSettings
+from meshwright.protocol.session_tallies import SessionTallies
 from meshwright.protocol.stream import StreamFrame
 from meshwright.protocol.turn import Action, Turn
 from meshwright.protocol.wills import (
@@ -58,7 +59,8 @@ class Sessions:
         self._answers: dict[type, Callable[[Turn, Session, Any], None]] = {}
         self._wills: dict[str, tuple[str, packets.Will]] = {}
         self.promised_wills = PromisedWills(self._sessions, settings.log_max, outside.log_length)
-        self._bounds = QueueBounds(settings, outside.full)
+        self._tallies = SessionTallies(settings)
+        self._bounds = QueueBounds(settings, outside.full, self._tallies)
         self._deliveries = Deliveries(
             self._bounds,
             outside.shared,
@@ -103,6 +105,8 @@ class Sessions:
     def restore(self, disk: dict[DiskKey, Any]) -> list[Filter]:
         """Take back sessions that outlive a crash; returns all filters that they want."""
         self._sessions.update(restored_sessions(disk))
+        for session in self._sessions.values():
+            self._tallies.opened(session)
         for key in sorted(key for key in disk if key[0] == "will"):
             self._wills[str(key[1])] = disk[key]
         filters = []
@@ -166,12 +170,14 @@ class Sessions:
         """A client is here: open its session, or resume it and hand over what waits."""
         self.disconnect(turn, client, clean=False)
         packet = self.promised_wills.without_system(turn, client, packet)
+        session = self._sessions.get(client)
         refusal = self.promised_wills.refusal(client, packet)
+        if refusal is None and session is None:
+            refusal = self._tallies.refusal(client)
         if refusal is not None:
             turn.ask(SendClient(client, refusal))
             turn.ask(CloseClient(client))
             return
-        session = self._sessions.get(client)
         if session is not None and packet.clean_start:
             self.close(turn, session)
             session = None
@@ -179,7 +185,7 @@ class Sessions:
         if session is None:
             self._serial += 1
             identity = f"{client}@{self._me}.{self._incarnation}.{self._serial}"
-            session = self._sessions[client] = Session(client, identity)
+            session = self._open(client, identity)
         # Nothing may be sent before CONNACK, nor on an earlier connection any more.
         session.connection += 1
         session.last_for(packet.session_expiry_s)
@@ -226,6 +232,16 @@ class Sessions:
         self._forget(turn, session)
         self._outside.shared.abandoned(turn, session)
 
+    def look_for_room(self, turn: Turn) -> None:
+        """Queues may have room again: so may publishers go on that wait for it."""
+        self._bounds.look_again(turn, self._sessions.get)
+        self.publishing.retry(turn)
+
+    def _open(self, client: str, identity: str) -> Session:
+        session = self._sessions[client] = Session(client, identity)
+        self._tallies.opened(session)
+        return session
+
     def find(self, client: str) -> Session | None:
         """The session of a client here, one that is only arriving included."""
         return self._sessions.get(client)
@@ -261,7 +277,7 @@ class Sessions:
         stale = self._sessions.get(client)
         if stale is not None:
             self.end(turn, stale)
-        session = self._sessions[client] = Session(client, identity)
+        session = self._open(client, identity)
         session.is_arriving = True
         remaining = 1
 
@@ -327,6 +343,7 @@ class Sessions:
         for text in list(session.subscriptions):
             self._drop_subscription(turn, session, text)
         del self._sessions[session.client]
+        self._tallies.closed(session)
         self._bounds.over(turn, session)
         self.publishing.held.drop(turn, session.client)
         self._outside.over(turn, session.client)

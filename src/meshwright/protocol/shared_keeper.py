@@ -6,8 +6,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-import msgspec
-
 from meshwright.filters.filter import Filter
 from meshwright.filters.index import FilterIndex
 from meshwright.model.publication import Publication
@@ -30,6 +28,7 @@ from meshwright.protocol.shared import (
     MembersQuestion,
 )
 from meshwright.protocol.shared_group import EntryState, Group, GroupEntry, Place, entry_of
+from meshwright.protocol.shared_room import SharedRoom
 from meshwright.protocol.shared_takeover import (
     Holding,
     Holdings,
@@ -44,19 +43,13 @@ from meshwright.protocol.stream import StreamFrame
 from meshwright.protocol.turn import Action, Turn
 
 
-class SharedSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """How many messages a group may have under way and waiting."""
-
-    queue_max: int = 100_000
-
-
 class SharedKeeper:
     """All groups that this broker keeps. want and unwant subscribe for them in the network."""
 
     def __init__(
         self,
         me: str,
-        settings: SharedSettings,
+        room: SharedRoom,
         removals: Removals,
         *,
         send: Callable[[Turn, str, Any], None],
@@ -66,7 +59,7 @@ class SharedKeeper:
         is_lost: Callable[[str], bool],
         incarnation: int,
     ) -> None:
-        self._settings = settings
+        self._room = room
         self._send = send
         self._want = want
         self._unwant = unwant
@@ -127,6 +120,7 @@ class SharedKeeper:
                 if broker and group.key in self._groups:
                     self._hand_again(turn, group, broker)
             if group.key in self._groups:
+                self._room.changed(turn, group)
                 self._ask_holders(turn, group)
                 self._assign_rest(turn, group)
 
@@ -144,10 +138,11 @@ class SharedKeeper:
             wrote = True
             if group.was_handed(frame):
                 continue
-            if len(group.entries) >= self._settings.queue_max:
+            if self._room.drops(group):
                 turn.report(group.refusal(publication, "the queue of the group is full"))
                 continue
             self._add_entry(turn, group, frame)
+            self._room.changed(turn, group)
         return wrote
 
     def takes(self, topic: str) -> bool:
@@ -323,6 +318,7 @@ class SharedKeeper:
         self._index.discard(group.key, group.wanted)
         for entry in list(group.entries.values()):
             self._forget(turn, group, entry)
+        self._room.over(turn, group)
         self._unwant(turn, group.wanted)
 
     def _note_members(self, turn: Turn, group: Group, peer: str, message: Members) -> None:
@@ -491,3 +487,4 @@ class SharedKeeper:
         for hand in (entry.hand, *entry.former_hands):
             group.hands.pop(hand, None)
         turn.write(("shared", group.key, entry.place), None)
+        self._room.changed(turn, group)

@@ -15,6 +15,7 @@ from meshwright.errors import OperatorError
 from meshwright.files.writing import private_opener
 
 SECOND_US = 1_000_000
+OFTEN = ("Refused", "Dropped", "QueueRecord", "HeldBackRecord")
 
 
 class Log:
@@ -25,6 +26,8 @@ class Log:
 
     def __init__(self, broker: str, path: Path | None) -> None:
         self._broker = broker
+        # By name of an event that comes often: when it was last written, and how many were not.
+        self._unsaid: dict[str, tuple[int, int]] = {}
         self._left_out = 0
         self._is_cut = False
         try:
@@ -65,10 +68,25 @@ class Log:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     def record(self, time_us: int, record: Any) -> None:
-        """Write what the broker itself reports; its kind is the name of the event."""
+        """Write what the broker itself reports; its kind is the name of the event.
+
+        Of what messages and queues bring about, one line a second is written, which says how many
+        were not.
+        """
+        name = type(record).__name__
+        if name in OFTEN:
+            last_us, unsaid = self._unsaid.get(name, (-SECOND_US, 0))
+            if 0 <= time_us - last_us < SECOND_US:
+                self._unsaid[name] = (last_us, unsaid + 1)
+                return
+            self._unsaid[name] = (time_us, 0)
+        else:
+            unsaid = 0
         fields = msgspec.to_builtins(record)
         fields = fields if isinstance(fields, dict) else {"fields": fields}
-        self.event(time_us, type(record).__name__, **fields)
+        if unsaid:
+            fields["unsaid"] = unsaid
+        self.event(time_us, name, **fields)
 
     def close(self) -> None:
         if self._out is not None:

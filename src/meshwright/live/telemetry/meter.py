@@ -7,6 +7,7 @@ from typing import Any
 
 from meshwright.live.clock import Clock
 from meshwright.live.telemetry.carried import CarriedFrames
+from meshwright.live.telemetry.losses import Losses
 from meshwright.live.telemetry.trace import TraceRecorder
 from meshwright.protocol.classes import MESSAGE_CLASSES
 from meshwright.protocol.deliveries import Refused
@@ -34,9 +35,9 @@ class Meter:
     """What came from clients and went to them, by QoS, and what did not, by reason.
 
     refused: what clients asked for in vain, by reason code. dropped: messages that a client wanted
-    and did not get; slow_dropped: those of clients that have left and had read too slowly.
-    peer_messages: sent to other brokers, by their kind. trace and carried: get what is of use for
-    planning, if that is recorded.
+    and did not get, losses the same by client and topic; slow_dropped: those of clients that have
+    left and had read too slowly. peer_messages: sent to other brokers, by their kind. trace and
+    carried: get what is of use for planning, if that is recorded.
     """
 
     __slots__ = (
@@ -45,6 +46,7 @@ class Meter:
         "carried",
         "connects",
         "dropped",
+        "losses",
         "peer_messages",
         "received_bytes",
         "received_messages",
@@ -62,6 +64,7 @@ class Meter:
         self.sent_bytes = [0] * QOS_COUNT
         self.refused: defaultdict[int, int] = defaultdict(int)
         self.dropped: defaultdict[str, int] = defaultdict(int)
+        self.losses = Losses()
         self.peer_messages: defaultdict[type, int] = defaultdict(int)
         self.connects = 0
         self.slow_dropped = 0
@@ -148,6 +151,8 @@ class Meter:
         """The broker reports something."""
         if isinstance(record, Refused | Dropped):
             self.dropped[record.reason] += 1
+        if isinstance(record, Refused):
+            self.losses.count(record.client, record.topic)
 
     def _wants(self, client: str, topics: list[str], *, is_on: bool) -> None:
         assert self.trace is not None

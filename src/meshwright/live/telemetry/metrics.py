@@ -13,6 +13,7 @@ from meshwright.live.telemetry.carried import CarriedCounts
 from meshwright.live.telemetry.meter import Meter
 from meshwright.protocol.inspection import BrokerView
 
+NAMED_MAX = 100
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
@@ -48,6 +49,7 @@ class _Readings(Collector):
         yield from _traffic(self._readings)
         yield from _losses(self._readings)
         yield from _standing(self._readings)
+        yield from _waits(self._readings.view)
 
 
 def _traffic(readings: Readings) -> Iterator[Metric]:
@@ -99,11 +101,40 @@ def _losses(readings: Readings) -> Iterator[Metric]:
     for text, count in sorted(reasons.items()):
         dropped.add_metric([text], count)
     yield dropped
+    losses = (("client", meter.losses.by_client), ("topic", meter.losses.by_topic))
+    for label, counts in losses:
+        name, meaning = f"meshwright_dropped_by_{label}", f"Messages not handed on, by {label}"
+        family = CounterMetricFamily(name, meaning, labels=[label])
+        for text, count in sorted(counts.items()):
+            family.add_metric([text], count)
+        yield family
     yield CounterMetricFamily(
         "meshwright_connections_refused",
         "Connections that were too many",
         value=readings.connections_refused,
     )
+
+
+def _waits(view: BrokerView) -> Iterator[Metric]:
+    """Queues that are full, and who waits for which of them; the first ones of many by name."""
+    meaning = "Clients and groups whose queues are known to be full"
+    yield GaugeMetricFamily("meshwright_full_queues", meaning, value=len(view.full_queues))
+    meaning = "Clients that are not answered until there is room for what they publish"
+    yield GaugeMetricFamily("meshwright_held_back_clients", meaning, value=len(view.held_back))
+    full = GaugeMetricFamily(
+        "meshwright_full_queue", "1 for a queue that is full", labels=["client", "at"]
+    )
+    for queue in view.full_queues[:NAMED_MAX]:
+        full.add_metric([queue.client, queue.broker], 1)
+    yield full
+    held = GaugeMetricFamily(
+        "meshwright_held_back_messages",
+        "Messages of a client that wait, and for whose queue",
+        labels=["client", "topic", "waits_for", "at"],
+    )
+    for one in view.held_back[:NAMED_MAX]:
+        held.add_metric([one.client, one.topic, one.waits_for, one.broker], one.messages)
+    yield held
 
 
 def _standing(readings: Readings) -> Iterator[Metric]:

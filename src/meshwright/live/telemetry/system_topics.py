@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+import msgspec
+
 from meshwright import __version__
 from meshwright.errors import FilterError
 from meshwright.filters.filter import matches, parse_filter
@@ -19,6 +21,7 @@ from meshwright.protocol.publishing import SYSTEM_PREFIX
 SECOND_US = 1_000_000
 REFUSED_FROM = 0x80
 NEVER_RETAINED = 2
+NAMED_MAX = 100
 
 
 class SystemTopics:
@@ -73,6 +76,7 @@ def asks_for_system(asked: Subscribe) -> bool:
 
 def _mosquitto(readings: Readings, now_us: int) -> dict[str, str]:
     meter, view = readings.meter, readings.view
+    lists: dict[str, str] = {}
     connected = sum(session.is_connected for session in view.sessions)
     uptime_s = now_us // SECOND_US - int(readings.started_s)
     numbers = {
@@ -88,8 +92,17 @@ def _mosquitto(readings: Readings, now_us: int) -> dict[str, str]:
         "subscriptions/count": sum(len(session.subscriptions) for session in view.sessions),
         "store/messages/count": sum(session.queued for session in view.sessions),
     }
+    losses = meter.losses
+    for name, counts in (("clients", losses.by_client), ("topics", losses.by_topic)):
+        most = dict(counts.most_common(NAMED_MAX))
+        numbers |= {f"dropped/{name}/count": len(counts)}
+        lists[f"dropped/{name}"] = msgspec.json.encode(most).decode()
+    numbers |= {
+        "queues/full": len(view.full_queues),
+        "clients/held back": len(view.held_back),
+    }
     texts = {"version": f"meshwright version {__version__}", "uptime": f"{uptime_s} seconds"}
-    return texts | {name: str(number) for name, number in numbers.items()}
+    return texts | lists | {name: str(number) for name, number in numbers.items()}
 
 
 def _emqx(readings: Readings, now_us: int) -> dict[str, str]:
