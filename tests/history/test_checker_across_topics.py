@@ -40,8 +40,10 @@ def test_a_client_that_may_have_its_session_elsewhere_is_of_no_broker() -> None:
     assert reordered_across(history) == []
 
 
-@pytest.mark.parametrize(("qualities", "count"), [((1, 2), 1), ((0, 0), 1), ((0, 1), 0)])
-def test_what_needs_no_answer_and_what_does_have_orders_of_their_own(
+@pytest.mark.parametrize(
+    ("qualities", "count"), [((2, 2), 1), ((0, 0), 1), ((0, 1), 0), ((2, 1), 0)]
+)
+def test_what_comes_with_each_qos_has_an_order_of_its_own(
     qualities: tuple[int, int], count: int
 ) -> None:
     history = turned_around(reader_broker="b0", qualities=qualities)

@@ -2,8 +2,9 @@
 
 It is promised to clients of one broker of all that one of them publishes there, and of topics that
 are named so (History.ordered) wherever clients are. What was sent to a client without a promise may
-overtake what waits for its answers, so both have an order of their own. A message that its
-publisher sent again may have come late the first time, or not at all.
+overtake what waits for its answers, and clients may hold QoS 2 back until it is released, so what
+comes with each QoS has an order of its own. A message that its publisher sent again may have come
+late the first time, or not at all.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from meshwright.history.history import Delivered, History, Published
 from meshwright.history.violation import Violation, seconds
 from meshwright.history.wanted import group_of
 
-# Who got it in which session, of whom, sent in which session, and whether it had to answer.
-_Line = tuple[str, int, str, int, bool]
+# Who got it in which session, of whom, sent in which session, and with which QoS it came.
+_Line = tuple[str, int, str, int, int]
 
 
 def reordered_across(history: History) -> list[Violation]:
@@ -35,7 +36,7 @@ def reordered_across(history: History) -> list[Violation]:
         if published.resend_count:
             continue
         source = history.session_at(one.publisher, published.attempted_us)
-        line = (one.client, session, one.publisher, source, one.qos > 0)
+        line = (one.client, session, one.publisher, source, one.qos)
         is_ordered = any(matches(each, one.topic) for each in filters)
         for is_promised, is_network in (
             (is_ordered, True),

@@ -22,6 +22,7 @@ from meshwright.history.lost import lost
 from meshwright.history.violation import Violation, seconds
 from meshwright.lab.witness import Stopwatch, Witness
 from meshwright.live.local_network import LocalNetwork, free_ports
+from meshwright.live.settings import read_live_settings
 from meshwright.planning.founding import founding_overlay
 
 LOOK_EVERY_S = 0.1
@@ -81,6 +82,8 @@ def torture(
     network.start()
     try:
         trial = _Trial(parameters, seed, network)
+        if settings is not None:
+            trial.history.ordered = read_live_settings(settings).order.across_topics
         asyncio.run(trial.run())
     finally:
         network.stop()
