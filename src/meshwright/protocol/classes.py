@@ -9,7 +9,7 @@ from meshwright.protocol.admission import (
     NotYet,
     Welcome,
 )
-from meshwright.protocol.entries import AskReaders, Get, Got, Put, PutDone
+from meshwright.protocol.entries import AskReaders, Get, Got, Put, PutDone, PutWhole
 from meshwright.protocol.erasures import Erase
 from meshwright.protocol.forwarding.machines import FORWARDING_CLASSES
 from meshwright.protocol.full_queues import QueuesChanged, QueuesUnchanged
@@ -89,6 +89,7 @@ MESSAGE_CLASSES: dict[type, str] = {
     Legacy: "shared",
     LegacyQuestion: "shared",
     PutDone: "directory",
+    PutWhole: "directory",
     Get: "directory",
     Got: "directory",
     AskReaders: "directory",

@@ -22,10 +22,12 @@ from meshwright.protocol.entries import (
     AskReaders,
     Entries,
     Entry,
+    EntryChange,
     Get,
     Got,
     Put,
     PutDone,
+    PutWhole,
     Question,
     merge,
 )
@@ -48,12 +50,13 @@ class _Request:
     """A question under way. waiting: keepers of its key; required: brokers that must answer, too.
 
     build makes the message anew, when the roll has changed, from the number of the request. last:
-    an entry that is to be forgotten when it is everywhere; is_done: a majority has it.
+    an entry that is to be forgotten when it is everywhere; is_done: a majority has it. known: what
+    the asker knows. change: what need be told of an entry to who has the one before.
     """
 
     __slots__ = (
-        "build", "done", "is_done", "is_hand_over", "key", "last", "merged", "message", "readers",
-        "required", "waiting",
+        "build", "change", "done", "is_done", "is_hand_over", "key", "known", "last", "merged",
+        "message", "readers", "required", "waiting",
     )  # fmt: skip
 
     def __init__(
@@ -71,6 +74,8 @@ class _Request:
         self.is_done = False
         self.is_hand_over = is_hand_over
         self.last = last
+        self.known: Entries = {}
+        self.change: EntryChange | None = None
 
     def begin(self, message: Question, waiting: tuple[str, ...], required: tuple[str, ...]) -> None:
         """Ask, or ask all over again."""
@@ -120,6 +125,7 @@ class Directory:
         return {
             Put: self.put_asked,
             PutDone: self.put_done,
+            PutWhole: self.whole_asked,
             Get: self.get_asked,
             Got: self.got,
             AskReaders: self.readers_asked,
@@ -128,10 +134,9 @@ class Directory:
 
     def restore(self, disk: dict[tuple[Any, ...], Any]) -> None:
         """Take back the replicas kept on disk."""
+        self.kept.restore(disk)
         for key, value in disk.items():
-            if key[0] == "directory":
-                self.kept.keep(key[1], key[2], Entry(*value))
-            elif key[0] == "reader":
+            if key[0] == "reader":
                 self._readers.setdefault(key[1], {})[key[2]] = value
 
     def put(
@@ -142,13 +147,21 @@ class Directory:
         done: Callable[[Turn, list[str]], None],
         *,
         owner: str | None = None,
+        change: EntryChange | None = None,
     ) -> None:
-        """Store my entry, or an owner's, under a key; done is told who has read it lately."""
+        """Store my entry, or an owner's, under a key; done is told who has read it lately.
+
+        change: what it has become since it was last stored, if that is less to tell.
+        """
         is_own = owner is None
         if is_own:
             self._own[key] = entry
         last = entry if is_own and entry.is_void else None
-        self._ask(turn, key, partial(_put, key, entry, owner), done, last=last)
+        request = _Request(
+            key, partial(_put, key, entry, owner), done, is_hand_over=False, last=last
+        )
+        request.change = change
+        self._begin(turn, request)
 
     def put_and_get(
         self, turn: Turn, key: str, entry: Entry, done: Callable[[Turn, Entries], None]
@@ -178,7 +191,8 @@ class Directory:
             return
         self._swept_present = present
         for key in [key for key in self.kept if self._me not in self.keepers_of(key)]:
-            turn.forget(*(("directory", key, owner) for owner in self.kept.drop(key)))
+            for owner in list(self.kept.of(key)):
+                turn.forget(*self.kept.discard(key, owner))
 
     def get(
         self,
@@ -187,9 +201,21 @@ class Directory:
         done: Callable[[Turn, Entries], None],
         *,
         is_remembered: bool = True,
+        known: Entries | None = None,
     ) -> None:
-        """Read all entries of a key; done gets them merged from a majority."""
-        self._ask(turn, key, lambda request, roll: Get(request, key, is_remembered, roll), done)
+        """Read all entries of a key; done gets them merged from a majority.
+
+        known: what need not be told again.
+        """
+        held = known or {}
+        versions = tuple((name, entry.version) for name, entry in held.items())
+
+        def build(number: int, roll: Roll) -> Get:
+            return Get(number, key, is_remembered, roll, versions)
+
+        request = _Request(key, build, done, is_hand_over=False, last=None)
+        request.known = held
+        self._begin(turn, request)
 
     def keepers_of(self, key: str) -> tuple[str, ...]:
         """The brokers that keep a key."""
@@ -250,8 +276,9 @@ class Directory:
         if not self._is_same_roll(turn, peer, message):
             return
         # Others are asked only to have the roll on disk.
-        if self._me in self.keepers_of(message.key):
-            self._keep(turn, message.key, message.owner or peer, message.entry)
+        if self._me in self.keepers_of(message.key) and not self._keep(turn, peer, message):
+            self._send(turn, peer, PutWhole(message.request))
+            return
         readers = tuple(self._readers_now(turn.now_us, message.key))
         entries = self._entries_of(message.key) if message.is_reading else None
         answer = PutDone(message.request, readers, entries)
@@ -266,7 +293,11 @@ class Directory:
         if message.is_remembered and readers.get(peer, 0) < refresh_us:
             self._readers.setdefault(message.key, {})[peer] = until_us
             turn.write(("reader", message.key, peer), until_us)
-        answer = Got(message.request, self._entries_of(message.key))
+        entries, known = self._entries_of(message.key), dict(message.known)
+        same = tuple(name for name, one in entries.items() if one.version <= known.get(name, -1))
+        if same:
+            entries = {name: one for name, one in entries.items() if name not in same}
+        answer = Got(message.request, entries, same)
         # What is told must not be forgotten by a crash: a reader relies on it.
         send = self._send
         turn.once_synced(lambda later: send(later, peer, answer))
@@ -276,6 +307,15 @@ class Directory:
             readers = tuple(self._readers_now(turn.now_us, message.key))
             answer = PutDone(message.request, readers)
             turn.once_synced(lambda later: self._send(later, peer, answer))
+
+    def whole_asked(self, turn: Turn, peer: str, message: PutWhole) -> None:
+        """A keeper does not have what an entry was before: tell it all."""
+        request = self._requests.get(message.request)
+        if request is None:
+            self._questions.answered(turn, peer, message.request)
+        else:
+            whole = request.build(message.request, self._removals.roll)
+            self._questions.ask_instead(turn, peer, whole)
 
     def put_done(self, turn: Turn, peer: str, message: PutDone) -> None:
         request = self._answered(turn, peer, message.request)
@@ -296,6 +336,7 @@ class Directory:
         request = self._answered(turn, peer, message.request)
         if request is not None:
             merge(request.merged, message.entries)
+            merge(request.merged, {name: request.known[name] for name in message.same})
             if self._has_majority(request):
                 self._close(message.request)
                 request.done(turn, request.merged)
@@ -304,8 +345,7 @@ class Directory:
         for key, version in message.entries:
             held = self.kept.of(key).get(peer)
             if held is not None and held.version <= version:
-                self.kept.discard(key, peer)
-                turn.forget(("directory", key, peer))
+                turn.forget(*self.kept.discard(key, peer))
 
     def _erase(self, turn: Turn, request: _Request) -> None:
         """All keepers have stored that this broker left; nobody need remember it."""
@@ -315,11 +355,21 @@ class Directory:
             del self._own[key]
             self._erasures.gather(self.keepers_of(key), key, last.version)
 
-    def _keep(self, turn: Turn, key: str, owner: str, entry: Entry) -> None:
+    def _keep(self, turn: Turn, peer: str, message: Put) -> bool:
+        """Keep an entry, unless there is a newer one; False if what it was before is not here."""
+        key, owner = message.key, message.owner or peer
         held = self.kept.of(key).get(owner)
-        if held is None or held.version < entry.version:
-            self.kept.keep(key, owner, entry)
-            turn.write(("directory", key, owner), tuple(entry))
+        version = message.entry.version
+        if held is not None and held.version >= version:
+            return True
+        if message.change is None:
+            self.kept.keep(turn, key, owner, message.entry)
+            return True
+        entry = message.change.applied_to(held, version)
+        if entry is None:
+            return False
+        self.kept.keep(turn, key, owner, entry, change=message.change)
+        return True
 
     def _ask(
         self,
@@ -337,6 +387,10 @@ class Directory:
         self._request_count += 1
         number, removals = self._request_count, self._removals
         message = request.build(number, removals.roll)
+        if request.change is not None and isinstance(message, Put):
+            entry = Entry(message.entry.version, ())
+            message = msgspec.structs.replace(message, entry=entry, change=request.change)
+            request.change = None
         required = removals.unsettled() if _is_reading(message) else ()
         if type(message) is not Get:
             required = (*required, *removals.without_roll())

@@ -43,6 +43,32 @@ class Entry(NamedTuple):
         return self.value if isinstance(self.value, Publication) else None
 
 
+# So many filters are searched for one by one among all.
+FEW = 4
+
+
+class EntryChange(NamedTuple):
+    """What an entry of filters has become since one of an earlier version."""
+
+    base: int
+    added: tuple[str, ...]
+    removed: tuple[str, ...]
+
+    def applied_to(self, entry: Entry | None, version: int) -> Entry | None:
+        """The entry that an earlier one becomes; None if that is not the one it was made of."""
+        if entry is None or entry.version != self.base:
+            return None
+        left = entry.filters
+        if len(self.removed) > FEW:
+            gone = frozenset(self.removed)
+            left = tuple(text for text in left if text not in gone)
+        else:
+            for text in self.removed:
+                place = left.index(text)
+                left = left[:place] + left[place + 1 :]
+        return Entry(version, left + self.added)
+
+
 Entries = dict[str, Entry]
 
 # The owner of an entry that all brokers write.
@@ -67,7 +93,8 @@ def claim_key(client: str) -> str:
 class Put(Message, frozen=True, gc=False):
     """Store my entry, or that of an owner which several brokers write.
 
-    is_reading: tell me all entries, too; of two that do so at once, one sees the other's.
+    is_reading: tell me all entries, too; of two that do so at once, one sees the other's. change:
+    what the entry, which is then only a version, has become since an earlier one.
     """
 
     request: int
@@ -76,6 +103,7 @@ class Put(Message, frozen=True, gc=False):
     owner: str | None = None
     roll: Roll = ()
     is_reading: bool = False
+    change: EntryChange | None = None
 
 
 class PutDone(Message, frozen=True, gc=False):
@@ -86,20 +114,31 @@ class PutDone(Message, frozen=True, gc=False):
     entries: dict[str, Entry] | None = None
 
 
+class PutWhole(Message, frozen=True, gc=False):
+    """I do not have the entry of which you told me what it has become: tell me all of it."""
+
+    request: int
+
+
 class Get(Message, frozen=True, gc=False):
-    """Tell me all entries, and remember me as a reader if I ask for it."""
+    """Tell me all entries, and remember me as a reader if I ask for it.
+
+    known: the versions that I have, of which I need not be told what they say.
+    """
 
     request: int
     key: str
     is_remembered: bool = True
     roll: Roll = ()
+    known: tuple[tuple[str, int], ...] = ()
 
 
 class Got(Message, frozen=True, gc=False):
-    """All entries of the key at this replica."""
+    """All entries of the key at this replica; same: owners of those that you have, or newer."""
 
     request: int
     entries: dict[str, Entry]
+    same: tuple[str, ...] = ()
 
 
 class AskReaders(Message, frozen=True, gc=False):

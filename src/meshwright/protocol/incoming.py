@@ -278,7 +278,7 @@ class Incoming:
     def origins_informed(self, turn: Turn) -> None:
         """Origins know again what is wanted here: what they skip, need not be waited for."""
         held: dict[str, list[Numbered]] = {}
-        for (origin, _), stream in self._streams.items():
+        for (origin, _), stream in self._holding.items():
             found = [(number, frame.publication) for number, frame in stream.held.items()]
             held.setdefault(origin, []).extend(found)
         for origin, numbered in held.items():
@@ -288,8 +288,9 @@ class Incoming:
                 frame = stream.held.get(number)
                 if frame is not None and self._is_next(stream, frame):
                     self._pass_on(turn, key, stream, frame)
-        for key, stream in list(self._streams.items()):
-            if stream.held or key in self._waiting:
+        for key in dict.fromkeys((*self._holding, *self._waiting)):
+            stream = self._streams.get(key)
+            if stream is not None and (stream.held or key in self._waiting):
                 self._advance(turn, key, stream)
 
     def peer_renewed(self, turn: Turn, peer: str) -> None:

@@ -16,7 +16,7 @@ from meshwright.filters.names import TopicNames
 from meshwright.filters.topics import has_wildcard
 from meshwright.protocol.directory import Directory
 from meshwright.protocol.effects import DiskKey
-from meshwright.protocol.entries import WILDCARDS, Entry
+from meshwright.protocol.entries import WILDCARDS, Entry, EntryChange
 from meshwright.protocol.roads import Roads
 from meshwright.protocol.stream import Announce, Announced, Joined, Joining
 from meshwright.protocol.turn import Action, Turn, nothing
@@ -28,16 +28,18 @@ DIRECTORY = ""
 class _Change:
     """One change of an entry on its way to being in force.
 
-    added: filters that it has and no entry before it. waiting: who has not confirmed it.
+    added: filters that it has and no entry before it. difference: what it is beyond the entry
+    before it, if that is less to tell than all. waiting: who has not confirmed it.
     is_repeated: sessions may have relied on it before a crash, so origins owe it what is unchecked.
     """
 
-    __slots__ = ("actions", "added", "entry", "is_repeated", "key", "waiting")
+    __slots__ = ("actions", "added", "difference", "entry", "is_repeated", "key", "waiting")
 
     def __init__(self, key: str, *, is_repeated: bool = False) -> None:
         self.key = key
         self.entry = Entry(0, ())
         self.added: dict[str, None] = {}
+        self.difference: EntryChange | None = None
         self.actions: list[Action] = []
         self.is_repeated = is_repeated
         self.waiting: dict[str, None] = {DIRECTORY: None}
@@ -71,6 +73,8 @@ class Interest:
         self._index: FilterIndex[None] = FilterIndex()
         # By key: the texts of the filters that count, in the order in which they came.
         self._texts: dict[str, dict[str, None]] = {}
+        # By key: what has come (True) and gone since its entry was told, by the texts of filters.
+        self._untold: dict[str, dict[str, bool]] = {}
         # By filter: the first version that has it, for those that came since the start.
         self._added: dict[Filter, int] = {}
         self._entries: dict[str, Entry] = {}
@@ -180,6 +184,13 @@ class Interest:
 
     def joined(self, turn: Turn, peer: str, message: Joined) -> None:
         """An origin confirmed; through a wildcard it may name topics not known here before."""
+        if message.is_unknown:
+            waiting = [one for one in self._waiting_for(peer) if one.key == message.key]
+            if waiting:
+                added = tuple(text for change in waiting for text in change.added)
+                whole = Joining(message.key, self._entries[message.key], False, added)
+                self._send(turn, peer, whole)
+            return
         for topic in message.topics:
             self._discover(turn, topic, nothing)
         for change in list(self._under_way.get(message.key, ())):
@@ -240,6 +251,7 @@ class Interest:
             return False
         self._index.add(None, wanted)
         self._texts.setdefault(key_of(wanted), {})[str(wanted)] = None
+        self._note(wanted, has_come=True)
         return True
 
     def _uncount(self, wanted: Filter) -> None:
@@ -250,6 +262,13 @@ class Interest:
         del texts[str(wanted)]
         if not texts:
             del self._texts[key_of(wanted)]
+        self._note(wanted, has_come=False)
+
+    def _note(self, wanted: Filter, *, has_come: bool) -> None:
+        """Note what an entry has become; what came and went meanwhile, need not be told."""
+        untold = self._untold.setdefault(key_of(wanted), {})
+        if untold.pop(str(wanted), has_come) is has_come:
+            untold[str(wanted)] = has_come
 
     def _gather(self, key: str) -> _Change:
         """The change of a key that is told next."""
@@ -268,8 +287,7 @@ class Interest:
         self._under_way.setdefault(key, {})[change] = None
         self._storing[key] = None
         self._version += 1
-        texts = tuple(self._texts.get(key, ()))
-        entry = self._entries[key] = change.entry = Entry(self._version, texts)
+        entry = self._next_entry(change)
         # Only that there is an entry counts after a crash: what it has is what sessions want then.
         turn.write(("interest", key), ())
 
@@ -288,7 +306,22 @@ class Interest:
                 self._informed(later)
             self._publish_gathered(later, key)
 
-        self._directory.put(turn, key, entry, stored)
+        self._directory.put(turn, key, entry, stored, change=change.difference)
+
+    def _next_entry(self, change: _Change) -> Entry:
+        """The entry of a key as it is from now on."""
+        key, untold = change.key, self._untold.pop(change.key, {})
+        before = self._entries.get(key)
+        if before is not None and before.value:
+            come = tuple(text for text, has_come in untold.items() if has_come)
+            gone = tuple(text for text, has_come in untold.items() if not has_come)
+            change.difference = EntryChange(before.version, come, gone)
+        change.added.update((text, None) for text, has_come in untold.items() if has_come)
+        entry = Entry(self._version, tuple(self._texts.get(key, ())))
+        if not entry.value:
+            change.difference = None
+        self._entries[key] = change.entry = entry
+        return entry
 
     def _settle(self, turn: Turn, change: _Change, part: str) -> None:
         """One part of a change is done; the last one puts it in force."""
@@ -327,4 +360,7 @@ def key_of(wanted: Filter) -> str:
 
 
 def _joining(change: _Change) -> Joining:
-    return Joining(change.key, change.entry, recover=False, added=tuple(change.added))
+    entry, difference = change.entry, change.difference
+    if difference is not None:
+        entry = Entry(entry.version, ())
+    return Joining(change.key, entry, False, tuple(change.added), difference)

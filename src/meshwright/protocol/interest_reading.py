@@ -51,4 +51,4 @@ class InterestReading:
             self._known.learn_all(key, entries, before)
             done(later)
 
-        self._directory.get(turn, key, got)
+        self._directory.get(turn, key, got, known=before)

@@ -8,7 +8,8 @@ from functools import lru_cache
 from meshwright.filters.filter import Filter, parse_filter
 from meshwright.filters.index import FilterIndex
 from meshwright.filters.names import TopicNames
-from meshwright.protocol.entries import WILDCARDS, Entries, Entry
+from meshwright.protocol.entries import WILDCARDS, Entries, Entry, EntryChange
+from meshwright.protocol.stream import Joining
 
 # Interested brokers, each with its filters on content, or none if it wants everything.
 Wanted = dict[str, tuple[Filter, ...]]
@@ -29,16 +30,31 @@ class KnownInterest:
         # The topics of what is wanted: a wildcard changes the answers for some of them only.
         self._names = TopicNames()
 
-    def learn(self, key: str, entries: Entries) -> list[str]:
-        """Take in entries; returns the topics whose answers are void by that."""
+    def learn(self, key: str, entries: Entries) -> None:
+        """Take in entries; what followed from others under their key is void."""
         known = self._entries.setdefault(key, {})
-        void: dict[str, None] = {}
         for name, entry in entries.items():
             held = known.get(name)
             if held is None or held.version < entry.version:
                 known[name] = entry
-                void.update(dict.fromkeys(self._replaced(key, name, held, entry)))
-        return list(void)
+                self._replaced(key, name, held, entry)
+
+    def hear(self, peer: str, message: Joining) -> list[str] | None:
+        """A broker tells of its entry; returns the topics whose answers are void by that.
+
+        None if it must tell all of it, as what it was before is not known.
+        """
+        entries, entry = self._entries.setdefault(message.key, {}), message.entry
+        held = entries.get(peer)
+        if held is not None and held.version >= entry.version:
+            return []
+        if message.change is not None:
+            made = message.change.applied_to(held, entry.version)
+            if made is None:
+                return None
+            entry = made
+        entries[peer] = entry
+        return self._replaced(message.key, peer, held, entry, message.change)
 
     def entries(self, key: str) -> Entries:
         """What is known under a key now."""
@@ -93,19 +109,23 @@ class KnownInterest:
         taken = (topic for text in texts for topic in self._names.taken_by(_parsed(text)))
         return list(dict.fromkeys(taken))
 
-    def _replaced(self, key: str, name: str, before: Entry | None, entry: Entry) -> list[str]:
+    def _replaced(
+        self,
+        key: str,
+        name: str,
+        before: Entry | None,
+        entry: Entry,
+        change: EntryChange | None = None,
+    ) -> list[str]:
         """A broker says something else under a key; returns the topics for which that counts."""
         void = [key]
         if key == WILDCARDS:
-            former = dict.fromkeys((before or NOTHING_SAID).filters)
-            latter = dict.fromkeys(entry.filters)
-            gone = [text for text in former if text not in latter]
-            come = [text for text in latter if text not in former]
-            for text in gone:
+            change = change or _difference((before or NOTHING_SAID).filters, entry.filters)
+            for text in change.removed:
                 self._wild.discard(name, _parsed(text))
-            for text in come:
+            for text in change.added:
                 self._wild.add(name, _parsed(text))
-            void = self.taken_by((*gone, *come))
+            void = self.taken_by((*change.removed, *change.added))
         for topic in void:
             self._void(topic)
         return void
@@ -128,6 +148,12 @@ class KnownInterest:
             for name, filters in sorted(taking.items())
             if name not in left_out
         }
+
+
+def _difference(former: tuple[str, ...], latter: tuple[str, ...]) -> EntryChange:
+    had, has = dict.fromkeys(former), dict.fromkeys(latter)
+    added = tuple(one for one in has if one not in had)
+    return EntryChange(0, added, tuple(one for one in had if one not in has))
 
 
 # Many brokers want the same, and all origins of a process ask what takes the same topics.

@@ -7,7 +7,7 @@ this broker got it when it was taken, so this broker owes itself only what waits
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -208,9 +208,12 @@ class Outgoing:
     def joining(self, turn: Turn, peer: str, message: Joining) -> None:
         """A broker's interest changed: it counts at once, and it is told so."""
         is_wild = message.key == WILDCARDS
-        topics: Iterable[str] = (message.key,)
+        topics: list[str] | None = []
         if is_wild or message.key in self._streams:
-            topics = self._known.learn(message.key, {peer: message.entry})
+            topics = self._known.hear(peer, message)
+        if topics is None:
+            self._send(turn, peer, Joined(message.key, message.entry.version, is_unknown=True))
+            return
         newcomer = None if message.recover else peer
         for topic in topics:
             stream = self._streams.get(topic)

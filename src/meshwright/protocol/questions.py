@@ -48,6 +48,15 @@ class Questions:
             peer.sent[question.request] = question
         self._send(turn, broker, question)
 
+    def ask_instead(self, turn: Turn, broker: str, question: Question) -> None:
+        """Put a question in other words to a broker that could not answer it."""
+        if broker != self._me:
+            peer = self._peers.get(broker)
+            if peer is None or question.request not in peer.sent:
+                return
+            peer.sent[question.request] = question
+        self._send(turn, broker, question)
+
     def answered(self, turn: Turn, broker: str, number: int) -> None:
         """A broker has answered a question: it is asked the next one."""
         peer = self._peers.get(broker)

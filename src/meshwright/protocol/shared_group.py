@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from bisect import bisect_right
+from collections.abc import Callable, Container, Iterator
+from itertools import chain, islice
 from typing import NamedTuple
 
 from meshwright.filters.filter import parse_filter
@@ -96,8 +98,8 @@ class Group:
     """
 
     __slots__ = (
-        "entries", "handed_before", "hands", "inherited", "is_in_force", "key", "last", "members",
-        "moving", "take_over", "unconfirmed", "unpromised", "wanted",
+        "_order", "entries", "handed_before", "hands", "inherited", "is_in_force", "key", "last",
+        "members", "moving", "take_over", "unconfirmed", "unpromised", "wanted",
     )  # fmt: skip
 
     def __init__(self, key: str) -> None:
@@ -114,6 +116,7 @@ class Group:
         self.inherited: set[EventId] = set()
         self.handed_before: dict[tuple[str, str], int] = {}
         self.unpromised = HandedBefore()
+        self._order: list[Place] = []
 
     def was_handed(self, frame: StreamFrame) -> bool:
         """True if a former keeper had a message, so that it is no more for this one."""
@@ -130,11 +133,39 @@ class Group:
             reason=reason,
         )
 
+    def members_changed(self) -> None:
+        """Other members take turns from now on."""
+        self._order = []
+
+    def next_place(self, tried: Container[str], is_lost: Callable[[str], bool]) -> Place | None:
+        """Whose turn it is: among the best there are, the one after who was last.
+
+        Best is who can be reached, was not handed the same before, and is connected.
+        """
+        if not self._order:
+            self._order = sorted(self.places(), key=_turn_order)
+        first = bisect_right(self._order, self.last, key=_turn_order)
+        for place in chain(islice(self._order, first, None), islice(self._order, first)):
+            member = place.member
+            if member.is_connected and member.client not in tried and not is_lost(place.broker):
+                return place
+
+        def rank(place: Place) -> tuple[bool, bool, bool, bool, tuple[str, str]]:
+            at = _turn_order(place)
+            is_tried, is_away = place.member.client in tried, not place.member.is_connected
+            return (is_lost(place.broker), is_tried, is_away, at <= self.last, at)
+
+        return min(self._order, key=rank, default=None)
+
     def places(self) -> Iterator[Place]:
         """All members, in a fixed order."""
         for broker in sorted(self.members):
             for member in self.members[broker]:
                 yield Place(broker, member)
+
+
+def _turn_order(place: Place) -> tuple[str, str]:
+    return place.member.client, place.broker
 
 
 def entry_of(place: int, state: EntryState) -> GroupEntry:

@@ -27,7 +27,7 @@ from meshwright.protocol.shared import (
     MembersKept,
     MembersQuestion,
 )
-from meshwright.protocol.shared_group import EntryState, Group, GroupEntry, Place, entry_of
+from meshwright.protocol.shared_group import EntryState, Group, GroupEntry, entry_of
 from meshwright.protocol.shared_room import SharedRoom
 from meshwright.protocol.shared_takeover import (
     Holding,
@@ -328,9 +328,12 @@ class SharedKeeper:
         else:
             group.members.pop(peer, None)
         turn.write(("group", group.key, peer), message.members or None)
+        group.members_changed()
+        moving = (*group.moving, *message.moving)
+        if not moving:
+            return
         had_moving = list(group.moving)
         present = {place.member.client for place in group.places()}
-        moving = (*group.moving, *message.moving)
         group.moving = dict.fromkeys(client for client in moving if client not in present)
         if list(group.moving) != had_moving:
             turn.write(("moving", group.key), tuple(group.moving) or None)
@@ -414,7 +417,7 @@ class SharedKeeper:
         """Give what lost brokers hold to members that can be reached, if two may get it."""
         for entry in list(group.entries.values()):
             if entry.hand and entry.may_move and self._is_lost(entry.broker):
-                place = self._next_place(group, entry)
+                place = group.next_place(entry.tried, self._is_lost)
                 is_better = place is not None and not self._is_lost(place.broker)
                 if is_better and place is not None and place.member.client not in entry.tried:
                     self._assign(turn, group, entry)
@@ -428,7 +431,7 @@ class SharedKeeper:
         if entry.hand:
             entry.former_hands += (entry.hand,)
         entry.is_granted, entry.claim = False, 0
-        place = self._next_place(group, entry) if group.take_over is None else None
+        place = group.next_place(entry.tried, self._is_lost) if group.take_over is None else None
         if place is None or self._is_lost(place.broker):
             entry.hand, entry.client, entry.broker = 0, "", ""
         else:
@@ -461,26 +464,11 @@ class SharedKeeper:
     def _hand_unpromised(self, turn: Turn, group: Group, publication: Publication) -> None:
         if group.take_over is not None or not group.unpromised.may_hand(publication, self._is_lost):
             return
-        place = self._next_place(group, GroupEntry(0, publication))
+        place = group.next_place((), self._is_lost)
         if place is not None and place.member.is_connected:
             group.last = (place.member.client, place.broker)
             handed = Handed(group.key, UNPROMISED, place.member.client, publication)
             self._send(turn, place.broker, handed)
-
-    def _next_place(self, group: Group, entry: GroupEntry) -> Place | None:
-        """Whose turn it is: among the best there are, the one after who was last."""
-
-        def rank(place: Place) -> tuple[bool, bool, bool, bool, tuple[str, str]]:
-            turn_order = (place.member.client, place.broker)
-            return (
-                self._is_lost(place.broker),
-                place.member.client in entry.tried,
-                not place.member.is_connected,
-                turn_order <= group.last,
-                turn_order,
-            )
-
-        return min(group.places(), key=rank, default=None)
 
     def _forget(self, turn: Turn, group: Group, entry: GroupEntry) -> None:
         del group.entries[entry.place]

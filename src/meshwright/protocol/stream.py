@@ -10,7 +10,7 @@ from __future__ import annotations
 import msgspec
 
 from meshwright.model.publication import Publication
-from meshwright.protocol.entries import Entry
+from meshwright.protocol.entries import Entry, EntryChange
 from meshwright.protocol.message import Message
 
 NOTHING_OWED = -1
@@ -60,21 +60,27 @@ class Acknowledged(Message, frozen=True, gc=False):
 class Joining(Message, frozen=True, gc=False):
     """My entry under a key has changed; recover asks for all that is not yet checked, too.
 
-    added: the filters that are new in it, unless you may have missed others.
+    added: the filters that are new in it, unless you may have missed others. change: what the
+    entry, which is then only a version, has become since an earlier one.
     """
 
     key: str
     entry: Entry
     recover: bool
     added: tuple[str, ...] = ()
+    change: EntryChange | None = None
 
 
 class Joined(Message, frozen=True, gc=False):
-    """The entry counts from now on; topics are those of mine that a new wildcard takes."""
+    """The entry counts from now on; topics are those of mine that a new wildcard takes.
+
+    is_unknown: it does not, as I do not know the entry of which you told me what it has become.
+    """
 
     key: str
     version: int
     topics: tuple[str, ...] = ()
+    is_unknown: bool = False
 
 
 class Announce(Message, frozen=True, gc=False):

@@ -19,7 +19,7 @@ from meshwright.model.plan import ClientMove
 from meshwright.model.publication import Publication, StreamPoint
 from meshwright.protocol.classes import MESSAGE_CLASSES
 from meshwright.protocol.effects import DiskKey
-from meshwright.protocol.entries import Entry
+from meshwright.protocol.entries import Entry, EntryChange
 from meshwright.protocol.forwarding.machines import MESSAGES
 from meshwright.protocol.links import Frame, Hello
 from meshwright.protocol.packets import PromisedRun, Subscription, Will
@@ -33,6 +33,7 @@ from meshwright.protocol.star_part import Doubt
 DISK_VALUES: dict[str, Any] = {
     "directory": Entry,
     "emptying": tuple[str, ...],
+    "entry change": EntryChange,
     "epoch used": int,
     "founders": tuple[str, ...],
     "given": str,
