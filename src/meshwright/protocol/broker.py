@@ -15,6 +15,7 @@ from meshwright.protocol import (
     outgoing,
     quiet_streams,
     removals,
+    slices,
     wills,
 )
 from meshwright.protocol.applying import Applicant
@@ -191,6 +192,7 @@ class Broker:
             incoming.ACKNOWLEDGE[0]: machines.incoming.send_acknowledgements,
             applying.ASK[0]: nothing,
             full_queues.TICK[0]: machines.full_queues.tick,
+            slices.GO_ON[0]: machines.slices.go_on,
             **machines.ways.timers(),
             **machines.moving.timers(),
         }

@@ -289,9 +289,9 @@ class Incoming:
                 if frame is not None and self._is_next(stream, frame):
                     self._pass_on(turn, key, stream, frame)
         for key in dict.fromkeys((*self._holding, *self._waiting)):
-            stream = self._streams.get(key)
-            if stream is not None and (stream.held or key in self._waiting):
-                self._advance(turn, key, stream)
+            known = self._streams.get(key)
+            if known is not None and (known.held or key in self._waiting):
+                self._advance(turn, key, known)
 
     def peer_renewed(self, turn: Turn, peer: str) -> None:
         """Ask again what a peer may have forgotten to answer."""

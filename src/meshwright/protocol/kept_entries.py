@@ -86,7 +86,10 @@ class KeptEntries:
     def registers(self, wanted: Filter) -> Iterator[tuple[str, Entry]]:
         """The topics that a filter takes, each with its register, deleted ones included."""
         for topic in self._topics.taken_by(wanted):
-            yield topic, self._entries[register_key(topic)][EVERYBODY]
+            # Who takes them some at a time may find that one is gone.
+            register = self.of(register_key(topic)).get(EVERYBODY)
+            if register is not None:
+                yield topic, register
 
     def retained_count(self) -> int:
         """How many topics retain something."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -31,6 +32,7 @@ from meshwright.protocol.shared_keeper import SharedKeeper
 from meshwright.protocol.shared_member import SharedMember
 from meshwright.protocol.shared_post import SharedPost, Together
 from meshwright.protocol.shared_room import SharedRoom
+from meshwright.protocol.slices import PIECE, Slices, StepCount
 from meshwright.protocol.stream import AllPassed, StreamFrame
 from meshwright.protocol.taking import in_order_of_taking, may_wait
 from meshwright.protocol.turn import Action, Turn, nothing
@@ -56,6 +58,10 @@ class Machines:
         self._overlay = overlay
         self._founders = founders
         self._handlers: dict[type, Callable[[Turn, str, Any], None]] = {}
+        self.slices = Slices()
+        # What no session wants any more, and is taken back in later steps.
+        self._unwanted: deque[Filter] = deque()
+        self._unwanting = StepCount()
         self._build(incarnation)
         self._handlers.update(self._all_handlers())
 
@@ -147,6 +153,7 @@ class Machines:
                 over=self._session_over,
                 parted=self._went_away,
                 full=self.full_queues,
+                slices=self.slices,
             ),
         )
         self.incoming: Incoming = Incoming(
@@ -217,6 +224,7 @@ class Machines:
             send=self.links.send,
             is_lost=self.links.is_lost,
             incarnation=incarnation,
+            slices=self.slices,
         )
 
     def _new_links(self, incarnation: int) -> PeerLinks:
@@ -395,8 +403,20 @@ class Machines:
 
     def _unwant(self, turn: Turn, wanted: Filter) -> None:
         """A session wants a filter no more; what comes for who wants it later, is not of before."""
-        self.interest.remove(turn, wanted)
+        if self._unwanted:
+            self._unwanted.append(wanted)
+        elif self._unwanting.counts(turn) < PIECE:
+            self.interest.remove(turn, wanted)
+            self.incoming.forget_unwanted(turn)
+        else:
+            self._unwanted.append(wanted)
+            self.slices.add(turn, self._unwant_some)
+
+    def _unwant_some(self, turn: Turn) -> bool:
+        for _ in range(min(PIECE, len(self._unwanted))):
+            self.interest.remove(turn, self._unwanted.popleft())
         self.incoming.forget_unwanted(turn)
+        return bool(self._unwanted)
 
     def _remember(self, turn: Turn, topic: str) -> None:
         self.incoming.remember(turn, topic)

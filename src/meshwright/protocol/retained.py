@@ -8,7 +8,9 @@ return.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
+from itertools import islice
 from typing import Any, Protocol
 
 from meshwright.filters.filter import Filter, matches, parse_filter
@@ -18,7 +20,11 @@ from meshwright.protocol.directory import Directory
 from meshwright.protocol.entries import EVERYBODY, Entries, Entry, merge, register_key
 from meshwright.protocol.message import Message
 from meshwright.protocol.removals import Removals
+from meshwright.protocol.slices import PIECE, Slices
 from meshwright.protocol.turn import Action, Turn
+
+# So many registers are told with one message.
+REGISTERS_MAX = 500
 
 Found = Callable[[Turn, Publication], None]
 
@@ -43,20 +49,27 @@ class RetainedQuestion(Message, frozen=True, gc=False):
 
 
 class RetainedAnswer(Message, frozen=True, gc=False):
-    """Topics with their registers here, deleted ones included."""
+    """Topics with their registers here, deleted ones included.
+
+    first: how many were told before these. is_last: there are no more.
+    """
 
     request: int
     registers: tuple[tuple[str, Entry], ...]
+    first: int = 0
+    is_last: bool = True
 
 
 class _Search:
     """A question under way to all brokers; answered is None once it was called.
 
-    missing_max: how many keepers of a topic need not answer.
+    waiting: who has not told all, and how much each has. missing_max: how many keepers of a topic
+    need not answer. read: what is to be told, some at a time while is_telling.
     """
 
     __slots__ = (
-        "answered", "complete", "found", "merged", "missing_max", "told", "waiting", "wanted",
+        "answered", "complete", "found", "is_telling", "merged", "missing_max", "read", "told",
+        "waiting", "wanted",
     )  # fmt: skip
 
     def __init__(
@@ -71,12 +84,14 @@ class _Search:
     ) -> None:
         self.wanted = wanted
         self.missing_max = missing_max
-        self.waiting = dict.fromkeys(brokers)
+        self.waiting = dict.fromkeys(brokers, 0)
         self.found = found
         self.answered: Action | None = answered
         self.complete = complete
         self.merged: Entries = {}
         self.told: dict[str, None] = {}
+        self.read: deque[Entry] = deque()
+        self.is_telling = False
 
 
 class Retained:
@@ -90,13 +105,17 @@ class Retained:
         send: Callable[[Turn, str, Any], None],
         is_lost: Callable[[str], bool],
         incarnation: int,
+        slices: Slices,
     ) -> None:
         self._removals = removals
+        self._slices = slices
         self._directory = directory
         self._send = send
         self._is_lost = is_lost
         self._request_count = incarnation << 32
         self._searches: dict[int, _Search] = {}
+        # By asker and its request: answers that are not finished.
+        self._answering: dict[tuple[str, int], object] = {}
 
     def handlers(self) -> dict[type, Callable[[Turn, str, Any], None]]:
         """Which message is for which method."""
@@ -129,20 +148,40 @@ class Retained:
     def asked(self, turn: Turn, peer: str, message: RetainedQuestion) -> None:
         """Another broker searches."""
         wanted = parse_filter(message.topic_filter)
-        registers = tuple(self._directory.kept.registers(wanted))
-        answer = RetainedAnswer(message.request, registers)
-        # What is told must not be forgotten by a crash: a reader relies on it.
-        turn.once_synced(lambda later: self._send(later, peer, answer))
+        registers = self._directory.kept.registers(wanted)
+        asked, told = (peer, message.request), 0
+        # Whoever asks again is answered from the beginning.
+        mine = self._answering[asked] = object()
+
+        def answer(later: Turn) -> bool:
+            nonlocal told
+            if self._answering.get(asked) is not mine:
+                return False
+            some = tuple(islice(registers, REGISTERS_MAX))
+            is_last = len(some) < REGISTERS_MAX
+            part = RetainedAnswer(message.request, some, told, is_last)
+            told += len(some)
+            if is_last:
+                del self._answering[asked]
+            # What is told must not be forgotten by a crash: a reader relies on it.
+            later.once_synced(lambda synced: self._send(synced, peer, part))
+            return not is_last
+
+        self._slices.begin(turn, answer)
 
     def answered(self, turn: Turn, peer: str, message: RetainedAnswer) -> None:
         """A broker tells what it keeps."""
         search = self._searches.get(message.request)
         if search is None or peer not in search.waiting:
             return
-        del search.waiting[peer]
-        for topic, register in message.registers:
-            merge(search.merged, {topic: register})
-        self._go_on(turn, message.request, search)
+        if message.first not in (0, search.waiting[peer]):
+            # The rest of an answer of which something is lost; the peer is asked again.
+            return
+        search.waiting[peer] = message.first + len(message.registers)
+        merge(search.merged, dict(message.registers))
+        if message.is_last:
+            del search.waiting[peer]
+            self._go_on(turn, message.request, search)
 
     def peer_lost(self, turn: Turn, peer: str) -> None:
         """Answer subscriptions that waited only for brokers that are lost."""
@@ -162,6 +201,7 @@ class Retained:
         """Ask a broker again what it may have forgotten to answer."""
         for request, search in self._searches.items():
             if peer in search.waiting:
+                search.waiting[peer] = 0
                 self._ask(turn, peer, request, search)
 
     def _search(self, turn: Turn, search: _Search) -> None:
@@ -179,10 +219,24 @@ class Retained:
         """Tell all topics that are known by now, and answer if nobody need be waited for."""
         if request not in self._searches:
             return
-        for topic, register in list(search.merged.items()):
+        for topic, register in search.merged.items():
             if topic not in search.told and self._is_read(topic, search):
                 search.told[topic] = None
-                _tell(turn, register, search.wanted, search.found)
+                search.read.append(register)
+        if not search.is_telling:
+            search.is_telling = True
+            self._slices.begin(turn, lambda later: self._tell_some(later, request, search))
+
+    def _tell_some(self, turn: Turn, request: int, search: _Search) -> bool:
+        for _ in range(min(PIECE, len(search.read))):
+            _tell(turn, search.read.popleft(), search.wanted, search.found)
+        if search.read:
+            return True
+        search.is_telling = False
+        self._end_if_told(turn, request, search)
+        return False
+
+    def _end_if_told(self, turn: Turn, request: int, search: _Search) -> None:
         is_complete = len(search.waiting) <= search.missing_max
         is_enough = is_complete or all(map(self._is_lost, search.waiting))
         if search.answered is not None and is_enough:

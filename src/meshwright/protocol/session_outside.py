@@ -12,6 +12,7 @@ from meshwright.protocol.full_queues import FullQueues
 from meshwright.protocol.promised_runs import SentRun
 from meshwright.protocol.retained import Find
 from meshwright.protocol.shared_member import SharedMember
+from meshwright.protocol.slices import Slices
 from meshwright.protocol.turn import Action, Turn
 
 
@@ -36,4 +37,5 @@ class Outside:
     log_length: Callable[[], int]
     over: Callable[[Turn, str], None]
     parted: Callable[[str], None]
+    slices: Slices
     full: FullQueues

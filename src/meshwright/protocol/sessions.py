@@ -11,12 +11,11 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from meshwright.errors import FilterError
 from meshwright.filters.filter import Filter, parse_filter
 from meshwright.model.publication import Publication
 from meshwright.protocol import packets
 from meshwright.protocol.belongings import Belongings, unpack
-from meshwright.protocol.deliveries import Deliveries, send_once_synced, send_packet
+from meshwright.protocol.deliveries import Deliveries, send_packet
 from meshwright.protocol.effects import CloseClient, DiskKey, SendClient
 from meshwright.protocol.first_looks import FirstLooks
 from meshwright.protocol.handing_out import HandingOut
@@ -30,6 +29,7 @@ from meshwright.protocol.session_outside import Outside
 from meshwright.protocol.session_settings import SessionSettings
 from meshwright.protocol.session_tallies import SessionTallies
 from meshwright.protocol.stream import StreamFrame
+from meshwright.protocol.subscribing import Subscribing
 from meshwright.protocol.turn import Action, Turn
 from meshwright.protocol.wills import (
     is_expired,
@@ -91,13 +91,20 @@ class Sessions:
             answers=self._answers,
             away=self._misbehaved,
         )
+        subscribing = Subscribing(
+            outside.slices,
+            add=self._add_subscription,
+            drop=self._drop_subscription,
+            look=self._look,
+            release=self._looks.release,
+        )
         self._answers |= {
             packets.Publish: self.publishing.publish,
             packets.PublishRun: self.publishing.publish_run,
             packets.PublishPromised: self.publishing.publish_promised,
             packets.Pubrel: self.publishing.release,
-            packets.Subscribe: self._subscribe,
-            packets.Unsubscribe: self._unsubscribe,
+            packets.Subscribe: subscribing.subscribe,
+            packets.Unsubscribe: subscribing.unsubscribe,
             packets.Disconnect: self._goodbye,
             **self._deliveries.handlers(),
         }
@@ -401,39 +408,6 @@ class Sessions:
             self._wills[session.client] = (session.identity, session.will)
             turn.write(("will", session.client), self._wills[session.client])
 
-    def _subscribe(self, turn: Turn, session: Session, packet: packets.Subscribe) -> None:
-        """Take the filters; answered when all of them are in force in the network."""
-        reasons: list[int] = []
-        problems: list[str] = []
-        remaining = 1
-
-        connection = session.connection
-
-        def one_done(later: Turn) -> None:
-            nonlocal remaining
-            remaining -= 1
-            if remaining:
-                return
-            if session.connection == connection:
-                words = "; ".join(problems) or None
-                suback = packets.Suback(packet.packet_id, tuple(reasons), words)
-                send_once_synced(later, session, suback)
-            self._looks.release(later, session, one_done)
-
-        for subscription in packet.subscriptions:
-            try:
-                wanted = parse_filter(subscription.filter_text)
-            except FilterError as error:
-                reasons.append(packets.TOPIC_FILTER_INVALID)
-                problems.append(f"{error.problem}; {error.remedy}")
-                continue
-            reasons.append(subscription.qos)
-            remaining += 1
-            is_new = str(wanted) not in session.subscriptions
-            look = partial(self._look, session=session, wanted=wanted, is_new=is_new, done=one_done)
-            self._add_subscription(turn, session, wanted, subscription, look)
-        one_done(turn)
-
     def _look(
         self, turn: Turn, session: Session, wanted: Filter, *, is_new: bool, done: Action
     ) -> None:
@@ -470,20 +444,6 @@ class Sessions:
             self._recipients.changed()
             self._outside.when_in_force(turn, wanted, done)
         self._bounds.resubscribed(turn, session)
-
-    def _unsubscribe(self, turn: Turn, session: Session, packet: packets.Unsubscribe) -> None:
-        reasons = []
-        for text in packet.filter_texts:
-            try:
-                known = str(parse_filter(text)) in session.subscriptions
-            except FilterError:
-                reasons.append(packets.TOPIC_FILTER_INVALID)
-                continue
-            reasons.append(packets.SUCCESS if known else packets.NO_SUBSCRIPTION_EXISTED)
-            if known:
-                self._drop_subscription(turn, session, str(parse_filter(text)))
-        unsuback = packets.Unsuback(packet.packet_id, tuple(reasons))
-        send_once_synced(turn, session, unsuback)
 
     def _drop_subscription(self, turn: Turn, session: Session, text: str) -> None:
         wanted = parse_filter(text)
