@@ -1,0 +1,1 @@
+"""Whole brokers without sockets, and work of growing size for them."""
