@@ -17,7 +17,7 @@ FILTERS: dict[str, Callable[[int], str]] = {
     "with a wildcard first": lambda number: f"+/{number}/#",
     "that overlap": lambda number: f"a/+/{number}/#",
     "that one covers": lambda number: f"a/{number}/+" if number else "a/#",
-    "on content": lambda number: f"a/+?v={number}",
+    "on content": lambda number: f"$where/v={number}/a/+",
 }
 
 

@@ -208,17 +208,16 @@ class Outgoing:
     def joining(self, turn: Turn, peer: str, message: Joining) -> None:
         """A broker's interest changed: it counts at once, and it is told so."""
         is_wild = message.key == WILDCARDS
-        topics: list[str] | None = []
-        if is_wild or message.key in self._streams:
-            topics = self._known.hear(peer, message)
+        is_read = is_wild or message.key in self._streams
+        topics = self._known.hear(peer, message) if is_read else []
         if topics is None:
             self._send(turn, peer, Joined(message.key, message.entry.version, is_unknown=True))
             return
-        newcomer = None if message.recover else peer
         for topic in topics:
             stream = self._streams.get(topic)
             # A stream that waits to be opened has its members already, and is not read again.
             if stream is not None and (stream.is_open or stream.announcing):
+                newcomer = None if message.recover else peer
                 self._refresh(turn, topic, stream, newcomer=newcomer)
         found = self._found(peer, message) if is_wild else ()
         self._send(turn, peer, Joined(message.key, message.entry.version, found))
@@ -356,15 +355,11 @@ class Outgoing:
         if stream.is_checking:
             return
         stream.is_checking = True
-        taken = stream.number
-
-        def read(later: Turn) -> None:
-            stream.is_checking = False
-            self._checked(later, topic, stream, taken)
-
-        self._reading.read(turn, topic, read)
+        checked = partial(self._checked, topic=topic, stream=stream, taken=stream.number)
+        self._reading.read(turn, topic, checked)
 
     def _checked(self, turn: Turn, topic: str, stream: OutgoingStream, taken: int) -> None:
+        stream.is_checking = False
         stream.read_us = turn.now_us
         self._refresh(turn, topic, stream, newcomer=None)
         if not stream.is_open and not stream.announcing:
