@@ -71,7 +71,7 @@ MUTATIONS = [
     ),
     pytest.param(
         Publishing,
-        "publish",
+        "_take",
         "session.received[packet.packet_id] = None",
         "pass",
         id="qos-2-not-remembered",
