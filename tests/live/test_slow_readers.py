@@ -6,15 +6,16 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from lines_without_sockets import LineClient, settle
+from lines_without_sockets import KeptTransport, LineClient, settle
 from live_network import running_brokers
 
-from meshwright.live.client_line import ClientLine
+from meshwright.live.client_line import UNREAD_BYTES_MAX, ClientLine
 from meshwright.live.live_broker import LiveBroker
 from meshwright.live.settings import LimitSettings
 from meshwright.protocol.packets import (
     MQTT_3_1_1,
     MQTT_5,
+    Pingreq,
     Puback,
     Publish,
     Subscribe,
@@ -126,3 +127,33 @@ def test_one_message_goes_however_large_it_is(tmp_path: Path) -> None:
             assert got(reader) == [1, 2, 3]
 
     asyncio.run(story())
+
+
+def test_who_does_not_read_its_answers_is_read_no_more(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with running_brokers("chord", tmp_path, 1, durability="memory") as brokers:
+            line = LineClient(brokers[0].listeners[0], ClientLine, MQTT_3_1_1)
+            unread = UnreadTransport()
+            line.transport = unread
+            line.line.connection_made(unread)
+            await line.connect("talker")
+            line.line.pause_writing()
+            line.say(Pingreq())
+            assert not unread.is_paused
+            unread.unread_bytes = UNREAD_BYTES_MAX + 1
+            line.say(Pingreq())
+            assert unread.is_paused
+            unread.unread_bytes = 0
+            line.line.resume_writing()
+            assert not unread.is_paused
+
+    asyncio.run(story())
+
+
+class UnreadTransport(KeptTransport):
+    """Says how much of what was written is not read."""
+
+    unread_bytes = 0
+
+    def get_write_buffer_size(self) -> int:
+        return self.unread_bytes

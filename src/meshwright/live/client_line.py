@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from meshwright.live.websocket import WebSocket
 
 WAITING_BYTES_MAX = 1 << 20
+# More than any client has under way that reads.
+UNREAD_BYTES_MAX = 32 << 20
 SECOND_US = 1_000_000
 # What goes to a client many at a time, and needs no look.
 RUNS = (packets.PublishRun, packets.DeliverPromised, packets.PubackRun)
@@ -143,6 +145,8 @@ class ClientLine(asyncio.Protocol):
         if self._held is not None:
             self._held += block
             return
+        if self.is_slow:
+            self._settle_reading()
         now_us = self._host.clock.now_us()
         lane = self._lane
         if lane is None:
@@ -245,6 +249,7 @@ class ClientLine(asyncio.Protocol):
 
     def resume_writing(self) -> None:
         self.is_slow = False
+        self._settle_reading()
 
     def send(self, packet: Any) -> None:
         """A packet from the broker."""
@@ -396,7 +401,9 @@ class ClientLine(asyncio.Protocol):
         """Leave on the wire what cannot be taken now."""
         if self._transport is None or self._machine.state is State.CLOSED:
             return
-        if self._machine.is_reading and self._held is None and not self._is_slowed:
+        # Who does not read its answers gets no more of them, and has its keep-alive time to do so.
+        is_stuck = self.is_slow and self._transport.get_write_buffer_size() > UNREAD_BYTES_MAX
+        if self._machine.is_reading and not (self._held is not None or self._is_slowed or is_stuck):
             if self._is_paused:
                 self._is_paused = False
                 self._transport.resume_reading()

@@ -61,6 +61,7 @@ class ClientSettings(msgspec.Struct, frozen=True, kw_only=True):
     understands_redirects: bool = True
     follows_redirects: bool = True
     will: WillSettings | None = None
+    version: int = packets.MQTT_5
 
 
 class Client:
@@ -231,6 +232,7 @@ class Client:
             previous_broker=previous if settings.names_previous_broker else None,
             carried=carried if settings.carries_subscriptions else None,
             can_be_redirected=settings.understands_redirects,
+            protocol_version=settings.version,
             will=self._testament.written(now_us, self.broker, is_clean_start=clean_start),
         )
         self.line = self._lines.open(self, self.broker, packet)

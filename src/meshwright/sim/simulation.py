@@ -131,7 +131,8 @@ def tightened(settings: BrokerSettings) -> BrokerSettings:
     replace = msgspec.structs.replace
     return replace(
         settings,
-        sessions=replace(settings.sessions, log_max=20),
+        sessions=replace(settings.sessions, log_max=20, queue_max=20, inflight_max=8),
+        shared=replace(settings.shared, queue_max=8),
         links=replace(settings.links, unacknowledged_max=100),
         incoming=replace(settings.incoming, held_max=4),
         outgoing=replace(settings.outgoing, unpromised_max=4),

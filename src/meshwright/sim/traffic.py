@@ -6,6 +6,7 @@ from functools import partial
 
 import numpy as np
 
+from meshwright.protocol.packets import MQTT_3_1_1, MQTT_5
 from meshwright.sim.client import Client, ClientSettings
 from meshwright.sim.faults import SECOND_US
 from meshwright.sim.parameters import SimulationParameters
@@ -87,13 +88,16 @@ def add_clients(
 ) -> None:
     """Add all clients; they connect early in the run, each with its filters."""
     mobility = parameters.mobility
-    for inhabitant in population.clients:
+    for number, inhabitant in enumerate(population.clients):
+        # Where there is little room, half of the clients have to wait for it.
+        waits = parameters.tight and number % 2 == 1
         settings = ClientSettings(
             session_expiry_s=inhabitant.session_expiry_s,
             roams_after=ROAMS_AFTER if parameters.roams else None,
             names_previous_broker=mobility is not None,
             carries_subscriptions=mobility is not None and "device" in mobility,
             will=inhabitant.will,
+            version=MQTT_3_1_1 if waits else MQTT_5,
         )
         client = world.add_client(inhabitant.name, settings)
         for text, qos in inhabitant.filters:

@@ -26,6 +26,9 @@ STARTS_WITHIN_US = 100_000
 # A process that died of an error is started again after this time.
 RESTARTS_AFTER_US = 1_000_000
 
+# Queues of clients and groups, before which publishers are refused.
+KEPT_BEYOND = ("client", "group")
+
 
 class World:
     """Brokers on their hosts, the network between them, and the clients.
@@ -134,11 +137,17 @@ class World:
             if observed.lengths == self._queue_lengths.get(broker):
                 continue
             self._queue_lengths[broker] = observed.lengths
+            log_maxes = [one.length_max for one in observed.queues if one.name == "log"]
+            in_flight_max = sum(log_maxes) * len(self.hosts)
             for queue in observed.queues:
                 peak = self.queue_peaks.get((broker, queue.name))
                 if peak is None or peak.length < queue.length:
-                    length = QueueLength(self.agenda.now_us, broker, *queue)
-                    self.queue_peaks[broker, queue.name] = length
+                    # What was acknowledged anywhere is kept beyond the bound.
+                    beyond_max = in_flight_max if queue.name in KEPT_BEYOND else 0
+                    length_max = queue.length_max + beyond_max
+                    self.queue_peaks[broker, queue.name] = QueueLength(
+                        self.agenda.now_us, broker, queue.name, queue.length, length_max
+                    )
 
     def crash(self, broker: str) -> None:
         """Kill a broker's process."""
