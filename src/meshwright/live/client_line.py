@@ -10,6 +10,7 @@ import msgspec
 from meshwright.live.access.doorman import Admission
 from meshwright.live.access.gate import Gate
 from meshwright.live.fast_lane import FastLane
+from meshwright.live.heap import GIVE_BACK_AFTER_S, give_back
 from meshwright.live.lingering import Lingering
 from meshwright.live.outbox import TOGETHER_US
 from meshwright.live.pace import new_pace
@@ -242,6 +243,8 @@ class ClientLine(asyncio.Protocol):
         if self._was_let_in:
             self._meter.client_left(self.client, is_over=self._ends_with_connection)
         self._meter.slow_dropped += self.dropped_count
+        if self.is_slow:
+            asyncio.get_running_loop().call_later(GIVE_BACK_AFTER_S, give_back)
         self._listener.closed(self)
 
     def pause_writing(self) -> None:

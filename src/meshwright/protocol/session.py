@@ -283,6 +283,12 @@ class Session:
             together = {**self.under_way, **laid_open}
             self.under_way = dict(sorted(together.items(), key=lambda item: item[1].place))
 
+    def let_go(self) -> None:
+        """The session is over: whoever still knows of it keeps none of its messages."""
+        self.queue.clear()
+        self.under_way.clear()
+        self.sent_runs.clear()
+
     def has_window(self) -> bool:
         """True if the client takes one more message now."""
         run_count = len(self.sent_runs)

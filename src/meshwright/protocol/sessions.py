@@ -238,6 +238,7 @@ class Sessions:
         self.publishing.publish_will(turn, session)
         self._forget(turn, session)
         self._outside.shared.abandoned(turn, session)
+        session.let_go()
 
     def look_for_room(self, turn: Turn) -> None:
         """Queues may have room again: so may publishers go on that wait for it."""
