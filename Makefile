@@ -6,6 +6,11 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 COMPILE := $(BIN)/pip-compile --quiet --generate-hashes --allow-unsafe --strip-extras --no-header \
 	--no-emit-index-url --no-emit-find-links --no-emit-trusted-host --no-emit-options
 
+# pip says nothing for a minute and more; dots show that it goes on, and end with it.
+DOT_EVERY_S := 5
+with_dots = { while sleep $(DOT_EVERY_S) >&2 && kill -0 $$$$; do printf .; done & } 2>/dev/null; \
+	( $(1) ); code=$$?; kill $$!; echo; exit $$code
+
 .DEFAULT_GOAL := help
 SEEDS ?= 1..100
 .PHONY: help setup demo test check format bench swarm torture fuzz figures lock clean
@@ -59,15 +64,17 @@ $(BIN)/python:
 
 # pyspark comes as a source archive: its build tools are pinned too, so nothing is fetched unchecked.
 $(VENV)/.build: requirements/build.lock | $(BIN)/python
-	$(PIP) install --quiet --require-hashes -r requirements/build.lock
+	@echo "Installing what the installation needs into $(VENV)."
+	@$(call with_dots,$(PIP) install --quiet --require-hashes -r requirements/build.lock)
 	@touch $@
 
 $(VENV)/.runtime: requirements/runtime.lock pyproject.toml $(VENV)/.build
 	@echo "Installing Meshwright and its libraries into $(VENV); the first time takes a minute or two."
-	$(PIP) install --quiet --require-hashes --no-build-isolation -r requirements/runtime.lock
-	$(PIP) install --quiet --no-deps --no-build-isolation --editable .
+	@$(call with_dots,$(PIP) install --quiet --require-hashes --no-build-isolation -r requirements/runtime.lock)
+	@$(call with_dots,$(PIP) install --quiet --no-deps --no-build-isolation --editable .)
 	@touch $@
 
 $(VENV)/.development: requirements/development.lock $(VENV)/.runtime
-	$(PIP) install --quiet --require-hashes --no-build-isolation -r requirements/development.lock
+	@echo "Installing what developers need into $(VENV)."
+	@$(call with_dots,$(PIP) install --quiet --require-hashes --no-build-isolation -r requirements/development.lock)
 	@touch $@

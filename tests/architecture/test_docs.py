@@ -16,8 +16,12 @@ from sources import ROOT, short
 
 DOCUMENTS = tuple(sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]))
 CONSOLE_BLOCK = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
+FENCED_BLOCK = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"(?:\]\(|^\[\w+\]: )([^)#:\n]+?)(?:#[^)\n]*)?(?:\)|$)", re.MULTILINE)
 DOTTED_NAME = re.compile(r"`(meshwright(?:\.\w+)+)`")
+REFERENCE_USED = re.compile(r"(?<!\])\[([A-Z]+)\](?![:(])")
+REFERENCE_DEFINED = re.compile(r"^\[([A-Z]+)\]: \S+$", re.MULTILINE)
+READ_AS_TEXT = ("README.md", "CHANGELOG.md", "docs/broker.toml")
 COLUMNS_MAX = 100
 MAKE_TARGET = re.compile(r"^([a-z]+):", re.MULTILINE)
 
@@ -56,10 +60,33 @@ def test_modules_named_in_a_document_exist(document: Path) -> None:
     assert not [name for name in names if not exists(name)]
 
 
-@pytest.mark.parametrize("name", ["README.md", "CHANGELOG.md"])
+def test_papers_named_in_brackets_in_the_readme_are_links() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    used, defined = set(REFERENCE_USED.findall(text)), set(REFERENCE_DEFINED.findall(text))
+    assert used
+    assert used <= defined
+
+
+def test_each_decision_has_a_number_of_its_own_which_its_title_repeats() -> None:
+    decisions = sorted((ROOT / "docs" / "decisions").glob("*.md"))
+    numbers = [int(decision.name[:4]) for decision in decisions]
+    titles = [decision.read_text(encoding="utf-8").split(".", 1)[0] for decision in decisions]
+    assert numbers == list(range(1, len(decisions) + 1))
+    assert titles == [f"# {number}" for number in numbers]
+
+
+@pytest.mark.parametrize("name", READ_AS_TEXT)
 def test_a_document_that_people_read_as_text_fits_their_window(name: str) -> None:
     lines = (ROOT / name).read_text(encoding="utf-8").splitlines()
     assert not [f"{name}:{at}" for at, line in enumerate(lines, 1) if len(line) > COLUMNS_MAX]
+
+
+@pytest.mark.parametrize("document", sorted((ROOT / "docs").glob("*.md")), ids=short)
+def test_the_prose_of_a_document_fits_a_window(document: Path) -> None:
+    prose = FENCED_BLOCK.sub("", document.read_text(encoding="utf-8")).splitlines()
+    assert not [
+        line for line in prose if len(line) > COLUMNS_MAX and not line.startswith(("|", "#"))
+    ]
 
 
 def exists(name: str) -> bool:

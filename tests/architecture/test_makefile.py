@@ -1,0 +1,19 @@
+"""What `make` does besides calling our commands."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from sources import ROOT
+
+
+@pytest.mark.parametrize(("command", "code"), [("sleep 1", 0), ("sleep 1; false", 2)])
+def test_a_long_installation_shows_that_it_goes_on(tmp_path: Path, command: str, code: int) -> None:
+    rules = tmp_path / "long.mk"
+    rules.write_text(f"long:\n\t@$(call with_dots,{command})\n", encoding="utf-8")
+    words = ["make", "-f", str(ROOT / "Makefile"), "-f", str(rules), "DOT_EVERY_S=0.2", "long"]
+    run = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert run.stdout.splitlines()[0].startswith("...")
+    assert run.returncode == code
