@@ -116,11 +116,29 @@ def test_a_name_that_would_widen_a_pattern_makes_it_void_but_for_denials(
 
 
 @pytest.mark.parametrize(
-    "line", ["user", "topics read a", "topic read a/#/b", "topic read $where/b=1/a"]
+    "line",
+    [
+        "user",
+        "topics read a",
+        "topic read a/#/b",
+        "topic read $where/b=1/a",
+        "topic dney a/secret",
+        "pattern raed a/%c",
+        "topic of two words",
+    ],
 )
 def test_a_line_that_is_no_rule_is_pointed_at(line: str, tmp_path: Path) -> None:
     with pytest.raises(InputFileError, match="line 2"):
         rules_of(tmp_path, "c", "", f"topic read a\n{line}\n")
+
+
+def test_words_of_a_rule_may_stand_apart_by_any_blanks(tmp_path: Path) -> None:
+    rules = rules_of(
+        tmp_path, "c", "", "topic\tread  a/#\ntopic deny\ta/secret\ntopic read two words\n"
+    )
+    assert rules.may("read", "a/b")
+    assert not rules.may("read", "a/secret")
+    assert rules.may("read", "two words")
 
 
 def test_passwords_are_checked_and_never_stored(tmp_path: Path) -> None:

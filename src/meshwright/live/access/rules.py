@@ -120,6 +120,15 @@ def read_rules(path: Path) -> Rules:
     return rules
 
 
+def split_access(text: str) -> tuple[str, str]:
+    """What a line for topics allows, and the filter; the first of two words must be an access.
+
+    So a denial that is misspelt does not become a permission for another topic.
+    """
+    words = text.split(maxsplit=1)
+    return (words[0], words[1]) if len(words) > 1 else ("readwrite", text)
+
+
 def _filled(pattern: Rule, names: dict[str, str]) -> Rule | None:
     """A pattern with names in it, at once, so that no name is taken for a pattern."""
     used = _PLACEHOLDER.findall(pattern.text)
@@ -130,10 +139,14 @@ def _filled(pattern: Rule, names: dict[str, str]) -> Rule | None:
 
 
 def _rule(path: Path, line: int, text: str) -> Rule:
-    access, blank, rest = text.partition(" ")
-    if not blank or access not in ACCESSES:
-        access, rest = "readwrite", text
-    filter_text = rest.strip()
+    access, filter_text = split_access(text)
+    if access not in ACCESSES:
+        raise InputFileError(
+            str(path),
+            f"{access!r} is no access",
+            remedy="write read, write, readwrite or deny, which a topic with a blank needs, too",
+            line=line,
+        )
     try:
         parsed = parse_filter(filter_text)
     except FilterError as error:

@@ -8,7 +8,7 @@ from meshwright.errors import FilterError
 from meshwright.files.reading import read_text
 from meshwright.filters.filter import parse_filter
 from meshwright.live.access.passwords import hash_fault
-from meshwright.live.access.rules import ACCESSES
+from meshwright.live.access.rules import ACCESSES, split_access
 from meshwright.live.mosquitto.lines import LeftOut, Line, left_out, lines_of
 
 # Mosquitto has these for clients without a user only; here, lines before a name are everybody's.
@@ -58,8 +58,9 @@ def passwords_of(path: Path) -> tuple[str, list[LeftOut]]:
 
 def _fault(line: Line) -> str | None:
     """What is wrong with a rule for topics, if anything."""
-    access, blank, rest = line.value.partition(" ")
-    text = rest.strip() if blank and access in ACCESSES else line.value
+    access, text = split_access(line.value)
+    if access not in ACCESSES:
+        return f"{access!r} is no access; write read, write, readwrite or deny"
     try:
         wanted = parse_filter(text)
     except FilterError as error:
