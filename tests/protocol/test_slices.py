@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 import pytest
@@ -92,6 +95,37 @@ def test_a_session_with_many_filters_ends_in_pieces() -> None:
     assert len(view.interests) > PIECE
     network.advance(MOMENT_S)
     assert [one.filter for one in network.machines["b0"].view().interests] == ["t"]
+
+
+@pytest.mark.parametrize("broker_count", [1, 3])
+def test_filters_that_take_the_same_topics_go_as_fast_as_they_came(broker_count: int) -> None:
+    network = network_of(broker_count)
+    network.connect("teller", network.names[-1])
+    wanted = tuple("/".join(levels) for levels in product("a+", repeat=9))
+    filters = tuple(packets.Subscription(text, 0) for text in wanted)
+
+    def come() -> None:
+        network.connect("busy", "b0")
+        network.send("busy", packets.Subscribe(7, filters))
+        network.advance(MOMENT_S)
+
+    def go() -> None:
+        network.drop("busy")
+        network.advance(MOMENT_S)
+
+    come()
+    for number in range(PIECE):
+        assert network.publish("teller", f"a/a/a/a/a/a/a/a/{number}", "found")
+    go()
+    come_s = seconds_of(come)
+    assert seconds_of(go) < 0.5 + 3 * come_s
+    assert [one.filter for one in network.machines["b0"].view().interests] == ["t"]
+
+
+def seconds_of(work: Callable[[], None]) -> float:
+    begun_s = time.process_time()
+    work()
+    return time.process_time() - begun_s
 
 
 @pytest.mark.parametrize("broker_count", [1, 3])

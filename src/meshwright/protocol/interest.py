@@ -8,6 +8,7 @@ that starts again cannot know what of its last words was heard: it says everythi
 from __future__ import annotations
 
 from collections.abc import Callable, Container
+from itertools import islice
 from typing import Any
 
 from meshwright.filters.filter import Filter
@@ -18,6 +19,7 @@ from meshwright.protocol.directory import Directory
 from meshwright.protocol.effects import DiskKey
 from meshwright.protocol.entries import WILDCARDS, Entry, EntryChange
 from meshwright.protocol.roads import Roads
+from meshwright.protocol.slices import PIECE, Slices
 from meshwright.protocol.stream import Announce, Announced, Joined, Joining
 from meshwright.protocol.turn import Action, Turn, nothing
 
@@ -62,12 +64,14 @@ class Interest:
         incarnation: int,
         is_lost: Callable[[str], bool],
         informed: Action,
+        slices: Slices,
     ) -> None:
         self._directory = directory
         self._roads = roads
         self._send = send
         self._is_lost = is_lost
         self._informed = informed
+        self._slices = slices
         self._version = incarnation << 32
         self._counts: dict[Filter, int] = {}
         self._index: FilterIndex[None] = FilterIndex()
@@ -81,6 +85,8 @@ class Interest:
         # Topics found through wildcards, and when somebody last named them.
         self._discovered: dict[str, int] = {}
         self._discovered_names = TopicNames()
+        # Those of them that a filter took which is gone; perhaps nobody wants them any more.
+        self._doubted: dict[str, None] = {}
         # Filters that no overlay carries here yet, and what is to be done when they are in force.
         self._carrying: dict[Filter, list[Action]] = {}
         # By key: what is told to others, what waits to be, and whether the directory is at it.
@@ -164,8 +170,11 @@ class Interest:
             # A wildcard may take the topic too; nobody announced it while it was wanted by name.
             self._discover(turn, wanted.topic_filter, nothing)
         self._roads.remove_interest(turn, wanted)
+        # Filters that go together may take the same topics: who still wants those is asked once.
         found = self._discovered_names.taken_by(wanted)
-        self._lose(turn, [topic for topic in found if not self.wants(topic)])
+        if found and not self._doubted:
+            self._slices.add(turn, self._lose_unwanted)
+        self._doubted.update(dict.fromkeys(found))
 
     def forget_found(self, turn: Turn, *, before_us: int, in_use: Container[str]) -> None:
         """Have no overlay carry topics found long ago: who opens one again names it first."""
@@ -346,6 +355,14 @@ class Interest:
         else:
             self._discovered_names.add(topic)
             self._roads.add_topic(turn, topic, done)
+
+    def _lose_unwanted(self, turn: Turn) -> bool:
+        """Look at some of the topics that are in doubt; True if there are more."""
+        piece = list(islice(self._doubted, PIECE))
+        for topic in piece:
+            del self._doubted[topic]
+        self._lose(turn, [one for one in piece if one in self._discovered and not self.wants(one)])
+        return bool(self._doubted)
 
     def _lose(self, turn: Turn, topics: list[str]) -> None:
         for topic in topics:

@@ -128,6 +128,7 @@ class Machines:
             incarnation=incarnation,
             is_lost=self.links.is_lost,
             informed=self._origins_informed,
+            slices=self.slices,
         )
         self._build_shared(incarnation)
         self.sessions = Sessions(
