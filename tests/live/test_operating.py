@@ -152,6 +152,7 @@ def test_processes_are_seen_and_stop_at_a_signal(tmp_path: Path) -> None:
         ["subscriptions"],
         ["topics"],
         ["drain", "b0"],
+        ["forget", "door"],
         ["trace", "path", "a", "--from", "b0"],
     ],
 )

@@ -1,15 +1,17 @@
-"""The commands of operators: status, clients, subscriptions, topics and drain."""
+"""The commands of operators: status, clients, subscriptions, topics, drain and forget."""
 
 from __future__ import annotations
 
+import difflib
+import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
 from meshwright.cli.options import Data, Json
-from meshwright.cli.screen import answer, counted, plain_table, working
+from meshwright.cli.screen import CHECK_SAYS_NO, answer, counted, plain_table, working
 
 if TYPE_CHECKING:
     from meshwright.live.control_client import BrokerControl
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
 
 LOOK_EVERY_S = 0.2
 STOP_S = 30.0
+NEAREST_MAX = 3
+FULL_SHOWN_MAX = 5
 NARROW = {"neighbours": "neigh-\nbours", "subscriptions": "subscrip-\ntions"}
 
 Only = Annotated[
@@ -33,12 +37,14 @@ def status(*, data: Data = Path(".meshwright"), as_json: Json = False) -> None:
     first = max(views.values(), key=lambda view: view.epoch)
     missing = [name for name in first.overlay.brokers if name not in views]
     rows = [_status_row(view) for view in views.values()]
+    full = [row for view in views.values() for row in _full_queues(view)]
     document = {
         "command": "status",
         "design": first.overlay.design,
         "epoch": first.epoch,
         "brokers": rows,
         "not_running_here": missing,
+        "full_queues": full,
     }
     columns = {"broker": False, "alive": True, "neighbours": True, "clients": True,
                "sessions": True, "subscriptions": True, "queued": True, "kept": True,
@@ -53,6 +59,7 @@ def status(*, data: Data = Path(".meshwright"), as_json: Json = False) -> None:
         table,
         told,
         *([f"Not running here: {', '.join(missing)}"] if missing else []),
+        *([_full_told(full)] if full else []),
     )
 
 
@@ -72,12 +79,14 @@ def clients(
             "subscriptions": len(session.subscriptions),
             "queued": session.queued,
             "under_way": session.under_way,
+            "is_full": session.is_full,
         }
         for view in _chosen(_views(data), broker)
         for session in view.sessions
     ]
     columns = {"client": False, "broker": False, "is_connected": False, "expiry_s": True,
-               "subscriptions": True, "queued": True, "under_way": True}  # fmt: skip
+               "subscriptions": True, "queued": True, "under_way": True,
+               "is_full": False}  # fmt: skip
     _list_rows("clients", rows, columns, as_json)
 
 
@@ -161,6 +170,86 @@ def drain(
     answer(as_json, document, f"{broker} is empty and has stopped: {moved} moved.")
 
 
+def forget(
+    client: Annotated[
+        str, typer.Argument(metavar="CLIENT", help="Its name, as meshwright clients shows it.")
+    ],
+    *,
+    data: Data = Path(".meshwright"),
+    is_sure: Annotated[bool, typer.Option("--yes", help="Do not ask whether to do it.")] = False,
+    as_json: Json = False,
+) -> None:
+    """End a client's session with all that waits for it, as if its time had passed.
+
+    Its client is disconnected first; it may come back, and begins anew. Publishers that were
+    refused as the session's queue was full are taken again.
+
+    Example: meshwright forget door@alice
+    """
+    from meshwright.live.control_client import running_brokers
+
+    running = running_brokers(data)
+    holders = {
+        name: (control, session)
+        for name, (control, view) in running.items()
+        for session in view.sessions
+        if session.client == client
+    }
+    if not holders:
+        _refuse_client(client, [view for _, view in running.values()])
+    waiting = sum(session.queued + session.under_way for _, session in holders.values())
+    if sys.stdin.isatty() and not is_sure:
+        where = " and ".join(holders)
+        lost = f"lose {counted(waiting, 'message')}" if waiting else "lose no message"
+        _confirm(f"End the session of {client} at {where}, and {lost}?")
+    document = _forgotten(client, [control for control, _ in holders.values()])
+    gone = "its session is gone"
+    if document["messages"]:
+        waited = counted(document["messages"], "message")
+        gone = f"its session and {waited} that waited are gone"
+    if document["was_connected"]:
+        gone = f"it was disconnected; {gone}"
+    told = f"{client} at {document['broker']}: {gone}."
+    answer(as_json, {"command": "forget", "client": client, **document}, told)
+
+
+def _confirm(question: str) -> None:
+    """End here unless somebody at the terminal says yes; stdout is for the answer alone."""
+    typer.echo(f"{question} [y/N] ", nl=False, err=True)
+    if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
+        typer.echo("Nothing was done.", err=True)
+        raise typer.Exit(CHECK_SAYS_NO)
+
+
+def _forgotten(client: str, holders: list[BrokerControl]) -> dict[str, Any]:
+    """Have a session ended; of several brokers one has it, and the others see it come or go."""
+    from meshwright.errors import OperatorError
+
+    refusals: list[OperatorError] = []
+    for control in holders:
+        try:
+            return control.order("/forget", client=client)
+        except OperatorError as refusal:
+            refusals.append(refusal)
+    raise refusals[0]
+
+
+def _refuse_client(client: str, views: list[BrokerView]) -> NoReturn:
+    from meshwright.errors import OperatorError
+
+    known = sorted({session.client for view in views for session in view.sessions})
+    near = difflib.get_close_matches(client, known, n=NEAREST_MAX, cutoff=0.5)
+    if client in {one.client for view in views for one in view.full_queues}:
+        advice = "it is a shared subscription, whose queue goes with the last of its clients"
+    elif near:
+        advice = f"the nearest names: {', '.join(near)}"
+    elif known:
+        advice = "see meshwright clients"
+    else:
+        advice = "they keep none"
+    raise OperatorError(f"No broker that runs here keeps a session of {client!r}; {advice}.")
+
+
 def _wait_until_empty(control: BrokerControl, timeout_s: float) -> None:
     from meshwright.errors import OperatorError
 
@@ -216,6 +305,9 @@ def _status_row(view: BrokerView) -> dict[str, Any]:
         state += f", plan {view.plan.name} led by {view.plan.coordinator}"
     if view.star is not None:
         state += f", redraws its neighbourhood by {view.star}"
+    full_count = len(_full_queues(view))
+    if full_count:
+        state += f", {counted(full_count, 'full queue')}"
     return {
         "broker": view.broker,
         "alive": len(view.alive),
@@ -228,6 +320,33 @@ def _status_row(view: BrokerView) -> dict[str, Any]:
         "epoch": view.epoch,
         "state": state,
     }
+
+
+def _full_queues(view: BrokerView) -> list[dict[str, Any]]:
+    """Clients of a broker for which no more is taken, and groups, whose messages nobody counts."""
+    rows: list[dict[str, Any]] = [
+        {"client": one.client, "broker": view.broker, "queued": one.queued + one.under_way}
+        for one in view.sessions
+        if one.is_full
+    ]
+    named = {row["client"] for row in rows}
+    return rows + [
+        {"client": one.client, "broker": view.broker, "queued": None}
+        for one in view.full_queues
+        if one.broker == view.broker and one.client not in named
+    ]
+
+
+def _full_told(rows: list[dict[str, Any]]) -> str:
+    """Whose queues are full, as far as they fit in a line."""
+    told = []
+    for row in rows[:FULL_SHOWN_MAX]:
+        messages = f" ({counted(row['queued'], 'message')})" if row["queued"] is not None else ""
+        told.append(f"{row['client']} at {row['broker']}{messages}")
+    if len(rows) > FULL_SHOWN_MAX:
+        told.append(f"and {len(rows) - FULL_SHOWN_MAX:,} more")
+    ended = "meshwright forget CLIENT ends a session"
+    return f"{counted(len(rows), 'full queue')}: {', '.join(told)}; {ended}"
 
 
 def _list_rows(

@@ -1,13 +1,13 @@
 """Operators' questions and orders over HTTP: a socket in the broker's folder, and a public part.
 
-Whoever may open the socket may see everything, empty the broker and stop it. The public part tells
-metrics, health and the network, and takes no orders.
+Whoever may open the socket may see everything, end sessions, empty the broker and stop it. The
+public part tells metrics, health and the network, and takes no orders.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any
 
@@ -23,12 +23,13 @@ from meshwright.live.telemetry.carried import CarriedCounts
 from meshwright.live.telemetry.lag import LoopLag
 from meshwright.live.telemetry.metrics import CONTENT_TYPE, Readings, metrics_text
 from meshwright.live.unix_sockets import listening_socket
+from meshwright.protocol.forgetting import MOVING, UNKNOWN
 from meshwright.protocol.happenings import EmptyingGiven
 
 SOCKET_NAME = "control.sock"
 SECOND_US = 1_000_000
 
-Ask = Callable[[Request], Response]
+Ask = Callable[[Request], Response | Awaitable[Response]]
 
 
 class ClusterMember(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,6 +82,7 @@ class Control:
             ("GET", "/traffic"): self._traffic,
             ("POST", "/drain"): self._drain,
             ("POST", "/fill"): self._fill,
+            ("POST", "/forget"): self._forget,
             ("POST", "/stop"): self._stop_asked,
         }
 
@@ -204,6 +206,17 @@ class Control:
         self._host.tell(EmptyingGiven(is_on=False))
         return json_response({"broker": self._host.name, "is_emptying": False})
 
+    async def _forget(self, request: Request) -> Response:
+        client, name = request.query.get("client", ""), self._host.name
+        record = await self._host.forget(client)
+        if record.step == UNKNOWN:
+            return _refusal(f"it keeps no session of {client}")
+        if record.step == MOVING:
+            return _refusal(f"the session of {client} moves between brokers; ask again in a moment")
+        return json_response(
+            {"broker": name, "messages": record.messages, "was_connected": record.was_connected}
+        )
+
     def _stop_asked(self, _request: Request) -> Response:
         # Not before the answer is on its way.
         asyncio.get_running_loop().call_later(0.05, self._stop)
@@ -216,4 +229,7 @@ def _refusal(reason: str) -> Response:
 
 async def _answer(asks: dict[tuple[str, str], Ask], request: Request) -> Response:
     ask = asks.get((request.method, request.path))
-    return Response(404, b"There is no such thing here.\n") if ask is None else ask(request)
+    if ask is None:
+        return Response(404, b"There is no such thing here.\n")
+    found = ask(request)
+    return found if isinstance(found, Response) else await found

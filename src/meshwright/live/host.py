@@ -31,10 +31,12 @@ from meshwright.protocol.effects import (
     TimerKey,
     Write,
 )
+from meshwright.protocol.forgetting import ForgettingRecord
 from meshwright.protocol.happenings import (
     ClientDown,
     ClientUp,
     DiskSpace,
+    ForgettingGiven,
     Happening,
     RightsChanged,
     Started,
@@ -139,6 +141,8 @@ class Host:
         self._failed = failed
         self._is_running = False
         self._let_in = asyncio.Event()
+        # By client: what operators wait for that ended its session.
+        self._forgetting: dict[str, asyncio.Future[ForgettingRecord]] = {}
         self._timers = Timers(self.clock, self._timer_fired)
         self.store: Store | MemoryStore
         if is_durable:
@@ -218,6 +222,14 @@ class Host:
         """How the broker stands, which has started."""
         return self._broker.observe()
 
+    async def forget(self, client: str) -> ForgettingRecord:
+        """End a client's session; tells what came of it once that is on disk."""
+        outcome = self._forgetting.get(client)
+        if outcome is None:
+            outcome = self._forgetting[client] = self._loop.create_future()
+            self.tell(ForgettingGiven(client))
+        return await asyncio.shield(outcome)
+
     def rights_changed(self) -> None:
         """What clients may read and write is not what it was; before the start nobody minds."""
         if self._is_running and self._broker.is_member:
@@ -272,6 +284,10 @@ class Host:
         self.meter.reported(effect.record)
         if isinstance(effect.record, JoinRecord) and effect.record.step == LET_IN:
             self._let_in.set()
+        if isinstance(effect.record, ForgettingRecord):
+            outcome = self._forgetting.pop(effect.record.client, None)
+            if outcome is not None:
+                outcome.set_result(effect.record)
         self._recorded(self.clock.now_us(), effect.record)
 
     def _send_client(self, effect: SendClient) -> None:

@@ -18,6 +18,7 @@ from meshwright.protocol.happenings import (
     ClientUp,
     DiskSpace,
     EmptyingGiven,
+    ForgettingGiven,
     Happening,
     LinkDown,
     LinkUp,
@@ -85,7 +86,15 @@ class Applicant:
             ClientUp: _turn_away,
             DiskSpace: self._disk_space,
             **dict.fromkeys(
-                (ClientPacket, ClientDown, PlanGiven, EmptyingGiven, SystemPublished), _ignore
+                (
+                    ClientPacket,
+                    ClientDown,
+                    PlanGiven,
+                    EmptyingGiven,
+                    ForgettingGiven,
+                    SystemPublished,
+                ),
+                _ignore,
             ),
         }
 

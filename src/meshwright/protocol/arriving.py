@@ -116,6 +116,11 @@ class Arriving:
         """True if a client, or its session, is on its way in."""
         return client in self._arrivals
 
+    def shares(self, client: str) -> bool:
+        """True if a session came here that its former broker keeps until it is claimed."""
+        arrival = self._arrivals.get(client)
+        return arrival is not None and arrival.is_unpacked
+
     def put_off(self, turn: Turn, peer: str, ask: MoveAsk) -> bool:
         """True if a session is on its way here, so that who asks for it must wait.
 

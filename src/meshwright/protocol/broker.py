@@ -27,6 +27,7 @@ from meshwright.protocol.happenings import (
     ClientUp,
     DiskSpace,
     EmptyingGiven,
+    ForgettingGiven,
     Happening,
     LinkDown,
     LinkUp,
@@ -211,6 +212,7 @@ class Broker:
             DiskSpace: self._disk_space,
             PlanGiven: machines.ways.change.requests.given,
             EmptyingGiven: moving.emptying.given,
+            ForgettingGiven: moving.forgetting.given,
             SystemPublished: self._system_published,
             RightsChanged: lambda turn, _it: machines.sessions.rights_changed(turn),
         }

@@ -190,7 +190,7 @@ class Departing:
         self._send(turn, peer, begun)
 
     def client_back(self, turn: Turn, client: str) -> None:
-        """A client is here again: its session need not go ahead of it, nor where it was before."""
+        """A session need not go ahead of its client, nor where that was: it is here, or no more."""
         self._recall(turn, client, unless=None)
 
     def ready(self, turn: Turn, peer: str, message: MoveReady) -> None:

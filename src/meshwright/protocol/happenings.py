@@ -105,3 +105,9 @@ class EmptyingGiven(Happening, frozen=True, gc=False):
 
     is_on: bool
     targets: tuple[str, ...] = ()
+
+
+class ForgettingGiven(Happening, frozen=True, gc=False):
+    """The operator wants the session of a client to end, as if its time had passed."""
+
+    client: str

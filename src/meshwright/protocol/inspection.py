@@ -21,7 +21,7 @@ class SubscriptionView(msgspec.Struct, frozen=True):
 class SessionView(msgspec.Struct, frozen=True, kw_only=True):
     """One client; queued waits here for it, under_way was sent and is not answered.
 
-    expiry_s: for how long its session outlives its connection.
+    expiry_s: for how long its session outlives its connection. is_full: no more is taken for it.
     """
 
     client: str
@@ -30,6 +30,7 @@ class SessionView(msgspec.Struct, frozen=True, kw_only=True):
     subscriptions: tuple[SubscriptionView, ...]
     queued: int
     under_way: int
+    is_full: bool = False
 
 
 class InterestView(msgspec.Struct, frozen=True):
@@ -117,7 +118,10 @@ def inspect(me: str, observation: Observation, machines: Machines) -> BrokerView
         alive=machines.membership.alive(),
         removed=tuple(name for name in overlay.brokers if removals.is_removed(name)),
         neighbours=tuple(machines.roads.machine(observation.epoch).neighbours()),
-        sessions=tuple(map(_session, machines.sessions.all())),
+        sessions=tuple(
+            _session(one, is_full=machines.sessions.queue_is_full(one))
+            for one in machines.sessions.all()
+        ),
         interests=tuple(InterestView(str(one), count) for one, count in counts.items()),
         queues=tuple(QueueView(*queue) for queue in observation.queues),
         plan=None
@@ -145,7 +149,7 @@ def _held(held: Held) -> HeldBackView:
     )
 
 
-def _session(session: Session) -> SessionView:
+def _session(session: Session, *, is_full: bool) -> SessionView:
     return SessionView(
         client=session.client,
         is_connected=session.is_connected,
@@ -155,4 +159,5 @@ def _session(session: Session) -> SessionView:
         ),
         queued=len(session.queue),
         under_way=len(session.under_way) + len(session.sent_runs),
+        is_full=is_full,
     )

@@ -24,6 +24,7 @@ from meshwright.protocol.directory import Directory
 from meshwright.protocol.discards import Discards
 from meshwright.protocol.effects import DiskKey, Effect
 from meshwright.protocol.emptying import Emptying, EmptyingAround
+from meshwright.protocol.forgetting import Forgetting
 from meshwright.protocol.happenings import ClientPacket
 from meshwright.protocol.homes import Homes
 from meshwright.protocol.left_points import LeftPoints
@@ -130,6 +131,11 @@ class Moving:
             incarnation=site.incarnation,
         )
         self._arriving = self._new_arriving(settings, mobility)
+        self.forgetting = Forgetting(
+            site.sessions,
+            is_moving=self._is_moving,
+            stay_here=self._departing.client_back,
+        )
 
     def handlers(self) -> dict[type, Callable[[Turn, str, Any], None]]:
         """Which message is for which method."""
@@ -245,6 +251,10 @@ class Moving:
             or self._arriving.expects(client)
             or self._departing.given_to(client) is not None
         )
+
+    def _is_moving(self, client: str) -> bool:
+        """True if another broker may have a client's session, too."""
+        return self._departing.given_to(client) is not None or self._arriving.shares(client)
 
     def _new_arriving(self, settings: MovingSettings, mobility: MobilitySettings) -> Arriving:
         site = self._site

@@ -38,6 +38,12 @@ class QueueBounds:
             or self._tallies.is_over(session.client)
         )
 
+    def is_full(self, session: Session) -> bool:
+        """True if a client's queue is known to be full, or if more would be dropped."""
+        if self.drops:
+            return bool(session.queue) and self.is_over(session)
+        return self._full.is_full(session.client)
+
     def queued(self, turn: Turn, session: Session) -> None:
         """Something more waits for a client."""
         if not self.drops and self.is_over(session) and not self._full.is_full(session.client):

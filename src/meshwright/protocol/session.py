@@ -165,6 +165,11 @@ class Session:
         self.run_window = 0
         self.unsafe_run_count = 0
 
+    @property
+    def waiting_count(self) -> int:
+        """How many messages wait for the client, or were sent and are not answered."""
+        return len(self.queue) + len(self.under_way) + len(self.sent_runs)
+
     def last_for(self, expiry_s: int) -> None:
         """Outlive the connection by this time from now on; once on disk, a session stays there."""
         self.expiry_s = expiry_s

@@ -133,6 +133,10 @@ class Sessions:
         """The most that waits for one client."""
         return max([len(session.queue) for session in self._sessions.values()], default=0)
 
+    def queue_is_full(self, session: Session) -> bool:
+        """True if nothing more is taken for a client, or if more of it would be dropped."""
+        return self._bounds.is_full(session)
+
     def change_count(self) -> int:
         """Grows with everything that may change who gets a publication."""
         return (
@@ -258,6 +262,13 @@ class Sessions:
         """The client is elsewhere: close what connection it has here."""
         if session.disconnected_us is None:
             self._send_away(turn, session, packets.Disconnect(packets.SESSION_TAKEN_OVER))
+
+    def end_by_order(self, turn: Turn, session: Session) -> None:
+        """An operator ends a session: its client is told to go, if it is here."""
+        if session.disconnected_us is None:
+            self._send_away(turn, session, packets.Disconnect(packets.ADMINISTRATIVE_ACTION))
+        if self._sessions.get(session.client) is session:
+            self.close(turn, session)
 
     def leaves(self, turn: Turn, session: Session) -> None:
         """A session was sent elsewhere, its will included: nothing falls due here."""
