@@ -121,6 +121,28 @@ def test_a_disk_without_room_heals_by_what_messages_left_free_in_it(tmp_path: Pa
     told.store.close()
 
 
+def test_a_batch_without_room_waits_until_others_make_some(tmp_path: Path) -> None:
+    told = Told(tmp_path)
+    keys = [("sequence", f"{number}{PAYLOAD}") for number in range(50)]
+    with no_file_larger_than(500_000):
+        told.store.write(Write(1, dict.fromkeys(keys, 1)))
+        assert told.full.get(timeout=WAIT_S)
+        assert told.synced.empty()
+        told.store.write(Write(2, dict.fromkeys(keys)))
+        assert told.synced.get(timeout=WAIT_S) == 2
+    assert told.full.get(timeout=WAIT_S) is None
+    told.store.close()
+
+
+def test_a_broker_without_room_can_still_be_stopped(tmp_path: Path) -> None:
+    told = Told(tmp_path)
+    with no_file_larger_than(500_000):
+        told.store.write(Write(1, {("sequence", f"{one}{PAYLOAD}"): one for one in range(50)}))
+        assert told.full.get(timeout=WAIT_S)
+        told.store.close()
+    assert told.synced.empty()
+
+
 def test_the_log_of_the_database_is_used_again_where_it_cannot_grow(tmp_path: Path) -> None:
     told = Told(tmp_path)
     with no_file_larger_than(1_000_000):

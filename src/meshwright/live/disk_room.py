@@ -35,6 +35,8 @@ OVER_LIMIT = "the disk holds more than disk_bytes_max"
 class DiskRoom:
     """Watches one database; bytes_max: how much it may hold before it counts as full, 0: all.
 
+    What came before anybody was told that it is full goes beyond that: who asks for less than there
+    is wants publications refused, not a broker that stands still.
     trouble: why the disk takes nothing more that may be refused, if that is so.
     """
 
@@ -44,13 +46,8 @@ class DiskRoom:
         self._path = folder / RESERVE_NAME
         self._page_bytes = self._ask("page_size")
         self._bytes_max = bytes_max
-        self._page_count_max = 0
         self.trouble: str | None = None
         self._tried_s = 0.0
-        if bytes_max:
-            reserve_bytes = min(RESERVE_BYTES, bytes_max)
-            self._page_count_max = (bytes_max + reserve_bytes) // self._page_bytes
-            database.execute(f"PRAGMA max_page_count = {self._page_count_max}")
         self._has_file = self._keep_reserve()
 
     def look(self) -> str | None:
@@ -67,8 +64,6 @@ class DiskRoom:
         """Why nothing could be written: there is no room, or the disk has a fault."""
         if error.sqlite_errorcode != sqlite3.SQLITE_FULL:
             self.trouble = f"the disk cannot be written ({self._fault()})"
-        elif self._page_count_max and self._ask("page_count") >= self._page_count_max:
-            self.trouble = OVER_LIMIT
         else:
             self.trouble = NO_ROOM
         return self.trouble

@@ -101,8 +101,8 @@ class Host:
     """One broker's process: its machine, disk, clock, timers, peers and clients.
 
     recorded gets the records that the broker reports, with their times. failed is told what the
-    process cannot live with. is_durable: acknowledged means on disk, of which disk_bytes_max is the
-    most that may be used.
+    process cannot live with. is_durable: acknowledged means on disk, where no publication
+    is taken over disk_bytes_max.
     """
 
     def __init__(
