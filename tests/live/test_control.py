@@ -86,7 +86,7 @@ def test_a_broker_is_ready_when_it_has_peers_and_tells_of_the_network(tmp_path: 
 def test_orders_are_taken_on_the_socket_in_the_folder_only(tmp_path: Path) -> None:
     async def story() -> None:
         async with running_brokers("chord", tmp_path, 1, telemetry=HTTP) as (broker,):
-            for path in ("/drain", "/stop"):
+            for path in ("/drain", "/forget", "/stop"):
                 assert (await fetch(broker, path, "POST"))[0] == 404
             assert (await fetch(broker, "/view"))[0] == 404
             mode = (tmp_path / "b0" / "control.sock").stat().st_mode
