@@ -12,7 +12,7 @@ from commands import answered, call, refused, small_network, small_tree
 
 from meshwright import __version__
 from meshwright.cli import main
-from meshwright.cli.options import AnyDesign, Geometry, LinkDesign, Method
+from meshwright.cli.options import LIVE_DESIGNS, AnyDesign, Geometry, LinkDesign, Method
 from meshwright.overlays.key_geometries import KEY_GEOMETRIES
 from meshwright.planning.arrangement.methods import METHODS
 from meshwright.planning.designs import DESIGNS
@@ -47,6 +47,7 @@ def test_every_command_explains_itself_with_an_example(command: str) -> None:
 
 def test_choices_are_those_of_the_planners() -> None:
     assert sorted(get_args(AnyDesign)) == sorted(CANDIDATES)
+    assert ", ".join(DESIGNS) == LIVE_DESIGNS
     connected = [name for name, found in DESIGNS.items() if found.forwarding == "topic_connected"]
     assert sorted(get_args(LinkDesign)) == sorted(connected)
     assert sorted(get_args(Geometry)) == sorted(KEY_GEOMETRIES)
@@ -163,3 +164,9 @@ def test_outputs_that_cannot_be_written_are_refused_before_the_work(tmp_path: Pa
         assert "its folder does not exist" in refused(*words, "--out", nowhere)
     assert ".svg or .png" in refused("overlay", "draw", "--overlay", tree, "--out", "tree.gif")
     assert sorted(tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize("command", ["up", "demo"])
+def test_help_of_live_brokers_names_every_design_that_they_can_be_joined_as(command: str) -> None:
+    shown = " ".join(call(command, "--help").stdout.split())
+    assert all(f" {name}" in shown for name in DESIGNS)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
-from commands import answered, refused
+from commands import answered, call, refused
 
 from meshwright.lab.demo import SETTINGS_NAME, DemoFolder
 
@@ -15,7 +16,11 @@ def test_live_brokers_lose_nothing_and_their_telemetry_is_compared(
     del spark  # one that runs already is used by every command
     words = ("demo", "--brokers", 3, "--clients", 12, "--seconds", 3, "--rate", 20)
     chosen = ("--designs", "chord,gm", "--placement", "similarity")
-    document = answered(*words, *chosen, "--out", tmp_path / "demo")
+    result = call(*words, *chosen, "--out", tmp_path / "demo", "--json")
+    assert result.exit_code == 0, result.output
+    stages = ("Generated", "Started", "12 clients did", "Compiled", "Compared")
+    assert all(stage in result.stderr for stage in stages)
+    document = json.loads(result.stdout)
     assert document["clients"] == 12
     assert document["attempted"] == document["acknowledged"] > 0
     assert document["delivered"] > 0

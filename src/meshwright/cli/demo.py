@@ -11,7 +11,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from meshwright.cli.check import sentences
-from meshwright.cli.options import Json, Master, OwnK, PlacementRule, Remote, Seed, finite
+from meshwright.cli.options import (
+    LIVE_DESIGNS,
+    Json,
+    Master,
+    OwnK,
+    PlacementRule,
+    Remote,
+    Seed,
+    finite,
+)
 from meshwright.cli.screen import CHECK_SAYS_NO, answer, task_bar, working
 from meshwright.cli.spark import opened_session, session_work
 
@@ -33,7 +42,7 @@ def demo(
         int, typer.Option("--clients", min=8, max=5_000, help="MQTT clients on real sockets.")
     ] = 300,
     design: Annotated[
-        str, typer.Option("--design", help="How the live brokers are joined.")
+        str, typer.Option("--design", help=f"How the live brokers are joined: {LIVE_DESIGNS}.")
     ] = "chord",
     k: OwnK = None,
     placement: Annotated[
@@ -106,7 +115,10 @@ def demo(
     ):
         script = _script(session, parameters, folder)
         lived = _lived(script, parameters, folder)
-        with task_bar("Compiling what planning needs") as bar:
+        with (
+            _stage("Compiled what planning needs"),
+            task_bar("Compiling what planning needs") as bar,
+        ):
             compiled(bar.count)
         with (
             _stage("Compared every design on the brokers' telemetry"),

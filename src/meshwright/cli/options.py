@@ -14,6 +14,8 @@ AnyDesign = Literal[
     "chord", "dynatops", "tapestry", "pastry", "quadtree", "hypercube",
     "gm", "gm2", "harary", "cycle", "dcbm", "minmax", "best", "tree", "ocbr",
 ]  # fmt: skip
+# What brokers can be joined as; dynatops and ocbr are what planning makes of chord and tree.
+LIVE_DESIGNS = ", ".join(name for name in get_args(AnyDesign) if name not in ("dynatops", "ocbr"))
 PlacementRule = Literal["none", "similarity"]
 AdaptationRule = Literal["none", "ocbr"]
 AllSettings = Annotated[

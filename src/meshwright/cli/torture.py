@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -56,13 +57,12 @@ def torture(
 
     Example: meshwright torture --designs chord,tree --kills 20 --duration 30
     """
-    from meshwright.lab.swarm import DESIGNS
     from meshwright.lab.torture import TortureParameters
     from meshwright.live.settings import read_live_settings
 
     if config is not None:
         read_live_settings(config)
-    named = [name.strip() for name in designs.split(",") if name.strip()]
+    chosen = _chosen(designs)
     results = {
         design: _run(
             TortureParameters(
@@ -77,7 +77,7 @@ def torture(
             out / f"{design}-{seed}",
             config,
         )
-        for design in (DESIGNS if named == ["all"] else named)
+        for design in chosen
     }
     found = [violation for result in results.values() for violation in result.violations]
     answer(
@@ -93,6 +93,22 @@ def torture(
     )
     if found:
         raise typer.Exit(CHECK_SAYS_NO)
+
+
+def _chosen(designs: str) -> Sequence[str]:
+    """The designs that are named, all of which there are; folders are named by them."""
+    from meshwright.errors import ProblemError
+    from meshwright.lab.swarm import DESIGNS
+    from meshwright.planning.designs import design
+
+    named = [name.strip() for name in designs.split(",") if name.strip()]
+    if not named:
+        raise ProblemError("--designs names no design; write one, several with commas, or all.")
+    if named == ["all"]:
+        return DESIGNS
+    for name in named:
+        design(name)
+    return named
 
 
 def _run(

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from meshwright.cli.options import AdaptationRule, AllSettings, OwnK, PlacementRule, Seed
+from meshwright.cli.options import (
+    LIVE_DESIGNS,
+    AdaptationRule,
+    AllSettings,
+    OwnK,
+    PlacementRule,
+    Seed,
+)
 from meshwright.cli.screen import counted, working
 
 if TYPE_CHECKING:
@@ -32,7 +39,9 @@ def up(
     design: Annotated[
         str | None,
         typer.Option(
-            "--design", show_default="chord, or the folder's", help="How they are joined."
+            "--design",
+            show_default="chord, or the folder's",
+            help=f"How they are joined: {LIVE_DESIGNS}.",
         ),
     ] = None,
     k: OwnK = None,
