@@ -174,3 +174,10 @@ def arguments(process: Path) -> list[str]:
         return (process / "cmdline").read_text().split("\0")
     except OSError:
         return []
+
+
+def test_ports_that_two_brokers_would_need_are_refused(tmp_path: Path) -> None:
+    with up(tmp_path / "network", "-n", 5) as (process, printed):
+        printed.until("Two brokers would listen on 127.0.0.1:")
+        assert process.wait(WAIT_S) == 2
+    assert not (tmp_path / "network").exists()

@@ -101,15 +101,27 @@ class LocalNetwork:
             self.stop()
             raise OperatorError(f"The broker {name} did not start; see {self.log_of(name)}.")
 
+    def _refuse_ports(self) -> None:
+        """Say which address is taken, or would be needed twice."""
+        needed: set[Address] = set()
+        for place in self._places.values():
+            for address in place:
+                if address is None or not address.port:
+                    continue
+                if address in needed:
+                    raise OperatorError(
+                        f"Two brokers would listen on {address}; choose --port, --peer-port and "
+                        f"telemetry.http at least {len(self._places)} apart."
+                    )
+                needed.add(address)
+                _refuse_taken(address)
+
     def begin(self) -> None:
         """Start all, with nobody to wait for them."""
         standing = standing_overlay(self._folder)
         if standing not in (None, self._overlay):
             raise OperatorError(f"{self._folder} is of another network; name another folder.")
-        for place in self._places.values():
-            for address in place:
-                if address is not None and address.port:
-                    _refuse_taken(address)
+        self._refuse_ports()
         make_folder(self._folder, is_private=True)
         if not self._has_secret:
             self._options += ("--secret", str(_own_secret(self._folder)))
