@@ -19,6 +19,8 @@ from meshwright.client import Client
 from meshwright.live.local_network import LocalNetwork
 from meshwright.planning.founding import founding_overlay
 
+WAIT_S = 20.0
+
 
 async def call(*words: str | Path) -> Result:
     runner = CliRunner()
@@ -59,6 +61,34 @@ def test_operators_see_brokers_clients_topics_and_paths(design: str, tmp_path: P
                 assert "b2" in [hop["to"] for hop in path["hops"]]
                 shown = await call("clients", "--data", tmp_path)
                 assert "2 clients" in shown.stdout
+
+    asyncio.run(story())
+
+
+def test_status_says_whose_disk_takes_no_more_and_why(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with running_brokers("chord", tmp_path, 1, disk_bytes_max=400_000) as (broker,):
+            port = port_of(broker)
+            away = aiomqtt.Client("127.0.0.1", port, identifier="away", clean_session=False)
+            async with away:
+                await away.subscribe("a", qos=1)
+            before = await answered("status", "--data", tmp_path)
+            assert before["brokers"][0]["state"] == "running"
+            assert before["disk_troubles"] == []
+            async with asyncio.timeout(WAIT_S), aiomqtt.Client("127.0.0.1", port) as writer:
+                while not broker.host.disk_is_full:
+                    await writer.publish("a", b"x" * 50_000, qos=1)
+            reason = "the disk holds more than disk_bytes_max"
+            full = await answered("status", "--data", tmp_path)
+            assert full["disk_troubles"] == [{"broker": "b0", "reason": reason}]
+            assert full["brokers"][0]["state"] == f"running, {reason}"
+            shown = await call("status", "--data", tmp_path)
+            assert f"b0 refuses publications of QoS 1 and 2: {reason}\n" in shown.stdout
+            await answered("forget", "away", "--data", tmp_path)
+            async with asyncio.timeout(WAIT_S):
+                while (after := await answered("status", "--data", tmp_path))["disk_troubles"]:
+                    await asyncio.sleep(0.05)
+            assert after["brokers"][0]["state"] == "running"
 
     asyncio.run(story())
 

@@ -38,6 +38,11 @@ def status(*, data: Data = Path(".meshwright"), as_json: Json = False) -> None:
     missing = [name for name in first.overlay.brokers if name not in views]
     rows = [_status_row(view) for view in views.values()]
     full = [row for view in views.values() for row in _full_queues(view)]
+    troubles = [
+        {"broker": view.broker, "reason": view.disk_trouble}
+        for view in views.values()
+        if view.disk_trouble is not None
+    ]
     document = {
         "command": "status",
         "design": first.overlay.design,
@@ -45,6 +50,7 @@ def status(*, data: Data = Path(".meshwright"), as_json: Json = False) -> None:
         "brokers": rows,
         "not_running_here": missing,
         "full_queues": full,
+        "disk_troubles": troubles,
     }
     columns = {"broker": False, "alive": True, "neighbours": True, "clients": True,
                "sessions": True, "subscriptions": True, "queued": True, "kept": True,
@@ -60,6 +66,10 @@ def status(*, data: Data = Path(".meshwright"), as_json: Json = False) -> None:
         told,
         *([f"Not running here: {', '.join(missing)}"] if missing else []),
         *([_full_told(full)] if full else []),
+        *(
+            f"{one['broker']} refuses publications of QoS 1 and 2: {one['reason']}"
+            for one in troubles
+        ),
     )
 
 
@@ -305,6 +315,8 @@ def _status_row(view: BrokerView) -> dict[str, Any]:
         state += f", plan {view.plan.name} led by {view.plan.coordinator}"
     if view.star is not None:
         state += f", redraws its neighbourhood by {view.star}"
+    if view.disk_trouble is not None:
+        state += f", {view.disk_trouble}"
     full_count = len(_full_queues(view))
     if full_count:
         state += f", {counted(full_count, 'full queue')}"

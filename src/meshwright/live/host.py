@@ -216,7 +216,7 @@ class Host:
 
     def view(self) -> BrokerView:
         """All that an operator may see of the broker, which has started."""
-        return self._broker.view()
+        return msgspec.structs.replace(self._broker.view(), disk_trouble=self.disk_trouble)
 
     def observe(self) -> Observation:
         """How the broker stands, which has started."""

@@ -84,7 +84,8 @@ class BrokerView(msgspec.Struct, frozen=True, kw_only=True):
     alive: brokers that it believes to live, itself among them. removed: those that are gone for
     good. star: the change of a part of its tree that it leads or is locked for. retained: registers
     of retained messages that it keeps for the network. kept: publications of its clients that
-    somebody may still need. full_queues: as far as they are known here.
+    somebody may still need. full_queues: as far as they are known here. disk_trouble: why its disk
+    takes no more publications, filled in by the host, which alone knows the reason.
     """
 
     broker: str
@@ -103,6 +104,7 @@ class BrokerView(msgspec.Struct, frozen=True, kw_only=True):
     kept: int
     full_queues: tuple[FullQueueView, ...] = ()
     held_back: tuple[HeldBackView, ...] = ()
+    disk_trouble: str | None = None
 
 
 def inspect(me: str, observation: Observation, machines: Machines) -> BrokerView:
