@@ -12,10 +12,12 @@ from live_network import running_brokers
 from meshwright.live.client_line import UNREAD_BYTES_MAX, ClientLine
 from meshwright.live.live_broker import LiveBroker
 from meshwright.live.settings import LimitSettings
+from meshwright.protocol.mqtt.encoding import encode
 from meshwright.protocol.packets import (
     MQTT_3_1_1,
     MQTT_5,
     Pingreq,
+    Pingresp,
     Puback,
     Publish,
     Subscribe,
@@ -157,3 +159,22 @@ class UnreadTransport(KeptTransport):
 
     def get_write_buffer_size(self) -> int:
         return self.unread_bytes
+
+
+def test_who_sends_many_packets_at_once_lets_others_have_their_turn(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with running_brokers("chord", tmp_path, 1, durability="memory") as brokers:
+            loud, other = await reader_and_writer(brokers[0])
+            loud.transport.written.clear()
+            other.transport.written.clear()
+            loud.feed(encode(Pingreq(), MQTT_3_1_1) * 10_000)
+            assert not loud.transport.is_reading()
+            assert len(loud.read()) < 1_000
+            other.say(Pingreq())
+            async with asyncio.timeout(20):
+                while Pingresp() not in other.read() or len(loud.read()) < 10_000:
+                    await asyncio.sleep(0)
+            await settle()
+            assert loud.transport.is_reading()
+
+    asyncio.run(story())
