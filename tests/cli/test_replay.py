@@ -48,7 +48,7 @@ def other_values() -> dict[str, Any]:
         "moves_per_s": 1e-3, "qos_weights": (0.1, 0.2, 0.7), "wildcard_share": 0.3,
         "content_share": 0.0, "shared_share": 0.25, "retained_share": 1.0, "persistent_share": 0.5,
         "roams": False, "tight": True, "forgets": True, "settle_max_s": 12.5,
-        "will_share": 0.3, "doubles_per_s": 0.5,
+        "will_share": 0.3, "doubles_per_s": 0.5, "ordered": True,
     }  # fmt: skip
 
 

@@ -33,5 +33,6 @@ def test_a_replay_of_a_larger_network_compiles_nothing_more() -> None:
         [sys.executable, "-c", REPLAY_AFTER_COMPILING], capture_output=True, text=True, check=True
     )
     count, _, more = run.stdout.strip().partition(" ")
-    assert int(count) > 100
+    # Kernels that others call are counted only where nothing was compiled before.
+    assert int(count) > 30
     assert more == "[]"

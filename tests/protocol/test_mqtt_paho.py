@@ -97,7 +97,7 @@ def company() -> Iterator[Company]:
 @pytest.mark.parametrize("version", VERSIONS)
 def test_paho_connects_subscribes_and_gets_each_qos_once(company: Company, version: int) -> None:
     client = company.client("c", version)
-    client.connect("here")
+    client.connect("here", keepalive=30)
     company.talk()
     assert [answer[0].value for answer in client.connected] == [0]
     client.subscribe([("a/#", 2), ("b", 1)])
@@ -153,12 +153,12 @@ def test_paho_gets_all_properties_of_mqtt_5(company: Company) -> None:
 def test_paho_resumes_its_session_and_is_taken_over(company: Company) -> None:
     lasting = {"clean_session": False}
     first = company.client("c", MQTT_3_1_1, **lasting)
-    first.connect("here")
+    first.connect("here", keepalive=30)
     company.talk()
     first.subscribe("t", 1)
     company.talk()
     second = company.client("c", MQTT_3_1_1, **lasting)
-    second.connect("here")
+    second.connect("here", keepalive=30)
     company.talk()
     assert second.connected[0][0].value == 0
     assert first.seat.is_closed
@@ -172,7 +172,7 @@ def test_the_will_of_paho_is_published_when_it_vanishes(company: Company, versio
     mortal, reader = company.client("m", version), company.client("r", MQTT_5)
     mortal.will_set("will", b"gone", 1)
     for client in (mortal, reader):
-        client.connect("here")
+        client.connect("here", keepalive=30)
     company.talk()
     reader.subscribe("will", 1)
     company.talk()

@@ -107,9 +107,9 @@ def test_dcbm_refuses_no_parts() -> None:
 
 @pytest.mark.parametrize(
     ("topic_count", "weight", "expected"),
-    [(127, 1, np.int8), (128, 1, np.int16), (64, 2, np.int16), (40_000, 1, np.int32)],
+    [(6, 1, np.int16), (32_767, 1, np.int16), (16_384, 2, np.int32), (40_000, 1, np.int32)],
 )
-def test_scores_have_the_smallest_type_that_holds_them(
+def test_scores_have_one_of_two_types_that_holds_them(
     topic_count: int, weight: int, expected: type[np.signedinteger]
 ) -> None:
     interests = interests_from_sets([range(topic_count), [0]], topic_count)
