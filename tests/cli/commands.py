@@ -46,6 +46,7 @@ def answered(*words: str | Path, exit_code: int = 0) -> dict[str, Any]:
     assert result.exit_code == exit_code, result.output
     document = json.loads(result.stdout)
     assert isinstance(document, dict)
+    assert " ".join(map(str, words)).startswith(document["command"])
     return document
 
 

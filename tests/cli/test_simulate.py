@@ -9,7 +9,9 @@ SMALL = ("simulate", "--design", "tree", "--brokers", "3", "--clients", "4", "--
 
 def test_the_answer_holds_totals_messages_and_failures() -> None:
     document = answered(*SMALL, "--seeds", "0..1")
-    assert set(document) == {"totals", "messages", "failures", "qos0_dropped_in_changes"}
+    assert set(document) == {
+        "command", "totals", "messages", "failures", "qos0_dropped_in_changes",
+    }  # fmt: skip
     assert list(document["totals"]) == [
         "attempted", "acknowledged", "delivered", "lost", "duplicated", "reordered", "unexpected",
     ]  # fmt: skip

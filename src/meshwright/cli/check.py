@@ -37,7 +37,7 @@ def check(
     counted = totals(history, found)
     answer(
         as_json,
-        {"history": str(path), "totals": counted, "violations": found},
+        {"command": "check", "history": str(path), "totals": counted, "violations": found},
         plain_table(dict.fromkeys(counted, True), [[f"{count:,}" for count in counted.values()]]),
         *sentences(found),
     )

@@ -120,6 +120,7 @@ def simulate(
     answer(
         as_json,
         {
+            "command": "simulate",
             "totals": totals,
             "messages": messages,
             "qos0_dropped_in_changes": dropped,

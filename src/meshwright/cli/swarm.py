@@ -49,7 +49,13 @@ def swarm(
     failures = [failure for one in outcomes for failure in one.result.failures]
     answer(
         as_json,
-        {"seeds": len(chosen), "totals": totals, "messages": messages, "failures": failures},
+        {
+            "command": "swarm",
+            "seeds": len(chosen),
+            "totals": totals,
+            "messages": messages,
+            "failures": failures,
+        },
         plain_table(
             {"design": False, "seeds": True, "failing": True, **dict.fromkeys(totals, True)},
             [_row(name, outcomes) for name in names],

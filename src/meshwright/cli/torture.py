@@ -83,6 +83,7 @@ def torture(
     answer(
         as_json,
         {
+            "command": "torture",
             "seed": seed,
             "designs": {name: result.counts for name, result in results.items()},
             "violations": found,
