@@ -33,7 +33,6 @@ from meshwright.protocol.packets import Publish
 from meshwright.protocol.wire import encode
 
 WORDS = "a secret that is long enough\n"
-PUBLIC = ("overlay.json", "brokers.json")
 TAMPERED = "was not sent so"
 
 
@@ -372,12 +371,12 @@ def as_if(shows: PeerSettings, says: PeerSettings) -> PeerSettings:
 
 
 def modes_in(folder: Path) -> dict[str, int]:
-    """Who may see what is in a folder; not what says only where brokers are."""
+    """Who may see what is in a folder."""
     modes = {}
     for path in folder.rglob("*"):
         with suppress(FileNotFoundError):
             modes[path.name] = path.stat().st_mode & 0o777
-    return {name: mode for name, mode in modes.items() if name not in PUBLIC}
+    return modes
 
 
 def test_a_network_on_this_machine_has_a_secret_by_which_another_broker_joins(
@@ -412,7 +411,9 @@ def test_a_network_on_this_machine_has_a_secret_by_which_another_broker_joins(
         while "b0.parquet" not in (modes := modes_in(tmp_path / "up")):
             assert time.monotonic() < deadline_s
             time.sleep(0.1)
+        modes |= modes_in(tmp_path / "north")
         assert {name: mode for name, mode in modes.items() if mode & 0o077} == {}
+        assert {"overlay.json", "brokers.json", "network.json"} <= set(modes)
         assert {"broker.sqlite", "broker.sqlite-wal", "identity.json", "broker.log"} <= set(modes)
         assert {"trace", "brokers", "b0.parquet"} <= set(modes)
     finally:

@@ -43,9 +43,9 @@ def read_tree(path: Path) -> Overlay:
     return overlay
 
 
-def write_overlay(overlay: Overlay, path: Path) -> None:
-    """The overlay as a file, whole or not at all."""
-    write_whole({path: document_bytes(overlay)})
+def write_overlay(overlay: Overlay, path: Path, *, is_private: bool = False) -> None:
+    """The overlay as a file, whole or not at all; private: for its owner alone."""
+    write_whole({path: document_bytes(overlay)}, is_private=is_private)
 
 
 def checked_overlay(document: Document) -> Overlay:

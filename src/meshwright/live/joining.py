@@ -47,7 +47,7 @@ def find_network(
                 f"No broker answers at {', '.join(addresses)}; check the addresses, and start "
                 "one of them first."
             ) from None
-    write_whole({path: msgspec.json.encode(found)})
+    write_whole({path: msgspec.json.encode(found)}, is_private=True)
     return found
 
 

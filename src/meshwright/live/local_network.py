@@ -127,12 +127,12 @@ class LocalNetwork:
             self._options += ("--secret", str(_own_secret(self._folder)))
         overlay_path, brokers_path = self._folder / OVERLAY_NAME, self._folder / "brokers.json"
         if standing is None:
-            write_overlay(self._overlay, overlay_path)
+            write_overlay(self._overlay, overlay_path, is_private=True)
         known = {
             name: Whereabouts(str(place.peers), str(place.clients))
             for name, place in self._places.items()
         }
-        write_whole({brokers_path: msgspec.json.encode(known)})
+        write_whole({brokers_path: msgspec.json.encode(known)}, is_private=True)
         self.brokers = [self._spawn(name) for name in self._places]
 
     def silent(self) -> list[str]:
