@@ -171,3 +171,23 @@ def test_a_crash_does_not_undo_that_nothing_of_a_stream_is_to_come() -> None:
     after_a_crash.arrive(Turn(1), owed_by_mistake)
     after_a_crash.arrive(Turn(1), frame(3))
     assert passed == [b"3"]
+
+
+@pytest.mark.parametrize("held_max", [1, 4])
+def test_what_waits_here_is_not_left_out_as_its_own_broker_was_not_owed_it(held_max: int) -> None:
+    """It was published while the first subscription to its topic was not in force yet."""
+    machine, passed = incoming(held_max=held_max)
+    after = (StreamPoint("b0", 9),)
+    waits = StreamFrame("me", 1, Publication("mover", 1, "a/b", b"waits", 1, after=after))
+    behind_it = StreamFrame("me", 2, Publication("p", 1, "a/b", b"behind it", 1))
+    elsewhere = StreamFrame("me", 1, Publication("mover", 2, "a/c", b"elsewhere", 1))
+    for one in (waits, behind_it, elsewhere):
+        machine.take_own(Turn(0), one)
+    owed = msgspec.structs.replace(behind_it, previous=(("me", NOTHING_OWED),))
+    machine.repaired(Turn(1), "me", Repair(owed, PRESENT))
+    assert not passed
+    machine.owed_nothing(Turn(2), "b0", OwedNothing("a/b", 9))
+    machine.repaired(Turn(3), "me", Repair(owed, PRESENT))
+    assert sorted(passed) == [b"behind it", b"elsewhere", b"waits"]
+    assert passed[0] == b"waits"
+    assert not machine.unpassed("a/b")

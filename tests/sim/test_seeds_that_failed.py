@@ -216,3 +216,23 @@ def test_a_will_is_published_once_though_its_session_was_given_when_its_client_b
         will_share=0.6,
     )
     assert not simulate(parameters, 880042).failures
+
+
+def test_what_waits_at_a_broker_goes_before_what_that_broker_owes_itself() -> None:
+    """It was left out, as nobody was owed it, and what came behind it waited for ever."""
+    parameters = SimulationParameters(
+        design="pastry",
+        brokers=3,
+        clients=12,
+        duration_s=6.0,
+        faults=("crash", "joins"),
+        reconfigure=True,
+        gathers=True,
+        topics=5,
+        filters_per_client=1,
+        publications_per_s=78.0,
+        changes_per_s=10.0,
+        moves_per_s=3.9,
+        retained_share=0.2,
+    )
+    assert not simulate(parameters, 15167).failures

@@ -175,13 +175,21 @@ class Incoming:
                 turn.write(("position", origin, topic), stream.last)
 
     def repaired(self, turn: Turn, _peer: str, message: Repair) -> None:
-        """An origin says itself what this broker is owed."""
+        """An origin says itself what this broker is owed.
+
+        What is published here may wait for somebody who subscribed before this broker counted as
+        one that is owed it: what goes before it is what waits, not what this broker owes itself.
+        """
         frame = message.frame
+        previous = frame.previous
+        if frame.origin == self._me:
+            before = [n for n in self.unpassed(frame.publication.topic) if n < frame.number]
+            previous = ((self._me, before[-1] if before else NOTHING_OWED),)
         straight = StraightFrame(
             frame.origin,
             frame.number,
             frame.publication,
-            frame.previous,
+            previous,
             frame.behind,
             message.known,
         )
