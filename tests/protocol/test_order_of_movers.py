@@ -233,3 +233,29 @@ def test_a_copy_that_a_broker_was_owed_before_its_crash_comes_in_turn_or_not_at_
     network.release(source="b0", target="b1")
     network.advance(5)
     assert network.payloads("late") == ["moved"]
+
+
+def test_what_waits_where_it_was_published_is_not_skipped_while_a_wish_is_on_its_way() -> None:
+    network = network_of(3, writer="b0", other="b2", reader="b1", late="b2")
+    network.subscribe("reader", "t")
+    network.publish("other", "t", "first")
+    network.advance(2)
+    network.hold(source="b0", target="b1")
+    network.publish("writer", "t", "slow")
+    move(network, "writer", source="b0", target="b2")
+    assert points_of(network, "writer", "b2")
+    for source in ("b0", "b1"):
+        network.hold(source=source, target="b2")
+    # It counts here at once, but not at the origin that this very broker is.
+    network.subscribe("late", "t")
+    network.publish("writer", "t", "waits")
+    network.release(source="b1", target="b2")
+    network.publish("other", "t", "next")
+    network.advance(5)
+    for target in ("b1", "b2"):
+        network.release(source="b0", target=target)
+    network.advance(5)
+    network.publish("writer", "t", "last")
+    network.advance(5)
+    assert network.payloads("late") == ["waits", "next", "last"]
+    assert network.payloads("reader") == ["first", "slow", "waits", "next", "last"]

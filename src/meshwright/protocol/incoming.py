@@ -365,7 +365,7 @@ class Incoming:
             if deliver(turn, frame):
                 turn.write(("position", key[0], key[1]), number)
                 self._write_before(turn, frame.publication)
-            if key[0] != self._me or self._has_waited(frame):
+            if key[0] != self._me or self._has_waited(frame) or type(frame) is StraightFrame:
                 turn.once_synced(partial(self._acknowledge, key, number))
         return True
 

@@ -409,6 +409,8 @@ class Outgoing:
         stream.wanted = wanted
         self.change_count += 1
         for name in [name for name in stream.members if name not in wanted]:
+            if name == self._me and self._unpassed(topic):
+                continue  # what waits here is wanted here, though the word of that is to come
             member = stream.members.pop(name)
             for number in undoubt(stream, member):
                 self._forget_if_safe(turn, topic, stream, number)
@@ -456,12 +458,12 @@ class Outgoing:
         publication = stream.log[number]
         stream.sent = number
         previous = []
+        if number in self._unpassed(publication.topic):
+            # It is wanted here, though the word of that may be on its way to this origin yet.
+            own = stream.members.setdefault(self._me, Member(turn.now_us))
+            owe(stream, own, number, turn.now_us)
         for name, member in stream.members.items():
-            if name == self._me:
-                if number in self._unpassed(publication.topic):
-                    owe(stream, member, number, turn.now_us)
-                continue
-            if member.filters and not is_for(member, publication):
+            if name == self._me or (member.filters and not is_for(member, publication)):
                 continue
             before = owe(stream, member, number, turn.now_us)
             if member.is_fresh or before != number - 1:
