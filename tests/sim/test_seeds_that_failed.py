@@ -236,3 +236,25 @@ def test_what_waits_at_a_broker_goes_before_what_that_broker_owes_itself() -> No
         retained_share=0.2,
     )
     assert not simulate(parameters, 15167).failures
+
+
+def test_who_waits_while_something_is_kept_for_a_broker_that_is_gone_is_given_the_time() -> None:
+    """A run was over before origins had let go of what nobody could ask for any more."""
+    parameters = SimulationParameters(
+        design="tapestry",
+        brokers=10,
+        clients=9,
+        duration_s=9.0,
+        faults=(
+            "crash", "partition", "slow", "skew", "disk_full", "never_returns", "ambush", "joins",
+        ),
+        mobility="prefetching+logging+device",
+        topics=5,
+        filters_per_client=1,
+        publications_per_s=39.0,
+        changes_per_s=11.0,
+        moves_per_s=3.8,
+        tight=True,
+        forgets=True,
+    )  # fmt: skip
+    assert not simulate(parameters, 15028).failures

@@ -23,6 +23,8 @@ class SimulationParameters(msgspec.Struct, frozen=True, kw_only=True):
     room for so little that bounds are met. forgets: whether they forget within seconds what is not
     used any more. will_share: of the clients that have a will, and die now and then. ordered:
     whether topics of the first areas have one order, and clients publish several messages in a row.
+    settle_max_s: how long a run may take to come to rest; what is kept for a broker that is gone
+    may keep clients of MQTT 3 from publishing until it is removed and a minute has passed.
     """
 
     design: str
@@ -50,7 +52,7 @@ class SimulationParameters(msgspec.Struct, frozen=True, kw_only=True):
     roams: bool = True
     tight: bool = False
     forgets: bool = False
-    settle_max_s: float = 90.0
+    settle_max_s: float = 180.0
     will_share: float = 0.0
     ordered: bool = False
 
