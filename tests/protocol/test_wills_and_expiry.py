@@ -243,6 +243,50 @@ def test_a_session_ends_after_its_expiry() -> None:
     assert network.connect("client", "b1", session_expiry_s=10) == packets.Connack(False)
 
 
+def moved_slowly() -> SmallNetwork:
+    """A client has come to b2, and its session, which lasts for a second, cannot leave b1 yet."""
+    network = SmallNetwork()
+    network.advance(1)
+    network.connect("mover", "b1", session_expiry_s=1)
+    assert network.subscribe("mover", "news")
+    network.connect("writer", "b0")
+    assert network.publish("writer", "news")
+    network.answer_all("mover")
+    network.forget("mover")
+    # b1 waits for b0 to say what is under way.
+    network.hold(source="b0", target="b1")
+    network.connect("mover", "b2", session_expiry_s=1)
+    network.advance(0.9)
+    assert network.got["mover"] == []
+    return network
+
+
+def test_a_session_does_not_expire_while_its_client_waits_for_it_elsewhere() -> None:
+    network = moved_slowly()
+    network.advance(1)
+    assert network.got["mover"] == [packets.Connack(True)]
+    network.release(source="b0", target="b1")
+    network.advance(5)
+    assert network.publish("writer", "news", "more")
+    assert network.payloads("mover") == ["more"]
+
+
+def test_a_session_expires_once_its_client_waits_for_it_no_more() -> None:
+    network = moved_slowly()
+    network.drop("mover")
+    network.advance(0.9)
+    assert ("session", "mover") in network.disks["b1"]
+    network.advance(0.2)
+    assert ("session", "mover") not in network.disks["b1"]
+
+
+def test_a_session_expires_though_who_asked_for_it_is_not_heard_of_any_more() -> None:
+    network = moved_slowly()
+    network.crash("b2")
+    network.advance(10)
+    assert ("session", "mover") not in network.disks["b1"]
+
+
 def test_a_session_may_live_for_ever() -> None:
     network = SmallNetwork()
     network.connect("client", "b1", session_expiry_s=NEVER_S)

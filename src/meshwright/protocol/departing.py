@@ -128,7 +128,7 @@ class Departing:
         """Wait for nothing from brokers that are gone for good, and give nothing to them."""
         for departure in list(self._departures.values()):
             if self._is_removed(departure.target):
-                del self._departures[departure.client]
+                self._drop(turn, departure)
                 continue
             departure.questions = {
                 serial: (origin, key)
@@ -186,6 +186,9 @@ class Departing:
         own = tuple(session.subscriptions.values())
         is_carried = message.carried is not None and message.carried == digest_of(own)
         subscriptions = None if is_carried else own
+        if not message.is_offered:
+            # Who asks lets its client wait no longer than that.
+            session.awaited_until_us = turn.now_us + self._settings.patience_us
         begun = MoveBegun(client, message.serial, session.identity, subscriptions)
         self._send(turn, peer, begun)
 
@@ -229,7 +232,7 @@ class Departing:
         """The session stays here."""
         departure = self._departures.get(message.client)
         if departure is not None and departure.target == peer:
-            del self._departures[message.client]
+            self._drop(turn, departure)
         if self._given.get(message.client) == peer:
             self._keep(turn, message.client)
 
@@ -351,6 +354,13 @@ class Departing:
             is_late = not departure.is_offered
             missing = MoveNotHere(client, departure.serial, None, is_late=is_late)
             self._send(turn, departure.target, missing)
+
+    def _drop(self, turn: Turn, departure: Departure) -> None:
+        """Who asked for a session does not want it any more."""
+        del self._departures[departure.client]
+        session = self._sessions.find(departure.client)
+        if session is not None:
+            self._sessions.stays(turn, session)
 
     def _give(
         self,

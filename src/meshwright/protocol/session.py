@@ -107,7 +107,8 @@ class Session:
     """All that a broker remembers of one client.
 
     connection counts the client's connections here. identity names the publisher of all that
-    enters through this session. disconnected_us: since when it has no connection. is_durable: it
+    enters through this session. disconnected_us: since when it has no connection. awaited_until_us:
+    so long its client waits for it at another broker, 0 if nothing is known of that. is_durable: it
     is kept on disk, as it outlives its connection, or did before. queue: what waits.
     under_way: by packet identifier, what was sent and is not settled, in the order of sending;
     unsent holds those that were not yet sent again on this connection, released those of QoS 2
@@ -125,11 +126,12 @@ class Session:
     """
 
     __slots__ = (
-        "claim", "client", "connection", "disconnected_us", "expiry_s", "floors",
-        "identity", "is_arriving", "is_connected", "is_durable", "is_leaving", "next_index",
-        "next_packet_id", "points", "queue", "receive_maximum", "received", "released", "run_bytes",
-        "run_window", "sent_bytes", "sent_runs", "sequence", "subscriptions", "under_way",
-        "unsafe_run_count", "unsent", "version", "visits", "will", "window_bytes",
+        "awaited_until_us", "claim", "client", "connection", "disconnected_us", "expiry_s",
+        "floors", "identity", "is_arriving", "is_connected", "is_durable", "is_leaving",
+        "next_index", "next_packet_id", "points", "queue", "receive_maximum", "received",
+        "released", "run_bytes", "run_window", "sent_bytes", "sent_runs", "sequence",
+        "subscriptions", "under_way", "unsafe_run_count", "unsent", "version", "visits", "will",
+        "window_bytes",
     )  # fmt: skip
 
     def __init__(self, client: str, identity: str) -> None:
@@ -144,6 +146,7 @@ class Session:
         self.is_connected = False
         self.connection = 0
         self.disconnected_us: int | None = None
+        self.awaited_until_us = 0
         self.is_durable = False
         self.will: Will | None = None
         self.subscriptions: dict[str, Subscription] = {}

@@ -205,6 +205,7 @@ class Sessions:
         session.version = packet.protocol_version
         session.will = packet.will
         session.disconnected_us = None
+        session.awaited_until_us = 0
         self._write_state(turn, session)
         connection = session.connection
 
@@ -278,11 +279,16 @@ class Sessions:
         self._outside.shared.departed(turn, session)
 
     def stays(self, turn: Turn, session: Session) -> None:
-        """A session that was sent elsewhere did not get there."""
+        """A session that was to go elsewhere did not get there: nobody waits for it any more."""
+        if session.awaited_until_us and session.disconnected_us is not None:
+            waited_us = min(turn.now_us, session.awaited_until_us)
+            session.disconnected_us = max(session.disconnected_us, waited_us)
+            self._write_state(turn, session)
+        session.awaited_until_us = 0
         if session.is_leaving:
             session.is_leaving = False
             self._outside.shared.arrived(turn, session)
-            self.due(turn, session.client)
+        self.due(turn, session.client)
 
     def prepare(
         self,

@@ -1,7 +1,8 @@
 """What falls due once a client is gone: its will after a delay, its session after its expiry.
 
 Times are of the clock of the broker that keeps the session; they are on disk, so that a session
-does not live longer because its broker was down.
+does not live longer because its broker was down. A client that waits for its session at another
+broker is not gone [MQTT 5, 3.1.2.11.2]: time does not count while the session is to go there.
 """
 
 from __future__ import annotations
@@ -66,10 +67,12 @@ def expires_us(expiry_s: int | None, now_us: int) -> int | None:
 def _expires_us(session: Session) -> int | None:
     if session.disconnected_us is None or session.expiry_s == NEVER_S:
         return None
-    return session.disconnected_us + session.expiry_s * SECOND_US
+    gone_us = max(session.disconnected_us, session.awaited_until_us)
+    return gone_us + session.expiry_s * SECOND_US
 
 
 def _will_due_us(session: Session) -> int | None:
     if session.disconnected_us is None or session.will is None:
         return None
-    return session.disconnected_us + session.will.delay_s * SECOND_US
+    gone_us = max(session.disconnected_us, session.awaited_until_us)
+    return gone_us + session.will.delay_s * SECOND_US
