@@ -10,7 +10,10 @@ from meshwright.sim.simulation import simulate
 
 @pytest.mark.parametrize(
     ("design", "seed"),
-    [pytest.param("chord", 765, id="joined-while-a-restarted-origin-announced-its-topic")],
+    [
+        pytest.param("chord", 765, id="joined-while-a-restarted-origin-announced-its-topic"),
+        pytest.param("chord", 142, id="wildcard-told-of-a-topic-whose-answer-was-void"),
+    ],
 )
 def test_what_was_lost_once_is_delivered(design: str, seed: int) -> None:
     parameters = SimulationParameters(

@@ -27,7 +27,8 @@ class KnownInterest:
         self._entries: dict[str, Entries] = {}
         self._wild: FilterIndex[str] = FilterIndex()
         self._wanted: dict[str, Wanted] = {}
-        # The topics of what is wanted: a wildcard changes the answers for some of them only.
+        # The topics asked for: a wildcard changes the answers for some of them only. One whose
+        # answer is void stays among them, as its stream goes by the former answer until then.
         self._names = TopicNames()
 
     def learn(self, key: str, entries: Entries) -> None:
@@ -40,21 +41,25 @@ class KnownInterest:
                 self._replaced(key, name, held, entry)
 
     def hear(self, peer: str, message: Joining) -> list[str] | None:
-        """A broker tells of its entry; returns the topics whose answers are void by that.
+        """A broker tells of its entry; returns the topics for which that counts.
 
-        None if it must tell all of it, as what it was before is not known.
+        None if it must tell all of it, as what it was before is not known. What it tells may have
+        been read before, for one topic: it counts for all others as well from now on.
         """
         entries, entry = self._entries.setdefault(message.key, {}), message.entry
         held = entries.get(peer)
         if held is not None and held.version >= entry.version:
-            return []
+            return self._told(message)
         if message.change is not None:
             made = message.change.applied_to(held, entry.version)
             if made is None:
                 return None
             entry = made
         entries[peer] = entry
-        return self._replaced(message.key, peer, held, entry, message.change)
+        void = self._replaced(message.key, peer, held, entry, message.change)
+        if message.change is None:
+            void = list(dict.fromkeys((*void, *self._told(message))))
+        return void
 
     def entries(self, key: str) -> Entries:
         """What is known under a key now."""
@@ -74,13 +79,13 @@ class KnownInterest:
     def forget(self, topic: str) -> None:
         """Nobody asks for a topic any more, until it is read anew."""
         self._entries.pop(topic, None)
-        self._void(topic)
+        self._wanted.pop(topic, None)
+        self._names.discard(topic)
 
     def leave_out(self, brokers: frozenset[str]) -> None:
         """Let these brokers want nothing, whatever they said, and all others what they said."""
         self._left_out = brokers
         self._wanted.clear()
-        self._names.clear()
 
     def brokers(self) -> list[str]:
         """Everybody who said anything."""
@@ -105,7 +110,7 @@ class KnownInterest:
         return wanted
 
     def taken_by(self, texts: Iterable[str]) -> list[str]:
-        """The topics known to be wanted or not that some of these filters take."""
+        """The topics asked for that some of these filters take."""
         taken = (topic for text in texts for topic in self._names.taken_by(_parsed(text)))
         return list(dict.fromkeys(taken))
 
@@ -127,12 +132,16 @@ class KnownInterest:
                 self._wild.add(name, _parsed(text))
             void = self.taken_by((*change.removed, *change.added))
         for topic in void:
-            self._void(topic)
+            self._wanted.pop(topic, None)
         return void
 
-    def _void(self, topic: str) -> None:
-        if self._wanted.pop(topic, None) is not None:
-            self._names.discard(topic)
+    def _told(self, message: Joining) -> list[str]:
+        """The topics that a message is about, whatever was known of it before."""
+        if message.key != WILDCARDS:
+            return [message.key]
+        change = message.change or EntryChange(0, (), ())
+        texts = (*message.entry.filters, *message.added, *change.added, *change.removed)
+        return self.taken_by(dict.fromkeys(texts))
 
     def _find(self, topic: str) -> Wanted:
         """Who wants a topic, in the order of their names."""
