@@ -15,6 +15,8 @@ import pytest
 END_S = 60.0
 # While Python loads, while Java starts, and in the middle of the work.
 MOMENTS_S = (0.5, 3.0, 14.0)
+# A shell says 130 of both: ours, and Python's own end if it has not yet begun to read our code.
+STOPPED = (130, -signal.SIGINT)
 
 
 @pytest.mark.parametrize("moment_s", MOMENTS_S)
@@ -35,7 +37,8 @@ def test_who_stops_a_command_on_spark_sees_nothing_more_of_it(
     time.sleep(moment_s)
     os.killpg(process.pid, signal.SIGINT)
     printed = process.communicate(timeout=END_S)
-    assert (printed, process.returncode) == (("", ""), 130)
+    assert printed == ("", "")
+    assert process.returncode in STOPPED
     deadline_s = time.monotonic() + END_S
     while marked(mark):
         assert time.monotonic() < deadline_s, marked(mark)

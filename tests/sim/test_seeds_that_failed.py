@@ -261,3 +261,26 @@ def test_who_waits_while_something_is_kept_for_a_broker_that_is_gone_is_given_th
         forgets=True,
     )  # fmt: skip
     assert not simulate(parameters, 15028).failures
+
+
+def test_what_a_former_keeper_handed_out_does_not_come_again_in_the_stream() -> None:
+    """Its successor was sent it too, and left out only what was of QoS 2."""
+    parameters = SimulationParameters(
+        design="gm",
+        brokers=7,
+        clients=30,
+        duration_s=14.0,
+        faults=("crash", "partition", "disconnect", "disk_full", "never_returns", "joins"),
+        reconfigure=True,
+        gathers=True,
+        topics=6,
+        filters_per_client=1,
+        publications_per_s=24.0,
+        changes_per_s=3.0,
+        moves_per_s=3.6,
+        shared_share=0.3,
+        retained_share=0.2,
+        forgets=True,
+        will_share=0.4,
+    )
+    assert not simulate(parameters, 15092).failures

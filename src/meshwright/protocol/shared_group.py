@@ -11,7 +11,7 @@ from meshwright.filters.filter import parse_filter
 from meshwright.model.publication import EventId, Publication
 from meshwright.protocol.deliveries import Refused
 from meshwright.protocol.shared import Member
-from meshwright.protocol.shared_takeover import TakeOver, is_passed
+from meshwright.protocol.shared_takeover import HandedOut, TakeOver
 from meshwright.protocol.shared_unpromised import HandedBefore
 from meshwright.protocol.stream import StreamFrame
 
@@ -92,9 +92,9 @@ class Group:
     """One shared subscription. last: who was handed something last. moving: who is nowhere yet.
 
     hands: entries by all numbers under which they were handed out. inherited: what came from a
-    former keeper's origins, and may come once more in its stream. handed_before: by origin and
-    topic, up to where former keepers have handed out what must not come twice. unpromised: what
-    was handed out without a promise, by a former keeper or before a crash.
+    former keeper's origins, and may come once more in its stream. handed_before: what former
+    keepers have handed out with a promise. unpromised: what was handed out without one, by a
+    former keeper or before a crash.
     """
 
     __slots__ = (
@@ -114,14 +114,14 @@ class Group:
         self.unconfirmed: list[tuple[str, int]] = []
         self.take_over: TakeOver | None = None
         self.inherited: set[EventId] = set()
-        self.handed_before: dict[tuple[str, str], int] = {}
+        self.handed_before = HandedOut()
         self.unpromised = HandedBefore()
         self._order: list[Place] = []
 
     def was_handed(self, frame: StreamFrame) -> bool:
         """True if a former keeper had a message, so that it is no more for this one."""
         is_inherited = frame.publication.event_id in self.inherited
-        return is_inherited or is_passed(self.handed_before, frame)
+        return is_inherited or self.handed_before.has(frame.origin, frame.number, frame.publication)
 
     def refusal(self, publication: Publication, reason: str) -> Refused:
         """Why no member gets a publication."""

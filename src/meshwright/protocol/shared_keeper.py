@@ -37,7 +37,6 @@ from meshwright.protocol.shared_takeover import (
     LegacyQuestion,
     TakeOver,
     formers_of,
-    is_passed,
 )
 from meshwright.protocol.stream import StreamFrame
 from meshwright.protocol.turn import Action, Turn
@@ -239,7 +238,7 @@ class SharedKeeper:
         if group is None or group.take_over is None or peer not in group.take_over.holders:
             return
         del group.take_over.holders[peer]
-        group.take_over.learn(message)
+        group.take_over.handed_out.learn(message)
         group.unpromised.learn(peer, message.unpromised)
         for one in map(Holding._make, message.holdings):
             if one.hand not in group.hands:
@@ -368,10 +367,9 @@ class SharedKeeper:
         if take_over is not None and not take_over.holders and not take_over.origins:
             group.take_over = None
             turn.delete(("take over", group.key))
-            group.handed_before = take_over.highest
+            group.handed_before = take_over.handed_out
             for entry in [one for one in group.entries.values() if not one.hand]:
-                frame = StreamFrame(entry.origin, entry.number, entry.publication)
-                if is_passed(group.handed_before, frame):
+                if group.handed_before.has(entry.origin, entry.number, entry.publication):
                     self._forget(turn, group, entry)
             self._assign_rest(turn, group)
 

@@ -11,7 +11,6 @@ along to another broker is answered there, as soon as its keeper knows of that.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
@@ -82,7 +81,8 @@ class SharedMember:
         self._held: dict[Hand, Holding] = {}
         self._away: dict[Hand, Away] = {}
         self._highest: dict[Stream, int] = {}
-        self._recent: dict[Stream, deque[int]] = {}
+        self._recent: dict[Stream, dict[int, None]] = {}
+        self._came_as: dict[Hand, tuple[Stream, int]] = {}
         self._marks: dict[Hand, None] = {}
         self._last_handed = LastHanded()
 
@@ -279,7 +279,7 @@ class SharedMember:
             del self._highest[stream]
             turn.forget(("handed", *stream))
         for stream in [one for one in self._recent if one[1] == origin]:
-            if max(self._recent[stream]) <= number:
+            if max(self._recent[stream], default=0) <= number:
                 del self._recent[stream]
 
     def holdings_asked(self, turn: Turn, peer: str, message: HoldingsQuestion) -> None:
@@ -302,7 +302,11 @@ class SharedMember:
     def _remember(self, turn: Turn, message: Handed, *, is_once: bool) -> None:
         """Note what was handed here, for a keeper that has to take over."""
         stream = (message.key, message.origin, message.publication.topic)
-        self._recent.setdefault(stream, deque(maxlen=RECENT_MAX)).append(message.number)
+        recent = self._recent.setdefault(stream, {})
+        recent[message.number] = None
+        if len(recent) > RECENT_MAX:
+            del recent[next(iter(recent))]
+        self._came_as[message.key, message.hand] = (stream, message.number)
         if is_once:
             self._highest[stream] = max(message.number, self._highest.get(stream, 0))
             turn.write(("handed", *stream), self._highest[stream])
@@ -324,7 +328,10 @@ class SharedMember:
         if not hands:
             return
         *formers, last = hands
-        for one in (*formers, last):
+        for one in hands:
+            stream, number = self._came_as.get(one, (None, 0))
+            if stream in self._recent:
+                self._recent[stream].pop(number, None)
             self._unknow(turn, one)
 
         def give_back(later: Turn) -> None:
@@ -389,6 +396,7 @@ class SharedMember:
         self._events.setdefault(event, {})[hand] = None
 
     def _unknow(self, turn: Turn, hand: Hand) -> None:
+        self._came_as.pop(hand, None)
         event = self._known.pop(hand, None)
         if event is not None:
             hands = self._events[event]

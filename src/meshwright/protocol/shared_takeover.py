@@ -62,40 +62,51 @@ class Legacy(Message, frozen=True, gc=False):
     frames: tuple[StreamFrame, ...]
 
 
+class HandedOut:
+    """What former keepers have handed out of streams (origin, topic).
+
+    _highest: the highest number of QoS 2. _recent: the last numbers, as far as is remembered.
+    """
+
+    __slots__ = ("_highest", "_recent")
+
+    def __init__(self) -> None:
+        self._highest: dict[tuple[str, str], int] = {}
+        self._recent: set[tuple[str, str, int]] = set()
+
+    def learn(self, told: Holdings) -> None:
+        """Take in what one broker knows of it."""
+        for origin, topic, number in told.highest:
+            key = (origin, topic)
+            self._highest[key] = max(number, self._highest.get(key, 0))
+        for origin, topic, numbers in told.recent:
+            self._recent.update((origin, topic, number) for number in numbers)
+
+    def has(self, origin: str, number: int, publication: Publication) -> bool:
+        """True for a message that must not be handed out once more."""
+        topic = publication.topic
+        is_passed = publication.qos == 2 and number <= self._highest.get((origin, topic), 0)
+        return is_passed or (origin, topic, number) in self._recent
+
+
 class TakeOver:
     """Who has not answered yet, and what is known so far. events: what the group has had since."""
 
-    __slots__ = ("events", "highest", "holders", "is_asking_origins", "origins", "recent")
+    __slots__ = ("events", "handed_out", "holders", "is_asking_origins", "origins")
 
     def __init__(self, brokers: tuple[str, ...]) -> None:
         self.holders = dict.fromkeys(brokers)
         self.origins = dict.fromkeys(brokers)
         self.is_asking_origins = False
-        self.highest: dict[tuple[str, str], int] = {}
-        self.recent: set[tuple[str, str, int]] = set()
+        self.handed_out = HandedOut()
         self.events: set[EventId] = set()
-
-    def learn(self, told: Holdings) -> None:
-        """Take in what the former keeper has handed out of streams."""
-        for origin, topic, number in told.highest:
-            key = (origin, topic)
-            self.highest[key] = max(number, self.highest.get(key, 0))
-        for origin, topic, numbers in told.recent:
-            self.recent.update((origin, topic, number) for number in numbers)
 
     def is_new(self, frame: StreamFrame) -> bool:
         """True if a message that was owed to a former keeper is for the group."""
         publication = frame.publication
-        was_handed = (frame.origin, publication.topic, frame.number) in self.recent
-        is_known = was_handed or publication.event_id in self.events
-        return not is_known and not is_passed(self.highest, frame)
-
-
-def is_passed(highest: dict[tuple[str, str], int], frame: StreamFrame) -> bool:
-    """True for a message that must not come twice, of a stream that was handed out up to it."""
-    publication = frame.publication
-    last = highest.get((frame.origin, publication.topic), 0)
-    return publication.qos == 2 and frame.number <= last
+        if publication.event_id in self.events:
+            return False
+        return not self.handed_out.has(frame.origin, frame.number, publication)
 
 
 def formers_of(key: str, keeper: str, brokers: tuple[str, ...]) -> tuple[str, ...]:
