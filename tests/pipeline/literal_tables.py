@@ -9,8 +9,9 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from meshwright.model.schema import Table
+from meshwright.model.times import SECOND_US
 from meshwright.pipeline.frames import literal_frame
-from meshwright.pipeline.timeline import SECOND_US, Timeline
+from meshwright.pipeline.timeline import Timeline
 
 MIDNIGHT = datetime(2024, 1, 1, tzinfo=UTC)
 HOUR_US = 3600 * SECOND_US

@@ -11,7 +11,7 @@ from small_network import SmallNetwork
 from meshwright.protocol import packets
 from meshwright.protocol.entries import WILDCARDS, Entry, EntryChange, Put
 from meshwright.protocol.kept_entries import CHANGES_MIN, KeptEntries
-from meshwright.protocol.stream import Joining
+from meshwright.protocol.stream_words import Joining
 from meshwright.protocol.turn import Turn
 
 KEY, OWNER = WILDCARDS, "b0"

@@ -8,7 +8,8 @@ import pytest
 
 from meshwright.model.publication import Publication, StreamPoint
 from meshwright.protocol.incoming import Incoming, IncomingSettings
-from meshwright.protocol.stream import NOTHING_OWED, OwedNothing, Repair, StreamFrame
+from meshwright.protocol.stream import NOTHING_OWED, StreamFrame
+from meshwright.protocol.stream_words import OwedNothing, Repair
 from meshwright.protocol.turn import Turn
 
 # Versions of what this broker wants, and of what it wanted before.

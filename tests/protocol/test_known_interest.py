@@ -6,7 +6,7 @@ from small_network import SmallNetwork
 
 from meshwright.protocol.entries import WILDCARDS, Entry, EntryChange
 from meshwright.protocol.known_interest import KnownInterest
-from meshwright.protocol.stream import Joining
+from meshwright.protocol.stream_words import Joining
 
 WILD = Entry(1, ("a/+",))
 

@@ -9,7 +9,7 @@ from small_network import SmallNetwork
 
 from meshwright.model.publication import StreamPoint
 from meshwright.protocol import packets
-from meshwright.protocol.stream import Repair
+from meshwright.protocol.stream_words import Repair
 
 HIGH = (("value", "9"),)
 LOW = (("value", "1"),)

@@ -6,7 +6,7 @@ from small_network import SmallNetwork
 from test_incoming import frame, incoming
 
 from meshwright.protocol.quiet_streams import FLOOR
-from meshwright.protocol.stream import AllPassed, Joined
+from meshwright.protocol.stream_words import AllPassed, Joined
 from meshwright.protocol.turn import Turn
 
 

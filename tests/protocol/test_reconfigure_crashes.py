@@ -10,7 +10,7 @@ from changing_networks import MILLISECOND_US, SECOND_US, TRAFFIC_US, ChangingNet
 from meshwright.model.plan import Plan
 from meshwright.protocol.broker_settings import BrokerSettings
 from meshwright.protocol.reconfigure import ReconfigureSettings
-from meshwright.protocol.stream import Repair
+from meshwright.protocol.stream_words import Repair
 
 GIVEN_US = TRAFFIC_US + SECOND_US
 COORDINATOR = "b2"

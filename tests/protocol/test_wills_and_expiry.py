@@ -9,9 +9,8 @@ from meshwright.protocol.broker_settings import BrokerSettings
 from meshwright.protocol.deliveries import Refused
 from meshwright.protocol.emptying import EmptyingRecord
 from meshwright.protocol.happenings import EmptyingGiven
-from meshwright.protocol.packets import Disconnect, Will
+from meshwright.protocol.packets import NEVER_S, Disconnect, Will
 from meshwright.protocol.session_settings import SessionSettings
-from meshwright.protocol.wills import NEVER_S
 
 
 def watched(*, delay_s: int = 0, qos: int = 1, **options: Any) -> SmallNetwork:

@@ -18,6 +18,7 @@ from meshwright.lab.commuters import CATALOGUE, Commuter, Publisher
 from meshwright.lab.unicast import Tally
 from meshwright.model.identifiers import BrokerName
 from meshwright.model.overlay import Overlay
+from meshwright.model.times import SECOND_US
 from meshwright.protocol.broker import Broker
 from meshwright.protocol.broker_settings import BrokerSettings
 from meshwright.protocol.directory import DirectorySettings
@@ -30,7 +31,6 @@ from meshwright.sim.collector import rare_collections
 from meshwright.sim.network import NetworkSettings
 from meshwright.sim.world import World
 
-SECOND_US = 1_000_000
 MINUTE_US = 60 * SECOND_US
 BROKERS = 85
 FANOUT = 4

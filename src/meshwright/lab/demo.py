@@ -25,6 +25,7 @@ from meshwright.live.control import TrafficView
 from meshwright.live.control_client import running_brokers
 from meshwright.live.local_network import LocalNetwork, free_ports
 from meshwright.model.overlay import Overlay
+from meshwright.model.times import SECOND_US
 from meshwright.pipeline.generators.parameters import LocationParameters
 from meshwright.pipeline.generators.trace_generation import generate_trace
 from meshwright.pipeline.keeping import Keeper
@@ -40,7 +41,6 @@ from meshwright.pipeline.trace_deeds import located_deeds
 from meshwright.planning.founding import founding_overlay
 from meshwright.protocol.placement import PlacementRule
 
-SECOND_US = 1_000_000
 DAY_S = 86_400
 GRID = 12
 SLOT_COUNT = 20

@@ -16,6 +16,7 @@ from meshwright.live.outbox import TOGETHER_US
 from meshwright.live.pace import new_pace
 from meshwright.live.telemetry.system_topics import asks_for_system
 from meshwright.live.tls import certificate_name
+from meshwright.model.times import SECOND_US
 from meshwright.protocol import packets
 from meshwright.protocol.client_names import client_name
 from meshwright.protocol.happenings import ClientDown, ClientPacket, Happening
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 WAITING_BYTES_MAX = 1 << 20
 # More than any client has under way that reads.
 UNREAD_BYTES_MAX = 32 << 20
-SECOND_US = 1_000_000
 # What goes to a client many at a time, and needs no look.
 RUNS = (packets.PublishRun, packets.DeliverPromised, packets.PubackRun)
 SLOWED_GRACE_US = 5_000_000

@@ -23,11 +23,11 @@ from meshwright.live.telemetry.carried import CarriedCounts
 from meshwright.live.telemetry.lag import LoopLag
 from meshwright.live.telemetry.metrics import CONTENT_TYPE, Readings, metrics_text
 from meshwright.live.unix_sockets import listening_socket
+from meshwright.model.times import SECOND_US
 from meshwright.protocol.forgetting import MOVING, UNKNOWN
 from meshwright.protocol.happenings import EmptyingGiven
 
 SOCKET_NAME = "control.sock"
-SECOND_US = 1_000_000
 
 Ask = Callable[[Request], Response | Awaitable[Response]]
 

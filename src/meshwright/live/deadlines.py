@@ -6,11 +6,11 @@ import asyncio
 from typing import Protocol
 
 from meshwright.live.clock import Clock
+from meshwright.model.times import SECOND_US
 
 TICK_US = 500_000
 # A connection that is gone is forgotten after this long, whatever its deadline was.
 LOOK_WITHIN_US = 30_000_000
-SECOND_US = 1_000_000
 
 
 class Timed(Protocol):

@@ -22,6 +22,7 @@ from meshwright.live.telemetry.system_topics import SystemTopics
 from meshwright.live.tls import certificate_digest, dialling_context, listening_context
 from meshwright.model.neighbourhood import Redraw
 from meshwright.model.overlay import Overlay
+from meshwright.model.times import SECOND_US
 from meshwright.protocol.broker import Broker
 from meshwright.protocol.broker_settings import BrokerSettings
 from meshwright.protocol.mobility import MobilitySettings, parse_policies
@@ -32,7 +33,6 @@ from meshwright.protocol.session import RECEIVE_MAXIMUM, UNLIMITED
 from meshwright.protocol.session_settings import SessionSettings
 from meshwright.protocol.shared_room import SharedSettings
 
-SECOND_US = 1_000_000
 SECRET_BYTES_MIN = 16
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from meshwright.live.settings import LimitSettings
-
-SECOND_US = 1_000_000
+from meshwright.model.times import SECOND_US
 
 
 class Pace:

@@ -7,9 +7,8 @@ import heapq
 from collections.abc import Callable
 
 from meshwright.live.clock import Clock
+from meshwright.model.times import SECOND_US
 from meshwright.protocol.effects import TimerKey
-
-SECOND_US = 1_000_000
 
 
 class Timers:

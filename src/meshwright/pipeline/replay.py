@@ -14,6 +14,7 @@ from pyspark.sql import functions as sf
 from meshwright.errors import OperatorError
 from meshwright.model import replay_schema, schema
 from meshwright.model.schema import Table
+from meshwright.model.times import SECOND_US
 from meshwright.pipeline.brokers import Brokers
 from meshwright.pipeline.keeping import Keeper, Kept, files_digest
 from meshwright.pipeline.parameters import PlacementName, ReplayParameters
@@ -35,7 +36,7 @@ from meshwright.pipeline.stages.placement import (
 from meshwright.pipeline.stages.rates import even_rates, publication_rates
 from meshwright.pipeline.stages.replay import ReplayInputs, replayed
 from meshwright.pipeline.stages.visits import cells, visits
-from meshwright.pipeline.timeline import SECOND_US, Timeline
+from meshwright.pipeline.timeline import Timeline
 from meshwright.pipeline.trace_brokers import (
     has_brokers,
     made_brokers,

@@ -28,6 +28,7 @@ from meshwright.model.schema import (
     Table,
 )
 from meshwright.model.snapshot import Float64Array, Snapshot
+from meshwright.model.times import SECOND_US
 from meshwright.pipeline.brokers import Brokers
 from meshwright.pipeline.frames import literal_frame
 from meshwright.pipeline.stages.homes import asked_homes, located_homes
@@ -39,7 +40,7 @@ from meshwright.pipeline.stages.interests import (
 )
 from meshwright.pipeline.stages.rates import publication_rates
 from meshwright.pipeline.stages.visits import cells, visits
-from meshwright.pipeline.timeline import SECOND_US, Timeline
+from meshwright.pipeline.timeline import Timeline
 from meshwright.pipeline.trace_brokers import has_brokers, made_brokers, trace_brokers
 from meshwright.pipeline.traces import read_table, table_names
 from meshwright.planning.changes.clients import Population

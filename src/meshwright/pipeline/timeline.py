@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 from pyspark.sql import Column
 from pyspark.sql import functions as sf
 
-SECOND_US = 1_000_000
-
 
 @dataclass(frozen=True, slots=True)
 class Timeline:

@@ -50,15 +50,17 @@ from meshwright.protocol.shared import (
     MembersQuestion,
 )
 from meshwright.protocol.shared_post import Together
-from meshwright.protocol.shared_takeover import Holdings, HoldingsQuestion, Legacy, LegacyQuestion
+from meshwright.protocol.shared_takeover import Holdings, HoldingsQuestion
 from meshwright.protocol.star_messages import STAR_MESSAGES
-from meshwright.protocol.stream import (
+from meshwright.protocol.stream_words import (
     Acknowledged,
     AllPassed,
     Announce,
     Announced,
     Joined,
     Joining,
+    Legacy,
+    LegacyQuestion,
     OwedNothing,
     OwedQuestion,
     Repair,

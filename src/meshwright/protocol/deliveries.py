@@ -14,17 +14,17 @@ from typing import Any
 import msgspec
 
 from meshwright.model.publication import Publication
+from meshwright.model.times import SECOND_US
 from meshwright.protocol import packets
 from meshwright.protocol.effects import SendClient
 from meshwright.protocol.promised_runs import SentRun, numbers, unpromised
 from meshwright.protocol.queue_bounds import QUEUE_IS_FULL, QueueBounds
 from meshwright.protocol.rights import NOT_ALLOWED, Rights
-from meshwright.protocol.session import Recipient, Session, Waiting
+from meshwright.protocol.session import Hand, Recipient, Session, Waiting
 from meshwright.protocol.session_disk import keys_of_sent
-from meshwright.protocol.shared_member import Hand, SharedMember
+from meshwright.protocol.session_groups import SessionGroups
 from meshwright.protocol.stream import EVERY_TOPIC, StreamFrame
 from meshwright.protocol.turn import Action, Turn
-from meshwright.protocol.wills import SECOND_US
 
 
 class Refused(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,7 +43,7 @@ class Deliveries:
     def __init__(
         self,
         bounds: QueueBounds,
-        shared: SharedMember,
+        shared: SessionGroups,
         *,
         rights: Rights | None,
         misbehaved: Callable[[Turn, Session, str], None],

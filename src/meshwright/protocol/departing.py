@@ -37,7 +37,8 @@ from meshwright.protocol.prefetching import may_go_ahead
 from meshwright.protocol.seen_log import sifted, stored_ids
 from meshwright.protocol.session import Session
 from meshwright.protocol.sessions import Sessions
-from meshwright.protocol.stream import Standing, StandingQuestion, place_in
+from meshwright.protocol.stream import place_in
+from meshwright.protocol.stream_words import Standing, StandingQuestion
 from meshwright.protocol.turn import Turn
 
 TICK = ("departing",)

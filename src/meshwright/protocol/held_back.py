@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from meshwright.model.times import SECOND_US
 from meshwright.protocol import packets
 from meshwright.protocol.deliveries import Refused
 from meshwright.protocol.full_queues import FullQueue
@@ -22,7 +23,6 @@ from meshwright.protocol.turn import Turn
 
 # A client that is read nevertheless has to go: it comes back, and sends it again.
 HELD_BYTES_MAX = 16 << 20
-SECOND_US = 1_000_000
 TOO_MUCH = "too much came while there was no room for it; send it again"
 LEFT = "its publisher left before there was room for it"
 

@@ -19,15 +19,13 @@ from meshwright.filters.topics import levels_cover, levels_of
 from meshwright.model.publication import Publication
 from meshwright.protocol.effects import DiskKey
 from meshwright.protocol.lately_seen import LatelySeen
-from meshwright.protocol.stream import (
-    EVERY_TOPIC,
-    NOTHING_OWED,
+from meshwright.protocol.stream import EVERY_TOPIC, NOTHING_OWED, StreamFrame
+from meshwright.protocol.stream_words import (
     Acknowledged,
     AllPassed,
     OwedNothing,
     OwedQuestion,
     Repair,
-    StreamFrame,
 )
 from meshwright.protocol.taking import Numbered, in_order_of_taking
 from meshwright.protocol.turn import Turn

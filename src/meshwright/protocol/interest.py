@@ -20,7 +20,7 @@ from meshwright.protocol.effects import DiskKey
 from meshwright.protocol.entries import WILDCARDS, Entry, EntryChange
 from meshwright.protocol.roads import Roads
 from meshwright.protocol.slices import PIECE, Slices
-from meshwright.protocol.stream import Announce, Announced, Joined, Joining
+from meshwright.protocol.stream_words import Announce, Announced, Joined, Joining
 from meshwright.protocol.turn import Action, Turn, nothing
 
 # Stands for the directory among those who confirm a change; no broker has this name.

@@ -9,7 +9,7 @@ from meshwright.filters.filter import Filter, parse_filter
 from meshwright.filters.index import FilterIndex
 from meshwright.filters.names import TopicNames
 from meshwright.protocol.entries import WILDCARDS, Entries, Entry, EntryChange
-from meshwright.protocol.stream import Joining
+from meshwright.protocol.stream_words import Joining
 
 # Interested brokers, each with its filters on content, or none if it wants everything.
 Wanted = dict[str, tuple[Filter, ...]]

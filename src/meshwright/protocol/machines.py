@@ -33,7 +33,8 @@ from meshwright.protocol.shared_member import SharedMember
 from meshwright.protocol.shared_post import SharedPost, Together
 from meshwright.protocol.shared_room import SharedRoom
 from meshwright.protocol.slices import PIECE, Slices, StepCount
-from meshwright.protocol.stream import AllPassed, StreamFrame
+from meshwright.protocol.stream import StreamFrame
+from meshwright.protocol.stream_words import AllPassed
 from meshwright.protocol.taking import in_order_of_taking, may_wait
 from meshwright.protocol.turn import Action, Turn, nothing
 from meshwright.protocol.ways import Ground, Ways

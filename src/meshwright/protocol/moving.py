@@ -41,7 +41,6 @@ from meshwright.protocol.moves import (
 from meshwright.protocol.placement import Placement, PlacementAround, PlacementSettings
 from meshwright.protocol.prefetching import Prefetching
 from meshwright.protocol.proxies import Inside, Proxies
-from meshwright.protocol.reconfigure_blocking import HELD_UP
 from meshwright.protocol.redirects import Redirects
 from meshwright.protocol.seen_log import SeenLog
 from meshwright.protocol.sessions import Sessions
@@ -209,7 +208,7 @@ class Moving:
         client, packet = happening.client, happening.packet
         if self._proxies.homes and self._proxies.passed_on(turn, client, packet):
             return
-        if type(packet) in HELD_UP and self._site.holds(client, packet):
+        if self._site.holds(client, packet):
             return
         self._sessions.packet(turn, client, packet)
 

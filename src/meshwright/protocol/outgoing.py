@@ -37,19 +37,19 @@ from meshwright.protocol.outgoing_stream import (
     widen,
 )
 from meshwright.protocol.quiet_streams import QuietStreams
-from meshwright.protocol.shared_takeover import Legacy, LegacyQuestion
-from meshwright.protocol.stream import (
-    NOTHING_OWED,
+from meshwright.protocol.stream import NOTHING_OWED, StreamFrame
+from meshwright.protocol.stream_words import (
     Acknowledged,
     Announce,
     Announced,
     Joined,
     Joining,
+    Legacy,
+    LegacyQuestion,
     OwedNothing,
     OwedQuestion,
     Repair,
     StandingQuestion,
-    StreamFrame,
 )
 from meshwright.protocol.turn import Action, Turn
 

@@ -9,7 +9,8 @@ from itertools import takewhile
 from meshwright.filters.filter import Filter, matches
 from meshwright.model.publication import Publication
 from meshwright.protocol.known_interest import Wanted
-from meshwright.protocol.stream import NOTHING_OWED, Standing, StandingQuestion
+from meshwright.protocol.stream import NOTHING_OWED
+from meshwright.protocol.stream_words import Standing, StandingQuestion
 
 
 class Member:

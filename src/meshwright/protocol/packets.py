@@ -55,6 +55,9 @@ MAXIMUM_CONNECT_TIME = 0xA0
 SUBSCRIPTION_IDENTIFIERS_NOT_SUPPORTED = 0xA1
 WILDCARD_SUBSCRIPTIONS_NOT_SUPPORTED = 0xA2
 
+# A session with this expiry interval never expires.
+NEVER_S = 0xFFFF_FFFF
+
 # User properties: pairs of name and value, in order, with repeats.
 Properties = tuple[tuple[str, str], ...]
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from meshwright.model.times import SECOND_US
 from meshwright.protocol.belongings import write_moved
 from meshwright.protocol.mobility import MobilitySettings
 from meshwright.protocol.moves import MoveOffer
@@ -16,7 +17,6 @@ from meshwright.protocol.prediction import extended, is_worth_it, likely_set, ne
 from meshwright.protocol.session import Session
 from meshwright.protocol.sessions import Sessions
 from meshwright.protocol.turn import Turn
-from meshwright.protocol.wills import SECOND_US
 
 
 class Prefetching:

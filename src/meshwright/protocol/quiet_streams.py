@@ -16,7 +16,7 @@ from meshwright.protocol.effects import DiskKey
 from meshwright.protocol.known_interest import KnownInterest
 from meshwright.protocol.links import PeerLinks
 from meshwright.protocol.outgoing_stream import OutgoingStream
-from meshwright.protocol.stream import AllPassed
+from meshwright.protocol.stream_words import AllPassed
 from meshwright.protocol.turn import Turn
 
 SWEEP = ("quiet streams",)

@@ -181,7 +181,7 @@ class Blocking:
 
     def holds(self, client: str, packet: Any) -> bool:
         """Whether a packet has to wait; it is kept then."""
-        if self._change is None:
+        if self._change is None or type(packet) not in HELD_UP:
             return False
         self._change.packets.append((client, packet))
         return True

@@ -25,7 +25,7 @@ from meshwright.protocol.directory import Directory
 from meshwright.protocol.effects import DiskKey
 from meshwright.protocol.entries import EVERYBODY, Entries, Entry, register_key
 from meshwright.protocol.outgoing import Outgoing
-from meshwright.protocol.stream import OwedQuestion
+from meshwright.protocol.stream_words import OwedQuestion
 from meshwright.protocol.turn import Action, Turn
 
 VERSION_BITS = 16

@@ -17,6 +17,9 @@ RECEIVE_MAXIMUM = PACKET_ID_MAX
 # More than there will ever be.
 UNLIMITED = 1 << 62
 
+# A shared subscription, and the number under which its keeper handed a message to a member.
+Hand = tuple[str, int]
+
 
 class Waiting(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """A publication for a client: its place in the queue, and how it is to be handed over.
@@ -33,7 +36,7 @@ class Waiting(msgspec.Struct, frozen=True, gc=False, array_like=True):
     subscription_ids: tuple[int, ...]
     origin: str = ""
     number: int = 0
-    hand: tuple[str, int] | None = None
+    hand: Hand | None = None
     packet_id: int = 0
 
     def size_bytes(self) -> int:

@@ -11,7 +11,7 @@ from meshwright.model.publication import Publication
 from meshwright.protocol.full_queues import FullQueues
 from meshwright.protocol.promised_runs import SentRun
 from meshwright.protocol.retained import Find
-from meshwright.protocol.shared_member import SharedMember
+from meshwright.protocol.session_groups import SessionGroups
 from meshwright.protocol.slices import Slices
 from meshwright.protocol.turn import Action, Turn
 
@@ -29,7 +29,7 @@ class Outside:
     handed_out: Callable[[SentRun], None]
     when_settled: Callable[[Turn, str, Action], None]
     find_retained: Find
-    shared: SharedMember
+    shared: SessionGroups
     want: Callable[[Turn, Filter, Action], None]
     when_in_force: Callable[[Turn, Filter, Action], None]
     unwant: Callable[[Turn, Filter], None]

@@ -33,12 +33,11 @@ from meshwright.protocol.shared_takeover import (
     Holding,
     Holdings,
     HoldingsQuestion,
-    Legacy,
-    LegacyQuestion,
     TakeOver,
     formers_of,
 )
 from meshwright.protocol.stream import StreamFrame
+from meshwright.protocol.stream_words import Legacy, LegacyQuestion
 from meshwright.protocol.turn import Action, Turn
 
 

@@ -19,7 +19,7 @@ from meshwright.model.publication import Publication
 from meshwright.protocol.effects import DiskKey
 from meshwright.protocol.removals import Removals
 from meshwright.protocol.roll import SEATS_MAX
-from meshwright.protocol.session import Session, Waiting
+from meshwright.protocol.session import Hand, Session, Waiting
 from meshwright.protocol.shared import (
     UNPROMISED,
     HandAccepted,
@@ -42,7 +42,6 @@ from meshwright.protocol.turn import Action, Turn, nothing
 # Of each stream of a group, so many numbers are remembered.
 RECENT_MAX = 64
 
-Hand = tuple[str, int]
 # A shared subscription, and the origin and topic of a stream.
 Stream = tuple[str, str, str]
 # A shared subscription, and the publisher and sequence of a message.

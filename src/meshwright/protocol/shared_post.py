@@ -22,7 +22,8 @@ from meshwright.protocol.shared import (
     MembersKept,
     MembersQuestion,
 )
-from meshwright.protocol.shared_takeover import Holdings, HoldingsQuestion, LegacyQuestion
+from meshwright.protocol.shared_takeover import Holdings, HoldingsQuestion
+from meshwright.protocol.stream_words import LegacyQuestion
 from meshwright.protocol.turn import Turn
 
 # Of one step to one peer: how many go one by one, and how many and how much at most together.

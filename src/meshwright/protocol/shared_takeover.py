@@ -48,20 +48,6 @@ class Holdings(Message, frozen=True, gc=False):
     unpromised: tuple[Line, ...] = ()
 
 
-class LegacyQuestion(Message, frozen=True, gc=False):
-    """Say what you owe to these brokers, which kept the subscription before me."""
-
-    key: str
-    formers: tuple[str, ...]
-
-
-class Legacy(Message, frozen=True, gc=False):
-    """What is owed to former keepers of a subscription."""
-
-    key: str
-    frames: tuple[StreamFrame, ...]
-
-
 class HandedOut:
     """What former keepers have handed out of streams (origin, topic).
 

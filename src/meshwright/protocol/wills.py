@@ -8,13 +8,11 @@ broker is not gone [MQTT 5, 3.1.2.11.2]: time does not count while the session i
 from __future__ import annotations
 
 from meshwright.model.publication import Publication, StreamPoint
+from meshwright.model.times import SECOND_US
 from meshwright.protocol.effects import TimerKey
-from meshwright.protocol.packets import Will
+from meshwright.protocol.packets import NEVER_S, Will
 from meshwright.protocol.session import Session
 
-SECOND_US = 1_000_000
-# MQTT's word for a session that never expires.
-NEVER_S = 0xFFFF_FFFF
 TIMER = "session"
 
 

@@ -9,8 +9,8 @@ import msgspec
 import numpy as np
 
 from meshwright.errors import ProblemError
+from meshwright.model.times import SECOND_US
 
-SECOND_US = 1_000_000
 STALL_MAX_US = 2_000_000
 # What a broker has promised when it says so, and the steps of a plan in their order.
 ANSWERS = ("Connack", "Suback", "Unsuback", "Puback", "Pubrec", "Pubcomp", "Publish", "Pubrel")

@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from meshwright.history.lost import lost
 from meshwright.model.overlay import Overlay
 from meshwright.model.snapshot import Snapshot
+from meshwright.model.times import SECOND_US
 from meshwright.planning.designs import build_overlay
 from meshwright.protocol.classes import MESSAGE_CLASSES
 from meshwright.protocol.observation import Observation
 from meshwright.sim.chance import Streams, streams
-from meshwright.sim.faults import SECOND_US, Fault, Field, plan_faults
+from meshwright.sim.faults import Fault, Field, plan_faults
 from meshwright.sim.host import Machine, Witness
 from meshwright.sim.injection import inject
 from meshwright.sim.network import NetworkSettings

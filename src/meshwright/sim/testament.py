@@ -8,10 +8,10 @@ import msgspec
 
 from meshwright.history.history import History, Properties, Willed, payload_of
 from meshwright.history.wills import LINE_SLACK_US
+from meshwright.model.times import SECOND_US
 from meshwright.protocol.packets import Will
 from meshwright.sim.agenda import Agenda
 
-SECOND_US = 1_000_000
 # Who has a will on disk, by its client and its payload.
 FindKeeper = Callable[[str, bytes], str | None]
 

@@ -13,8 +13,8 @@ import msgspec
 
 from meshwright.errors import OperatorError
 from meshwright.files.writing import private_opener
+from meshwright.model.times import SECOND_US
 
-SECOND_US = 1_000_000
 OFTEN = ("Refused", "Dropped", "QueueRecord", "HeldBackRecord")
 
 

@@ -15,10 +15,10 @@ from meshwright import __version__
 from meshwright.errors import FilterError
 from meshwright.filters.filter import matches, parse_filter
 from meshwright.live.telemetry.metrics import Readings
+from meshwright.model.times import SECOND_US
 from meshwright.protocol.packets import Publish, Suback, Subscribe
 from meshwright.protocol.publishing import SYSTEM_PREFIX
 
-SECOND_US = 1_000_000
 REFUSED_FROM = 0x80
 NEVER_RETAINED = 2
 NAMED_MAX = 100

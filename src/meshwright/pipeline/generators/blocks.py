@@ -18,8 +18,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from meshwright.model.interests import Int64Array
 from meshwright.model.schema import Table
+from meshwright.model.times import SECOND_US
 from meshwright.pipeline.frames import ARROW_TYPES, spark_schema
-from meshwright.pipeline.generators.parameters import SECOND_US
 
 USERS_PER_BLOCK = 1024
 TOPICS_PER_BLOCK = 16

@@ -11,10 +11,10 @@ from typing import Literal
 import msgspec
 
 from meshwright.errors import OperatorError, ProblemError
+from meshwright.model.times import SECOND_US
 
 PatternName = Literal["uniform", "zipf", "multimodal"]
 PublishBy = Literal["equal", "popularity"]
-SECOND_US = 1_000_000
 POLE, DATE_LINE = 90.0, 180.0
 MIDDLE_DAYS_MIN = 1.0
 

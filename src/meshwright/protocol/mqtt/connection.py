@@ -12,6 +12,7 @@ from enum import Enum
 import msgspec
 
 from meshwright.errors import MqttError
+from meshwright.model.times import SECOND_US
 from meshwright.protocol import packets
 from meshwright.protocol.client_names import client_name
 from meshwright.protocol.happenings import ClientDown, ClientPacket, ClientUp, Happening
@@ -24,7 +25,6 @@ from meshwright.protocol.mqtt.terms import Terms
 from meshwright.protocol.mqtt.topic_texts import TopicTexts
 from meshwright.protocol.packets import MQTT_5, Publish
 from meshwright.protocol.promised_runs import numbers, payload_of, pubacks, spliced
-from meshwright.protocol.wills import SECOND_US
 
 RUNS = (packets.PublishRun, packets.DeliverPromised)
 # What is answered, beside messages of QoS 1 and 2, and with what all of it is.

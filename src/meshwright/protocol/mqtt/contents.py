@@ -20,8 +20,7 @@ from meshwright.protocol.mqtt.reasons import (
     SUBACK_REASONS,
     UNSUBACK_REASONS,
 )
-from meshwright.protocol.packets import MQTT_3_1, MQTT_3_1_1, MQTT_5
-from meshwright.protocol.wills import NEVER_S
+from meshwright.protocol.packets import MQTT_3_1, MQTT_3_1_1, MQTT_5, NEVER_S
 
 Read = Callable[[Body, int], packets.Packet]
 

@@ -7,8 +7,7 @@ import msgspec
 from meshwright.errors import MqttError
 from meshwright.protocol import packets
 from meshwright.protocol.mqtt.decoding import PACKET_BYTES_MAX
-from meshwright.protocol.packets import MQTT_5, Connect, Publish, Subscribe, Will
-from meshwright.protocol.wills import NEVER_S
+from meshwright.protocol.packets import MQTT_5, NEVER_S, Connect, Publish, Subscribe, Will
 
 QOS_MAX = 2
 SHARED = "$share/"
