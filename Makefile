@@ -13,7 +13,8 @@ with_dots = { while sleep $(DOT_EVERY_S) >&2 && kill -0 $$$$; do printf .; done 
 
 .DEFAULT_GOAL := help
 SEEDS ?= 1..100
-.PHONY: help setup demo test check format bench swarm torture fuzz figures lock clean
+BASE ?= HEAD
+.PHONY: help setup demo test check format bench swarm same torture fuzz figures lock clean
 
 help: ## show this list
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -41,6 +42,9 @@ bench: $(VENV)/.development ## measure speed and quality against the papers' fig
 
 swarm: $(VENV)/.runtime ## simulate many seeds of every design on all cores (SEEDS=1..100)
 	@$(BIN)/meshwright swarm --seeds $(SEEDS)
+
+same: $(VENV)/.runtime ## see that simulated runs leave the records that they leave at another commit (BASE=HEAD)
+	@$(BIN)/python tests/sim/golden.py $(BASE)
 
 torture: $(VENV)/.runtime ## kill live brokers of every design under load, and judge what clients saw
 	@$(BIN)/meshwright torture --designs all --kills 20 --duration 30
