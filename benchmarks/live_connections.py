@@ -24,7 +24,7 @@ from meshwright.live.addresses import Address
 from meshwright.live.local_network import LocalNetwork, free_ports
 from meshwright.planning.founding import founding_overlay
 from meshwright.protocol.mqtt.encoding import encode
-from meshwright.protocol.packets import MQTT_5, Connect
+from meshwright.protocol.mqtt.packets import MQTT_5, Connect
 
 WANTED = 20_000
 # The broker's own: disk, peers, listeners, the event loop.

@@ -23,11 +23,11 @@ from meshwright.planning.adaptation.rounds import AdaptationRules, adapt_in_roun
 from meshwright.planning.adaptation.search import SearchRules
 from meshwright.planning.adaptation.values import Traffic
 from meshwright.planning.designs import build_overlay
+from meshwright.protocol.adaptation.self_adaptation import AdaptationRecord
+from meshwright.protocol.adaptation.star_messages import STAR_MESSAGES
 from meshwright.protocol.broker import Broker
-from meshwright.protocol.broker_settings import BrokerSettings
 from meshwright.protocol.forwarding.acyclic import AlongTree
-from meshwright.protocol.self_adaptation import AdaptationRecord
-from meshwright.protocol.star_messages import STAR_MESSAGES
+from meshwright.protocol.settings import BrokerSettings
 from meshwright.sim.adapting import adapting_settings
 from meshwright.sim.chance import streams
 from meshwright.sim.client import ClientSettings

@@ -12,8 +12,8 @@ from meshwright.protocol.mqtt.connection import Connection
 from meshwright.protocol.mqtt.decoding import Decoder
 from meshwright.protocol.mqtt.encoding import encode
 from meshwright.protocol.mqtt.fan_out import FanOut, encode_for_many
+from meshwright.protocol.mqtt.packets import MQTT_3_1_1, MQTT_5, Connack, Connect, Publish
 from meshwright.protocol.mqtt.terms import Terms
-from meshwright.protocol.packets import MQTT_3_1_1, MQTT_5, Connack, Connect, Publish
 
 COUNT = 1_000  # packets in a block
 REPEATS = 15

@@ -8,9 +8,9 @@ import time
 from benchmarks.table import Row
 from meshwright.model.overlay import Overlay
 from meshwright.protocol.broker import Broker
-from meshwright.protocol.broker_settings import BrokerSettings
-from meshwright.protocol.classes import MESSAGE_CLASSES
-from meshwright.protocol.outgoing_settings import OutgoingSettings
+from meshwright.protocol.message_classes import MESSAGE_CLASSES
+from meshwright.protocol.settings import BrokerSettings
+from meshwright.protocol.streams.outgoing_settings import OutgoingSettings
 from meshwright.sim.collector import rare_collections
 from meshwright.sim.parameters import SimulationParameters
 from meshwright.sim.run import run

@@ -21,9 +21,9 @@ from meshwright.model.snapshot import Snapshot
 from meshwright.planning.arrangement.plan import arrange
 from meshwright.planning.arrangement.reconfiguration import reconfiguration_cost
 from meshwright.planning.designs import build_overlay
-from meshwright.protocol.classes import MESSAGE_CLASSES
-from meshwright.protocol.happenings import PlanGiven
-from meshwright.protocol.reconfigure_blocking import Blocked
+from meshwright.protocol.foundation.events import PlanGiven
+from meshwright.protocol.message_classes import MESSAGE_CLASSES
+from meshwright.protocol.reconfiguration.blocking import Blocked
 from meshwright.sim.chance import streams
 from meshwright.sim.client import ClientSettings
 from meshwright.sim.network import NetworkSettings

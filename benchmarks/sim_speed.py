@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from benchmarks.table import Row
-from meshwright.protocol.classes import MESSAGE_CLASSES
+from meshwright.protocol.message_classes import MESSAGE_CLASSES
 from meshwright.sim.collector import rare_collections
 from meshwright.sim.parameters import SimulationParameters
 from meshwright.sim.run import run

@@ -9,10 +9,8 @@ import numpy as np
 
 from meshwright.lab.workloads import generate_snapshot
 from meshwright.planning.designs import build_overlay
-from meshwright.protocol import packets
 from meshwright.protocol.broker import Broker
-from meshwright.protocol.broker_settings import BrokerSettings
-from meshwright.protocol.effects import (
+from meshwright.protocol.foundation.effects import (
     CloseClient,
     OpenLink,
     SendClient,
@@ -21,7 +19,7 @@ from meshwright.protocol.effects import (
     TimerKey,
     Write,
 )
-from meshwright.protocol.happenings import (
+from meshwright.protocol.foundation.events import (
     ClientDown,
     ClientPacket,
     ClientUp,
@@ -33,6 +31,8 @@ from meshwright.protocol.happenings import (
     Synced,
     TimerFired,
 )
+from meshwright.protocol.mqtt import packets
+from meshwright.protocol.settings import BrokerSettings
 from meshwright.protocol.wire import decode_disk, decode_frames, encode
 
 SECOND_US = 1_000_000

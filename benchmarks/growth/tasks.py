@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from benchmarks.growth.brokers import Brokers
-from meshwright.protocol import packets
+from meshwright.protocol.mqtt import packets
 
 Work = Callable[[], object]
 Task = Callable[[int], Work]

@@ -10,7 +10,7 @@ import pytest
 from commands import answered, call, refused
 
 from meshwright.lab.swarm import cases, mixed
-from meshwright.protocol.publishing import Publishing
+from meshwright.protocol.sessions.publishing import Publishing
 from meshwright.sim import simulation
 from meshwright.sim.parameters import SimulationParameters
 from meshwright.sim.replay import replay_command

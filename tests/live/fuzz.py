@@ -14,15 +14,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from tests.protocol.mqtt_mutations import blocks, conversation, mutated
+from tests.protocol.mqtt.mqtt_mutations import blocks, conversation, mutated
 
 from meshwright.client import Client
 from meshwright.live.addresses import Address
 from meshwright.live.local_network import LocalNetwork, free_ports
 from meshwright.planning.founding import founding_overlay
 from meshwright.protocol.mqtt.decoding import Decoder
+from meshwright.protocol.mqtt.packets import MQTT_3_1, MQTT_3_1_1, MQTT_5
 from meshwright.protocol.mqtt.topic_texts import TopicTexts
-from meshwright.protocol.packets import MQTT_3_1, MQTT_3_1_1, MQTT_5
 
 VERSIONS = (MQTT_3_1, MQTT_3_1_1, MQTT_5)
 NAME_COUNT = 8

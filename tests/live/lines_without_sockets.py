@@ -19,11 +19,11 @@ from meshwright.live.settings import AccessSettings, LimitSettings, ListenerSett
 from meshwright.live.telemetry.system_topics import SystemTopics
 from meshwright.planning.founding import founding_overlay
 from meshwright.protocol.broker import Broker
-from meshwright.protocol.broker_settings import BrokerSettings
 from meshwright.protocol.mqtt.decoding import Decoder
 from meshwright.protocol.mqtt.encoding import encode
-from meshwright.protocol.packets import Connect, Packet, Puback, Publish
-from meshwright.protocol.session_settings import SessionSettings
+from meshwright.protocol.mqtt.packets import Connect, Packet, Puback, Publish
+from meshwright.protocol.sessions.session_settings import SessionSettings
+from meshwright.protocol.settings import BrokerSettings
 
 TURNS = 30
 ALONE_COUNT = 2

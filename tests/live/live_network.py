@@ -22,9 +22,8 @@ from meshwright.model.overlay import Overlay
 from meshwright.model.snapshot import Snapshot
 from meshwright.planning.designs import build_overlay
 from meshwright.protocol.broker import Broker
-from meshwright.protocol.broker_settings import BrokerSettings
-from meshwright.protocol.happenings import ClientPacket, ClientUp
-from meshwright.protocol.packets import (
+from meshwright.protocol.foundation.events import ClientPacket, ClientUp
+from meshwright.protocol.mqtt.packets import (
     Connack,
     Connect,
     Publish,
@@ -32,6 +31,7 @@ from meshwright.protocol.packets import (
     Subscribe,
     Subscription,
 )
+from meshwright.protocol.settings import BrokerSettings
 
 ANY_PORT = "127.0.0.1:0"
 LOOPBACK = Address("127.0.0.1", 0)

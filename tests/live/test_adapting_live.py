@@ -9,7 +9,7 @@ from live_network import reader_and_writer, running_brokers
 
 from meshwright.live.settings import AdaptationSettings
 from meshwright.planning.adaptation.redraw import redraw_by
-from meshwright.protocol.packets import Puback, Publish
+from meshwright.protocol.mqtt.packets import Puback, Publish
 
 OFTEN = AdaptationSettings(rule="ocbr", every_s=0.5)
 

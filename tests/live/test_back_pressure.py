@@ -12,7 +12,7 @@ from live_network import running_brokers
 
 from meshwright.live.client_line import ClientLine
 from meshwright.live.peer_connection import CROWDED_BYTES, PeerConnection
-from meshwright.protocol.packets import MQTT_3_1_1, Publish, Suback, Subscribe, Subscription
+from meshwright.protocol.mqtt.packets import MQTT_3_1_1, Publish, Suback, Subscribe, Subscription
 
 PAYLOAD_BYTES = 16_384
 BLOCK_COUNT = 16

@@ -20,7 +20,7 @@ from meshwright.errors import OperatorError
 from meshwright.live.local_network import free_ports
 from meshwright.live.storage import Store
 from meshwright.live.telemetry.log import Log
-from meshwright.protocol.effects import Write
+from meshwright.protocol.foundation.effects import Write
 
 WAIT_S = 20.0
 LIMIT_BYTES = 3_500_000

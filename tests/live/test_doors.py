@@ -24,7 +24,7 @@ from meshwright.live.settings import (
     PeerLinkSettings,
 )
 from meshwright.protocol.mqtt.encoding import encode
-from meshwright.protocol.packets import MQTT_5, Auth, Connect
+from meshwright.protocol.mqtt.packets import MQTT_5, Auth, Connect
 
 RULES = """
 pattern readwrite users/%u/#

@@ -17,7 +17,7 @@ from test_doors import broker_with
 from meshwright.live.live_broker import LiveBroker
 from meshwright.live.settings import LimitSettings, ListenerSettings
 from meshwright.protocol.mqtt.encoding import encode
-from meshwright.protocol.packets import (
+from meshwright.protocol.mqtt.packets import (
     MQTT_3_1_1,
     MQTT_5,
     Connect,

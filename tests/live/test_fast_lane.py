@@ -19,7 +19,7 @@ from meshwright.live.listener import Listener
 from meshwright.live.settings import LimitSettings
 from meshwright.live.telemetry.trace import TraceRecorder
 from meshwright.protocol.mqtt.encoding import encode
-from meshwright.protocol.packets import (
+from meshwright.protocol.mqtt.packets import (
     MQTT_3_1_1,
     MQTT_5,
     Packet,

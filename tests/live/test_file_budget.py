@@ -14,7 +14,7 @@ from pathlib import Path
 from meshwright.live.file_budget import file_budget
 from meshwright.live.local_network import free_ports
 from meshwright.protocol.mqtt.encoding import encode
-from meshwright.protocol.packets import MQTT_5, Connect
+from meshwright.protocol.mqtt.packets import MQTT_5, Connect
 
 HOST = "127.0.0.1"
 FILES = 256

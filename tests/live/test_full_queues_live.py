@@ -13,8 +13,8 @@ from live_network import running_brokers
 from meshwright.live.client_line import ClientLine
 from meshwright.live.live_broker import LiveBroker
 from meshwright.live.settings import LimitSettings
-from meshwright.protocol import packets
-from meshwright.protocol.packets import (
+from meshwright.protocol.mqtt import packets
+from meshwright.protocol.mqtt.packets import (
     MQTT_3_1_1,
     MQTT_5,
     Pingreq,

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from live_network import network, reader_and_writer, small_overlay
 
-from meshwright.protocol.packets import Puback, Publish
+from meshwright.protocol.mqtt.packets import Puback, Publish
 
 
 @pytest.mark.parametrize("design", ["chord", "hypercube", "gm", "tree"])

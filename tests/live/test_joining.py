@@ -11,7 +11,14 @@ from live_network import ANY_PORT, LOOPBACK, SETTINGS, DirectClient, new_host, s
 from meshwright.errors import OperatorError
 from meshwright.live.joining import Network, find_network
 from meshwright.live.peers import PeerSettings
-from meshwright.protocol.packets import Connack, Connect, Publish, Suback, Subscribe, Subscription
+from meshwright.protocol.mqtt.packets import (
+    Connack,
+    Connect,
+    Publish,
+    Suback,
+    Subscribe,
+    Subscription,
+)
 
 
 async def asked(name: str, folder: Path, address: str, settings: PeerSettings) -> Network:

@@ -15,8 +15,8 @@ from meshwright.live.telemetry.log import Log
 from meshwright.live.telemetry.losses import NAMES_MAX, OTHERS, Losses
 from meshwright.live.telemetry.metrics import metrics_text
 from meshwright.live.telemetry.system_topics import SystemTopics
-from meshwright.protocol.deliveries import Refused
-from meshwright.protocol.packets import MQTT_3_1_1, Publish, Subscribe, Subscription
+from meshwright.protocol.mqtt.packets import MQTT_3_1_1, Publish, Subscribe, Subscription
+from meshwright.protocol.sessions.deliveries import Refused
 
 COUNT = 50
 

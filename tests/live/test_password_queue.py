@@ -14,7 +14,7 @@ from meshwright.live.access.password_queue import PasswordQueue, neighbourhood
 from meshwright.live.access.passwords import set_password
 from meshwright.live.settings import AccessSettings
 from meshwright.protocol.mqtt.encoding import encode
-from meshwright.protocol.packets import MQTT_5, Connect
+from meshwright.protocol.mqtt.packets import MQTT_5, Connect
 
 WORD = b"staple"
 REFUSED = 0x86

@@ -29,7 +29,7 @@ from meshwright.live.peer_handshake import WIRE_VERSION, Greeting, Proof, Refusa
 from meshwright.live.peers import PeerSettings
 from meshwright.live.settings import PeerLinkSettings
 from meshwright.planning.founding import founding_overlay
-from meshwright.protocol.packets import Publish
+from meshwright.protocol.mqtt.packets import Publish
 from meshwright.protocol.wire import encode
 
 WORDS = "a secret that is long enough\n"

@@ -13,7 +13,7 @@ from meshwright.live.client_line import UNREAD_BYTES_MAX, ClientLine
 from meshwright.live.live_broker import LiveBroker
 from meshwright.live.settings import LimitSettings
 from meshwright.protocol.mqtt.encoding import encode
-from meshwright.protocol.packets import (
+from meshwright.protocol.mqtt.packets import (
     MQTT_3_1_1,
     MQTT_5,
     Pingreq,

@@ -18,8 +18,8 @@ from meshwright.live.live_broker import LiveBroker
 from meshwright.live.memory_storage import MemoryStore
 from meshwright.live.settings import TelemetrySettings
 from meshwright.live.storage import Store
-from meshwright.protocol.effects import Write
-from meshwright.protocol.quiet_streams import FLOOR
+from meshwright.protocol.foundation.effects import Write
+from meshwright.protocol.streams.quiet_streams import FLOOR
 
 QUIET = TelemetrySettings(sys_every_s=0)
 WAIT_S = 20.0

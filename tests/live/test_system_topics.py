@@ -11,7 +11,7 @@ import pytest
 from live_network import port_of, running_brokers
 
 from meshwright.live.settings import TelemetrySettings
-from meshwright.protocol.publishing import BROKERS_OWN
+from meshwright.protocol.sessions.publishing import BROKERS_OWN
 
 V311, V5 = aiomqtt.ProtocolVersion.V311, aiomqtt.ProtocolVersion.V5
 OFTEN = TelemetrySettings(sys_every_s=0.2)

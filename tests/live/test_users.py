@@ -32,7 +32,7 @@ from meshwright.live.settings import (
     PeerLinkSettings,
 )
 from meshwright.model.publication import Publication
-from meshwright.protocol.happenings import SystemPublished
+from meshwright.protocol.foundation.events import SystemPublished
 
 V311, V5 = aiomqtt.ProtocolVersion.V311, aiomqtt.ProtocolVersion.V5
 RULES = """

@@ -16,9 +16,9 @@ from meshwright.model.overlay import Overlay
 from meshwright.model.plan import Plan, PlanCost, Step
 from meshwright.planning.designs import build_overlay
 from meshwright.protocol.broker import Broker
-from meshwright.protocol.broker_settings import BrokerSettings
-from meshwright.protocol.happenings import PlanGiven
-from meshwright.protocol.reconfigure_messages import PlanRecord
+from meshwright.protocol.foundation.events import PlanGiven
+from meshwright.protocol.reconfiguration.messages import PlanRecord
+from meshwright.protocol.settings import BrokerSettings
 from meshwright.sim.chance import streams
 from meshwright.sim.client import ClientSettings
 from meshwright.sim.network import NetworkSettings

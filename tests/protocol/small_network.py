@@ -11,10 +11,8 @@ from meshwright.model.identifiers import BrokerName, TopicName
 from meshwright.model.interests import interests_from_sets
 from meshwright.model.snapshot import Snapshot
 from meshwright.planning.designs import build_overlay
-from meshwright.protocol import packets
 from meshwright.protocol.broker import Broker
-from meshwright.protocol.broker_settings import BrokerSettings
-from meshwright.protocol.effects import (
+from meshwright.protocol.foundation.effects import (
     CloseClient,
     CloseLink,
     OpenLink,
@@ -24,7 +22,7 @@ from meshwright.protocol.effects import (
     SetTimer,
     Write,
 )
-from meshwright.protocol.happenings import (
+from meshwright.protocol.foundation.events import (
     ClientDown,
     ClientPacket,
     ClientUp,
@@ -36,6 +34,8 @@ from meshwright.protocol.happenings import (
     Synced,
     TimerFired,
 )
+from meshwright.protocol.mqtt import packets
+from meshwright.protocol.settings import BrokerSettings
 
 SECOND_US = 1_000_000
 STEPS_MAX = 100_000

@@ -8,7 +8,7 @@ import pytest
 from counted_work import QUADRUPLE_MAX, growth
 from small_network import SmallNetwork
 
-from meshwright.protocol import packets
+from meshwright.protocol.mqtt import packets
 
 DESIGNS = ("chord", "tree", "gm2", "hypercube")
 FILTERS: dict[str, Callable[[int], str]] = {

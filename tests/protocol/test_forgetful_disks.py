@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from small_network import SmallNetwork
 
-from meshwright.protocol.quiet_streams import FLOOR
+from meshwright.protocol.streams.quiet_streams import FLOOR
 
 
 def test_what_is_published_after_a_disk_forgot_is_delivered() -> None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import msgspec
 from small_network import SmallNetwork
 
-from meshwright.protocol.happenings import EmptyingGiven
+from meshwright.protocol.foundation.events import EmptyingGiven
 from meshwright.protocol.inspection import BrokerView, InterestView, SubscriptionView
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from small_network import SmallNetwork
 
-from meshwright.protocol import packets
+from meshwright.protocol.mqtt import packets
 
 # Caches, each with a bound of its own.
 BOUNDED = {

@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_network import SmallNetwork
 
-from meshwright.protocol.broker_settings import BrokerSettings
-from meshwright.protocol.outgoing_settings import OutgoingSettings
-from meshwright.protocol.packets import Publish
-from meshwright.protocol.session_settings import SessionSettings
+from meshwright.protocol.mqtt.packets import Publish
+from meshwright.protocol.sessions.session_settings import SessionSettings
+from meshwright.protocol.settings import BrokerSettings
 from meshwright.protocol.shortcuts import NEVER, Promised, Shortcut
+from meshwright.protocol.streams.outgoing_settings import OutgoingSettings
 
 CLIENTS = ("c0", "c1", "c2", "c3")
 TOPICS = ("a", "a/b")

@@ -7,7 +7,7 @@ from typing import Any
 
 from meshwright.filters.filter import matches, parse_filter
 from meshwright.model.overlay import Overlay
-from meshwright.protocol.effects import (
+from meshwright.protocol.foundation.effects import (
     DiskKey,
     Effect,
     OpenLink,
@@ -17,7 +17,7 @@ from meshwright.protocol.effects import (
     SetTimer,
     Write,
 )
-from meshwright.protocol.happenings import (
+from meshwright.protocol.foundation.events import (
     ClientDown,
     ClientPacket,
     ClientUp,
@@ -29,8 +29,7 @@ from meshwright.protocol.happenings import (
     Synced,
     TimerFired,
 )
-from meshwright.protocol.observation import Observation
-from meshwright.protocol.packets import (
+from meshwright.protocol.mqtt.packets import (
     Connack,
     Connect,
     Puback,
@@ -43,6 +42,7 @@ from meshwright.protocol.packets import (
     Unsuback,
     Unsubscribe,
 )
+from meshwright.protocol.observation import Observation
 
 
 class Echo:

@@ -7,9 +7,9 @@ from machines import LoneBroker
 from worlds import small_world
 
 from meshwright.history.history import payload_of
-from meshwright.protocol.effects import CloseClient, Effect, SendClient
-from meshwright.protocol.happenings import ClientDown, ClientPacket, ClientUp, Happening
-from meshwright.protocol.packets import (
+from meshwright.protocol.foundation.effects import CloseClient, Effect, SendClient
+from meshwright.protocol.foundation.events import ClientDown, ClientPacket, ClientUp, Happening
+from meshwright.protocol.mqtt.packets import (
     PACKET_IDENTIFIER_NOT_FOUND,
     QUOTA_EXCEEDED,
     SESSION_TAKEN_OVER,

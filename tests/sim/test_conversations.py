@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from worlds import small_world
 
-from meshwright.protocol.effects import Effect
-from meshwright.protocol.happenings import (
+from meshwright.protocol.foundation.effects import Effect
+from meshwright.protocol.foundation.events import (
     Happening,
     LinkDown,
     LinkUp,
@@ -15,8 +15,8 @@ from meshwright.protocol.happenings import (
     Started,
     TimerFired,
 )
-from meshwright.protocol.links import TICK, LinkSettings, PeerLinks
-from meshwright.protocol.turn import Turn
+from meshwright.protocol.foundation.turn import Turn
+from meshwright.protocol.peers.conversations import TICK, LinkSettings, PeerLinks
 from meshwright.sim.faults import Field, plan_faults
 from meshwright.sim.injection import inject
 

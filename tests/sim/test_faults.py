@@ -11,7 +11,7 @@ from machines import Echo, LoneBroker
 from worlds import small_world
 
 from meshwright.errors import ProblemError
-from meshwright.protocol.happenings import DiskSpace, LinkDown, LinkUp
+from meshwright.protocol.foundation.events import DiskSpace, LinkDown, LinkUp
 from meshwright.sim.client import ClientSettings
 from meshwright.sim.faults import (
     FAULTS,

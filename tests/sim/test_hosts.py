@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 from machines import Echo, Scripted
 from worlds import small_world
 
-from meshwright.protocol.effects import Effect, OpenLink, SetTimer, Write
-from meshwright.protocol.happenings import (
+from meshwright.protocol.foundation.effects import Effect, OpenLink, SetTimer, Write
+from meshwright.protocol.foundation.events import (
     DiskSpace,
     Happening,
     PeerFrame,

@@ -11,7 +11,7 @@ from tests.history.histories import delivered, published, subscribed
 
 from meshwright.history.history import Oddity
 from meshwright.protocol.forwarding.forwarding import Dropped
-from meshwright.protocol.reconfigure_messages import PlanRecord
+from meshwright.protocol.reconfiguration.messages import PlanRecord
 from meshwright.sim.breakdown import Breakdown
 from meshwright.sim.checkers.queues import QueueLength
 from meshwright.sim.parameters import SimulationParameters

@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 from machines import Echo, Scripted
 from worlds import small_world
 
-from meshwright.protocol.effects import CloseLink, OpenLink, SendPeer
-from meshwright.protocol.happenings import LinkDown, LinkUp, PeerFrame
+from meshwright.protocol.foundation.effects import CloseLink, OpenLink, SendPeer
+from meshwright.protocol.foundation.events import LinkDown, LinkUp, PeerFrame
 from meshwright.sim.network import NetworkSettings
 from meshwright.sim.world import World
 

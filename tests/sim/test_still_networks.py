@@ -5,7 +5,7 @@ import pytest
 
 from meshwright.lab.workloads import generate_snapshot
 from meshwright.planning.designs import build_overlay
-from meshwright.protocol.classes import MESSAGE_CLASSES
+from meshwright.protocol.message_classes import MESSAGE_CLASSES
 from meshwright.sim.chance import streams
 from meshwright.sim.checkers.closed_form import miscounted, publications_due, subscriptions_due
 from meshwright.sim.client import ClientSettings

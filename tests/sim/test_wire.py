@@ -12,10 +12,10 @@ import pytest
 from meshwright import protocol
 from meshwright.errors import PeerError
 from meshwright.model.overlay import Overlay
-from meshwright.protocol.effects import Effect
-from meshwright.protocol.happenings import Happening, PeerFrame, Started
-from meshwright.protocol.links import Hello
+from meshwright.protocol.foundation.effects import Effect
+from meshwright.protocol.foundation.events import Happening, PeerFrame, Started
 from meshwright.protocol.observation import Observation
+from meshwright.protocol.peers.conversations import Hello
 from meshwright.protocol.wire import DISK_VALUES, decode_disk, decode_frames, encode
 from meshwright.sim.host import Machine
 from meshwright.sim.parameters import SimulationParameters

@@ -20,12 +20,12 @@ from meshwright.model.identifiers import BrokerName
 from meshwright.model.overlay import Overlay
 from meshwright.model.times import SECOND_US
 from meshwright.protocol.broker import Broker
-from meshwright.protocol.broker_settings import BrokerSettings
-from meshwright.protocol.directory import DirectorySettings
-from meshwright.protocol.incoming import IncomingSettings
-from meshwright.protocol.links import LinkSettings
-from meshwright.protocol.mobility import MobilitySettings, parse_policies
-from meshwright.protocol.outgoing_settings import OutgoingSettings
+from meshwright.protocol.directory.directory import DirectorySettings
+from meshwright.protocol.mobility.policies import MobilitySettings, parse_policies
+from meshwright.protocol.peers.conversations import LinkSettings
+from meshwright.protocol.settings import BrokerSettings
+from meshwright.protocol.streams.incoming import IncomingSettings
+from meshwright.protocol.streams.outgoing_settings import OutgoingSettings
 from meshwright.sim.chance import streams
 from meshwright.sim.collector import rare_collections
 from meshwright.sim.network import NetworkSettings

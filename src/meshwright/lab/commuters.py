@@ -6,7 +6,7 @@ from collections import Counter
 from typing import Any
 
 from meshwright.lab.unicast import Tally
-from meshwright.protocol.packets import (
+from meshwright.protocol.mqtt.packets import (
     Connack,
     Connect,
     Puback,

@@ -39,7 +39,7 @@ from meshwright.pipeline.replay import TraceReplay, replay_trace
 from meshwright.pipeline.session import Session
 from meshwright.pipeline.trace_deeds import located_deeds
 from meshwright.planning.founding import founding_overlay
-from meshwright.protocol.placement import PlacementRule
+from meshwright.protocol.mobility.placement import PlacementRule
 
 DAY_S = 86_400
 GRID = 12

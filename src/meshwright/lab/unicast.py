@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from functools import cache
 
-from meshwright.protocol.classes import MESSAGE_CLASSES
-from meshwright.protocol.moves import (
+from meshwright.protocol.message_classes import MESSAGE_CLASSES
+from meshwright.protocol.mobility.messages import (
     MoveAsk,
     MoveBegun,
     MoveEnd,
@@ -15,8 +15,8 @@ from meshwright.protocol.moves import (
     MoveSeen,
     MoveStored,
 )
-from meshwright.protocol.packets import Publish
-from meshwright.protocol.proxies import ProxyAnswer
+from meshwright.protocol.mobility.proxies import ProxyAnswer
+from meshwright.protocol.mqtt.packets import Publish
 
 # Each of these counts one, however far it goes.
 ONE_EACH = ("publication", "induced")

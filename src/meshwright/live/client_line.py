@@ -17,9 +17,9 @@ from meshwright.live.pace import new_pace
 from meshwright.live.telemetry.system_topics import asks_for_system
 from meshwright.live.tls import certificate_name
 from meshwright.model.times import SECOND_US
-from meshwright.protocol import packets
-from meshwright.protocol.client_names import client_name
-from meshwright.protocol.happenings import ClientDown, ClientPacket, Happening
+from meshwright.protocol.foundation.client_names import client_name
+from meshwright.protocol.foundation.events import ClientDown, ClientPacket, Happening
+from meshwright.protocol.mqtt import packets
 from meshwright.protocol.mqtt.connection import Connection, State
 
 if TYPE_CHECKING:

@@ -24,8 +24,8 @@ from meshwright.live.telemetry.lag import LoopLag
 from meshwright.live.telemetry.metrics import CONTENT_TYPE, Readings, metrics_text
 from meshwright.live.unix_sockets import listening_socket
 from meshwright.model.times import SECOND_US
-from meshwright.protocol.forgetting import MOVING, UNKNOWN
-from meshwright.protocol.happenings import EmptyingGiven
+from meshwright.protocol.foundation.events import EmptyingGiven
+from meshwright.protocol.sessions.forgetting import MOVING, UNKNOWN
 
 SOCKET_NAME = "control.sock"
 

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 from meshwright.errors import MqttError
 from meshwright.live.lag import Lag
 from meshwright.live.promised_lane import PromisedLane
-from meshwright.protocol.happenings import ClientPacket
+from meshwright.protocol.foundation.events import ClientPacket
+from meshwright.protocol.mqtt.packets import MQTT_5, PublishRun
 from meshwright.protocol.mqtt.plain_messages import (
     NO_PROPERTIES,
     NOTHING,
@@ -26,8 +27,7 @@ from meshwright.protocol.mqtt.plain_messages import (
     run_stop,
     topics_and_sizes,
 )
-from meshwright.protocol.packets import MQTT_5, PublishRun
-from meshwright.protocol.promised_runs import PROMISED, PUBACK_HEAD
+from meshwright.protocol.mqtt.promised_runs import PROMISED, PUBACK_HEAD
 from meshwright.protocol.shortcuts import NEVER
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from meshwright.live.host import ClientPort, Host
     from meshwright.live.telemetry.trace import TraceRecorder
     from meshwright.protocol.mqtt.topic_texts import TopicTexts
-    from meshwright.protocol.session import Session
+    from meshwright.protocol.sessions.session import Session
     from meshwright.protocol.shortcuts import Shortcut
 
 ROUTES_MAX = 10_000

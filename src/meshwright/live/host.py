@@ -18,9 +18,8 @@ from meshwright.live.storage import Store
 from meshwright.live.telemetry.carried import CarriedFrames
 from meshwright.live.telemetry.meter import Meter
 from meshwright.live.timers import Timers
-from meshwright.protocol.applying import LET_IN, JoinRecord
 from meshwright.protocol.broker import Broker
-from meshwright.protocol.effects import (
+from meshwright.protocol.foundation.effects import (
     CloseClient,
     CloseLink,
     OpenLink,
@@ -31,8 +30,7 @@ from meshwright.protocol.effects import (
     TimerKey,
     Write,
 )
-from meshwright.protocol.forgetting import ForgettingRecord
-from meshwright.protocol.happenings import (
+from meshwright.protocol.foundation.events import (
     ClientDown,
     ClientUp,
     DiskSpace,
@@ -44,8 +42,10 @@ from meshwright.protocol.happenings import (
     TimerFired,
 )
 from meshwright.protocol.inspection import BrokerView
+from meshwright.protocol.joining import LET_IN, JoinRecord
+from meshwright.protocol.mqtt.packets import SESSION_TAKEN_OVER, Disconnect
 from meshwright.protocol.observation import Observation
-from meshwright.protocol.packets import SESSION_TAKEN_OVER, Disconnect
+from meshwright.protocol.sessions.forgetting import ForgettingRecord
 from meshwright.protocol.shortcuts import Shortcuts
 
 

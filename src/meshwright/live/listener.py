@@ -18,9 +18,9 @@ from meshwright.live.telemetry.system_topics import SystemTopics
 from meshwright.live.tls import listening_context
 from meshwright.live.websocket import WebSocket
 from meshwright.protocol.mqtt.fan_out import FanOut
+from meshwright.protocol.mqtt.packets import NEVER_S
 from meshwright.protocol.mqtt.terms import Terms
 from meshwright.protocol.mqtt.topic_texts import TopicTexts
-from meshwright.protocol.packets import NEVER_S
 
 BACKLOG = 4_096
 # So long may it take until a client's connection is encrypted.

@@ -23,15 +23,15 @@ from meshwright.live.tls import certificate_digest, dialling_context, listening_
 from meshwright.model.neighbourhood import Redraw
 from meshwright.model.overlay import Overlay
 from meshwright.model.times import SECOND_US
+from meshwright.protocol.adaptation.self_adaptation import AdaptationSettings
 from meshwright.protocol.broker import Broker
-from meshwright.protocol.broker_settings import BrokerSettings
-from meshwright.protocol.mobility import MobilitySettings, parse_policies
-from meshwright.protocol.outgoing_settings import OutgoingSettings
-from meshwright.protocol.placement import PlacementSettings
-from meshwright.protocol.self_adaptation import AdaptationSettings
-from meshwright.protocol.session import RECEIVE_MAXIMUM, UNLIMITED
-from meshwright.protocol.session_settings import SessionSettings
-from meshwright.protocol.shared_room import SharedSettings
+from meshwright.protocol.mobility.placement import PlacementSettings
+from meshwright.protocol.mobility.policies import MobilitySettings, parse_policies
+from meshwright.protocol.sessions.session import RECEIVE_MAXIMUM, UNLIMITED
+from meshwright.protocol.sessions.session_settings import SessionSettings
+from meshwright.protocol.settings import BrokerSettings
+from meshwright.protocol.shared.room import SharedSettings
+from meshwright.protocol.streams.outgoing_settings import OutgoingSettings
 
 SECRET_BYTES_MIN = 16
 

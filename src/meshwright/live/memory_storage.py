@@ -14,7 +14,7 @@ from typing import Any
 
 from meshwright.errors import OperatorError
 from meshwright.live.storage import Opened, open_database, save_all
-from meshwright.protocol.effects import DiskKey, Write
+from meshwright.protocol.foundation.effects import DiskKey, Write
 
 
 class MemoryStore:

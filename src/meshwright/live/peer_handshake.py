@@ -20,7 +20,7 @@ from meshwright.errors import PeerError
 from meshwright.live.addresses import Whereabouts
 from meshwright.live.peer_identity import Identity, check_signature
 from meshwright.model.overlay import Overlay
-from meshwright.protocol.message import Message
+from meshwright.protocol.foundation.message import Message
 from meshwright.protocol.wire import encode
 
 WIRE_VERSION = 2

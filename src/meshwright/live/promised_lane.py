@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from meshwright.errors import MqttError
 from meshwright.live.lag import Lag
-from meshwright.protocol.happenings import ClientPacket
+from meshwright.protocol.foundation.events import ClientPacket
+from meshwright.protocol.mqtt.packets import MQTT_5, PromisedRun, PubackRun, PublishPromised
 from meshwright.protocol.mqtt.plain_messages import TOPIC_LENGTH_BYTES, long_size, run_stop
-from meshwright.protocol.packets import MQTT_5, PromisedRun, PubackRun, PublishPromised
-from meshwright.protocol.promised_runs import (
+from meshwright.protocol.mqtt.promised_runs import (
     NO_PACKET_ID,
     PUBACK_BYTES,
     PUBACK_HEAD,
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from meshwright.live.host import ClientPort, Host
     from meshwright.live.telemetry.trace import TraceRecorder
     from meshwright.protocol.mqtt.topic_texts import TopicTexts
-    from meshwright.protocol.session import Session
+    from meshwright.protocol.sessions.session import Session
 
 ROUTES_MAX = 10_000
 RUN_COUNT_MAX = 4_096

@@ -25,9 +25,9 @@ from meshwright.files.settings import Place, blaming_settings, read_settings
 from meshwright.filters.filter import parse_filter
 from meshwright.live.addresses import is_loopback, parse_address
 from meshwright.protocol.forwarding.machines import MACHINES
-from meshwright.protocol.mobility import parse_policies
-from meshwright.protocol.placement import PlacementRule
-from meshwright.protocol.session_settings import QueueFull
+from meshwright.protocol.mobility.placement import PlacementRule
+from meshwright.protocol.mobility.policies import parse_policies
+from meshwright.protocol.sessions.session_settings import QueueFull
 
 DOCUMENTED_IN = "docs/broker.toml"
 QOS_MAX = 2

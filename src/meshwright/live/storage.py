@@ -19,8 +19,8 @@ from meshwright.errors import OperatorError
 from meshwright.files.reading import is_absent
 from meshwright.files.writing import make_folder, refuse_folder
 from meshwright.live.disk_room import FILE_NAME, RESERVE_NAME, DiskRoom
-from meshwright.protocol.effects import DiskKey, Write
-from meshwright.protocol.quiet_streams import FLOOR
+from meshwright.protocol.foundation.effects import DiskKey, Write
+from meshwright.protocol.streams.quiet_streams import FLOOR
 from meshwright.protocol.wire import decode_disk, encode
 
 FORMAT = 1

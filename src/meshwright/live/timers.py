@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from meshwright.live.clock import Clock
 from meshwright.model.times import SECOND_US
-from meshwright.protocol.effects import TimerKey
+from meshwright.protocol.foundation.effects import TimerKey
 
 
 class Timers:

@@ -7,21 +7,11 @@ from functools import partial
 from typing import Any
 
 from meshwright.model.overlay import Overlay
-from meshwright.protocol import (
-    applying,
-    full_queues,
-    incoming,
-    links,
-    outgoing,
-    quiet_streams,
-    removals,
-    slices,
-    wills,
-)
-from meshwright.protocol.applying import Applicant
-from meshwright.protocol.broker_settings import BrokerSettings
-from meshwright.protocol.effects import DiskKey, Effect
-from meshwright.protocol.happenings import (
+from meshwright.protocol import joining
+from meshwright.protocol.assembly import Machines
+from meshwright.protocol.foundation import slices
+from meshwright.protocol.foundation.effects import DiskKey, Effect
+from meshwright.protocol.foundation.events import (
     ClientDown,
     ClientPacket,
     ClientUp,
@@ -39,12 +29,16 @@ from meshwright.protocol.happenings import (
     SystemPublished,
     TimerFired,
 )
+from meshwright.protocol.foundation.stream_frames import StreamFrame
+from meshwright.protocol.foundation.turn import Journal, Turn, nothing
 from meshwright.protocol.inspection import BrokerView, inspect
-from meshwright.protocol.machines import Machines
+from meshwright.protocol.joining import Applicant
 from meshwright.protocol.observation import Observation, observed, queue_bounds
+from meshwright.protocol.peers import conversations, removals
+from meshwright.protocol.sessions import full_queues, wills
+from meshwright.protocol.settings import BrokerSettings
 from meshwright.protocol.shortcuts import Shortcuts
-from meshwright.protocol.stream import StreamFrame
-from meshwright.protocol.turn import Journal, Turn, nothing
+from meshwright.protocol.streams import incoming, outgoing, quiet_streams
 
 
 class Broker:
@@ -185,13 +179,13 @@ class Broker:
 
     def _set_timers(self, machines: Machines) -> None:
         self._timers: dict[str, Callable[[Turn], None]] = {
-            links.TICK[0]: machines.links.tick,
+            conversations.TICK[0]: machines.links.tick,
             removals.LOOK[0]: machines.removals.look,
             outgoing.TICK[0]: machines.outgoing.tick,
             outgoing.FORGET_GONE[0]: machines.outgoing.forget_gone,
             quiet_streams.SWEEP[0]: machines.sweep,
             incoming.ACKNOWLEDGE[0]: machines.incoming.send_acknowledgements,
-            applying.ASK[0]: nothing,
+            joining.ASK[0]: nothing,
             full_queues.TICK[0]: machines.full_queues.tick,
             slices.GO_ON[0]: machines.slices.go_on,
             **machines.ways.timers(),
@@ -219,7 +213,7 @@ class Broker:
 
     def _timer_fired(self, turn: Turn, happening: TimerFired) -> None:
         kind = happening.key[0]
-        if kind == links.TICK[0]:
+        if kind == conversations.TICK[0]:
             self._journal.forget(turn)
         if kind == wills.TIMER:
             self._machines.sessions.due(turn, happening.key[1])

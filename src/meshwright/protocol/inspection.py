@@ -5,10 +5,10 @@ from __future__ import annotations
 import msgspec
 
 from meshwright.model.overlay import Overlay
-from meshwright.protocol.held_back import Held
-from meshwright.protocol.machines import Machines
+from meshwright.protocol.assembly import Machines
 from meshwright.protocol.observation import Observation
-from meshwright.protocol.session import Session
+from meshwright.protocol.sessions.held_back import Held
+from meshwright.protocol.sessions.session import Session
 
 
 class SubscriptionView(msgspec.Struct, frozen=True):

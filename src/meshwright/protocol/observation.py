@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from meshwright.model.overlay import Overlay
-from meshwright.protocol.broker_settings import BrokerSettings
-from meshwright.protocol.machines import Machines
+from meshwright.protocol.assembly import Machines
+from meshwright.protocol.settings import BrokerSettings
 
 
 class Queue(NamedTuple):

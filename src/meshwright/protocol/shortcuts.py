@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from meshwright.protocol.machines import Machines
-from meshwright.protocol.packets import PromisedRun
-from meshwright.protocol.publishing import may_be_published
-from meshwright.protocol.session import Recipient, Session
-from meshwright.protocol.turn import Journal, Turn
+from meshwright.protocol.assembly import Machines
+from meshwright.protocol.foundation.turn import Journal, Turn
+from meshwright.protocol.mqtt.packets import PromisedRun
+from meshwright.protocol.sessions.publishing import may_be_published
+from meshwright.protocol.sessions.session import Recipient, Session
 
 NEVER = -1
 # More messages than clients have under way who wait for answers.

@@ -17,18 +17,18 @@ from meshwright.errors import PeerError
 from meshwright.model.overlay import Overlay
 from meshwright.model.plan import ClientMove
 from meshwright.model.publication import Publication, StreamPoint
-from meshwright.protocol.classes import MESSAGE_CLASSES
-from meshwright.protocol.effects import DiskKey
-from meshwright.protocol.entries import Entry, EntryChange
+from meshwright.protocol.adaptation.star_part import Doubt
+from meshwright.protocol.directory.entries import Entry, EntryChange
 from meshwright.protocol.forwarding.machines import MESSAGES
-from meshwright.protocol.links import Frame, Hello
-from meshwright.protocol.packets import PromisedRun, Subscription, Will
-from meshwright.protocol.reconfigure_messages import Bundle
-from meshwright.protocol.roll import Roll
-from meshwright.protocol.session import Waiting
-from meshwright.protocol.shared import Member
-from meshwright.protocol.shared_group import EntryState
-from meshwright.protocol.star_part import Doubt
+from meshwright.protocol.foundation.effects import DiskKey
+from meshwright.protocol.message_classes import MESSAGE_CLASSES
+from meshwright.protocol.mqtt.packets import PromisedRun, Subscription, Will
+from meshwright.protocol.peers.conversations import Frame, Hello
+from meshwright.protocol.peers.roll import Roll
+from meshwright.protocol.reconfiguration.messages import Bundle
+from meshwright.protocol.sessions.session import Waiting
+from meshwright.protocol.shared.group import EntryState
+from meshwright.protocol.shared.messages import Member
 
 DISK_VALUES: dict[str, Any] = {
     "directory": Entry,

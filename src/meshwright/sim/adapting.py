@@ -5,9 +5,9 @@ from __future__ import annotations
 from meshwright.model.overlay import Overlay
 from meshwright.planning.adaptation.redraw import BROKER_RULES, redraw_by
 from meshwright.planning.adaptation.rounds import AdaptationRules
+from meshwright.protocol.adaptation.self_adaptation import AdaptationSettings
 from meshwright.protocol.broker import Broker
-from meshwright.protocol.broker_settings import BrokerSettings
-from meshwright.protocol.self_adaptation import AdaptationSettings
+from meshwright.protocol.settings import BrokerSettings
 
 # Simulated networks live for seconds, so they look often and plan for a minute.
 EVERY_US = 2_000_000

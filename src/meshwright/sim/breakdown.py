@@ -5,7 +5,7 @@ from __future__ import annotations
 from traceback import extract_tb
 from typing import NamedTuple
 
-from meshwright.protocol.happenings import Happening
+from meshwright.protocol.foundation.events import Happening
 
 
 class Breakdown(NamedTuple):

@@ -18,8 +18,8 @@ from meshwright.history.history import (
     Subscribed,
     read_payload,
 )
-from meshwright.protocol import packets
-from meshwright.protocol.packets import (
+from meshwright.protocol.mqtt import packets
+from meshwright.protocol.mqtt.packets import (
     Connack,
     Connect,
     Disconnect,

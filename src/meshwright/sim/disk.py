@@ -6,8 +6,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from meshwright.protocol.effects import DiskKey, Write
-from meshwright.protocol.happenings import Synced
+from meshwright.protocol.foundation.effects import DiskKey, Write
+from meshwright.protocol.foundation.events import Synced
 from meshwright.sim.agenda import Agenda
 from meshwright.sim.chance import Draws
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from meshwright.protocol.effects import (
+from meshwright.protocol.adaptation.star_messages import StarRecord
+from meshwright.protocol.foundation.effects import (
     CloseClient,
     CloseLink,
     Effect,
@@ -17,10 +18,9 @@ from meshwright.protocol.effects import (
     TimerKey,
     Write,
 )
-from meshwright.protocol.happenings import DiskSpace, Happening, Started, TimerFired
+from meshwright.protocol.foundation.events import DiskSpace, Happening, Started, TimerFired
 from meshwright.protocol.observation import Observation
-from meshwright.protocol.reconfigure_messages import PlanRecord
-from meshwright.protocol.star_messages import StarRecord
+from meshwright.protocol.reconfiguration.messages import PlanRecord
 from meshwright.sim.agenda import Agenda
 from meshwright.sim.chance import Draws
 from meshwright.sim.clocks import TRUE_CLOCK, SkewedClock

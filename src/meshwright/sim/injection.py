@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from meshwright.history.history import read_payload
-from meshwright.protocol.effects import DiskKey
+from meshwright.protocol.foundation.effects import DiskKey
 from meshwright.sim.clocks import SkewedClock
 from meshwright.sim.faults import (
     Ambush,

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from heapq import heappush
 from typing import Any, Protocol
 
-from meshwright.protocol.effects import SendClient
-from meshwright.protocol.happenings import ClientDown, ClientPacket, ClientUp
-from meshwright.protocol.packets import SESSION_TAKEN_OVER, Connect, Disconnect
+from meshwright.protocol.foundation.effects import SendClient
+from meshwright.protocol.foundation.events import ClientDown, ClientPacket, ClientUp
+from meshwright.protocol.mqtt.packets import SESSION_TAKEN_OVER, Connect, Disconnect
 from meshwright.sim.agenda import Agenda
 from meshwright.sim.chance import Draws
 from meshwright.sim.network import Listeners, NetworkSettings

@@ -14,9 +14,9 @@ from typing import Any
 import msgspec
 
 from meshwright.model.snapshot import Float64Array
-from meshwright.protocol.effects import SendPeer
-from meshwright.protocol.happenings import Happening, LinkDown, LinkUp, PeerFrame
-from meshwright.protocol.links import Frame
+from meshwright.protocol.foundation.effects import SendPeer
+from meshwright.protocol.foundation.events import Happening, LinkDown, LinkUp, PeerFrame
+from meshwright.protocol.peers.conversations import Frame
 from meshwright.sim.agenda import Agenda
 from meshwright.sim.chance import Draws
 

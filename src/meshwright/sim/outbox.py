@@ -9,7 +9,7 @@ from typing import NamedTuple
 import msgspec
 
 from meshwright.history.history import History, Properties, Published, payload_of
-from meshwright.protocol.packets import (
+from meshwright.protocol.mqtt.packets import (
     PACKET_IDENTIFIER_NOT_FOUND,
     Puback,
     Pubcomp,

@@ -6,7 +6,7 @@ import msgspec
 
 from meshwright.errors import ProblemError
 from meshwright.planning.designs import check_adaptable, design
-from meshwright.protocol.mobility import parse_policies
+from meshwright.protocol.mobility.policies import parse_policies
 from meshwright.sim.faults import FAULTS
 
 

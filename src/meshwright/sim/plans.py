@@ -14,8 +14,8 @@ from meshwright.model.plan import Plan, PlanCost, Step
 from meshwright.model.snapshot import Snapshot
 from meshwright.overlays.growth import with_broker
 from meshwright.planning.designs import build_overlay, design
-from meshwright.protocol.happenings import PlanGiven
-from meshwright.protocol.reconfigure_blocking import can_block
+from meshwright.protocol.foundation.events import PlanGiven
+from meshwright.protocol.reconfiguration.blocking import can_block
 from meshwright.sim.world import World
 
 # A builder of links that every topic-connected design may be changed to, whatever its k.

@@ -11,7 +11,7 @@ from meshwright.model.overlay import Overlay
 from meshwright.model.snapshot import Snapshot
 from meshwright.model.times import SECOND_US
 from meshwright.planning.designs import build_overlay
-from meshwright.protocol.classes import MESSAGE_CLASSES
+from meshwright.protocol.message_classes import MESSAGE_CLASSES
 from meshwright.protocol.observation import Observation
 from meshwright.sim.chance import Streams, streams
 from meshwright.sim.faults import Fault, Field, plan_faults

@@ -14,13 +14,13 @@ from meshwright.model.identifiers import BrokerName, TopicName
 from meshwright.model.overlay import Overlay
 from meshwright.planning.designs import design
 from meshwright.protocol.broker import Broker
-from meshwright.protocol.broker_settings import BrokerSettings
-from meshwright.protocol.classes import MESSAGE_CLASSES
-from meshwright.protocol.mobility import MobilitySettings, parse_policies
-from meshwright.protocol.placement import PlacementSettings
-from meshwright.protocol.quiet_streams import QuietSettings
-from meshwright.protocol.reconfigure_draining import LostInChange
-from meshwright.protocol.removals import RemovalSettings
+from meshwright.protocol.message_classes import MESSAGE_CLASSES
+from meshwright.protocol.mobility.placement import PlacementSettings
+from meshwright.protocol.mobility.policies import MobilitySettings, parse_policies
+from meshwright.protocol.peers.removals import RemovalSettings
+from meshwright.protocol.reconfiguration.draining import LostInChange
+from meshwright.protocol.settings import BrokerSettings
+from meshwright.protocol.streams.quiet_streams import QuietSettings
 from meshwright.sim.adapting import adapting_settings
 from meshwright.sim.checkers.broken import broken
 from meshwright.sim.checkers.closed_form import miscounted, publications_due

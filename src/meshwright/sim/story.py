@@ -13,7 +13,7 @@ import msgspec
 
 from meshwright.history.history import payload_of
 from meshwright.history.violation import Violation, seconds
-from meshwright.protocol.effects import (
+from meshwright.protocol.foundation.effects import (
     CloseClient,
     Effect,
     Report,
@@ -21,7 +21,7 @@ from meshwright.protocol.effects import (
     SendPeer,
     Write,
 )
-from meshwright.protocol.happenings import (
+from meshwright.protocol.foundation.events import (
     ClientDown,
     ClientPacket,
     ClientUp,

@@ -9,7 +9,7 @@ import msgspec
 from meshwright.history.history import History, Properties, Willed, payload_of
 from meshwright.history.wills import LINE_SLACK_US
 from meshwright.model.times import SECOND_US
-from meshwright.protocol.packets import Will
+from meshwright.protocol.mqtt.packets import Will
 from meshwright.sim.agenda import Agenda
 
 # Who has a will on disk, by its client and its payload.

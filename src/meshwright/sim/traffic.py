@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from meshwright.model.times import SECOND_US
-from meshwright.protocol.packets import MQTT_3_1_1, MQTT_5
+from meshwright.protocol.mqtt.packets import MQTT_3_1_1, MQTT_5
 from meshwright.sim.client import Client, ClientSettings
 from meshwright.sim.parameters import SimulationParameters
 from meshwright.sim.population import VALUE_MAX, Population, draw_filter

@@ -9,7 +9,7 @@ from functools import partial
 from meshwright.history.history import History, Outage
 from meshwright.model.overlay import Overlay
 from meshwright.model.snapshot import Float64Array
-from meshwright.protocol.happenings import Happening
+from meshwright.protocol.foundation.events import Happening
 from meshwright.protocol.observation import Observation
 from meshwright.sim.agenda import Agenda
 from meshwright.sim.breakdown import Breakdown, breakdown

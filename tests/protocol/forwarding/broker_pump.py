@@ -17,12 +17,12 @@ from meshwright.model.interests import interests_from_sets
 from meshwright.model.overlay import Overlay
 from meshwright.model.publication import Publication
 from meshwright.model.snapshot import Snapshot
-from meshwright.protocol.effects import SetTimer, TimerKey
 from meshwright.protocol.forwarding.forwarding import Forwarding, Surroundings
 from meshwright.protocol.forwarding.machines import FORWARDING_CLASSES
-from meshwright.protocol.reconfigure_messages import BuiltLate
-from meshwright.protocol.stream import StreamFrame
-from meshwright.protocol.turn import Turn
+from meshwright.protocol.foundation.effects import SetTimer, TimerKey
+from meshwright.protocol.foundation.stream_frames import StreamFrame
+from meshwright.protocol.foundation.turn import Turn
+from meshwright.protocol.reconfiguration.messages import BuiltLate
 
 EPOCH = 7
 MESSAGES_MAX = 200_000

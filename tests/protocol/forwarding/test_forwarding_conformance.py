@@ -21,7 +21,7 @@ from meshwright.planning.evaluation.evaluate import forwarding_of
 from meshwright.protocol.forwarding.partition import Partition
 from meshwright.protocol.forwarding.rehearsal import Rehearsal
 from meshwright.protocol.forwarding.topic_connected import TopicConnected
-from meshwright.protocol.turn import Turn
+from meshwright.protocol.foundation.turn import Turn
 
 every_kind = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 every_seed = pytest.mark.parametrize("seed", range(5))

@@ -18,7 +18,6 @@ from meshwright.model.publication import Publication
 from meshwright.overlays.graph import graph
 from meshwright.planning.designs import DESIGNS
 from meshwright.planning.evaluation.kernels.pushes import Rows, nearest_members
-from meshwright.protocol.classes import MESSAGE_CLASSES
 from meshwright.protocol.forwarding.acyclic import Acyclic, AlongTree, FilterChange
 from meshwright.protocol.forwarding.answers import Answers
 from meshwright.protocol.forwarding.machines import MACHINES, MESSAGES
@@ -30,8 +29,9 @@ from meshwright.protocol.forwarding.push_trees import (
     ways_in,
 )
 from meshwright.protocol.forwarding.topic_connected import HandIn, TopicConnected
-from meshwright.protocol.stream import StreamFrame
-from meshwright.protocol.turn import Turn
+from meshwright.protocol.foundation.stream_frames import StreamFrame
+from meshwright.protocol.foundation.turn import Turn
+from meshwright.protocol.message_classes import MESSAGE_CLASSES
 
 every_seed = pytest.mark.parametrize("seed", range(5))
 

@@ -25,8 +25,8 @@ from meshwright.model.overlay import Overlay, Parameter
 from meshwright.protocol.forwarding.acyclic import Acyclic, AlongTree
 from meshwright.protocol.forwarding.star_change import PUT_OFF_MAX
 from meshwright.protocol.forwarding.tree_tables import star_links
-from meshwright.protocol.reconfigure_messages import BuiltLate
-from meshwright.protocol.tree_rows import peers_of, with_links_replaced
+from meshwright.protocol.reconfiguration.messages import BuiltLate
+from meshwright.protocol.reconfiguration.tree_rows import peers_of, with_links_replaced
 
 
 class Redrawing:

@@ -19,7 +19,6 @@ from meshwright.model.overlay import Overlay
 from meshwright.planning.designs import DESIGNS, build_overlay
 from meshwright.planning.evaluation.topic_connected import TopicConnected as ClosedForm
 from meshwright.planning.evaluation.topic_connected import topic_connected_of
-from meshwright.protocol.effects import SetTimer
 from meshwright.protocol.forwarding.offers import (
     GRAFT_AFTER_US,
     KEPT_MIN,
@@ -28,7 +27,8 @@ from meshwright.protocol.forwarding.offers import (
     Offer,
 )
 from meshwright.protocol.forwarding.topic_connected import HandIn, Prune, TopicConnected
-from meshwright.protocol.turn import Turn
+from meshwright.protocol.foundation.effects import SetTimer
+from meshwright.protocol.foundation.turn import Turn
 
 PLANNED = [name for name, one in DESIGNS.items() if one.forwarding == "topic_connected"]
 every_seed = pytest.mark.parametrize("seed", range(5))

@@ -22,8 +22,8 @@ from meshwright.protocol.forwarding.cube_hosts import cube_hosts
 from meshwright.protocol.forwarding.key_routes import key_routes
 from meshwright.protocol.forwarding.recent_frames import REMEMBERED_MIN, RecentFrames, frame_key
 from meshwright.protocol.forwarding.rendezvous import FromRoot, Rendezvous, ToRoot
-from meshwright.protocol.stream import StreamFrame
-from meshwright.protocol.turn import Turn
+from meshwright.protocol.foundation.stream_frames import StreamFrame
+from meshwright.protocol.foundation.turn import Turn
 
 
 def test_living_brokers_stand_for_their_own_position_and_for_each_that_has_none() -> None:

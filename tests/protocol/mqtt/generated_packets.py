@@ -8,7 +8,8 @@ import msgspec
 from hypothesis import strategies as st
 
 from meshwright.model.publication import Extras
-from meshwright.protocol import packets
+from meshwright.protocol.mqtt import packets
+from meshwright.protocol.mqtt.packets import MQTT_3_1, MQTT_3_1_1, MQTT_5
 from meshwright.protocol.mqtt.reasons import (
     AUTH_REASONS,
     CONNACK_REASONS,
@@ -19,7 +20,6 @@ from meshwright.protocol.mqtt.reasons import (
     SUBACK_REASONS,
     UNSUBACK_REASONS,
 )
-from meshwright.protocol.packets import MQTT_3_1, MQTT_3_1_1, MQTT_5
 
 VERSIONS = (MQTT_3_1, MQTT_3_1_1, MQTT_5)
 

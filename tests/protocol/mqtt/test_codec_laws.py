@@ -7,7 +7,7 @@ from generated_packets import MQTT_5, VERSIONS, connects, from_clients, from_ser
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from meshwright.protocol import packets
+from meshwright.protocol.mqtt import packets
 from meshwright.protocol.mqtt.decoding import Decoder
 from meshwright.protocol.mqtt.encoding import encode, encode_publish
 

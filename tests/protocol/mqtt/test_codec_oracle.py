@@ -9,7 +9,7 @@ import msgspec
 from generated_packets import MQTT_5, connects, from_clients, from_servers
 from hypothesis import given, settings
 
-from meshwright.protocol import packets
+from meshwright.protocol.mqtt import packets
 from meshwright.protocol.mqtt.decoding import Decoder
 from meshwright.protocol.mqtt.encoding import encode
 

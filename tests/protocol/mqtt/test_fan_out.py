@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from meshwright.protocol.mqtt.encoding import encode, encode_publish
 from meshwright.protocol.mqtt.fan_out import FanOut, encode_for_many
-from meshwright.protocol.packets import MQTT_5, Publish
+from meshwright.protocol.mqtt.packets import MQTT_5, Publish
 
 publications = st.lists(publishes(MQTT_5, is_server=True), min_size=1, max_size=3)
 ways = st.lists(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from meshwright.protocol.mqtt.decoding import Decoder
-from meshwright.protocol.packets import MQTT_3_1, MQTT_3_1_1, MQTT_5
+from meshwright.protocol.mqtt.packets import MQTT_3_1, MQTT_3_1_1, MQTT_5
 
 MALFORMED = 0x81
 PROTOCOL = 0x82

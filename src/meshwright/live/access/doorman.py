@@ -12,8 +12,8 @@ from meshwright.live.access.password_queue import PasswordQueue
 from meshwright.live.access.passwords import Passwords, read_passwords
 from meshwright.live.access.rules import ClientRules, Rules, read_rules
 from meshwright.live.settings import AccessSettings, ListenerSettings
-from meshwright.protocol import packets
-from meshwright.protocol.client_names import user_and_id
+from meshwright.protocol.foundation.client_names import user_and_id
+from meshwright.protocol.mqtt import packets
 
 CLIENTS_KEPT_MAX = 65_536
 

@@ -10,7 +10,7 @@ import msgspec
 from meshwright.errors import FilterError
 from meshwright.filters.filter import parse_filter
 from meshwright.live.access.doorman import Doorman
-from meshwright.protocol import packets
+from meshwright.protocol.mqtt import packets
 
 NOT_ALLOWED = "not allowed for this client"
 

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from meshwright.protocol.forwarding.machines import ENTERING, FORWARDING_CLASSES
-from meshwright.protocol.stream import StreamFrame
+from meshwright.protocol.foundation.stream_frames import StreamFrame
 
 CARRIERS = frozenset(one for one, kind in FORWARDING_CLASSES.items() if kind == "publication")
 

@@ -9,12 +9,10 @@ from meshwright.live.clock import Clock
 from meshwright.live.telemetry.carried import CarriedFrames
 from meshwright.live.telemetry.losses import Losses
 from meshwright.live.telemetry.trace import TraceRecorder
-from meshwright.protocol.classes import MESSAGE_CLASSES
-from meshwright.protocol.deliveries import Refused
 from meshwright.protocol.forwarding.forwarding import Dropped
-from meshwright.protocol.links import Frame
-from meshwright.protocol.mqtt.plain_messages import payload_bytes
-from meshwright.protocol.packets import (
+from meshwright.protocol.foundation.stream_frames import StreamFrame
+from meshwright.protocol.message_classes import MESSAGE_CLASSES
+from meshwright.protocol.mqtt.packets import (
     Connack,
     DeliverPromised,
     Puback,
@@ -24,8 +22,10 @@ from meshwright.protocol.packets import (
     Subscribe,
     Unsubscribe,
 )
-from meshwright.protocol.promised_runs import payload_sum
-from meshwright.protocol.stream import StreamFrame
+from meshwright.protocol.mqtt.plain_messages import payload_bytes
+from meshwright.protocol.mqtt.promised_runs import payload_sum
+from meshwright.protocol.peers.conversations import Frame
+from meshwright.protocol.sessions.deliveries import Refused
 
 QOS_COUNT = 3
 REFUSED_FROM = 0x80

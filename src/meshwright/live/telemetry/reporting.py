@@ -14,7 +14,7 @@ from meshwright.live.telemetry.metrics import Readings
 from meshwright.live.telemetry.system_topics import SystemTopics
 from meshwright.live.telemetry.trace import TraceRecorder
 from meshwright.model.publication import Publication
-from meshwright.protocol.happenings import SystemPublished
+from meshwright.protocol.foundation.events import SystemPublished
 
 
 class TraceFailed(msgspec.Struct, frozen=True, kw_only=True):

@@ -16,8 +16,8 @@ from meshwright.errors import FilterError
 from meshwright.filters.filter import matches, parse_filter
 from meshwright.live.telemetry.metrics import Readings
 from meshwright.model.times import SECOND_US
-from meshwright.protocol.packets import Publish, Suback, Subscribe
-from meshwright.protocol.publishing import SYSTEM_PREFIX
+from meshwright.protocol.mqtt.packets import Publish, Suback, Subscribe
+from meshwright.protocol.sessions.publishing import SYSTEM_PREFIX
 
 REFUSED_FROM = 0x80
 NEVER_RETAINED = 2

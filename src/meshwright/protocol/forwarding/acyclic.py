@@ -17,7 +17,6 @@ from typing import Any, Literal, NamedTuple
 
 from meshwright.filters.filter import Filter
 from meshwright.model.overlay import Overlay
-from meshwright.protocol.effects import TimerKey
 from meshwright.protocol.forwarding.answers import Answers, Wait
 from meshwright.protocol.forwarding.forwarding import Surroundings, drop_circling
 from meshwright.protocol.forwarding.link_filters import Change, LinkKnowledge
@@ -26,9 +25,10 @@ from meshwright.protocol.forwarding.own_topics import WantedCounts
 from meshwright.protocol.forwarding.recent_frames import RecentFrames, frame_key
 from meshwright.protocol.forwarding.star_change import Pause, StarChange
 from meshwright.protocol.forwarding.tree_tables import Behind, StarLink, TableRules, TreeTables
-from meshwright.protocol.message import Message
-from meshwright.protocol.stream import StreamFrame
-from meshwright.protocol.turn import Action, Turn
+from meshwright.protocol.foundation.effects import TimerKey
+from meshwright.protocol.foundation.message import Message
+from meshwright.protocol.foundation.stream_frames import StreamFrame
+from meshwright.protocol.foundation.turn import Action, Turn
 
 HELD_MAX = 1_024
 VISITED = 1

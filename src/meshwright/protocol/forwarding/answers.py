@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 
-from meshwright.protocol.turn import Action, Turn, nothing
+from meshwright.protocol.foundation.turn import Action, Turn, nothing
 
 
 class Wait:

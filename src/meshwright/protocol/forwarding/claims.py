@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Generic, NamedTuple, TypeVar
 
-from meshwright.protocol.turn import Turn
+from meshwright.protocol.foundation.turn import Turn
 
 HOPS_MAX = 64
 # No way of a geometry is longer; a claim that came farther went in a circle.

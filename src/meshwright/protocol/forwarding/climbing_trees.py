@@ -24,8 +24,8 @@ from meshwright.protocol.forwarding.claims import (
 )
 from meshwright.protocol.forwarding.forwarding import Surroundings
 from meshwright.protocol.forwarding.trees import Trees
-from meshwright.protocol.message import Message
-from meshwright.protocol.turn import Turn
+from meshwright.protocol.foundation.message import Message
+from meshwright.protocol.foundation.turn import Turn
 
 
 class TreeJoin(Message, frozen=True, gc=False):

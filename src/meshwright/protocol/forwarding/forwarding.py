@@ -10,9 +10,9 @@ import msgspec
 
 from meshwright.filters.filter import Filter
 from meshwright.model.overlay import Overlay
-from meshwright.protocol.effects import TimerKey
-from meshwright.protocol.stream import StreamFrame
-from meshwright.protocol.turn import Action, Turn
+from meshwright.protocol.foundation.effects import TimerKey
+from meshwright.protocol.foundation.stream_frames import StreamFrame
+from meshwright.protocol.foundation.turn import Action, Turn
 
 
 class Dropped(msgspec.Struct, frozen=True, kw_only=True):

@@ -14,8 +14,8 @@ from meshwright.filters.filter import Filter
 from meshwright.protocol.forwarding.claims import Claim, Claims, End, Mark, Place, Row, Seats
 from meshwright.protocol.forwarding.forwarding import Surroundings
 from meshwright.protocol.forwarding.trees import Trees
-from meshwright.protocol.message import Message
-from meshwright.protocol.turn import Turn
+from meshwright.protocol.foundation.message import Message
+from meshwright.protocol.foundation.turn import Turn
 
 
 class MemberJoin(Message, frozen=True, gc=False):

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from meshwright.protocol.forwarding.forwarding import Surroundings
 from meshwright.protocol.forwarding.own_topics import OwnTopics
-from meshwright.protocol.message import Message
-from meshwright.protocol.turn import Turn
+from meshwright.protocol.foundation.message import Message
+from meshwright.protocol.foundation.turn import Turn
 
 
 class InterestChange(Message, frozen=True, gc=False):

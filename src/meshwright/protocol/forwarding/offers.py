@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from meshwright.protocol.effects import TimerKey
 from meshwright.protocol.forwarding.forwarding import Surroundings
 from meshwright.protocol.forwarding.push_trees import Crowd
 from meshwright.protocol.forwarding.recent_frames import FrameKey, RecentFrames
-from meshwright.protocol.message import Message
-from meshwright.protocol.stream import StreamFrame
-from meshwright.protocol.turn import Turn
+from meshwright.protocol.foundation.effects import TimerKey
+from meshwright.protocol.foundation.message import Message
+from meshwright.protocol.foundation.stream_frames import StreamFrame
+from meshwright.protocol.foundation.turn import Turn
 
 OFFER_AFTER_US = 100_000
 GRAFT_AFTER_US = 300_000

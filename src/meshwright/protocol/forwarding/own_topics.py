@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 from meshwright.errors import CallerError
 from meshwright.filters.filter import Filter
 from meshwright.filters.topics import has_wildcard
-from meshwright.protocol.turn import Action, Turn
+from meshwright.protocol.foundation.turn import Action, Turn
 
 Key = TypeVar("Key", bound=Hashable)
 

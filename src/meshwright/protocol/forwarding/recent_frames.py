@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from meshwright.protocol.stream import StreamFrame
+from meshwright.protocol.foundation.stream_frames import StreamFrame
 
 REMEMBERED_MIN = 8_192
 

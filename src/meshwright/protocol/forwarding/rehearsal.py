@@ -12,8 +12,8 @@ from meshwright.model.overlay import Overlay
 from meshwright.model.publication import Publication
 from meshwright.protocol.forwarding.forwarding import Forwarding, Surroundings
 from meshwright.protocol.forwarding.machines import FORWARDING_CLASSES, MACHINES
-from meshwright.protocol.stream import StreamFrame
-from meshwright.protocol.turn import Turn, nothing
+from meshwright.protocol.foundation.stream_frames import StreamFrame
+from meshwright.protocol.foundation.turn import Turn, nothing
 
 EPOCH = 0
 

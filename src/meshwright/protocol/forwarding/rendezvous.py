@@ -12,16 +12,16 @@ from collections.abc import Callable, Mapping
 from typing import Any, Literal, NamedTuple
 
 from meshwright.filters.filter import Filter
-from meshwright.protocol.effects import TimerKey
 from meshwright.protocol.forwarding.claims import HOPS_MAX, End, Place
 from meshwright.protocol.forwarding.climbing_trees import BranchTable, ClimbingTrees
 from meshwright.protocol.forwarding.forwarding import Surroundings, drop_circling, linked_with
 from meshwright.protocol.forwarding.key_routes import key_routes
 from meshwright.protocol.forwarding.member_trees import MemberTrees, TreeTable
 from meshwright.protocol.forwarding.recent_frames import RecentFrames, frame_key
-from meshwright.protocol.message import Message
-from meshwright.protocol.stream import StreamFrame
-from meshwright.protocol.turn import Action, Turn
+from meshwright.protocol.foundation.effects import TimerKey
+from meshwright.protocol.foundation.message import Message
+from meshwright.protocol.foundation.stream_frames import StreamFrame
+from meshwright.protocol.foundation.turn import Action, Turn
 
 ROUTES_MAX = 65_536
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from meshwright.protocol.forwarding.tree_tables import TreeTables
-from meshwright.protocol.turn import Action
+from meshwright.protocol.foundation.turn import Action
 
 # What waits at most while a star is redrawn; with more it goes on without waiting.
 PUT_OFF_MAX = 4_096

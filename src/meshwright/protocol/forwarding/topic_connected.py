@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal
 
 from meshwright.filters.filter import Filter
-from meshwright.protocol.effects import TimerKey
 from meshwright.protocol.forwarding.forwarding import Surroundings, drop_circling
 from meshwright.protocol.forwarding.neighbour_interest import (
     InterestChange,
@@ -24,9 +23,10 @@ from meshwright.protocol.forwarding.neighbour_interest import (
 from meshwright.protocol.forwarding.offers import Graft, Offer, Offers, Push
 from meshwright.protocol.forwarding.push_trees import Crowd, joined_brokers, push_tree, ways_in
 from meshwright.protocol.forwarding.recent_frames import FrameKey, RecentFrames, frame_key
-from meshwright.protocol.message import Message
-from meshwright.protocol.stream import StreamFrame
-from meshwright.protocol.turn import Action, Turn
+from meshwright.protocol.foundation.effects import TimerKey
+from meshwright.protocol.foundation.message import Message
+from meshwright.protocol.foundation.stream_frames import StreamFrame
+from meshwright.protocol.foundation.turn import Action, Turn
 
 ROUTES_MAX = 65_536
 

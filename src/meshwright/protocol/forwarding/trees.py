@@ -9,8 +9,8 @@ from typing import Any
 from meshwright.protocol.forwarding.claims import Claims
 from meshwright.protocol.forwarding.forwarding import Surroundings
 from meshwright.protocol.forwarding.own_topics import OwnTopics
-from meshwright.protocol.message import Message
-from meshwright.protocol.turn import Turn
+from meshwright.protocol.foundation.message import Message
+from meshwright.protocol.foundation.turn import Turn
 
 
 class TellAgain(Message, frozen=True, gc=False):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import msgspec
 
-from meshwright.protocol import packets
+from meshwright.protocol.mqtt import packets
 from meshwright.protocol.mqtt.decoding import PACKET_BYTES_MAX
 from meshwright.protocol.mqtt.encoding import encode
+from meshwright.protocol.mqtt.packets import MQTT_3_1, MQTT_5
 from meshwright.protocol.mqtt.terms import Terms
-from meshwright.protocol.packets import MQTT_3_1, MQTT_5
 
 # MQTT 3 has a server answer what it does not allow as if it had taken it.
 ANSWERED_ANYWAY = (packets.NOT_AUTHORIZED,)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from meshwright.errors import MqttError
-from meshwright.protocol.packets import MALFORMED_PACKET, PROTOCOL_ERROR
+from meshwright.protocol.mqtt.packets import MALFORMED_PACKET, PROTOCOL_ERROR
 
 VARIABLE_INTEGER_MAX = 268_435_455
 BINARY_BYTES_MAX = 65_535

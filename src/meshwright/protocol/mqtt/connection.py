@@ -13,18 +13,17 @@ import msgspec
 
 from meshwright.errors import MqttError
 from meshwright.model.times import SECOND_US
-from meshwright.protocol import packets
-from meshwright.protocol.client_names import client_name
-from meshwright.protocol.happenings import ClientDown, ClientPacket, ClientUp, Happening
-from meshwright.protocol.mqtt import roaming
+from meshwright.protocol.foundation.client_names import client_name
+from meshwright.protocol.foundation.events import ClientDown, ClientPacket, ClientUp, Happening
+from meshwright.protocol.mqtt import packets, roaming
 from meshwright.protocol.mqtt.answers import connack_for, fitting, is_unsayable, without_words
 from meshwright.protocol.mqtt.decoding import Decoder
 from meshwright.protocol.mqtt.fan_out import FanOut
+from meshwright.protocol.mqtt.packets import MQTT_5, Publish
 from meshwright.protocol.mqtt.plain_messages import payloads
+from meshwright.protocol.mqtt.promised_runs import numbers, payload_of, pubacks, spliced
 from meshwright.protocol.mqtt.terms import Terms
 from meshwright.protocol.mqtt.topic_texts import TopicTexts
-from meshwright.protocol.packets import MQTT_5, Publish
-from meshwright.protocol.promised_runs import numbers, payload_of, pubacks, spliced
 
 RUNS = (packets.PublishRun, packets.DeliverPromised)
 # What is answered, beside messages of QoS 1 and 2, and with what all of it is.

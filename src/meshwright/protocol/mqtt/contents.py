@@ -6,9 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from meshwright.errors import MqttError
-from meshwright.protocol import packets
+from meshwright.protocol.mqtt import packets
 from meshwright.protocol.mqtt import properties as known
 from meshwright.protocol.mqtt.body import Body, malformed, protocol_error
+from meshwright.protocol.mqtt.packets import MQTT_3_1, MQTT_3_1_1, MQTT_5, NEVER_S
 from meshwright.protocol.mqtt.properties import is_one_topic, read_properties, with_extras
 from meshwright.protocol.mqtt.reasons import (
     AUTH_REASONS,
@@ -20,7 +21,6 @@ from meshwright.protocol.mqtt.reasons import (
     SUBACK_REASONS,
     UNSUBACK_REASONS,
 )
-from meshwright.protocol.packets import MQTT_3_1, MQTT_3_1_1, MQTT_5, NEVER_S
 
 Read = Callable[[Body, int], packets.Packet]
 

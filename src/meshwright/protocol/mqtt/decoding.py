@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from meshwright.errors import MqttError
-from meshwright.protocol import packets
-from meshwright.protocol.mqtt import contents
+from meshwright.protocol.mqtt import contents, packets
 from meshwright.protocol.mqtt.body import (
     VARIABLE_INTEGER_MAX,
     Body,
@@ -18,8 +17,8 @@ from meshwright.protocol.mqtt.body import (
     malformed,
     protocol_error,
 )
+from meshwright.protocol.mqtt.packets import MQTT_3_1, MQTT_3_1_1, MQTT_5, Publish
 from meshwright.protocol.mqtt.topic_texts import TopicTexts
-from meshwright.protocol.packets import MQTT_3_1, MQTT_3_1_1, MQTT_5, Publish
 
 PACKET_BYTES_MAX = VARIABLE_INTEGER_MAX + 5
 COUNT_MAX = 1 << 30

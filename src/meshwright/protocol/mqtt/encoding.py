@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from meshwright.protocol import packets
-from meshwright.protocol.mqtt import contents
+from meshwright.protocol.mqtt import contents, packets
 from meshwright.protocol.mqtt import properties as known
 from meshwright.protocol.mqtt.body import (
     binary,
@@ -20,13 +19,7 @@ from meshwright.protocol.mqtt.body import (
     two_bytes,
     variable_integer,
 )
-from meshwright.protocol.mqtt.properties import (
-    SubscribeIdentifier,
-    written_parts,
-    written_properties,
-)
-from meshwright.protocol.mqtt.reasons import return_code
-from meshwright.protocol.packets import (
+from meshwright.protocol.mqtt.packets import (
     MQTT_3_1,
     MQTT_5,
     SUCCESS,
@@ -37,6 +30,12 @@ from meshwright.protocol.packets import (
     Pubrec,
     Pubrel,
 )
+from meshwright.protocol.mqtt.properties import (
+    SubscribeIdentifier,
+    written_parts,
+    written_properties,
+)
+from meshwright.protocol.mqtt.reasons import return_code
 
 # A PUBLISH cut where its packet identifier belongs; with QoS 0 all of it is before the cut.
 Cut = tuple[bytes, bytes]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from meshwright.protocol.mqtt.encoding import Cut, cut_publish
+from meshwright.protocol.mqtt.packets import MQTT_5, Publish
 from meshwright.protocol.mqtt.plain_messages import converted
-from meshwright.protocol.packets import MQTT_5, Publish
 
 Form = tuple[bool, int, bool, bool, int | None, tuple[int, ...], int, bool]
 

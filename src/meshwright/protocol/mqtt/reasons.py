@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from meshwright.protocol import packets
-from meshwright.protocol.packets import MQTT_5
+from meshwright.protocol.mqtt import packets
+from meshwright.protocol.mqtt.packets import MQTT_5
 
 CONNACK_REASONS = frozenset(
     {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from meshwright.errors import MqttError
-from meshwright.protocol.packets import IMPLEMENTATION_SPECIFIC_ERROR, Connect, Subscription
+from meshwright.protocol.mqtt.packets import IMPLEMENTATION_SPECIFIC_ERROR, Connect, Subscription
 
 PREVIOUS_BROKER = "meshwright-previous-broker"
 CARRIED = "meshwright-carried"

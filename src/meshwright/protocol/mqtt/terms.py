@@ -5,9 +5,9 @@ from __future__ import annotations
 import msgspec
 
 from meshwright.errors import MqttError
-from meshwright.protocol import packets
+from meshwright.protocol.mqtt import packets
 from meshwright.protocol.mqtt.decoding import PACKET_BYTES_MAX
-from meshwright.protocol.packets import MQTT_5, NEVER_S, Connect, Publish, Subscribe, Will
+from meshwright.protocol.mqtt.packets import MQTT_5, NEVER_S, Connect, Publish, Subscribe, Will
 
 QOS_MAX = 2
 SHARED = "$share/"

@@ -7,13 +7,13 @@ from typing import NamedTuple
 from meshwright.errors import MqttError
 from meshwright.model.publication import Extras
 from meshwright.protocol.mqtt.body import Body, text_of
+from meshwright.protocol.mqtt.packets import TOPIC_NAME_INVALID, Properties
 from meshwright.protocol.mqtt.properties import (
     OF_PUBLISH,
     is_one_topic,
     read_properties,
     with_extras,
 )
-from meshwright.protocol.packets import TOPIC_NAME_INVALID, Properties
 
 KEPT_BYTES_MAX = 256
 KEPT_COUNT_MAX = 20_000

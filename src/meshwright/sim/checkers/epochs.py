@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 
 from meshwright.history.violation import Violation, seconds
 from meshwright.protocol.observation import Observation
-from meshwright.protocol.reconfigure_messages import PlanRecord
+from meshwright.protocol.reconfiguration.messages import PlanRecord
 from meshwright.sim.records import Recorded
 
 

@@ -1,0 +1,1 @@
+"""OCBR in the brokers: a tree that redraws itself, neighbourhood by neighbourhood."""

@@ -1,0 +1,237 @@
+"""A broker's part in the change of a star that another one leads.
+
+It is locked for one change at a time. Until it has said that it is ready it may leave whenever it
+likes: after a while without a word of the master it does. From then on only the master can know
+what becomes of the change, so that is on disk, and who lost the master asks. A master that never
+returns is overruled by a new epoch, in which no older change counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+import msgspec
+
+from meshwright.protocol.adaptation.star_around import StarAround, report
+from meshwright.protocol.adaptation.star_messages import (
+    StarAbort,
+    StarDenied,
+    StarDrained,
+    StarFinish,
+    StarGranted,
+    StarLock,
+    StarQuestion,
+    StarReady,
+    StarSwitch,
+    StarTables,
+)
+from meshwright.protocol.foundation.effects import DiskKey
+from meshwright.protocol.foundation.turn import Action, Turn
+from meshwright.protocol.reconfiguration.tree_rows import TreeRow, with_rows
+
+LEASE = ("star lease",)
+DOUBT: DiskKey = ("star",)
+# Questions about a change whose master is dead, until somebody overrules it.
+QUESTIONS_MAX = 2
+
+
+class Doubt(msgspec.Struct, frozen=True, array_like=True):
+    """A change that was made ready for, and whose end is not known."""
+
+    change: str
+    master: str
+    rows: tuple[TreeRow, ...]
+
+
+class Bond:
+    """The one change in which a broker takes part."""
+
+    __slots__ = ("asked_count", "brokers", "change", "master", "rows", "stage")
+
+    def __init__(self, change: str, master: str, brokers: tuple[str, ...]) -> None:
+        self.change = change
+        self.master = master
+        self.brokers = brokers
+        self.rows: tuple[TreeRow, ...] = ()
+        self.stage: Literal["locked", "ready", "switched"] = "locked"
+        self.asked_count = 0
+
+
+class StarPart:
+    """One broker's part; bond: the change that it is locked for."""
+
+    def __init__(self, around: StarAround) -> None:
+        self._around = around
+        self.bond: Bond | None = None
+
+    def handlers(self) -> dict[type, Callable[[Turn, str, Any], None]]:
+        """Which message is for which method."""
+        return {
+            StarTables: self._tables_heard,
+            StarSwitch: self._switch_heard,
+            StarFinish: self._finish_heard,
+            StarAbort: self._abort_heard,
+        }
+
+    def timers(self) -> dict[str, Action]:
+        """Which timer is for which method."""
+        return {LEASE[0]: self._lease_over}
+
+    def restore(self, disk: dict[DiskKey, Any]) -> None:
+        """After a crash: a change whose end is not known still binds."""
+        doubt = disk.get(DOUBT)
+        if doubt is not None:
+            bond = Bond(doubt.change, doubt.master, tuple(row.broker for row in doubt.rows))
+            bond.rows = doubt.rows
+            bond.stage = "ready"
+            self.bond = bond
+
+    def started(self, turn: Turn) -> None:
+        """All machines stand: ask what became of the change before the crash."""
+        if self.bond is not None:
+            self._ask(turn, self.bond)
+
+    def lock(self, turn: Turn, master: str, message: StarLock) -> None:
+        """Be locked for a change, if for no other."""
+        bond = self.bond
+        if bond is not None and bond.master == master and bond.change != message.change:
+            # It leads one change at a time, and this one builds on what is in force here.
+            self._release(turn, "released", f"{master} leads another change")
+            bond = None
+        if bond is not None:
+            self.deny(turn, master, message, f"locked for {bond.change}")
+            return
+        tree = self._around.tree()
+        assert tree is not None
+        self.bond = Bond(message.change, master, tuple(message.versions))
+        tree.pause(besides=master)
+        report(turn, message.change, "granted", self.bond.brokers)
+        turn.timer(LEASE, turn.now_us + self._around.settings.lease_us)
+        self._around.send(turn, master, StarGranted(message.change))
+
+    def deny(self, turn: Turn, master: str, message: StarLock, why: str) -> None:
+        """Do not take part in a change."""
+        report(turn, message.change, "denied", message.versions, why)
+        self._around.send(turn, master, StarDenied(message.change, why))
+
+    def disturbed(self, turn: Turn, why: str) -> None:
+        """Something else changes the links here: hold up nothing for a star any more."""
+        bond = self.bond
+        if bond is None:
+            return
+        if bond.stage == "locked":
+            self._around.send(turn, bond.master, StarDenied(bond.change, why))
+        if bond.stage == "ready":
+            self._around.let_go(turn)
+        else:
+            self._release(turn, "released", why)
+
+    def adopted(self, turn: Turn) -> None:
+        """The links of this broker are new: if those of the change, it is decided."""
+        bond = self.bond
+        if bond is not None and bond.stage == "ready" and self._is_adopted(bond):
+            bond.stage = "switched"
+            turn.write(DOUBT, None)
+            report(turn, bond.change, "switched", bond.brokers)
+
+    def peer_renewed(self, turn: Turn, peer: str) -> None:
+        """The master may have forgotten the change."""
+        bond = self.bond
+        if bond is None or bond.master != peer:
+            return
+        if bond.stage == "ready":
+            self._ask(turn, bond)
+        else:
+            self._release(turn, "released", f"{peer} may have forgotten it")
+
+    def overruled(self, turn: Turn) -> None:
+        """Another overlay is in force: no change of the old one counts any more."""
+        if self.bond is not None:
+            self._release(turn, "released", "another overlay is in force")
+
+    def _tables_heard(self, turn: Turn, peer: str, message: StarTables) -> None:
+        bond, around = self._bond(message.change), self._around
+        if bond is None or bond.stage != "locked":
+            around.send(turn, peer, StarDenied(message.change, "not locked for it any more"))
+            return
+        tree = around.tree()
+        assert tree is not None
+        versions = {row.broker: row.version for row in message.rows}
+        overlay = with_rows(around.in_force.overlay, message.rows)
+        if not tree.prepare(overlay, versions, message.links):
+            self.disturbed(turn, "not all brokers of the star are seen alive")
+            return
+        tree.pause()
+        around.relink(turn)
+        bond.rows = message.rows
+        bond.stage = "ready"
+        turn.write(DOUBT, Doubt(bond.change, bond.master, bond.rows))
+
+        def written(later: Turn) -> None:
+            if self.bond is bond and bond.stage == "ready":
+                around.send(later, peer, StarReady(bond.change))
+
+        turn.once_synced(written)
+
+    def _switch_heard(self, turn: Turn, peer: str, message: StarSwitch) -> None:
+        around, bond = self._around, self._bond(message.change)
+        if bond is not None and bond.stage == "ready":
+            around.adopt(turn, bond.rows, bond.brokers)
+        if around.version(around.me) >= message.version:
+            answer = StarDrained(message.change)
+            turn.once_synced(lambda later: around.send(later, peer, answer))
+
+    def _finish_heard(self, turn: Turn, peer: str, message: StarFinish) -> None:
+        del peer
+        bond = self._bond(message.change)
+        if bond is not None and bond.stage == "switched":
+            self._release(turn, "drained")
+
+    def _abort_heard(self, turn: Turn, peer: str, message: StarAbort) -> None:
+        bond = self._bond(message.change)
+        if bond is not None and bond.stage != "switched" and bond.master == peer:
+            self._release(turn, "aborted")
+
+    def _lease_over(self, turn: Turn) -> None:
+        """No word of the master for long: leave, or ask if that can be no more."""
+        bond = self.bond
+        if bond is None:
+            return
+        if bond.stage != "ready":
+            self.disturbed(turn, "its master says nothing")
+            return
+        self._around.let_go(turn)
+        alive = [name for name in bond.brokers if name in self._around.alive()]
+        # One after the other, so that one of them overrules it for all.
+        turns = QUESTIONS_MAX + alive.index(self._around.me)
+        if bond.master not in alive and bond.asked_count >= turns:
+            self._around.renew(turn)
+        self._ask(turn, bond)
+
+    def _ask(self, turn: Turn, bond: Bond) -> None:
+        bond.asked_count += 1
+        around = self._around
+        version = next(row.version for row in bond.rows if row.broker == around.me)
+        for name in bond.brokers:
+            if name != around.me:
+                around.send(turn, name, StarQuestion(bond.change, version))
+        turn.timer(LEASE, turn.now_us + around.settings.ask_every_us)
+
+    def _is_adopted(self, bond: Bond) -> bool:
+        me = self._around.me
+        return any(
+            row.broker == me and self._around.version(me) >= row.version for row in bond.rows
+        )
+
+    def _bond(self, change: str) -> Bond | None:
+        return self.bond if self.bond is not None and self.bond.change == change else None
+
+    def _release(self, turn: Turn, step: str, detail: str = "") -> None:
+        """Be free."""
+        bond, self.bond = self.bond, None
+        assert bond is not None
+        if bond.stage == "ready":
+            turn.write(DOUBT, None)
+        report(turn, bond.change, step, bond.brokers, detail)
+        self._around.let_go(turn)

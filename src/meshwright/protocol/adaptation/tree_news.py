@@ -1,0 +1,99 @@
+"""How a change of a few links becomes known to all brokers: along the tree, a little later.
+
+Nobody waits for it. A broker tells its neighbours the rows that they may not know; what it told and
+heard it remembers for as long as a conversation lasts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from meshwright.protocol.adaptation.star_messages import TreeTold
+from meshwright.protocol.foundation.turn import Action, Turn
+from meshwright.protocol.reconfiguration.in_force import InForce
+from meshwright.protocol.reconfiguration.tree_rows import TreeRow
+
+NEWS = ("tree news",)
+
+
+class TreeNews:
+    """One broker's part; heard takes rows that are new here, other_epoch meets another overlay."""
+
+    def __init__(
+        self,
+        gather_us: int,
+        in_force: InForce,
+        *,
+        send: Callable[[Turn, str, Any], None],
+        neighbours: Callable[[], tuple[str, ...]],
+        heard: Callable[[Turn, tuple[TreeRow, ...]], None],
+        other_epoch: Callable[[Turn, str, int], None],
+    ) -> None:
+        self._gather_us = gather_us
+        self._in_force = in_force
+        self._send = send
+        self._neighbours = neighbours
+        self._heard = heard
+        self._other_epoch = other_epoch
+        # Versions of rows that each peer knows.
+        self._known: dict[str, dict[str, int]] = {}
+        self._has_timer = False
+
+    def handlers(self) -> dict[type, Callable[[Turn, str, Any], None]]:
+        """Which message is for which method."""
+        return {TreeTold: self._told}
+
+    def timers(self) -> dict[str, Action]:
+        """Which timer is for which method."""
+        return {NEWS[0]: self._flush}
+
+    def begin(self) -> None:
+        """Another overlay is in force, of which nothing has changed yet."""
+        self._known.clear()
+
+    def peer_renewed(self, turn: Turn, peer: str) -> None:
+        """A peer may have forgotten what it was told."""
+        self._known.pop(peer, None)
+        self.spread(turn)
+
+    def note(self, peer: str, rows: Iterable[TreeRow]) -> None:
+        """A peer knows these rows."""
+        known = self._known.setdefault(peer, {})
+        for row in rows:
+            known[row.broker] = max(row.version, known.get(row.broker, 0))
+
+    def spread(self, turn: Turn) -> None:
+        """Tell neighbours soon what they may not know."""
+        if self._in_force.versions and not self._has_timer:
+            self._has_timer = True
+            turn.timer(NEWS, turn.now_us + self._gather_us)
+
+    def tell(self, turn: Turn, peer: str) -> None:
+        """Tell a peer what it may not know, once it is on disk: a crash must not take it back."""
+        known = self._known.get(peer, {})
+        rows = [row for row in self._in_force.rows() if row.version > known.get(row.broker, 0)]
+        if rows:
+            self.note(peer, rows)
+            message = TreeTold(self._in_force.epoch, tuple(rows))
+            turn.once_synced(lambda later: self._send(later, peer, message))
+
+    def tell_all(self, turn: Turn, peer: str) -> None:
+        """Tell a peer all that has changed, whatever it knows."""
+        self._known.pop(peer, None)
+        self.tell(turn, peer)
+
+    def _flush(self, turn: Turn) -> None:
+        self._has_timer = False
+        for peer in self._neighbours():
+            self.tell(turn, peer)
+
+    def _told(self, turn: Turn, peer: str, message: TreeTold) -> None:
+        if message.epoch != self._in_force.epoch:
+            self._other_epoch(turn, peer, message.epoch)
+            return
+        self.note(peer, message.rows)
+        versions = self._in_force.versions
+        newer = tuple(row for row in message.rows if row.version > versions.get(row.broker, 0))
+        if newer:
+            self._heard(turn, newer)

@@ -1,0 +1,491 @@
+"""All machines of one broker, built and joined: what each needs of others, who hears of what."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from meshwright.filters.filter import Filter
+from meshwright.model.overlay import Overlay
+from meshwright.model.publication import Publication
+from meshwright.protocol.directory.directory import Directory
+from meshwright.protocol.forwarding.by_epoch import Roads
+from meshwright.protocol.foundation.slices import PIECE, Slices, StepCount
+from meshwright.protocol.foundation.stream_frames import StreamFrame
+from meshwright.protocol.foundation.turn import Action, Turn, nothing
+from meshwright.protocol.mobility.moving import Moving, Site
+from meshwright.protocol.mqtt.promised_runs import SentRun
+from meshwright.protocol.mqtt.runs import single_publications
+from meshwright.protocol.overlays import Ground, Ways
+from meshwright.protocol.peers.admission import Admission
+from meshwright.protocol.peers.conversations import PeerLinks
+from meshwright.protocol.peers.liveness import Membership
+from meshwright.protocol.peers.removals import Removals
+from meshwright.protocol.retained.lookup import Found, Retained
+from meshwright.protocol.retained.store import Retaining
+from meshwright.protocol.sessions.full_queues import FullQueues
+from meshwright.protocol.sessions.session_outside import Outside
+from meshwright.protocol.sessions.sessions import Sessions
+from meshwright.protocol.settings import BrokerSettings
+from meshwright.protocol.shared.keeper import SharedKeeper
+from meshwright.protocol.shared.member import SharedMember
+from meshwright.protocol.shared.post import SharedPost, Together
+from meshwright.protocol.shared.room import SharedRoom
+from meshwright.protocol.streams.incoming import Incoming
+from meshwright.protocol.streams.interest import Interest
+from meshwright.protocol.streams.messages import AllPassed
+from meshwright.protocol.streams.outgoing import Outgoing
+from meshwright.protocol.streams.taking import in_order_of_taking, may_wait
+
+
+class Machines:
+    """One life of a broker: its machines, each given what it needs of the others.
+
+    founders: those with whom the network began, which need not be all that the overlay has.
+    """
+
+    def __init__(
+        self,
+        me: str,
+        settings: BrokerSettings,
+        overlay: Overlay,
+        founders: tuple[str, ...],
+        incarnation: int,
+    ) -> None:
+        self._me = me
+        self._settings = settings
+        self._overlay = overlay
+        self._founders = founders
+        self._handlers: dict[type, Callable[[Turn, str, Any], None]] = {}
+        self.slices = Slices()
+        # What no session wants any more, and is taken back in later steps.
+        self._unwanted: deque[Filter] = deque()
+        self._unwanting = StepCount()
+        self._build(incarnation)
+        self._handlers.update(self._all_handlers())
+
+    def relink(self, turn: Turn) -> None:
+        """Stay connected with neighbours, with all while a plan is led here, and for proxies."""
+        kept = {*self.ways.neighbours(), *self.moving.peers()}
+        self.links.keep(turn, sorted(kept - {self._me}))
+
+    def sweep(self, turn: Turn) -> None:
+        """Forget what nobody uses any more; whatever is needed again is found anew."""
+        self.directory.sweep(turn)
+        self.retaining.sweep(turn)
+        # A stream stays open for less than this after its origin named it.
+        before_us = turn.now_us - self._settings.outgoing.quiet.quiet_us
+        self.interest.forget_found(turn, before_us=before_us, in_use=self.incoming.topics())
+        self.interest.forget_left(turn)
+
+    def _all_handlers(self) -> dict[type, Callable[[Turn, str, Any], None]]:
+        return {
+            **self.removals.handlers(),
+            **self.admission.handlers(),
+            **self.directory.handlers(),
+            **self.outgoing.handlers(),
+            **self.retaining.handlers(),
+            **self.retained.handlers(),
+            **self.shared_member.handlers(),
+            **self.shared_keeper.handlers(),
+            Together: self._shared_post.heard,
+            **self.full_queues.handlers(),
+            **self.incoming.handlers(),
+            **self.interest.handlers(),
+            **self.membership.handlers(),
+            **self.ways.handlers(),
+            **self.moving.handlers(),
+            AllPassed: self._all_passed,
+        }
+
+    def stays_here(self, now_us: int, topic: str) -> bool:
+        """True if what is published here on a topic now is for clients of this broker alone."""
+        return (
+            self.outgoing.open_until_us(topic) >= now_us
+            and all(name == self._me for name in self.outgoing.members_of(topic))
+            and not self.shared_keeper.takes(topic)
+            and self._seen_log is None
+        )
+
+    def _build(self, incarnation: int) -> None:
+        settings = self._settings
+        self._build_network(incarnation)
+        self.outgoing = Outgoing(
+            settings.outgoing,
+            self.directory,
+            links=self.links,
+            emit=self.roads.send_out,
+            is_removed=self.removals.is_removed,
+            unpassed=self._unpassed,
+            me=self._me,
+        )
+        self._build_retaining(incarnation)
+        self.interest = Interest(
+            self.directory,
+            self.roads,
+            send=self.links.send,
+            incarnation=incarnation,
+            is_lost=self.links.is_lost,
+            informed=self._origins_informed,
+            slices=self.slices,
+        )
+        self._build_shared(incarnation)
+        self.sessions = Sessions(
+            self._me,
+            incarnation,
+            settings.sessions,
+            Outside(
+                publish=self._publish,
+                publish_unpromised=self._publish_unpromised,
+                publish_elsewhere=self._publish_elsewhere,
+                has_order=self.outgoing.ordering.takes,
+                carry=self._carry,
+                stays_here=self.stays_here,
+                handed_out=self._handed_out,
+                when_settled=self.retaining.when_settled,
+                find_retained=self._find_retained,
+                shared=self.shared_member,
+                want=self.interest.add,
+                when_in_force=self.interest.when_in_force,
+                unwant=self._unwant,
+                remember=self._remember,
+                log_length=self.retaining.log_length,
+                over=self._session_over,
+                parted=self._went_away,
+                full=self.full_queues,
+                slices=self.slices,
+            ),
+        )
+        self.incoming: Incoming = Incoming(
+            self._me,
+            settings.incoming,
+            send=self.links.send,
+            deliver=self._deliver,
+            is_informed=self.interest.is_informed,
+            is_known_by=self.interest.is_known_by,
+            is_removed=self.removals.is_removed,
+            wants=self.interest.wants,
+        )
+        self._build_moving(incarnation)
+        self._build_ways(incarnation)
+
+    def _build_network(self, incarnation: int) -> None:
+        """What all other machines stand on: who is there, and who says what."""
+        self.links = self._new_links(incarnation)
+        self.removals = Removals(
+            self._me,
+            self._founders,
+            self._settings.removal,
+            incarnation=incarnation,
+            send=self.links.send,
+            changed=self._roll_changed,
+            returned=self._returned,
+        )
+        self.directory = Directory(
+            self._me,
+            self.removals,
+            self._settings.directory,
+            send=self.links.send,
+            # Both sides may ask as much as the other one, and have more to say than that.
+            asked_max=max(1, self._settings.links.unacknowledged_max // 4),
+            incarnation=incarnation,
+        )
+        self.roads = Roads(unknown=self._unknown_epoch, late=self._passed_on)
+        self.admission = Admission(self.removals, incarnation=incarnation, send=self.links.send)
+        self.membership = Membership(
+            self._me,
+            self._founders,
+            incarnation,
+            send=self.links.send,
+            neighbours=self.roads.neighbours,
+            changed=self._alive_changed,
+            in_force=lambda: self.ways.change.epoch,
+            heard_epoch=self._heard_epoch,
+        )
+        self.full_queues = FullQueues(
+            self._me,
+            self._settings.full_queues,
+            send=self.links.send,
+            others=self._others,
+            freed=self._queues_freed,
+            rights=self._settings.sessions.rights,
+        )
+
+    def _build_retaining(self, incarnation: int) -> None:
+        self.retaining = Retaining(
+            self._settings.retaining,
+            self.directory,
+            self.outgoing,
+            writer=lambda: self.removals.seat,
+        )
+        self.retained = Retained(
+            self.removals,
+            self.directory,
+            send=self.links.send,
+            is_lost=self.links.is_lost,
+            incarnation=incarnation,
+            slices=self.slices,
+        )
+
+    def _new_links(self, incarnation: int) -> PeerLinks:
+        return PeerLinks(
+            self._me,
+            2 * incarnation,
+            self._settings.links,
+            handlers=self._handlers,
+            lost=self._peer_lost,
+            renewed=self._peer_renewed,
+        )
+
+    def _build_shared(self, incarnation: int) -> None:
+        post = self._shared_post = SharedPost(self._me, self.links.send, self._handlers)
+        self.shared_member = SharedMember(
+            self.removals,
+            send=post.send,
+            take=self._take_shared,
+            incarnation=incarnation,
+        )
+        self.shared_keeper = SharedKeeper(
+            self._me,
+            SharedRoom(self._settings.shared, self.full_queues),
+            self.removals,
+            send=post.send,
+            want=self.interest.add,
+            unwant=self._unwant,
+            remember=self._remember,
+            is_lost=self.links.is_lost,
+            incarnation=incarnation,
+        )
+
+    def _build_moving(self, incarnation: int) -> None:
+        site = Site(
+            me=self._me,
+            incarnation=incarnation,
+            directory=self.directory,
+            sessions=self.sessions,
+            send=self.links.send,
+            places=self.incoming.places,
+            points_of=self.retaining.points_of,
+            is_lost=self.links.is_lost,
+            is_alive=lambda name: name in self.membership.alive(),
+            others=lambda: tuple(one for one in self.membership.alive() if one != self._me),
+            publication_count=self.retaining.log_length,
+            counts=self.interest.counts,
+            is_removed=self.removals.is_removed,
+            holds=self._holds,
+            went_away=self._went_away,
+            relink=self.relink,
+        )
+        settings = self._settings
+        self.moving: Moving = Moving(site, settings.moving, settings.mobility, settings.placement)
+        self._seen_log = self.moving.seen_log
+
+    def _build_ways(self, incarnation: int) -> None:
+        ground = Ground(
+            me=self._me,
+            incarnation=incarnation,
+            links=self.links,
+            removals=self.removals,
+            send=self.links.send,
+            alive=self.membership.alive,
+            ask_dead=self.membership.ask_dead,
+            arrived=self._arrived,
+            members_of=self.outgoing.members_of,
+            wants=self.interest.wants,
+            filters=self.interest.filters,
+            found_topics=self.interest.found_topics,
+            do=self.sessions.packet,
+            moves=self.moving.plan_in_force,
+            relink=self.relink,
+        )
+        self.ways: Ways = Ways(self._overlay, self._settings, self.roads, ground)
+
+    def pass_restored(self, turn: Turn) -> None:
+        """After a crash: have those here get what was taken, and waited for something elsewhere."""
+        kept = self.retaining.kept()
+        for number, publication in may_wait(kept, self.incoming.last_of_own):
+            self._pass_here(turn, number, publication)
+        ordering = self.outgoing.ordering
+        ordered = [one for one in kept if ordering.takes(one[1].topic)]
+        for number, publication in in_order_of_taking(ordered):
+            ordering.taken(number, publication)
+
+    def _publish(self, turn: Turn, publication: Publication, accepted: Action) -> None:
+        """Take a publication: for those here in this very step, out to others when it may go."""
+        number = self._publish_elsewhere(turn, publication, accepted)
+        self._pass_here(turn, number, publication)
+
+    def _publish_elsewhere(self, turn: Turn, publication: Publication, accepted: Action) -> int:
+        """Take a publication for other brokers; returns its number."""
+        number = self.retaining.publish(turn, publication, accepted)
+        if self.outgoing.ordering.takes(publication.topic):
+            self.outgoing.ordering.taken(number, publication)
+        return number
+
+    def _publish_unpromised(self, turn: Turn, publication: Publication) -> None:
+        """Take a publication of QoS 0; one that has an order across topics is kept for it."""
+        if self.outgoing.ordering.takes(publication.topic):
+            self._publish(turn, publication, nothing)
+            return
+        self.retaining.publish_unpromised(turn, publication)
+        self._pass_here(turn, 0, publication)
+
+    def _pass_here(self, turn: Turn, number: int, publication: Publication) -> None:
+        """Have those here get what is published here, on disk together with it."""
+        if self._seen_log is not None and number:
+            self._seen_log.note(publication)
+        if self.interest.wants(publication.topic):
+            behind = () if self.outgoing.ordering.takes(publication.topic) else None
+            self.incoming.take_own(turn, StreamFrame(self._me, number, publication, (), behind))
+
+    def _unpassed(self, topic: str) -> list[int]:
+        return self.incoming.unpassed(topic)
+
+    def _find_retained(
+        self, turn: Turn, wanted: Filter, *, found: Found, answered: Action, complete: Action
+    ) -> None:
+        """Look up what is retained, that included which clients here were told is on its way."""
+        find = partial(
+            self.retained.find, wanted=wanted, found=found, answered=answered, complete=complete
+        )
+        self.retaining.when_stored(turn, wanted, find)
+
+    def _carry(self, turn: Turn, publication: Publication) -> None:
+        """Take to others what those here have got without a promise."""
+        self.incoming.passed_unpromised(publication)
+        self.roads.send_out(turn, StreamFrame(self._me, 0, publication))
+
+    def _handed_out(self, sent: SentRun) -> None:
+        """Those here have got a run, which is for nobody else."""
+        last = sent.sequence + sent.run.count - 1
+        self.incoming.passed_promised(sent.publisher, sent.run.topic, last)
+
+    def _arrived(self, turn: Turn, frame: StreamFrame) -> None:
+        """A frame is here; whoever relays only, has nobody who wants it.
+
+        One that was published here comes back to who was given it before, or came too late for it.
+        """
+        if frame.origin == self._me:
+            return
+        publication = frame.publication
+        if self._seen_log is not None and frame.number:
+            self._seen_log.note(publication)
+        if self.interest.wants(publication.topic):
+            self.incoming.arrive(turn, frame)
+
+    def _deliver(self, turn: Turn, frame: StreamFrame) -> bool:
+        """Give a publication to everybody here; True if that wrote to disk."""
+        publication = frame.publication
+        if publication.count > 1 and not (
+            self.sessions.handing_out.takes_plain(publication)
+            and not self.shared_keeper.takes(publication.topic)
+        ):
+            for one in single_publications(publication):
+                self._deliver(turn, StreamFrame(frame.origin, 0, one))
+            return False
+        wrote = self.sessions.deliver(turn, frame)
+        return self.shared_keeper.deliver(turn, frame) or wrote
+
+    def _others(self) -> list[str]:
+        """All brokers but this one that belong to the network."""
+        return [name for name in self.removals.present if name != self._me]
+
+    def _queues_freed(self, turn: Turn) -> None:
+        self.sessions.look_for_room(turn)
+
+    def _origins_informed(self, turn: Turn) -> None:
+        self.incoming.origins_informed(turn)
+
+    def _take_shared(
+        self, turn: Turn, client: str, hand: tuple[str, int], publication: Publication
+    ) -> bool:
+        return self.sessions.take_shared(turn, client, hand, publication)
+
+    def _unwant(self, turn: Turn, wanted: Filter) -> None:
+        """A session wants a filter no more; what comes for who wants it later, is not of before."""
+        if self._unwanted:
+            self._unwanted.append(wanted)
+        elif self._unwanting.counts(turn) < PIECE:
+            self.interest.remove(turn, wanted)
+            self.incoming.forget_unwanted(turn)
+        else:
+            self._unwanted.append(wanted)
+            self.slices.add(turn, self._unwant_some)
+
+    def _unwant_some(self, turn: Turn) -> bool:
+        for _ in range(min(PIECE, len(self._unwanted))):
+            self.interest.remove(turn, self._unwanted.popleft())
+        self.incoming.forget_unwanted(turn)
+        return bool(self._unwanted)
+
+    def _remember(self, turn: Turn, topic: str) -> None:
+        self.incoming.remember(turn, topic)
+
+    def _holds(self, client: str, packet: object) -> bool:
+        return self.ways.holds(client, packet)
+
+    def _all_passed(self, turn: Turn, peer: str, message: AllPassed) -> None:
+        self.incoming.all_passed(turn, peer, message)
+        self.shared_member.all_passed(turn, peer, message.number)
+
+    def _session_over(self, turn: Turn, client: str) -> None:
+        self.moving.session_over(turn, client)
+
+    def _went_away(self, client: str) -> None:
+        self.ways.client_down(client)
+
+    def _peer_lost(self, turn: Turn, peer: str) -> None:
+        self.membership.peer_lost(turn, peer)
+        self.interest.peer_lost(turn, peer)
+        self.retained.peer_lost(turn, peer)
+        self.shared_keeper.peer_lost(turn, peer)
+        self.full_queues.peer_lost(turn, peer)
+        self.moving.peer_lost(turn, peer)
+
+    def _peer_renewed(self, turn: Turn, peer: str) -> None:
+        self.ways.before_peer_renewed(peer)
+        self.membership.peer_renewed(turn, peer)
+        self.removals.peer_renewed(turn, peer)
+        self.directory.peer_renewed(turn, peer)
+        self.interest.peer_renewed(turn, peer)
+        self.outgoing.peer_renewed(turn, peer)
+        self.retained.peer_renewed(turn, peer)
+        self.shared_member.peer_renewed(turn, peer)
+        self.shared_keeper.peer_renewed(turn, peer)
+        self.incoming.peer_renewed(turn, peer)
+        self.full_queues.peer_renewed(turn, peer)
+        self.moving.peer_renewed(turn, peer)
+        self.ways.peer_renewed(turn, peer)
+
+    def _alive_changed(self, turn: Turn) -> None:
+        alive = self.membership.alive()
+        self.ways.alive_changed(turn, alive)
+        self.removals.alive_changed(turn, alive)
+
+    def _roll_changed(self, turn: Turn) -> None:
+        """Brokers were removed for good, returned after all, or joined."""
+        if self.membership.know(self.removals.brokers):
+            self._alive_changed(turn)
+        self.directory.roll_changed(turn)
+        self.outgoing.roll_changed(turn)
+        self.incoming.roll_changed(turn)
+        self.retained.roll_changed(turn)
+        self.shared_keeper.roll_changed(turn)
+        self.shared_member.roll_changed(turn)
+        self.moving.roll_changed(turn)
+
+    def _returned(self, turn: Turn) -> None:
+        """This broker was removed, and is here after all."""
+        self.shared_keeper.forget_all(turn)
+        self.moving.begin_anew(turn)
+
+    def _unknown_epoch(self, turn: Turn, peer: str, message: Any) -> None:
+        self.ways.unknown_epoch(turn, peer, message)
+
+    def _passed_on(self, turn: Turn) -> None:
+        self.ways.change.draining.passed_on(turn)
+
+    def _heard_epoch(self, turn: Turn, peer: str, epoch: int) -> None:
+        self.ways.change.laggards.heard_epoch(turn, peer, epoch)

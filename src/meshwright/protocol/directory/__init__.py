@@ -1,0 +1,1 @@
+"""Who is interested in what, and who keeps which client, kept by majorities."""

@@ -1,0 +1,479 @@
+"""Who is interested in a key: sets that a majority keeps, so a later reader sees what was written.
+
+Each key is kept by a few brokers, drawn by rendezvous hashing. A broker writes only its own entry
+under a key, with versions that it counts itself, so replicas merge by the highest version and need
+no leader. A write is done when a majority has it on disk; a read asks a majority: what was done
+before the read began is in its answer. Readers are remembered for a while, so that a writer can
+tell them at once. When brokers are removed for good others keep their keys: every request names the
+roll by which it was sent, and until all have settled by a new one, a reader asks everybody.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from functools import lru_cache, partial
+from typing import Any
+
+import msgspec
+
+from meshwright.protocol.directory.entries import (
+    EVERYBODY,
+    AskReaders,
+    Entries,
+    Entry,
+    EntryChange,
+    Get,
+    Got,
+    Put,
+    PutDone,
+    PutWhole,
+    Question,
+    merge,
+)
+from meshwright.protocol.directory.erasures import Erase, Erasures
+from meshwright.protocol.directory.kept_entries import KeptEntries
+from meshwright.protocol.directory.questions import Questions
+from meshwright.protocol.foundation.turn import Turn
+from meshwright.protocol.peers.removals import Removals
+from meshwright.protocol.peers.roll import Roll
+
+
+class DirectorySettings(msgspec.Struct, frozen=True, kw_only=True):
+    """How many brokers keep a key, and how long a reader is remembered."""
+
+    replica_count: int = 3
+    reader_memory_us: int = 60_000_000
+
+
+class _Request:
+    """A question under way. waiting: keepers of its key; required: brokers that must answer, too.
+
+    build makes the message anew, when the roll has changed, from the number of the request. last:
+    an entry that is to be forgotten when it is everywhere; is_done: a majority has it. known: what
+    the asker knows. change: what need be told of an entry to who has the one before.
+    """
+
+    __slots__ = (
+        "build", "change", "done", "is_done", "is_hand_over", "key", "known", "last", "merged",
+        "message", "readers", "required", "waiting",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        key: str,
+        build: Callable[[int, Roll], Question],
+        done: Callable[..., None],
+        *,
+        is_hand_over: bool,
+        last: Entry | None,
+    ) -> None:
+        self.key = key
+        self.build = build
+        self.done = done
+        self.is_done = False
+        self.is_hand_over = is_hand_over
+        self.last = last
+        self.known: Entries = {}
+        self.change: EntryChange | None = None
+
+    def begin(self, message: Question, waiting: tuple[str, ...], required: tuple[str, ...]) -> None:
+        """Ask, or ask all over again."""
+        self.message = message
+        self.waiting = list(waiting)
+        self.required = dict.fromkeys(required)
+        self.merged: Entries = {}
+        self.readers: set[str] = set()
+
+    def asked(self) -> list[str]:
+        """Everybody who has not answered yet."""
+        return list(dict.fromkeys((*self.waiting, *self.required)))
+
+
+class Directory:
+    """One broker's part: the replicas it keeps, and the questions it asks.
+
+    asked_max: how many questions a peer may have to answer at once.
+    """
+
+    def __init__(
+        self,
+        me: str,
+        removals: Removals,
+        settings: DirectorySettings,
+        *,
+        send: Callable[[Turn, str, Any], None],
+        asked_max: int,
+        incarnation: int,
+    ) -> None:
+        self._me = me
+        self._removals = removals
+        self._settings = settings
+        self._send = send
+        self.kept = KeptEntries()
+        self._own: dict[str, Entry] = {}
+        self._readers: dict[str, dict[str, int]] = {}
+        self._requests: dict[int, _Request] = {}
+        self._questions = Questions(me, send, at_once_max=asked_max)
+        self._erasures = Erasures(removals, send)
+        self._swept_present: tuple[str, ...] = ()
+        # An answer to a question from before a crash must not count for one after it.
+        self._request_count = incarnation << 32
+
+    def handlers(self) -> dict[type, Callable[[Turn, str, Any], None]]:
+        """Which message is for which method."""
+        return {
+            Put: self.put_asked,
+            PutDone: self.put_done,
+            PutWhole: self.whole_asked,
+            Get: self.get_asked,
+            Got: self.got,
+            AskReaders: self.readers_asked,
+            Erase: self.erase_asked,
+        }
+
+    def restore(self, disk: dict[tuple[Any, ...], Any]) -> None:
+        """Take back the replicas kept on disk."""
+        self.kept.restore(disk)
+        for key, value in disk.items():
+            if key[0] == "reader":
+                self._readers.setdefault(key[1], {})[key[2]] = value
+
+    def put(
+        self,
+        turn: Turn,
+        key: str,
+        entry: Entry,
+        done: Callable[[Turn, list[str]], None],
+        *,
+        owner: str | None = None,
+        change: EntryChange | None = None,
+    ) -> None:
+        """Store my entry, or an owner's, under a key; done is told who has read it lately.
+
+        change: what it has become since it was last stored, if that is less to tell.
+        """
+        is_own = owner is None
+        if is_own:
+            self._own[key] = entry
+        last = entry if is_own and entry.is_void else None
+        request = _Request(
+            key, partial(_put, key, entry, owner), done, is_hand_over=False, last=last
+        )
+        request.change = change
+        self._begin(turn, request)
+
+    def put_and_get(
+        self, turn: Turn, key: str, entry: Entry, done: Callable[[Turn, Entries], None]
+    ) -> None:
+        """Store my entry, and read all: of two brokers that do this, one sees the other's."""
+        self._own[key] = entry
+        self._ask(turn, key, lambda request, roll: Put(request, key, entry, None, roll, True), done)
+
+    def own(self, key: str, entry: Entry) -> None:
+        """What this broker has said under a key before it was started again."""
+        self._own[key] = entry
+
+    def said(self, key: str) -> Entry | None:
+        """What this broker has said under a key, unless it left and all have forgotten that."""
+        return self._own.get(key)
+
+    def sweep(self, turn: Turn) -> None:
+        """Have others forget what this broker left, and drop what is of long ago or elsewhere."""
+        under_way = {one.key for one in self._requests.values() if one.last is not None}
+        for key, entry in list(self._own.items()):
+            if entry.is_void and key not in under_way:
+                self.put(turn, key, entry, lambda _turn, _readers: None)
+        self._erasures.tell(turn)
+        self._sweep_readers(turn)
+        present = self._removals.present
+        if self._swept_present == present or self._removals.unsettled():
+            return
+        self._swept_present = present
+        for key in [key for key in self.kept if self._me not in self.keepers_of(key)]:
+            for owner in list(self.kept.of(key)):
+                turn.forget(*self.kept.discard(key, owner))
+
+    def get(
+        self,
+        turn: Turn,
+        key: str,
+        done: Callable[[Turn, Entries], None],
+        *,
+        is_remembered: bool = True,
+        known: Entries | None = None,
+    ) -> None:
+        """Read all entries of a key; done gets them merged from a majority.
+
+        known: what need not be told again.
+        """
+        held = known or {}
+        versions = tuple((name, entry.version) for name, entry in held.items())
+
+        def build(number: int, roll: Roll) -> Get:
+            return Get(number, key, is_remembered, roll, versions)
+
+        request = _Request(key, build, done, is_hand_over=False, last=None)
+        request.known = held
+        self._begin(turn, request)
+
+    def keepers_of(self, key: str) -> tuple[str, ...]:
+        """The brokers that keep a key."""
+        return replicas_of(key, self._removals.present, self._settings.replica_count)
+
+    def spare_count(self) -> int:
+        """How many keepers of a key may be missing from a majority."""
+        return (min(self._settings.replica_count, len(self._removals.present)) - 1) // 2
+
+    def missing_max(self) -> int:
+        """How many of all brokers may be missing when everybody is asked what they keep."""
+        return 0 if self._removals.unsettled() else self.spare_count()
+
+    def readers(self, turn: Turn, key: str, done: Callable[[Turn, list[str]], None]) -> None:
+        """Ask a majority who has read a key lately."""
+        self._ask(turn, key, lambda request, roll: AskReaders(request, key, roll), done)
+
+    def peer_renewed(self, turn: Turn, peer: str) -> None:
+        """Ask a replica again what it may have forgotten."""
+        self._questions.peer_renewed(turn, peer)
+
+    def roll_changed(self, turn: Turn) -> None:
+        """Ask all questions again by the new roll, and hand over what others keep by it."""
+        requests, self._requests = self._requests, {}
+        self._questions.forget_all()
+        for request in requests.values():
+            if not request.is_hand_over:
+                self._begin(turn, request)
+        self.hand_over(turn)
+
+    def hand_over(self, turn: Turn) -> None:
+        """Put all that this broker said, and what it keeps of everybody's, where it belongs."""
+        if self._removals.has_settled():
+            return
+        puts: list[tuple[str, Entry, str | None]]
+        puts = [(key, entry, None) for key, entry in self._own.items()]
+        for key in self.kept:
+            entries = self.kept.of(key)
+            puts += [(key, e, name) for name, e in entries.items() if name == EVERYBODY]
+        remaining = 1
+
+        def one_done(later: Turn, _readers: object = None) -> None:
+            nonlocal remaining
+            remaining -= 1
+            if not remaining and roll == self._removals.roll:
+                self._removals.settle(later)
+
+        roll = self._removals.roll
+        for key, entry, owner in puts:
+            if not self._has_moved(key):
+                continue
+            remaining += 1
+            put = partial(_put, key, entry, owner)
+            self._ask(turn, key, put, one_done, is_hand_over=True)
+        one_done(turn)
+
+    def put_asked(self, turn: Turn, peer: str, message: Put) -> None:
+        if not self._is_same_roll(turn, peer, message):
+            return
+        # Others are asked only to have the roll on disk.
+        if self._me in self.keepers_of(message.key) and not self._keep(turn, peer, message):
+            self._send(turn, peer, PutWhole(message.request))
+            return
+        readers = tuple(self._readers_now(turn.now_us, message.key))
+        entries = self._entries_of(message.key) if message.is_reading else None
+        answer = PutDone(message.request, readers, entries)
+        turn.once_synced(lambda later: self._send(later, peer, answer))
+
+    def get_asked(self, turn: Turn, peer: str, message: Get) -> None:
+        if not self._is_same_roll(turn, peer, message):
+            return
+        until_us = turn.now_us + self._settings.reader_memory_us
+        readers = self._readers.get(message.key, {})
+        refresh_us = turn.now_us + self._settings.reader_memory_us // 2
+        if message.is_remembered and readers.get(peer, 0) < refresh_us:
+            self._readers.setdefault(message.key, {})[peer] = until_us
+            turn.write(("reader", message.key, peer), until_us)
+        entries, known = self._entries_of(message.key), dict(message.known)
+        same = tuple(name for name, one in entries.items() if one.version <= known.get(name, -1))
+        if same:
+            entries = {name: one for name, one in entries.items() if name not in same}
+        answer = Got(message.request, entries, same)
+        # What is told must not be forgotten by a crash: a reader relies on it.
+        send = self._send
+        turn.once_synced(lambda later: send(later, peer, answer))
+
+    def readers_asked(self, turn: Turn, peer: str, message: AskReaders) -> None:
+        if self._is_same_roll(turn, peer, message):
+            readers = tuple(self._readers_now(turn.now_us, message.key))
+            answer = PutDone(message.request, readers)
+            turn.once_synced(lambda later: self._send(later, peer, answer))
+
+    def whole_asked(self, turn: Turn, peer: str, message: PutWhole) -> None:
+        """A keeper does not have what an entry was before: tell it all."""
+        request = self._requests.get(message.request)
+        if request is None:
+            self._questions.answered(turn, peer, message.request)
+        else:
+            whole = request.build(message.request, self._removals.roll)
+            self._questions.ask_instead(turn, peer, whole)
+
+    def put_done(self, turn: Turn, peer: str, message: PutDone) -> None:
+        request = self._answered(turn, peer, message.request)
+        if request is not None:
+            request.readers.update(message.readers)
+            merge(request.merged, message.entries or {})
+            is_enough = self._has_majority(request)
+            if is_enough and (request.last is None or not request.waiting):
+                self._close(message.request)
+                self._erase(turn, request)
+            if is_enough and not request.is_done:
+                request.is_done = True
+                is_reading = _is_reading(request.message)
+                found = request.merged if is_reading else self._readers_found(turn, request)
+                request.done(turn, found)
+
+    def got(self, turn: Turn, peer: str, message: Got) -> None:
+        request = self._answered(turn, peer, message.request)
+        if request is not None:
+            merge(request.merged, message.entries)
+            merge(request.merged, {name: request.known[name] for name in message.same})
+            if self._has_majority(request):
+                self._close(message.request)
+                request.done(turn, request.merged)
+
+    def erase_asked(self, turn: Turn, peer: str, message: Erase) -> None:
+        for key, version in message.entries:
+            held = self.kept.of(key).get(peer)
+            if held is not None and held.version <= version:
+                turn.forget(*self.kept.discard(key, peer))
+
+    def _erase(self, turn: Turn, request: _Request) -> None:
+        """All keepers have stored that this broker left; nobody need remember it."""
+        key, last = request.key, request.last
+        is_latest = last is not None and self._own.get(key) is last
+        if last is not None and is_latest and self._erasures.may_begin(turn.now_us):
+            del self._own[key]
+            self._erasures.gather(self.keepers_of(key), key, last.version)
+
+    def _keep(self, turn: Turn, peer: str, message: Put) -> bool:
+        """Keep an entry, unless there is a newer one; False if what it was before is not here."""
+        key, owner = message.key, message.owner or peer
+        held = self.kept.of(key).get(owner)
+        version = message.entry.version
+        if held is not None and held.version >= version:
+            return True
+        if message.change is None:
+            self.kept.keep(turn, key, owner, message.entry)
+            return True
+        entry = message.change.applied_to(held, version)
+        if entry is None:
+            return False
+        self.kept.keep(turn, key, owner, entry, change=message.change)
+        return True
+
+    def _ask(
+        self,
+        turn: Turn,
+        key: str,
+        build: Callable[[int, Roll], Question],
+        done: Callable[..., None],
+        *,
+        is_hand_over: bool = False,
+        last: Entry | None = None,
+    ) -> None:
+        self._begin(turn, _Request(key, build, done, is_hand_over=is_hand_over, last=last))
+
+    def _begin(self, turn: Turn, request: _Request) -> None:
+        self._request_count += 1
+        number, removals = self._request_count, self._removals
+        message = request.build(number, removals.roll)
+        if request.change is not None and isinstance(message, Put):
+            entry = Entry(message.entry.version, ())
+            message = msgspec.structs.replace(message, entry=entry, change=request.change)
+            request.change = None
+        required = removals.unsettled() if _is_reading(message) else ()
+        if type(message) is not Get:
+            required = (*required, *removals.without_roll())
+        request.begin(message, self.keepers_of(request.key), required)
+        self._requests[number] = request
+        for broker in request.asked():
+            self._questions.ask(turn, broker, message)
+
+    def _entries_of(self, key: str) -> Entries:
+        """What is kept under a key, and what this broker keeps of it that belongs elsewhere."""
+        entries = self.kept.of(key)
+        mine = self._own.get(key)
+        if mine is not None and not self._removals.has_settled():
+            entries = dict(entries)
+            merge(entries, {self._me: mine})
+        return entries
+
+    def _has_moved(self, key: str) -> bool:
+        """True if others keep a key than when this broker had settled last."""
+        count = self._settings.replica_count
+        return self.keepers_of(key) != replicas_of(key, self._removals.settled_present, count)
+
+    def _is_same_roll(self, turn: Turn, peer: str, message: Question) -> bool:
+        """Answer only who has the same roll; who has an older one asks again by this."""
+        if message.roll == self._removals.roll:
+            return True
+        self._removals.learn(turn, message.roll)
+        if message.roll == self._removals.roll:
+            return True
+        self._removals.tell(turn, peer)
+        return False
+
+    def _answered(self, turn: Turn, peer: str, number: int) -> _Request | None:
+        self._questions.answered(turn, peer, number)
+        request = self._requests.get(number)
+        if request is None or (peer not in request.waiting and peer not in request.required):
+            return None
+        if peer in request.waiting:
+            request.waiting.remove(peer)
+        request.required.pop(peer, None)
+        return request
+
+    def _close(self, number: int) -> None:
+        request = self._requests.pop(number)
+        self._questions.close(number, request.asked())
+
+    def _has_majority(self, request: _Request) -> bool:
+        return len(request.waiting) <= self.spare_count() and not request.required
+
+    def _readers_found(self, turn: Turn, request: _Request) -> list[str]:
+        """Who may have read a key; anybody, while not all keepers have heard of all readers."""
+        removals = self._removals
+        if not removals.is_settled_since(turn.now_us - self._settings.reader_memory_us):
+            return list(removals.present)
+        return sorted(name for name in request.readers if not removals.is_removed(name))
+
+    def _sweep_readers(self, turn: Turn) -> None:
+        """Forget readers of long ago: every topic and client that ever was had some."""
+        for key, readers in list(self._readers.items()):
+            for peer in [peer for peer, until_us in readers.items() if until_us <= turn.now_us]:
+                del readers[peer]
+                turn.forget(("reader", key, peer))
+            if not readers:
+                del self._readers[key]
+
+    def _readers_now(self, now_us: int, key: str) -> list[str]:
+        readers = self._readers.get(key, {})
+        return sorted(reader for reader, until_us in readers.items() if until_us > now_us)
+
+
+def _is_reading(message: Question) -> bool:
+    return type(message) is Get or (type(message) is Put and message.is_reading)
+
+
+def _put(key: str, entry: Entry, owner: str | None, request: int, roll: Roll) -> Put:
+    return Put(request, key, entry, owner, roll)
+
+
+@lru_cache(maxsize=65536)
+def replicas_of(key: str, brokers: tuple[str, ...], count: int) -> tuple[str, ...]:
+    """The brokers that keep a key: those with the highest hash of (key, broker)."""
+
+    def weight(broker: str) -> bytes:
+        return hashlib.sha1(f"{key}\0{broker}".encode()).digest()
+
+    return tuple(sorted(brokers, key=weight, reverse=True)[:count])

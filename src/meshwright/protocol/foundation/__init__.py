@@ -1,0 +1,1 @@
+"""What every machine stands on: a turn, its effects, events and messages."""

@@ -1,0 +1,175 @@
+"""A broker that does not belong to a network yet: it asks to be let in, and does nothing else."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from meshwright.overlays.growth import lone_overlay
+from meshwright.protocol.foundation.effects import CloseClient, CloseLink, DiskKey, SendClient
+from meshwright.protocol.foundation.events import (
+    ClientDown,
+    ClientPacket,
+    ClientUp,
+    DiskSpace,
+    EmptyingGiven,
+    ForgettingGiven,
+    Happening,
+    LinkDown,
+    LinkUp,
+    PeerFrame,
+    PlanGiven,
+    SystemPublished,
+    TimerFired,
+)
+from meshwright.protocol.foundation.turn import Turn
+from meshwright.protocol.mqtt import packets
+from meshwright.protocol.observation import Observation
+from meshwright.protocol.peers import conversations
+from meshwright.protocol.peers.admission import JoinAsked, NotYet, Welcome
+from meshwright.protocol.peers.conversations import LinkSettings, PeerLinks
+from meshwright.protocol.peers.removals import FOUNDERS
+from meshwright.protocol.peers.roll import own_count
+from meshwright.protocol.reconfiguration.entering import OUTSIDE
+
+ASK = ("apply",)
+# A member that cannot have everybody's word by then may be the wrong one to ask.
+ASK_EVERY_US = 2_000_000
+ASKS, WAITS, LET_IN = "asks", "waits", "is let in"
+
+
+class JoinRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """How a broker comes into its network; step: asks a member, waits for some, or is let in."""
+
+    step: str
+    detail: str = ""
+
+
+class Applicant:
+    """Asks one member after the other; let_in gets what is to be on disk from then on."""
+
+    def __init__(
+        self,
+        me: str,
+        members: tuple[str, ...],
+        settings: LinkSettings,
+        *,
+        incarnation: int,
+        let_in: Callable[[Turn, dict[DiskKey, Any]], None],
+    ) -> None:
+        self._me = me
+        self._members = members
+        self._let_in = let_in
+        # Those that come at once do not all ask the same member.
+        self._asked_count = hashlib.sha1(me.encode()).digest()[0]
+        self._is_let_in = False
+        self.disk_is_full = False
+        # The half life before the one that a member has: its conversations are others.
+        self._links = PeerLinks(
+            me,
+            2 * incarnation - 1,
+            settings,
+            handlers=_Deaf({NotYet: _not_yet, Welcome: self._welcomed}),
+            lost=_nothing,
+            renewed=_nothing,
+        )
+
+    def doors(self) -> dict[type, Callable[[Turn, Any], None]]:
+        """What is done about each kind of happening; clients are turned away."""
+        return {
+            PeerFrame: self._links.frame,
+            LinkUp: lambda turn, it: self._links.link_up(turn, it.peer),
+            LinkDown: lambda turn, it: self._links.link_down(turn, it.peer),
+            TimerFired: self._timer_fired,
+            ClientUp: _turn_away,
+            DiskSpace: self._disk_space,
+            **dict.fromkeys(
+                (
+                    ClientPacket,
+                    ClientDown,
+                    PlanGiven,
+                    EmptyingGiven,
+                    ForgettingGiven,
+                    SystemPublished,
+                ),
+                _ignore,
+            ),
+        }
+
+    def started(self, turn: Turn) -> None:
+        """Begin to ask."""
+        self._links.tick(turn)
+        self._ask(turn)
+
+    def observe(self, bounds: tuple[tuple[str, int], ...]) -> Observation:
+        """How it stands: outside of everything."""
+        lengths = (0,) * len(bounds)
+        return Observation(OUTSIDE, lone_overlay(self._me), True, lengths, bounds)
+
+    def hang_up(self, turn: Turn) -> None:
+        """End all connections: a member begins its conversations anew."""
+        for name in self._links.peers():
+            turn.ask(CloseLink(name))
+        turn.report(JoinRecord(step=LET_IN))
+
+    def _ask(self, turn: Turn) -> None:
+        if self._is_let_in:
+            return
+        member = self._members[self._asked_count % len(self._members)]
+        self._asked_count += 1
+        turn.report(JoinRecord(step=ASKS, detail=member))
+        self._links.send(turn, member, JoinAsked())
+        turn.timer(ASK, turn.now_us + ASK_EVERY_US)
+
+    def _timer_fired(self, turn: Turn, happening: TimerFired) -> None:
+        if happening.key == conversations.TICK:
+            self._links.tick(turn)
+        elif happening.key == ASK:
+            self._ask(turn)
+
+    def _welcomed(self, turn: Turn, peer: str, message: Welcome) -> None:
+        """It is on the roll: have that on disk."""
+        del peer
+        if self._is_let_in:
+            return
+        self._is_let_in = True
+        counts = dict(message.roll)
+        counts[self._me] = own_count(self._me, message.founders, counts)
+        kept: dict[DiskKey, Any] = {("removals", name): count for name, count in counts.items()}
+        kept[FOUNDERS] = message.founders
+        self._let_in(turn, kept)
+
+    def _disk_space(self, _turn: Turn, happening: DiskSpace) -> None:
+        self.disk_is_full = happening.is_full
+
+
+class _Deaf(dict[type, Callable[[Turn, str, Any], None]]):
+    """Handlers that ignore what they do not know: it is said again to a member."""
+
+    def __missing__(self, _kind: type) -> Callable[[Turn, str, Any], None]:
+        return _ignore_message
+
+
+def _not_yet(turn: Turn, _peer: str, message: NotYet) -> None:
+    turn.report(JoinRecord(step=WAITS, detail=", ".join(message.waiting)))
+
+
+def _ignore_message(_turn: Turn, _peer: str, _message: object) -> None:
+    """Nothing to do."""
+
+
+def _nothing(_turn: Turn, _peer: str) -> None:
+    """Nothing to do."""
+
+
+def _ignore(_turn: Turn, _happening: Happening) -> None:
+    """Nothing to do."""
+
+
+def _turn_away(turn: Turn, happening: ClientUp) -> None:
+    refusal = packets.Connack(False, packets.SERVER_UNAVAILABLE)
+    turn.ask(SendClient(happening.client, refusal))
+    turn.ask(CloseClient(happening.client))

@@ -1,0 +1,1 @@
+"""Clients that move: policies, arrivals and departures, claims, redirects, placement."""

@@ -1,0 +1,475 @@
+"""Clients that come here: their session is found, fetched, claimed, and only then opened."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from meshwright.errors import FilterError
+from meshwright.filters.filter import parse_filter
+from meshwright.protocol.foundation.effects import CloseClient, SendClient
+from meshwright.protocol.foundation.turn import Turn
+from meshwright.protocol.mobility.arrival import Arrival
+from meshwright.protocol.mobility.messages import (
+    Discard,
+    HaveYou,
+    MoveAsk,
+    MoveBegun,
+    MoveCancelled,
+    MoveDone,
+    MoveEnd,
+    MoveNotHere,
+    MoveOffer,
+    MoveReady,
+    MoveSeen,
+    MoveStored,
+    MovingSettings,
+    digest_of,
+)
+from meshwright.protocol.mobility.policies import MobilitySettings
+from meshwright.protocol.mobility.seen_log import SeenLog, filled
+from meshwright.protocol.mobility.session_claims import Claim, Claims, Homes
+from meshwright.protocol.mobility.session_search import CONNECTED_ELSEWHERE, Found, Seeking
+from meshwright.protocol.mqtt import packets
+from meshwright.protocol.sessions.session_state import write_moved
+from meshwright.protocol.sessions.sessions import Sessions
+from meshwright.protocol.sessions.will_quota import NO_ROOM_FOR_WILL
+
+TICK = ("arriving",)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Around:
+    """What arrivals ask of the rest of the broker.
+
+    discard has a broker forget its session of a client, unless its claim is above that of this.
+    is_removed: who is gone for good. given_to tells whom this broker gave a session to; asked takes
+    a peer's request for one; lodge lets a client in whose session stays at its home; opened is told
+    of clients that are connected.
+    """
+
+    send: Callable[[Turn, str, Any], None]
+    discard: Callable[[Turn, str, Discard], None]
+    is_removed: Callable[[str], bool]
+    given_to: Callable[[str], str | None]
+    asked: Callable[[Turn, str, MoveAsk], None]
+    lodge: Callable[[Turn, str, str, packets.Connect], None]
+    opened: Callable[[Turn, str], None]
+
+
+class Arriving:
+    """The receiving side of moves. seen_log: what came here lately, if that is noted."""
+
+    def __init__(
+        self,
+        me: str,
+        settings: MovingSettings,
+        homes: Homes,
+        sessions: Sessions,
+        around: Around,
+        *,
+        mobility: MobilitySettings,
+        seen_log: SeenLog | None,
+        incarnation: int,
+    ) -> None:
+        self._me = me
+        self._settings = settings
+        self._homes = homes
+        self._sessions = sessions
+        self._around = around
+        self._send = around.send
+        self._trusts_devices = mobility.has("device")
+        self._seen_log = seen_log
+        self._serial = incarnation << 32
+        self._arrivals: dict[str, Arrival] = {}
+        self._has_tick = False
+        found = Found(
+            discard=around.discard,
+            is_removed=around.is_removed,
+            is_current=self._is_current,
+            given_to=around.given_to,
+            ask=self._ask,
+            arrived=self._arrived,
+            open=self._open,
+            refuse=self._refuse,
+            lodge=self._lodge,
+        )
+        stays_home = mobility.has("home")
+        self._seeking = Seeking(me, homes, sessions, found, stays_home=stays_home)
+
+    def handlers(self) -> dict[type, Callable[[Turn, str, Any], None]]:
+        """Which message is for which method."""
+        return {
+            MoveOffer: self.offered,
+            MoveBegun: self.begun,
+            MoveStored: self.stored,
+            MoveNotHere: self.not_here,
+            MoveEnd: self.end,
+            HaveYou: self.asked_for,
+        }
+
+    def expects(self, client: str) -> bool:
+        """True if a client, or its session, is on its way in."""
+        return client in self._arrivals
+
+    def shares(self, client: str) -> bool:
+        """True if a session came here that its former broker keeps until it is claimed."""
+        arrival = self._arrivals.get(client)
+        return arrival is not None and arrival.is_unpacked
+
+    def put_off(self, turn: Turn, peer: str, ask: MoveAsk) -> bool:
+        """True if a session is on its way here, so that who asks for it must wait.
+
+        Who asks goes before a client for which this broker was only claimed; and if both wait for
+        each other, the session is at neither.
+        """
+        arrival = self._arrivals.get(ask.client)
+        if arrival is None:
+            return False
+        session = self._sessions.find(ask.client)
+        is_here = session is not None and not session.is_arriving
+        is_mutual = arrival.source == peer
+        if arrival.is_claiming and not arrival.is_unpacked and not (is_mutual and is_here):
+            self._refuse(turn, arrival, CONNECTED_ELSEWHERE)
+            return False
+        if arrival.source is None or (is_mutual and not is_here):
+            return False
+        arrival.put_off.append((peer, ask))
+        return True
+
+    def cancelled(self, peer: str, client: str) -> None:
+        """A peer asks for a session no more."""
+        arrival = self._arrivals.get(client)
+        if arrival is not None:
+            arrival.put_off = [one for one in arrival.put_off if one[0] != peer]
+
+    def discarded(self, turn: Turn, message: Discard) -> None:
+        """The client began anew elsewhere under a claim: so it does not here under a lower one."""
+        client = message.client
+        arrival = self._arrivals.get(client)
+        if arrival is None or not (arrival.is_claiming or arrival.is_unpacked):
+            return
+        if message.is_below(arrival.claim, self._me):
+            return
+        if arrival.is_unpacked and arrival.source is not None:
+            self._send(turn, arrival.source, MoveDone(client))
+            arrival.source = None
+        self._refuse(turn, arrival, CONNECTED_ELSEWHERE)
+
+    def admit(self, turn: Turn, client: str, packet: packets.Connect) -> None:
+        """A client connects: find out where its session is."""
+        ahead = self._arrivals.get(client)
+        if ahead is not None and ahead.is_offered and ahead.is_unpacked and ahead.packet is None:
+            ahead.packet = packet
+            return
+        self.gone(turn, client)
+        self._serial += 1
+        arrival = Arrival(client, self._serial, packet, turn.now_us)
+        self._arrivals[client] = arrival
+        self._seeking.find(turn, arrival)
+        self._wake(turn)
+
+    def gone(self, turn: Turn, client: str) -> None:
+        """The client went away: what was not yet sent here, stays where it is."""
+        arrival = self._arrivals.get(client)
+        if arrival is None:
+            return
+        arrival.packet = None
+        if not arrival.is_unpacked:
+            self._give_up(turn, arrival)
+
+    def offered(self, turn: Turn, peer: str, message: MoveOffer) -> None:
+        """A client that has left a peer may come here: fetch its session."""
+        client = message.client
+        if client in self._arrivals or self._sessions.find(client) is not None:
+            return
+        self._serial += 1
+        arrival = Arrival(client, self._serial, None, turn.now_us, is_offered=True)
+        self._arrivals[client] = arrival
+
+        def found(later: Turn, claims: Claims) -> None:
+            if self._arrivals.get(client) is not arrival:
+                return
+            arrival.note(claims, self._me, later.now_us)
+            if arrival.holder is not None and arrival.holder.broker == peer:
+                self._ask(later, arrival, peer)
+            else:
+                self._give_up(later, arrival)
+
+        self._homes.find(turn, client, found)
+        self._wake(turn)
+
+    def begun(self, turn: Turn, peer: str, message: MoveBegun) -> None:
+        """The filters of a session are here: put them in force, then say so."""
+        arrival = self._current(message.client, message.serial)
+        if arrival is None:
+            self._send(turn, peer, MoveCancelled(message.client))
+            return
+        arrival.is_begun = True
+        arrival.begun_us = turn.now_us
+        if message.subscriptions is None:
+            session = self._sessions.find(message.client)
+            if session is None:
+                # What was prepared is gone since it was asked for: it is to be said in full.
+                arrival.is_early = False
+                self._ask(turn, arrival, peer)
+                return
+            session.identity = message.identity
+            self._ready_if_early(turn, arrival)
+            return
+        arrival.is_early = False
+        ready = MoveReady(message.client, message.serial)
+        self._sessions.prepare(
+            turn,
+            message.client,
+            message.identity,
+            message.subscriptions,
+            lambda later: self._send(later, peer, ready),
+        )
+
+    def not_here(self, turn: Turn, peer: str, message: MoveNotHere) -> None:
+        """Ask where the session was given to; if its holder knows of none, there is none."""
+        arrival = self._current(message.client, message.serial)
+        if arrival is None or arrival.is_unpacked:
+            return
+        if arrival.is_offered:
+            arrival.source = None
+            self._give_up(turn, arrival)
+        elif message.is_late:
+            self._refuse(turn, arrival, CONNECTED_ELSEWHERE)
+        elif message.elsewhere is not None and self._may_ask(message.elsewhere):
+            self._ask(turn, arrival, message.elsewhere)
+        elif (
+            message.elsewhere is None
+            and arrival.holder is not None
+            and peer == arrival.holder.broker
+        ):
+            self._seeking.denied(turn, arrival, message.settled)
+        else:
+            # It was given, but did not arrive: its holder will find that out, too.
+            arrival.is_stalled = True
+
+    def stored(self, turn: Turn, peer: str, message: MoveStored) -> None:
+        """Say which publications came here anyway, and keep them for the session."""
+        arrival = self._current(message.client, message.serial)
+        if arrival is None or arrival.is_unpacked:
+            self._send(turn, peer, MoveCancelled(message.client))
+            return
+        if self._seen_log is not None:
+            arrival.seen = self._seen_log.known(message.events)
+        seen = MoveSeen(message.client, message.serial, tuple(arrival.seen))
+        self._send(turn, peer, seen)
+
+    def end(self, turn: Turn, peer: str, message: MoveEnd) -> None:
+        """The whole session is here: to disk, then claim the client."""
+        arrival = self._current(message.client, message.serial)
+        if arrival is None or arrival.is_unpacked:
+            self._send(turn, peer, MoveCancelled(message.client))
+            return
+        if not self._sessions.promised_wills.has_room_for(message.belongings.will):
+            self._refuse(turn, arrival, NO_ROOM_FOR_WILL)
+            return
+        arrival.is_unpacked = True
+        # The directory was read before the session came, and may have changed since.
+        arrival.claim = max(arrival.claim, message.belongings.claim + 1)
+        arrival.floor = message.belongings.claim
+        belongings = filled(message.belongings, arrival.seen)
+        belongings = msgspec.structs.replace(belongings, claim=arrival.claim)
+        self._sessions.unpack(turn, message.client, belongings)
+        turn.once_synced(partial(self._seeking.claim, arrival=arrival))
+
+    def asked_for(self, turn: Turn, peer: str, message: HaveYou) -> None:
+        """Say whether a session that was given arrived; if so it must be claimed first."""
+        client = message.client
+        arrival = self._arrivals.get(client)
+        if arrival is not None and arrival.is_unpacked:
+            return
+        session = self._sessions.find(client)
+        if arrival is not None or session is None:
+            self._send(turn, peer, MoveCancelled(client))
+            return
+
+        def found(later: Turn, claims: Claims) -> None:
+            # A claim of before a crash may stand on too few disks to be found by everybody.
+            is_first = bool(claims) and claims[0].broker == self._me
+            highest = claims[0].number if claims else 0
+            claim = max(session.claim, highest if is_first else highest + 1)
+            done = MoveDone(client)
+            self._homes.claim(
+                later, client, claim, claim - 1, lambda last, _: self._send(last, peer, done)
+            )
+
+        self._homes.find(turn, client, found)
+
+    def peer_renewed(self, turn: Turn, peer: str) -> None:
+        """Ask again for what a peer may have forgotten to send."""
+        for arrival in list(self._arrivals.values()):
+            if arrival.source == peer and not arrival.is_unpacked:
+                self._ask(turn, arrival, peer)
+
+    def roll_changed(self, turn: Turn) -> None:
+        """A session does not come from who is gone for good: find out anew where it is."""
+        for arrival in list(self._arrivals.values()):
+            source = arrival.source
+            if source is not None and not arrival.is_unpacked and not self._may_ask(source):
+                arrival.source = None
+                if arrival.is_offered:
+                    self._give_up(turn, arrival)
+                else:
+                    arrival.is_stalled = True
+
+    def tick(self, turn: Turn) -> None:
+        """Turn away clients that have waited too long; they may try again."""
+        self._has_tick = False
+        for arrival in list(self._arrivals.values()):
+            waited_us = turn.now_us - arrival.since_us
+            if waited_us > self._settings.patience_us and not arrival.is_unpacked:
+                self._refuse(turn, arrival, "the session cannot be fetched now; try again")
+            elif self._is_held_up(turn, arrival):
+                self._leave_there(turn, arrival)
+            elif arrival.is_stalled:
+                arrival.is_stalled = False
+                self._seeking.find(turn, arrival)
+        if self._arrivals:
+            self._wake(turn)
+
+    def _wake(self, turn: Turn) -> None:
+        if not self._has_tick:
+            self._has_tick = True
+            turn.timer(TICK, turn.now_us + self._settings.tick_us)
+
+    def _current(self, client: str, serial: int) -> Arrival | None:
+        arrival = self._arrivals.get(client)
+        return arrival if arrival is not None and arrival.serial == serial else None
+
+    def _may_ask(self, broker: str) -> bool:
+        return broker != self._me and not self._around.is_removed(broker)
+
+    def _is_current(self, arrival: Arrival) -> bool:
+        return self._arrivals.get(arrival.client) is arrival
+
+    def _is_held_up(self, turn: Turn, arrival: Arrival) -> bool:
+        """True if a session cannot come soon: an origin that owes it something is out of reach."""
+        waited_us = turn.now_us - arrival.begun_us
+        is_under_way = arrival.is_begun and not arrival.is_unpacked
+        return is_under_way and waited_us > self._settings.lodge_after_us
+
+    def _leave_there(self, turn: Turn, arrival: Arrival) -> None:
+        """Let a client in without its session, which comes when the client comes once more."""
+        packet, source = arrival.packet, arrival.source
+        if packet is None or source is None:
+            return
+        self._drop_prepared(turn, arrival.client)
+        self._send(turn, source, MoveCancelled(arrival.client))
+        self._lodge(turn, arrival, packet, source)
+
+    def _lodge(self, turn: Turn, arrival: Arrival, packet: packets.Connect, home: str) -> None:
+        """Let a client in, but leave its session where it is."""
+        self._drop(turn, arrival)
+        self._around.lodge(turn, arrival.client, home, packet)
+        for peer, ask in arrival.put_off:
+            self._around.asked(turn, peer, ask)
+
+    def _ask(self, turn: Turn, arrival: Arrival, holder: str) -> None:
+        arrival.source = holder
+        arrival.is_begun = False
+        self._prepare_early(turn, arrival)
+        carried = None
+        if arrival.is_early and arrival.packet is not None:
+            carried = digest_of(arrival.packet.carried or ())
+        ask = MoveAsk(arrival.client, arrival.serial, arrival.is_offered, carried, arrival.claim)
+        self._send(turn, holder, ask)
+
+    def _prepare_early(self, turn: Turn, arrival: Arrival) -> None:
+        """Put the filters that a client brought in force, while its session is asked for.
+
+        Not if one of them depends on the session's identity, which is not known yet; nor while
+        there is a session here, which may be the only one.
+        """
+        carried = arrival.packet.carried if arrival.packet is not None else None
+        if not self._trusts_devices or carried is None or arrival.is_early:
+            return
+        if self._sessions.find(arrival.client) is not None or not _are_plain(carried):
+            return
+        arrival.is_early = True
+        arrival.is_in_force = False
+
+        def in_force(later: Turn) -> None:
+            arrival.is_in_force = True
+            self._ready_if_early(later, arrival)
+
+        self._sessions.prepare(turn, arrival.client, "", carried, in_force)
+
+    def _ready_if_early(self, turn: Turn, arrival: Arrival) -> None:
+        is_current = self._arrivals.get(arrival.client) is arrival
+        is_ready = arrival.is_early and arrival.is_in_force and arrival.is_begun
+        if is_current and is_ready and arrival.source is not None:
+            self._send(turn, arrival.source, MoveReady(arrival.client, arrival.serial))
+
+    def _arrived(self, turn: Turn, arrival: Arrival) -> None:
+        """A session that came is claimed: it is this broker's, whatever becomes of its client."""
+        assert arrival.source is not None
+        self._send(turn, arrival.source, MoveDone(arrival.client))
+        arrival.source = None
+        arrival.is_unpacked = False
+        arrival.former = Claim(arrival.claim, self._me, arrival.floor)
+
+    def _open(self, turn: Turn, arrival: Arrival) -> None:
+        """The session is this broker's: open it, and let those go on who waited for that."""
+        del self._arrivals[arrival.client]
+        self._drop_prepared(turn, arrival.client)
+        if arrival.packet is not None:
+            self._sessions.connect(turn, arrival.client, arrival.packet)
+            self._homes.opened(arrival.client, arrival.claim)
+            self._note_claim(turn, arrival)
+            self._around.opened(turn, arrival.client)
+        for peer, ask in arrival.put_off:
+            self._around.asked(turn, peer, ask)
+
+    def _note_claim(self, turn: Turn, arrival: Arrival) -> None:
+        session = self._sessions.find(arrival.client)
+        if session is not None and session.claim < arrival.claim:
+            session.claim = arrival.claim
+            if session.is_durable:
+                write_moved(turn, session)
+
+    def _drop_prepared(self, turn: Turn, client: str) -> None:
+        prepared = self._sessions.find(client)
+        if prepared is not None and prepared.is_arriving:
+            self._sessions.end(turn, prepared)
+
+    def _refuse(self, turn: Turn, arrival: Arrival, words: str) -> None:
+        """Turn a client away, if it still waits, and leave its session where it is."""
+        if arrival.packet is not None:
+            refusal = packets.Connack(False, packets.SERVER_UNAVAILABLE, reason_text=words)
+            turn.ask(SendClient(arrival.client, refusal))
+            turn.ask(CloseClient(arrival.client))
+        self._give_up(turn, arrival)
+
+    def _drop(self, turn: Turn, arrival: Arrival) -> None:
+        """A client waits no more, and nothing was opened for it."""
+        del self._arrivals[arrival.client]
+        if arrival.is_claiming:
+            self._homes.withdraw(turn, arrival.client, arrival.former)
+
+    def _give_up(self, turn: Turn, arrival: Arrival) -> None:
+        self._drop(turn, arrival)
+        self._drop_prepared(turn, arrival.client)
+        if arrival.source is not None:
+            self._send(turn, arrival.source, MoveCancelled(arrival.client))
+        for peer, ask in arrival.put_off:
+            self._send(turn, peer, MoveNotHere(ask.client, ask.serial, arrival.source))
+
+
+def _are_plain(subscriptions: tuple[packets.Subscription, ...]) -> bool:
+    """True if all can be put in force without knowing whose they are."""
+    try:
+        for one in subscriptions:
+            parse_filter(one.filter_text)
+    except FilterError:
+        return False
+    return not any(one.no_local for one in subscriptions)

@@ -1,0 +1,433 @@
+"""Clients that went elsewhere: their session is sent after them, and kept until it has arrived."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from meshwright.filters.filter import parse_filter
+from meshwright.model.publication import EventId
+from meshwright.protocol.directory.directory import Directory
+from meshwright.protocol.foundation.effects import DiskKey
+from meshwright.protocol.foundation.stream_frames import place_in
+from meshwright.protocol.foundation.turn import Turn
+from meshwright.protocol.mobility.messages import (
+    Discard,
+    DiscardDone,
+    HaveYou,
+    MoveAsk,
+    MoveBegun,
+    MoveCancelled,
+    MoveDone,
+    MoveEnd,
+    MoveNotHere,
+    MoveReady,
+    MoveSeen,
+    MoveStored,
+    MovingSettings,
+    digest_of,
+)
+from meshwright.protocol.mobility.prefetching import may_go_ahead
+from meshwright.protocol.mobility.publish_barriers import LeftPoints
+from meshwright.protocol.mobility.seen_log import sifted, stored_ids
+from meshwright.protocol.mobility.session_claims import Claims, Homes
+from meshwright.protocol.sessions.session import Session
+from meshwright.protocol.sessions.session_state import packed
+from meshwright.protocol.sessions.sessions import Sessions
+from meshwright.protocol.streams.interest import key_of
+from meshwright.protocol.streams.messages import Standing, StandingQuestion
+
+TICK = ("departing",)
+
+
+@dataclass(slots=True, eq=False)
+class Departure:
+    """A session that is leaving, and what it still waits for.
+
+    claim: with which number its client is claimed there. is_offered: it goes ahead of its client.
+    seen: what its new broker has seen, None if not asked. keys: whose readers are being asked for.
+    questions: by serial, who was asked what. owed: how far streams (origin, topic) must have come
+    here before the session can go. sent: how far they were sent then, so nothing else up to there
+    is for the session.
+    """
+
+    client: str
+    target: str
+    serial: int
+    claim: int
+    is_offered: bool = False
+    is_ready: bool = False
+    is_sifting: bool = False
+    seen: frozenset[EventId] | None = None
+    keys: dict[str, None] = field(default_factory=dict)
+    questions: dict[int, tuple[str, str]] = field(default_factory=dict)
+    owed: dict[tuple[str, str], int] = field(default_factory=dict)
+    sent: dict[tuple[str, str], int] = field(default_factory=dict)
+
+
+class Departing:
+    """The sending side of moves. places: how far every stream has come here."""
+
+    def __init__(
+        self,
+        me: str,
+        settings: MovingSettings,
+        homes: Homes,
+        directory: Directory,
+        sessions: Sessions,
+        *,
+        send: Callable[[Turn, str, Any], None],
+        discard: Callable[[Turn, str, Discard], None],
+        places: Callable[[], dict[tuple[str, str], int]],
+        left: LeftPoints,
+        is_removed: Callable[[str], bool],
+        asks_what_was_seen: bool,
+        incarnation: int,
+    ) -> None:
+        self._me = me
+        self._settings = settings
+        self._homes = homes
+        self._is_removed = is_removed
+        self._directory = directory
+        self._sessions = sessions
+        self._send = send
+        self._discard = discard
+        # Sessions that were given, and that nobody wants since.
+        self._unwanted: set[str] = set()
+        self._places = places
+        self._left = left
+        self._asks_what_was_seen = asks_what_was_seen
+        self._serial = incarnation << 32
+        self._departures: dict[str, Departure] = {}
+        self._given: dict[str, str] = {}
+        self._has_tick = False
+
+    def handlers(self) -> dict[type, Callable[[Turn, str, Any], None]]:
+        """Which message is for which method."""
+        return {
+            MoveReady: self.ready,
+            MoveSeen: self.seen,
+            MoveDone: self.done,
+            Standing: self.standing,
+        }
+
+    def restore(self, turn: Turn, disk: dict[DiskKey, Any]) -> None:
+        """After a crash: ask whether what was given has arrived."""
+        for client in sorted(str(key[1]) for key in disk if key[0] == "given"):
+            self._given[client] = disk["given", client]
+            self._send(turn, self._given[client], HaveYou(client))
+            session = self._sessions.find(client)
+            if session is not None:
+                self._sessions.leaves(turn, session)
+        self._claim_back(turn)
+
+    def roll_changed(self, turn: Turn) -> None:
+        """Wait for nothing from brokers that are gone for good, and give nothing to them."""
+        for departure in list(self._departures.values()):
+            if self._is_removed(departure.target):
+                self._drop(turn, departure)
+                continue
+            departure.questions = {
+                serial: (origin, key)
+                for serial, (origin, key) in departure.questions.items()
+                if not self._is_removed(origin)
+            }
+            departure.owed = {
+                key: number
+                for key, number in departure.owed.items()
+                if not self._is_removed(key[0])
+            }
+            self._go_if_complete(turn, departure)
+        self._claim_back(turn)
+
+    def forget_all(self, turn: Turn) -> None:
+        """No session here is to go anywhere any more."""
+        self._departures.clear()
+        for client in list(self._given):
+            self._take_back(turn, client)
+
+    def given_to(self, client: str) -> str | None:
+        """Who was given a session of which it is not known whether it arrived."""
+        return self._given.get(client)
+
+    def asked(self, turn: Turn, peer: str, message: MoveAsk) -> None:
+        """Another broker asks for a session."""
+        client = message.client
+        self._homes.asked(client)
+        target = self._given.get(client)
+        if target is not None and target != peer:
+            self._send(turn, peer, MoveNotHere(client, message.serial, target))
+            return
+        if message.is_offered and not self._may_go_ahead(client, peer):
+            self._send(turn, peer, MoveNotHere(client, message.serial, None))
+            return
+        if target is not None:
+            # Who asks for what it was given has not got it.
+            self._keep(turn, client)
+        session = self._sessions.find(client)
+        if session is not None and not session.is_arriving:
+            self._sessions.take_over(turn, session)
+            session = self._sessions.find(client)
+        if session is None or session.is_arriving:
+            settled = self._homes.settled(client)
+            self._send(turn, peer, MoveNotHere(client, message.serial, None, settled=settled))
+            return
+        if self._is_late(peer, message):
+            late = MoveNotHere(client, message.serial, None, is_late=True)
+            self._send(turn, peer, late)
+            return
+        self._recall(turn, client, unless=peer)
+        self._departures[client] = Departure(
+            client, peer, message.serial, message.claim, message.is_offered
+        )
+        own = tuple(session.subscriptions.values())
+        is_carried = message.carried is not None and message.carried == digest_of(own)
+        subscriptions = None if is_carried else own
+        if not message.is_offered:
+            # Who asks lets its client wait no longer than that.
+            session.awaited_until_us = turn.now_us + self._settings.patience_us
+        begun = MoveBegun(client, message.serial, session.identity, subscriptions)
+        self._send(turn, peer, begun)
+
+    def client_back(self, turn: Turn, client: str) -> None:
+        """A session need not go ahead of its client, nor where that was: it is here, or no more."""
+        self._recall(turn, client, unless=None)
+
+    def ready(self, turn: Turn, peer: str, message: MoveReady) -> None:
+        """The filters are in force there: find out what must still come here."""
+        departure = self._departures.get(message.client)
+        session = self._sessions.find(message.client)
+        if departure is None or session is None or departure.serial != message.serial:
+            return
+        if departure.target != peer:
+            return
+        departure.is_ready = True
+        departure.keys = dict.fromkeys(key_of(parse_filter(t)) for t in session.subscriptions)
+        for key in list(departure.keys):
+            asked = partial(self._readers_known, departure=departure, key=key)
+            self._directory.readers(turn, key, asked)
+        self._wake(turn)
+
+    def standing(self, turn: Turn, peer: str, message: Standing) -> None:
+        """An origin says what is under way."""
+        for departure in list(self._departures.values()):
+            if departure.questions.pop(message.serial, None) is not None:
+                for topic, number in message.points:
+                    departure.owed[peer, topic] = number
+                departure.sent.update({(peer, topic): number for topic, number in message.sent})
+                self._go_if_complete(turn, departure)
+
+    def seen(self, turn: Turn, peer: str, message: MoveSeen) -> None:
+        """The new broker says what need not be sent."""
+        departure = self._departures.get(message.client)
+        if departure is None or departure.target != peer or departure.serial != message.serial:
+            return
+        departure.seen = frozenset(message.events)
+        self._go_if_complete(turn, departure)
+
+    def cancelled(self, turn: Turn, peer: str, message: MoveCancelled) -> None:
+        """The session stays here."""
+        departure = self._departures.get(message.client)
+        if departure is not None and departure.target == peer:
+            self._drop(turn, departure)
+        if self._given.get(message.client) == peer:
+            self._keep(turn, message.client)
+
+    def done(self, turn: Turn, peer: str, message: MoveDone) -> None:
+        """The session has arrived: forget it here."""
+        if self._given.get(message.client) == peer:
+            self._take_back(turn, message.client)
+            session = self._sessions.find(message.client)
+            # The client may have come back meanwhile, and its session may be on its way here.
+            if session is not None and not session.is_arriving:
+                self._sessions.end(turn, session, peer)
+
+    def discarded(self, turn: Turn, message: Discard) -> None:
+        """The client began anew elsewhere."""
+        client = message.client
+        self._homes.asked(client)
+        session = self._sessions.find(client)
+        if session is not None and message.is_below(session.claim, self._me):
+            return
+        target = self._given.get(client)
+        if target is not None:
+            # Of two copies one may publish the will: this one only if the other is none.
+            self._unwanted.add(client)
+            self._discard(turn, target, message)
+            return
+        self._recall(turn, client, unless=None)
+        if session is not None and not session.is_arriving:
+            self._close(turn, session)
+
+    def discard_done(self, turn: Turn, peer: str, message: DiscardDone) -> None:
+        """A peer has forgotten a session; if it was given one from here, it would have said so."""
+        if self._given.get(message.client) == peer and message.client in self._unwanted:
+            self._keep(turn, message.client)
+
+    def peer_renewed(self, turn: Turn, peer: str) -> None:
+        """Ask again what a peer may have forgotten to answer."""
+        for client, target in self._given.items():
+            if target == peer:
+                self._send(turn, peer, HaveYou(client))
+        for departure in self._departures.values():
+            for serial, (origin, key) in departure.questions.items():
+                if origin == peer:
+                    self._send(turn, origin, StandingQuestion(serial, key))
+
+    def tick(self, turn: Turn) -> None:
+        """See whether what sessions wait for has come."""
+        self._has_tick = False
+        for departure in list(self._departures.values()):
+            self._go_if_complete(turn, departure)
+        if any(departure.is_ready for departure in self._departures.values()):
+            self._wake(turn)
+
+    def _wake(self, turn: Turn) -> None:
+        if not self._has_tick:
+            self._has_tick = True
+            turn.timer(TICK, turn.now_us + self._settings.tick_us)
+
+    def _readers_known(
+        self, turn: Turn, readers: list[str], *, departure: Departure, key: str
+    ) -> None:
+        for reader in readers:
+            self._serial += 1
+            departure.questions[self._serial] = (reader, key)
+            self._send(turn, reader, StandingQuestion(self._serial, key))
+        departure.keys.pop(key, None)
+        self._go_if_complete(turn, departure)
+
+    def _go_if_complete(self, turn: Turn, departure: Departure) -> None:
+        """Send the session once all that entered before its filters moved has come here."""
+        session = self._sessions.find(departure.client)
+        is_current = self._departures.get(departure.client) is departure
+        if session is None or not is_current or not departure.is_ready:
+            return
+        if departure.keys or departure.questions or session.unsafe_run_count:
+            # After a crash, runs that are on disk would come after what its client says elsewhere.
+            return
+        places = self._places()
+        if any(place_in(places, *key) < number for key, number in departure.owed.items()):
+            return
+        if departure.is_offered and not may_go_ahead(session):
+            self._recall(turn, departure.client, unless=None)
+            return
+        if departure.seen is None and self._asks_what_was_seen:
+            self._ask_what_was_seen(turn, session, departure)
+            if departure.is_sifting:
+                return
+        del self._departures[departure.client]
+        self._give(turn, session, departure, places)
+
+    def _ask_what_was_seen(self, turn: Turn, session: Session, departure: Departure) -> None:
+        """Before a session goes, name what it stores, if it stores anything; once."""
+        if departure.is_sifting:
+            return
+        events = stored_ids((*session.under_way.values(), *session.queue))
+        if events:
+            departure.is_sifting = True
+            stored = MoveStored(departure.client, departure.serial, events)
+            self._send(turn, departure.target, stored)
+
+    def _may_go_ahead(self, client: str, peer: str) -> bool:
+        """True if a session may still go to where it was offered."""
+        session = self._sessions.find(client)
+        departure = self._departures.get(client)
+        is_free = departure is None or departure.target == peer
+        return is_free and session is not None and may_go_ahead(session)
+
+    def _is_late(self, peer: str, message: MoveAsk) -> bool:
+        """True if a session is on its way to where its client seems to have come later."""
+        departure = self._departures.get(message.client)
+        if departure is None or departure.is_offered or departure.target == peer:
+            return False
+        return message.claim < departure.claim
+
+    def _recall(self, turn: Turn, client: str, *, unless: str | None) -> None:
+        """Tell a broker to which a session was to go that it does not, unless it is this."""
+        departure = self._departures.get(client)
+        if departure is not None and departure.target != unless:
+            del self._departures[client]
+            is_late = not departure.is_offered
+            missing = MoveNotHere(client, departure.serial, None, is_late=is_late)
+            self._send(turn, departure.target, missing)
+
+    def _drop(self, turn: Turn, departure: Departure) -> None:
+        """Who asked for a session does not want it any more."""
+        del self._departures[departure.client]
+        session = self._sessions.find(departure.client)
+        if session is not None:
+            self._sessions.stays(turn, session)
+
+    def _give(
+        self,
+        turn: Turn,
+        session: Session,
+        departure: Departure,
+        places: dict[tuple[str, str], int],
+    ) -> None:
+        points = self._left.given(turn, session, departure.target)
+        for key, number in departure.sent.items():
+            places[key] = max(number, places.get(key, 0))
+        belongings = sifted(packed(session, places, self._me, points), departure.seen or ())
+        if departure.is_offered:
+            assert session.disconnected_us is not None
+            away_us = turn.now_us - session.disconnected_us
+            belongings = msgspec.structs.replace(belongings, away_us=away_us)
+        end = MoveEnd(departure.client, departure.serial, belongings)
+        self._given[departure.client] = departure.target
+        turn.write(("given", departure.client), departure.target)
+        self._sessions.leaves(turn, session)
+
+        def go(later: Turn) -> None:
+            client = departure.client
+            if self._given.get(client) == departure.target and client not in self._unwanted:
+                self._send(later, departure.target, end)
+
+        turn.once_synced(go)
+
+    def _claim_back(self, turn: Turn) -> None:
+        """Sessions that were given to brokers gone for good are here, unless claimed there."""
+        for client, target in list(self._given.items()):
+            if self._is_removed(target):
+                found = partial(self._kept_or_lost, client=client, target=target)
+                self._homes.find(turn, client, found)
+
+    def _kept_or_lost(self, turn: Turn, claims: Claims, *, client: str, target: str) -> None:
+        if self._given.get(client) != target:
+            return
+        session = self._sessions.find(client)
+        number = session.claim if session is not None else 0
+        if all(one.floor < number for one in claims if one.broker != self._me):
+            self._keep(turn, client)
+            return
+        self._take_back(turn, client)
+        if session is not None:
+            self._sessions.end(turn, session)
+
+    def _keep(self, turn: Turn, client: str) -> None:
+        """A session that was given did not arrive: it is here, unless nobody wants it any more."""
+        is_unwanted = client in self._unwanted
+        self._take_back(turn, client)
+        session = self._sessions.find(client)
+        if session is None:
+            return
+        if is_unwanted and not session.is_arriving:
+            self._close(turn, session)
+        else:
+            self._sessions.stays(turn, session)
+
+    def _close(self, turn: Turn, session: Session) -> None:
+        """A session is over, as its client began anew elsewhere."""
+        self._sessions.take_over(turn, session)
+        if self._sessions.find(session.client) is session:
+            self._sessions.close(turn, session)
+
+    def _take_back(self, turn: Turn, client: str) -> None:
+        self._unwanted.discard(client)
+        del self._given[client]
+        turn.write(("given", client), None)

@@ -1,0 +1,135 @@
+"""A broker that is to be stopped: its clients go elsewhere, and what it promised is kept first.
+
+Clients that connect are turned away, those that are connected are told to go, and sessions follow
+them or go ahead. The broker goes on as the origin of what was published here until everybody
+interested has it. When nothing is left that only this disk has, it says so. It stays empty over
+restarts until it is told to take clients again. What it keeps for the directory has copies
+elsewhere.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from meshwright.protocol.foundation.effects import CloseClient, DiskKey, SendClient
+from meshwright.protocol.foundation.events import EmptyingGiven
+from meshwright.protocol.foundation.turn import Turn
+from meshwright.protocol.mobility.messages import MoveOffer
+from meshwright.protocol.mobility.prefetching import may_go_ahead
+from meshwright.protocol.mqtt import packets
+from meshwright.protocol.sessions.session import Session
+from meshwright.protocol.sessions.sessions import Sessions
+
+TICK = ("emptying",)
+TICK_US = 1_000_000
+IS_EMPTYING: DiskKey = ("emptying",)
+
+
+class EmptyingRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """What a broker that is being emptied still has, whenever that is another number.
+
+    publications: that somebody may still need from here. step: emptying, empty or filling again.
+    """
+
+    step: str
+    sessions: int
+    publications: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EmptyingAround:
+    """What emptying asks of the rest of the broker.
+
+    others: brokers that live, but for this one, sorted. publication_count: those kept here because
+    somebody may still need them.
+    """
+
+    send: Callable[[Turn, str, Any], None]
+    others: Callable[[], tuple[str, ...]]
+    publication_count: Callable[[], int]
+
+
+class Emptying:
+    """Sends clients away while the broker is to be emptied; targets: where to, anywhere if none."""
+
+    def __init__(self, sessions: Sessions, around: EmptyingAround) -> None:
+        self._sessions = sessions
+        self._around = around
+        self.is_on = False
+        self._targets: tuple[str, ...] = ()
+        self._last: EmptyingRecord | None = None
+
+    def restore(self, turn: Turn, disk: dict[DiskKey, Any]) -> None:
+        """After a crash: go on."""
+        if IS_EMPTYING in disk:
+            self.is_on, self._targets = True, disk[IS_EMPTYING]
+            turn.timer(TICK, turn.now_us + TICK_US)
+
+    def given(self, turn: Turn, happening: EmptyingGiven) -> None:
+        """An operator wants the broker empty, or wants it to take clients again."""
+        was_on, self.is_on = self.is_on, happening.is_on
+        self._targets = happening.targets
+        self._last = None
+        turn.write(IS_EMPTYING, self._targets if self.is_on else None)
+        if self.is_on:
+            turn.once_synced(self.tick)
+        elif was_on:
+            self._report(turn, "filling again")
+
+    def turns_away(self, turn: Turn, client: str, packet: packets.Connect) -> bool:
+        """Whether a client that connects is sent elsewhere."""
+        if not self.is_on:
+            return False
+        target = self._target(client)
+        reason = packets.USE_ANOTHER_SERVER
+        if target is None or not packet.can_be_redirected:
+            target, reason = None, packets.SERVER_UNAVAILABLE
+        turn.ask(SendClient(client, packets.Connack(False, reason, target)))
+        turn.ask(CloseClient(client))
+        return True
+
+    def tick(self, turn: Turn) -> None:
+        """Send away who is here, and see what is left."""
+        if not self.is_on:
+            return
+        for session in self._sessions.all():
+            target = self._target(session.client)
+            if target is not None and not session.is_arriving:
+                self._send_away(turn, session, target)
+        is_empty = not self._sessions.all() and not self._around.publication_count()
+        self._report(turn, "empty" if is_empty else "emptying")
+        turn.timer(TICK, turn.now_us + TICK_US)
+
+    def _send_away(self, turn: Turn, session: Session, target: str) -> None:
+        """A connected client is told to go; the session of one that is away goes ahead."""
+        client = session.client
+        if session.is_connected:
+            goodbye = packets.Disconnect(packets.USE_ANOTHER_SERVER, target)
+            turn.ask(SendClient(client, goodbye))
+            turn.ask(CloseClient(client))
+            self._sessions.disconnect(turn, client, clean=False)
+        elif may_go_ahead(session) and not session.is_leaving:
+            self._around.send(turn, target, MoveOffer(client))
+
+    def _target(self, client: str) -> str | None:
+        """The same for a client as long as the same brokers live."""
+        others = self._around.others()
+        names = [name for name in others if not self._targets or name in self._targets]
+        if not names:
+            return None
+        return max(names, key=lambda name: hashlib.sha1(f"{client}\0{name}".encode()).digest())
+
+    def _report(self, turn: Turn, step: str) -> None:
+        record = EmptyingRecord(
+            step=step,
+            sessions=len(self._sessions.all()),
+            publications=self._around.publication_count(),
+        )
+        if record != self._last:
+            self._last = record
+            turn.report(record)

@@ -1,0 +1,150 @@
+"""What two brokers say when a client moves from one to the other: the standard protocol.
+
+The new broker asks the old one for the session, puts its filters in force here, and says so. The
+old one waits until all that entered the network before has reached it, and sends everything along;
+it goes on collecting for the client until the new broker has it all on disk and has claimed the
+client. So at any crash at least one of the two has the whole session.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+
+import msgspec
+
+from meshwright.model.publication import EventId
+from meshwright.protocol.foundation.message import Message
+from meshwright.protocol.mqtt.packets import Subscription
+from meshwright.protocol.sessions.session_state import Belongings
+
+
+class MovingSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """How often moves are looked after, and how long a client is kept waiting for its session.
+
+    lodge_after_us: after this time a client is let in while its session stays where it is.
+    claim_rest_us: how long a broker claims a client that has no session any more.
+    """
+
+    tick_us: int = 100_000
+    lodge_after_us: int = 1_000_000
+    patience_us: int = 8_000_000
+    claim_rest_us: int = 60_000_000
+
+
+class MoveOffer(Message, frozen=True, gc=False):
+    """The client has gone, probably to you: ask for its session, so that it is there first."""
+
+    client: str
+
+
+class MoveAsk(Message, frozen=True, gc=False):
+    """The client is here; send its session.
+
+    is_offered: the client is not here, but the session was offered. carried: what the filters that
+    the client brought along come to, if it did (digest_of). claim: the number with which the client
+    is claimed there, or will be.
+    """
+
+    client: str
+    serial: int
+    is_offered: bool = False
+    carried: bytes | None = None
+    claim: int = 0
+
+
+class MoveBegun(Message, frozen=True, gc=False):
+    """These are its filters, None if the client brought the same; everything else follows."""
+
+    client: str
+    serial: int
+    identity: str
+    subscriptions: tuple[Subscription, ...] | None
+
+
+class MoveNotHere(Message, frozen=True, gc=False):
+    """There is no such session here; elsewhere names who was given it.
+
+    is_late: the client came in elsewhere after it came in at the receiver, which is to refuse it.
+    settled: all claims up to this number are void, as a session was open here under it.
+    """
+
+    client: str
+    serial: int
+    elsewhere: str | None
+    is_late: bool = False
+    settled: int = 0
+
+
+class MoveReady(Message, frozen=True, gc=False):
+    """Its filters are in force here."""
+
+    client: str
+    serial: int
+
+
+class MoveStored(Message, frozen=True, gc=False):
+    """These publications wait here for the client: say which of them you have seen."""
+
+    client: str
+    serial: int
+    events: tuple[EventId, ...]
+
+
+class MoveSeen(Message, frozen=True, gc=False):
+    """These need not be sent."""
+
+    client: str
+    serial: int
+    events: tuple[EventId, ...]
+
+
+class MoveEnd(Message, frozen=True, gc=False):
+    """The whole session; it is the receiver's once the receiver has claimed the client."""
+
+    client: str
+    serial: int
+    belongings: Belongings
+
+
+class MoveCancelled(Message, frozen=True, gc=False):
+    """The session did not get here: keep it."""
+
+    client: str
+
+
+class MoveDone(Message, frozen=True, gc=False):
+    """The client is claimed here and its session on disk: forget yours."""
+
+    client: str
+
+
+class HaveYou(Message, frozen=True, gc=False):
+    """A broker asks whether the session that it gave has arrived."""
+
+    client: str
+
+
+class Discard(Message, frozen=True, gc=False):
+    """The client began a new session at a broker: forget yours, if its claim is not above that."""
+
+    client: str
+    claim: int
+    broker: str
+
+    def is_below(self, claim: int, broker: str) -> bool:
+        """True if a session of this claim, at this broker, is not to be forgotten."""
+        return (self.claim, self.broker) < (claim, broker)
+
+
+class DiscardDone(Message, frozen=True, gc=False):
+    """It is forgotten, and that is on disk."""
+
+    client: str
+    claim: int
+
+
+def digest_of(subscriptions: Iterable[Subscription]) -> bytes:
+    """The same for the same subscriptions in any order."""
+    encoded = sorted(map(msgspec.msgpack.encode, subscriptions))
+    return hashlib.blake2b(msgspec.msgpack.encode(encoded), digest_size=16).digest()

@@ -1,0 +1,341 @@
+"""All machines of a broker that have to do with clients that move, joined by their policies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from meshwright.filters.filter import Filter
+from meshwright.model.plan import ClientMove
+from meshwright.protocol.directory.directory import Directory
+from meshwright.protocol.foundation.effects import DiskKey, Effect
+from meshwright.protocol.foundation.events import ClientPacket
+from meshwright.protocol.foundation.turn import Action, Turn
+from meshwright.protocol.mobility import (
+    arriving,
+    departing,
+    emptying,
+    placement,
+    publish_barriers,
+    redirects,
+    session_claims,
+)
+from meshwright.protocol.mobility.arriving import Arriving
+from meshwright.protocol.mobility.departing import Departing
+from meshwright.protocol.mobility.discards import Discards
+from meshwright.protocol.mobility.emptying import Emptying, EmptyingAround
+from meshwright.protocol.mobility.messages import (
+    Discard,
+    DiscardDone,
+    MoveAsk,
+    MoveCancelled,
+    MoveDone,
+    MoveOffer,
+    MovingSettings,
+)
+from meshwright.protocol.mobility.placement import Placement, PlacementAround, PlacementSettings
+from meshwright.protocol.mobility.policies import MobilitySettings
+from meshwright.protocol.mobility.prefetching import Prefetching
+from meshwright.protocol.mobility.proxies import Inside, Proxies
+from meshwright.protocol.mobility.publish_barriers import LeftPoints
+from meshwright.protocol.mobility.redirects import Redirects
+from meshwright.protocol.mobility.seen_log import SeenLog
+from meshwright.protocol.mobility.session_claims import Homes
+from meshwright.protocol.mqtt import packets
+from meshwright.protocol.sessions.forgetting import Forgetting
+from meshwright.protocol.sessions.sessions import Sessions
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Site:
+    """The broker around: its machines, and what moving asks of it.
+
+    places: how far every stream has come. points_of: a publisher's last numbers here, by topic.
+    holds: keeps what a client says until a change is done. went_away: told when a client's
+    connection ends. others: brokers that live, but for this one. publication_count: those kept here
+    because somebody may still need them. counts: how many sessions here want each filter.
+    """
+
+    me: str
+    incarnation: int
+    directory: Directory
+    sessions: Sessions
+    send: Callable[[Turn, str, Any], None]
+    places: Callable[[], dict[tuple[str, str], int]]
+    points_of: Callable[[str], dict[str, int]]
+    is_lost: Callable[[str], bool]
+    is_alive: Callable[[str], bool]
+    others: Callable[[], tuple[str, ...]]
+    publication_count: Callable[[], int]
+    counts: Callable[[], dict[Filter, int]]
+    is_removed: Callable[[str], bool]
+    holds: Callable[[str, Any], bool]
+    went_away: Callable[[str], None]
+    relink: Action
+
+
+class Moving:
+    """Where clients come in and go out; seen_log is there if a policy asks for one."""
+
+    def __init__(
+        self,
+        site: Site,
+        settings: MovingSettings,
+        mobility: MobilitySettings,
+        placement_settings: PlacementSettings,
+    ) -> None:
+        self._site = site
+        self._sessions = site.sessions
+        self.seen_log = SeenLog(mobility.log_max) if mobility.has("logging") else None
+        self._prefetching = (
+            Prefetching(site.me, mobility, site.sessions, send=site.send, is_alive=site.is_alive)
+            if mobility.has("prefetching")
+            else None
+        )
+        self.emptying = Emptying(
+            site.sessions,
+            EmptyingAround(
+                send=site.send,
+                others=site.others,
+                publication_count=site.publication_count,
+            ),
+        )
+        self._redirects = Redirects(site.me, site.sessions, send=site.send, is_alive=site.is_alive)
+        self._placement = self._new_placement(placement_settings)
+        self._proxies = self._new_proxies()
+        self.guests = self._proxies.guests
+        self._left = LeftPoints(site.sessions, send=site.send, points_of=site.points_of)
+        self._homes = Homes(
+            site.me,
+            site.incarnation,
+            site.directory,
+            rest_us=settings.claim_rest_us,
+            is_here=self._is_here,
+            left=self._redirects.forget,
+        )
+        self._discards = Discards(site.send, site.is_removed)
+        self._departing = Departing(
+            site.me,
+            settings,
+            self._homes,
+            site.directory,
+            site.sessions,
+            send=site.send,
+            discard=self._discards.tell,
+            places=site.places,
+            left=self._left,
+            is_removed=site.is_removed,
+            asks_what_was_seen=self.seen_log is not None,
+            incarnation=site.incarnation,
+        )
+        self._arriving = self._new_arriving(settings, mobility)
+        self.forgetting = Forgetting(
+            site.sessions,
+            is_moving=self._is_moving,
+            stay_here=self._departing.client_back,
+        )
+
+    def handlers(self) -> dict[type, Callable[[Turn, str, Any], None]]:
+        """Which message is for which method."""
+        return {
+            **self._arriving.handlers(),
+            **self._departing.handlers(),
+            **self._left.handlers(),
+            **self._proxies.handlers(),
+            **self._placement.handlers(),
+            MoveAsk: self._asked,
+            MoveDone: self._done,
+            MoveOffer: self._offered,
+            MoveCancelled: self._cancelled,
+            Discard: self._discarded,
+            DiscardDone: self._discard_done,
+        }
+
+    def timers(self) -> dict[str, Callable[[Turn], None]]:
+        """Which timer is for which method."""
+        return {
+            session_claims.TICK[0]: self._homes.tick,
+            arriving.TICK[0]: self._arriving.tick,
+            departing.TICK[0]: self._departing.tick,
+            publish_barriers.TICK[0]: self._left.tick,
+            redirects.TICK[0]: self._redirects.tick,
+            emptying.TICK[0]: self.emptying.tick,
+            placement.TICK[0]: self._placement.tick,
+        }
+
+    def restore(self, turn: Turn, disk: dict[DiskKey, Any]) -> None:
+        """After a crash: take up moves that were under way."""
+        self._homes.restore(self._sessions.all())
+        self._departing.restore(turn, disk)
+        self._redirects.restore(turn, disk)
+        self.emptying.restore(turn, disk)
+        self._placement.started(turn)
+
+    def plan_in_force(self, turn: Turn, epoch: int, moves: tuple[ClientMove, ...]) -> None:
+        """A plan has clients of this broker go elsewhere."""
+        self._redirects.begin(turn, epoch, moves)
+
+    def roll_changed(self, turn: Turn) -> None:
+        """Wait for nobody who is gone for good."""
+        self._discards.roll_changed()
+        self._departing.roll_changed(turn)
+        self._arriving.roll_changed(turn)
+
+    def begin_anew(self, turn: Turn) -> None:
+        """The others have gone on without this broker: no session here is whole any more."""
+        self._departing.forget_all(turn)
+        for session in self._sessions.all():
+            self._sessions.take_over(turn, session)
+            if self._sessions.find(session.client) is session:
+                self._sessions.end(turn, session)
+
+    def peers(self) -> set[str]:
+        """Brokers to stay connected with."""
+        return self._proxies.peers()
+
+    def client_up(self, turn: Turn, client: str, packet: packets.Connect) -> None:
+        """A client connects here."""
+        self._proxies.local_up(turn, client)
+        self._admit(turn, client, packet)
+
+    def has_proxies(self) -> bool:
+        """True while clients here have their home elsewhere, or the other way round."""
+        return bool(self._proxies.homes or self.guests)
+
+    def client_packet(self, turn: Turn, happening: ClientPacket) -> None:
+        """A packet of a client that is here, or that is elsewhere and has its home here."""
+        client, packet = happening.client, happening.packet
+        if self._proxies.homes and self._proxies.passed_on(turn, client, packet):
+            return
+        if self._site.holds(client, packet):
+            return
+        self._sessions.packet(turn, client, packet)
+
+    def client_down(self, turn: Turn, client: str, *, is_clean: bool) -> None:
+        """A client's connection is gone."""
+        self._site.went_away(client)
+        if self._proxies.down(turn, client, is_clean=is_clean):
+            return
+        self._arriving.gone(turn, client)
+        self._sessions.disconnect(turn, client, clean=is_clean)
+        if self._sessions.find(client) is None:
+            self._redirects.forget(client)
+        if self._prefetching is not None:
+            self._prefetching.disconnected(turn, client)
+
+    def session_over(self, turn: Turn, client: str) -> None:
+        """There is no session of a client here any more."""
+        self._homes.over(turn, client)
+
+    def peer_lost(self, turn: Turn, peer: str) -> None:
+        """A peer has been silent for too long."""
+        self._proxies.peer_gone(turn, peer)
+
+    def peer_renewed(self, turn: Turn, peer: str) -> None:
+        """A conversation with a peer begins anew."""
+        self._arriving.peer_renewed(turn, peer)
+        self._departing.peer_renewed(turn, peer)
+        self._discards.peer_renewed(turn, peer)
+        self._proxies.peer_gone(turn, peer)
+
+    def redirected(self, turn: Turn) -> list[Effect]:
+        """The effects of a step, as they are while there are guests."""
+        return self._proxies.redirected(turn)
+
+    def _is_here(self, client: str) -> bool:
+        """True if there is a session of a client here, or one is on its way in or out."""
+        return (
+            self._sessions.find(client) is not None
+            or self._arriving.expects(client)
+            or self._departing.given_to(client) is not None
+        )
+
+    def _is_moving(self, client: str) -> bool:
+        """True if another broker may have a client's session, too."""
+        return self._departing.given_to(client) is not None or self._arriving.shares(client)
+
+    def _new_arriving(self, settings: MovingSettings, mobility: MobilitySettings) -> Arriving:
+        site = self._site
+        return Arriving(
+            site.me,
+            settings,
+            self._homes,
+            site.sessions,
+            arriving.Around(
+                send=site.send,
+                discard=self._discards.tell,
+                is_removed=site.is_removed,
+                given_to=self._departing.given_to,
+                asked=self._asked,
+                lodge=self._proxies.open,
+                opened=self._opened,
+            ),
+            mobility=mobility,
+            seen_log=self.seen_log,
+            incarnation=site.incarnation,
+        )
+
+    def _new_proxies(self) -> Proxies:
+        site = self._site
+        inside = Inside(
+            send=site.send,
+            is_lost=site.is_lost,
+            up=self._admit,
+            packet=lambda turn, client, packet: self.client_packet(
+                turn, ClientPacket(client, packet)
+            ),
+            down=self._down,
+            relink=site.relink,
+        )
+        return Proxies(site.incarnation, inside)
+
+    def _new_placement(self, settings: PlacementSettings) -> Placement:
+        site = self._site
+        around = PlacementAround(
+            send=site.send,
+            others=site.others,
+            counts=site.counts,
+            is_emptying=lambda: self.emptying.is_on,
+        )
+        return Placement(site.me, settings, site.sessions, self._redirects, around)
+
+    def _admit(self, turn: Turn, client: str, packet: packets.Connect) -> None:
+        is_away = self.emptying.turns_away(turn, client, packet)
+        if not is_away and not self._redirects.turns_away(turn, client, packet):
+            self._arriving.admit(turn, client, packet)
+
+    def _down(self, turn: Turn, client: str, is_clean: bool) -> None:
+        self.client_down(turn, client, is_clean=is_clean)
+
+    def _asked(self, turn: Turn, peer: str, message: MoveAsk) -> None:
+        if not self._arriving.put_off(turn, peer, message):
+            self._departing.asked(turn, peer, message)
+
+    def _cancelled(self, turn: Turn, peer: str, message: MoveCancelled) -> None:
+        self._arriving.cancelled(peer, message.client)
+        self._departing.cancelled(turn, peer, message)
+
+    def _discarded(self, turn: Turn, peer: str, message: Discard) -> None:
+        self._departing.discarded(turn, message)
+        self._arriving.discarded(turn, message)
+        done = DiscardDone(message.client, message.claim)
+        turn.once_synced(lambda later: self._site.send(later, peer, done))
+
+    def _discard_done(self, turn: Turn, peer: str, message: DiscardDone) -> None:
+        self._discards.done(peer, message)
+        self._departing.discard_done(turn, peer, message)
+
+    def _offered(self, turn: Turn, peer: str, message: MoveOffer) -> None:
+        if not self.emptying.is_on:
+            self._arriving.offered(turn, peer, message)
+
+    def _done(self, turn: Turn, peer: str, message: MoveDone) -> None:
+        self._departing.done(turn, peer, message)
+        if self._sessions.find(message.client) is None:
+            self._redirects.left(turn, message.client, peer)
+
+    def _opened(self, turn: Turn, client: str) -> None:
+        self._departing.client_back(turn, client)
+        if self._prefetching is not None:
+            self._prefetching.connected(turn, client)

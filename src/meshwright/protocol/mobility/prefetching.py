@@ -1,0 +1,93 @@
+"""Sends the session of a client that has gone to where it probably goes, so that it is there first.
+
+The network has one copy of a session, so it goes to one broker: the most likely one, if a wrong
+guess costs less than a right one saves. A session that guessed wrong is simply moved again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from meshwright.model.times import SECOND_US
+from meshwright.protocol.foundation.turn import Turn
+from meshwright.protocol.mobility.messages import MoveOffer
+from meshwright.protocol.mobility.policies import MobilitySettings
+from meshwright.protocol.mobility.prediction import (
+    extended,
+    is_worth_it,
+    likely_set,
+    next_probabilities,
+)
+from meshwright.protocol.sessions.session import Session
+from meshwright.protocol.sessions.session_state import write_moved
+from meshwright.protocol.sessions.sessions import Sessions
+
+
+class Prefetching:
+    """Notes where clients were, and offers their sessions when they go.
+
+    is_alive tells whether a broker can be reached, as far as this one knows.
+    """
+
+    def __init__(
+        self,
+        me: str,
+        settings: MobilitySettings,
+        sessions: Sessions,
+        *,
+        send: Callable[[Turn, str, Any], None],
+        is_alive: Callable[[str], bool],
+    ) -> None:
+        self._me = me
+        self._settings = settings
+        self._sessions = sessions
+        self._send = send
+        self._is_alive = is_alive
+        self._since: dict[str, tuple[int, int]] = {}
+
+    def connected(self, turn: Turn, client: str) -> None:
+        """A client has its session here: note the visit."""
+        session = self._sessions.find(client)
+        if session is None or not session.is_durable:
+            return
+        self._since[client] = (turn.now_us, session.next_index)
+        visits = extended(session.visits, self._me, self._settings.visits_max)
+        if visits != session.visits:
+            session.visits = visits
+            write_moved(turn, session)
+
+    def disconnected(self, turn: Turn, client: str) -> None:
+        """A client has gone: offer its session to where it probably goes, if that pays."""
+        since_us, index = self._since.pop(client, (turn.now_us, 0))
+        session = self._sessions.find(client)
+        if session is None or not may_go_ahead(session):
+            return
+        events_per_s = (session.next_index - index) * SECOND_US / max(1, turn.now_us - since_us)
+        target = self._target(session, events_per_s)
+        if target is not None and target != self._me and self._is_alive(target):
+            self._send(turn, target, MoveOffer(client))
+
+    def _target(self, session: Session, events_per_s: float) -> str | None:
+        """Where a session had best wait for its client, None if here."""
+        settings = self._settings
+        expected = settings.expected.get(session.client)
+        if expected is not None:
+            return expected
+        probabilities = next_probabilities(session.visits)
+        likely = likely_set(probabilities)
+        if not likely:
+            return None
+        is_good = is_worth_it(
+            probabilities[likely[0]],
+            events_saved=events_per_s * settings.away_s,
+            subscriptions=len(session.subscriptions),
+            events_in_transfer=events_per_s * settings.transfer_s,
+        )
+        return likely[0] if is_good else None
+
+
+def may_go_ahead(session: Session) -> bool:
+    """True if a session may leave before its client is back: it lasts, and no will is due."""
+    is_away = session.disconnected_us is not None and not session.is_arriving
+    return is_away and session.expiry_s > 0 and session.will is None

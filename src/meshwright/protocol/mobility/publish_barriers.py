@@ -1,0 +1,113 @@
+"""What clients published here before they left, watched until nobody waits for it any more.
+
+A session takes along up to where streams of this broker go before all that its client publishes
+elsewhere. Once all of that is settled its new broker is told, so that the client need not name it
+for ever. Should that get lost, messages are longer than they need be, and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from meshwright.protocol.foundation.message import Message
+from meshwright.protocol.foundation.turn import Turn
+from meshwright.protocol.sessions.session import Session
+from meshwright.protocol.sessions.session_state import write_moved
+from meshwright.protocol.sessions.sessions import Sessions
+
+TICK = ("left points",)
+TICK_US = 1_000_000
+PAUSE_MAX_US = 64_000_000
+
+
+class PointsSettled(Message, frozen=True, gc=False):
+    """Nobody waits any more for what a client's session published here on some topics."""
+
+    client: str
+    identity: str
+    topics: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class _Watch:
+    """Topics on which a session that went to a broker is waited for; pauses grow with patience.
+
+    settled: those on which nothing was waited for when last looked at. The disk forgets what is
+    settled a little later; after a crash before that it would be sent again.
+    """
+
+    target: str
+    identity: str
+    topics: tuple[str, ...]
+    due_us: int
+    pause_us: int = TICK_US
+    settled: tuple[str, ...] = ()
+
+
+class LeftPoints:
+    """Both ends: points that were taken from here, and those of sessions here."""
+
+    def __init__(
+        self,
+        sessions: Sessions,
+        *,
+        send: Callable[[Turn, str, Any], None],
+        points_of: Callable[[str], dict[str, int]],
+    ) -> None:
+        self._sessions = sessions
+        self._send = send
+        self._points_of = points_of
+        self._watches: dict[str, _Watch] = {}
+
+    def handlers(self) -> dict[type, Callable[[Turn, str, Any], None]]:
+        """Which message is for which method."""
+        return {PointsSettled: self.settled}
+
+    def given(self, turn: Turn, session: Session, target: str) -> dict[str, int]:
+        """A session goes to another broker; returns the points here that it is to take along."""
+        points = self._points_of(session.identity)
+        if points:
+            due_us = turn.now_us + TICK_US
+            self._watches[session.client] = _Watch(target, session.identity, tuple(points), due_us)
+            turn.timer(TICK, due_us)
+        return points
+
+    def settled(self, turn: Turn, peer: str, message: PointsSettled) -> None:
+        """A former broker of a client here need not be named any more."""
+        session = self._sessions.find(message.client)
+        if session is None or session.is_leaving or session.identity != message.identity:
+            return
+        for topic in message.topics:
+            points = session.points.pop(topic, ())
+            remaining = tuple(one for one in points if one.origin != peer)
+            if remaining:
+                session.points[topic] = remaining
+        self._sessions.points_changed()
+        if session.is_durable:
+            write_moved(turn, session)
+
+    def tick(self, turn: Turn) -> None:
+        """Look at what is due, less and less often."""
+        for client, watch in list(self._watches.items()):
+            session = self._sessions.find(client)
+            if session is not None and not session.is_leaving:
+                del self._watches[client]
+            elif session is None and watch.due_us <= turn.now_us:
+                self._look(turn, client, watch)
+        if self._watches:
+            turn.timer(TICK, turn.now_us + TICK_US)
+
+    def _look(self, turn: Turn, client: str, watch: _Watch) -> None:
+        unsettled = self._points_of(watch.identity)
+        found = tuple(topic for topic in watch.topics if topic not in unsettled)
+        settled, watch.settled = tuple(topic for topic in watch.settled if topic in found), found
+        if settled:
+            message = PointsSettled(client, watch.identity, settled)
+            turn.once_synced(lambda later: self._send(later, watch.target, message))
+        watch.topics = tuple(topic for topic in watch.topics if topic not in settled)
+        watch.pause_us = min(2 * watch.pause_us, PAUSE_MAX_US)
+        watch.due_us = turn.now_us + watch.pause_us
+        if not watch.topics:
+            del self._watches[client]

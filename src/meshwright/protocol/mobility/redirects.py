@@ -1,0 +1,243 @@
+"""Clients that are moved: told to go to another broker, where their session follows them.
+
+A client that a plan moves gets DISCONNECT with the broker to go to; the session of one that is away
+is offered to that broker. Who comes back meanwhile is turned away a few times, and then let in: no
+plan keeps a client out. A client stays whose session would end with its connection, whose will
+would go out, or that does not understand. What is still to be moved is on disk until it has moved,
+stays, or a later plan is in force; a client whose session went ahead is sent after it. A client
+that is merely better off elsewhere is sent once; if it comes back, it is never sent for that again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any, TypeVar
+
+import msgspec
+
+from meshwright.model.plan import ClientMove
+from meshwright.protocol.foundation.effects import CloseClient, DiskKey, SendClient
+from meshwright.protocol.foundation.turn import Turn
+from meshwright.protocol.mobility.messages import MoveOffer
+from meshwright.protocol.mobility.prefetching import may_go_ahead
+from meshwright.protocol.mqtt import packets
+from meshwright.protocol.sessions.session import Session
+from meshwright.protocol.sessions.sessions import Sessions
+
+TICK = ("redirects",)
+TICK_US = 1_000_000
+# How often a client is sent away before it may stay, and for how long its move is tried.
+TURNED_AWAY_MAX = 3
+PATIENCE_TICKS = 60
+# Suggestions and clients that did not follow one, of which as many are remembered.
+REMEMBERED_MAX = 10_000
+
+
+Kept = TypeVar("Kept")
+
+
+class ClientMoveRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of a client's move. step: redirected, moved or stays. epoch: 0 for no plan's."""
+
+    client: str
+    target: str
+    epoch: int
+    step: str
+    detail: str = ""
+
+
+class Redirect:
+    """One move that is not done. is_ahead: the session has moved, its client was away then."""
+
+    __slots__ = ("epoch", "is_ahead", "target", "tick_count", "turned_away_count")
+
+    def __init__(self, epoch: int, target: str) -> None:
+        self.epoch = epoch
+        self.target = target
+        self.is_ahead = False
+        self.tick_count = 0
+        self.turned_away_count = 0
+
+
+class Redirects:
+    """The moves of one broker's clients. is_alive tells whether a broker can be reached.
+
+    What plans ask for is on disk. Who stays in spite of a suggestion is not: after a start it is
+    asked once more, and no more often, as nobody gains by going back and forth.
+    """
+
+    def __init__(
+        self,
+        me: str,
+        sessions: Sessions,
+        *,
+        send: Callable[[Turn, str, Any], None],
+        is_alive: Callable[[str], bool],
+    ) -> None:
+        self._me = me
+        self._sessions = sessions
+        self._send = send
+        self._is_alive = is_alive
+        self._waiting: dict[str, Redirect] = {}
+        self._deaf: set[str] = set()
+        self._suggested: dict[str, Redirect] = {}
+        self._stubborn: dict[str, None] = {}
+        self._has_tick = False
+
+    def restore(self, turn: Turn, disk: dict[DiskKey, Any]) -> None:
+        """After a crash: go on with the moves that were not done."""
+        for client in sorted(str(key[1]) for key in disk if key[0] == "redirect"):
+            self._waiting[client] = Redirect(*disk["redirect", client])
+        if self._waiting:
+            self._wake(turn)
+
+    def begin(self, turn: Turn, epoch: int, moves: Iterable[ClientMove]) -> None:
+        """A plan is in force: carry out its moves from here; those of earlier plans are void."""
+        for client in list(self._waiting):
+            self._drop(turn, client)
+        for move in moves:
+            if move.source == self._me and move.target != self._me:
+                redirect = self._waiting[move.client] = Redirect(epoch, move.target)
+                turn.write(("redirect", move.client), (epoch, move.target))
+                # Only when the plan is on disk, or a crash here could take it back alone.
+                turn.once_synced(partial(self._try, client=move.client, redirect=redirect))
+        if self._waiting:
+            self._wake(turn)
+
+    def suggest(self, turn: Turn, client: str, target: str) -> bool:
+        """Send a connected client once to where it is better off; False if it is to stay."""
+        session = self._sessions.find(client)
+        redirect = Redirect(0, target)
+        if session is None or not session.is_connected or not self._is_alive(target):
+            return False
+        if client in self._waiting or client in self._stubborn or self._why_stay(client, redirect):
+            return False
+        _remember(self._suggested, client, redirect)
+        self._send_away(turn, client, redirect)
+        return True
+
+    def turns_away(self, turn: Turn, client: str, packet: packets.Connect) -> bool:
+        """Whether a client that connects is sent to where its plan has it."""
+        self._deaf.discard(client)
+        if not packet.can_be_redirected:
+            self._deaf.add(client)
+        suggested = self._suggested.pop(client, None)
+        if suggested is not None:
+            _remember(self._stubborn, client, None)
+            self._report(turn, client, suggested, "stays", "it came back")
+        redirect = self._waiting.get(client)
+        if redirect is None or self._why_stay(client, redirect) or packet.clean_start:
+            return False
+        if not self._is_alive(redirect.target):
+            return False
+        self._count(turn, client, redirect)
+        refusal = packets.Connack(False, packets.USE_ANOTHER_SERVER, redirect.target)
+        turn.ask(SendClient(client, refusal))
+        turn.ask(CloseClient(client))
+        return True
+
+    def forget(self, client: str) -> None:
+        """There is nothing of a client here any more."""
+        self._deaf.discard(client)
+
+    def left(self, turn: Turn, client: str, target: str) -> None:
+        """The session of a client has arrived elsewhere."""
+        suggested = self._suggested.pop(client, None)
+        if suggested is not None:
+            self._report(turn, client, suggested, "moved", f"to {target}")
+        redirect = self._waiting.get(client)
+        if redirect is None:
+            return
+        redirect.is_ahead = not redirect.turned_away_count and target == redirect.target
+        if not redirect.is_ahead:
+            self._drop(turn, client)
+        detail = f"to {target}" if target != redirect.target else ""
+        self._report(turn, client, redirect, "moved", detail)
+
+    def tick(self, turn: Turn) -> None:
+        """Try again what is not done."""
+        self._has_tick = False
+        for client, redirect in list(self._waiting.items()):
+            redirect.tick_count += 1
+            self._try(turn, client, redirect)
+        if self._waiting:
+            self._wake(turn)
+
+    def _try(self, turn: Turn, client: str, redirect: Redirect) -> None:
+        if self._waiting.get(client) is not redirect:
+            return
+        why = self._why_stay(client, redirect)
+        if why is not None:
+            self._drop(turn, client)
+            if not redirect.is_ahead:
+                self._report(turn, client, redirect, "stays", why)
+            return
+        session = self._sessions.find(client)
+        if session is None or not self._is_alive(redirect.target):
+            return
+        if session.is_connected:
+            self._send_away(turn, client, redirect)
+        elif may_go_ahead(session):
+            self._send(turn, redirect.target, MoveOffer(client))
+
+    def _send_away(self, turn: Turn, client: str, redirect: Redirect) -> None:
+        self._count(turn, client, redirect)
+        goodbye = packets.Disconnect(packets.USE_ANOTHER_SERVER, redirect.target)
+        turn.ask(SendClient(client, goodbye))
+        turn.ask(CloseClient(client))
+        self._sessions.disconnect(turn, client, clean=False)
+
+    def _why_stay(self, client: str, redirect: Redirect) -> str | None:
+        if redirect.turned_away_count >= TURNED_AWAY_MAX:
+            return "it comes back whenever it is sent away"
+        if redirect.tick_count >= PATIENCE_TICKS:
+            return f"{redirect.target} was not reached, or did not take it"
+        session = self._sessions.find(client)
+        if redirect.is_ahead:
+            return None
+        if session is None or session.is_arriving:
+            return "its session is not here"
+        return self._why_keep_connected(session) if session.disconnected_us is None else None
+
+    def _why_keep_connected(self, session: Session) -> str | None:
+        if not session.expiry_s:
+            return "its session would end with its connection"
+        if session.will is not None and not session.will.delay_s:
+            return "its will would go out"
+        if session.client in self._deaf:
+            return "it cannot be told where to go"
+        return None
+
+    def _count(self, turn: Turn, client: str, redirect: Redirect) -> None:
+        redirect.turned_away_count += 1
+        self._report(turn, client, redirect, "redirected")
+
+    def _drop(self, turn: Turn, client: str) -> None:
+        del self._waiting[client]
+        turn.write(("redirect", client), None)
+
+    def _wake(self, turn: Turn) -> None:
+        if not self._has_tick:
+            self._has_tick = True
+            turn.timer(TICK, turn.now_us + TICK_US)
+
+    def _report(
+        self, turn: Turn, client: str, redirect: Redirect, step: str, detail: str = ""
+    ) -> None:
+        turn.report(
+            ClientMoveRecord(
+                client=client,
+                target=redirect.target,
+                epoch=redirect.epoch,
+                step=step,
+                detail=detail,
+            )
+        )
+
+
+def _remember(known: dict[str, Kept], client: str, value: Kept) -> None:
+    """Keep something about a client; the oldest of too many is forgotten."""
+    known[client] = value
+    if len(known) > REMEMBERED_MAX:
+        del known[next(iter(known))]

@@ -1,0 +1,69 @@
+"""What a broker has seen lately, so that sessions that move here need not bring it along."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterable
+
+from msgspec.structs import replace
+
+from meshwright.model.publication import EventId, Publication
+from meshwright.protocol.sessions.session import Waiting
+from meshwright.protocol.sessions.session_state import Belongings
+
+
+class SeenLog:
+    """The last publications that came here, whoever wanted them."""
+
+    def __init__(self, length_max: int) -> None:
+        self._length_max = length_max
+        self._seen: dict[EventId, Publication] = {}
+
+    def note(self, publication: Publication) -> None:
+        """A publication came; the oldest is forgotten."""
+        seen = self._seen
+        seen[publication.event_id] = publication
+        if len(seen) > self._length_max:
+            del seen[next(iter(seen))]
+
+    def known(self, ids: Iterable[EventId]) -> dict[EventId, Publication]:
+        """Those of some publications that are still here."""
+        return {event: self._seen[event] for event in ids if event in self._seen}
+
+
+def stored_ids(waiting: Iterable[Waiting]) -> tuple[EventId, ...]:
+    """Which publications wait that others may have seen: those that came by a stream."""
+    return tuple(one.publication.event_id for one in waiting if one.number)
+
+
+def sifted(belongings: Belongings, seen: Container[EventId]) -> Belongings:
+    """Belongings with nothing but the names of publications that their receiver has seen."""
+
+    def sift(one: Waiting) -> Waiting:
+        publication = one.publication
+        if not one.number or publication.event_id not in seen:
+            return one
+        return replace(one, publication=Publication(*publication.event_id, topic=""))
+
+    return _with_each(belongings, sift)
+
+
+def filled(belongings: Belongings, seen: dict[EventId, Publication]) -> Belongings:
+    """Belongings with the publications that were left out."""
+
+    def fill(one: Waiting) -> Waiting:
+        if one.publication.topic:
+            return one
+        return replace(one, publication=seen[one.publication.event_id])
+
+    return _with_each(belongings, fill)
+
+
+def _with_each(belongings: Belongings, change: Callable[[Waiting], Waiting]) -> Belongings:
+    return replace(
+        belongings,
+        queue=tuple(change(one) for one in belongings.queue),
+        under_way=tuple(
+            (packet_id, is_released, change(one))
+            for packet_id, is_released, one in belongings.under_way
+        ),
+    )

@@ -1,0 +1,179 @@
+"""Which broker keeps a client's session: claims in the directory, the highest one counts.
+
+A broker that claims a client reads, with the same request, what others claim: of two that do so at
+once at least one sees the other. A claim does not stand for more than its broker knew: those above
+its floor are still to be looked at when there is no session where the highest claim is. A claim
+outlives its session for a while, as its client may come back. It is then taken back, unless another
+broker has a lower one: that may be of a broker which has not heard yet that the session went on
+elsewhere, and must not count again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from itertools import islice
+from typing import NamedTuple
+
+from meshwright.protocol.directory.directory import Directory
+from meshwright.protocol.directory.entries import Entries, Entry, claim_key
+from meshwright.protocol.foundation.turn import Turn
+from meshwright.protocol.sessions.session import Session
+
+TICK = ("homes",)
+TICK_US = 1_000_000
+RELEASED_AT_ONCE_MAX = 1_000
+
+
+class Claim(NamedTuple):
+    """A broker's claim of a client; one of a higher number, then name, goes before it.
+
+    floor: all claims up to this number are void.
+    """
+
+    number: int
+    broker: str
+    floor: int
+
+
+# The highest first.
+Claims = tuple[Claim, ...]
+
+
+class Homes:
+    """Finds and claims clients for one broker.
+
+    is_here tells whether there is anything of a client here; left is told of those that did not
+    return. rest_us: how long a client without a session stays claimed.
+    """
+
+    def __init__(
+        self,
+        me: str,
+        incarnation: int,
+        directory: Directory,
+        *,
+        rest_us: int,
+        is_here: Callable[[str], bool],
+        left: Callable[[str], None],
+    ) -> None:
+        self._me = me
+        self._directory = directory
+        self._version = incarnation << 32
+        self._rest_us = rest_us
+        self._is_here = is_here
+        self._left = left
+        # Clients whose sessions ended here, and when, in this order.
+        self._over_us: dict[str, int] = {}
+        # Under which claims sessions were opened here, and who was asked for since by others.
+        self._opened: dict[str, int] = {}
+        self._yielded: set[str] = set()
+        self._has_tick = False
+
+    def restore(self, sessions: Iterable[Session]) -> None:
+        """After a start: what was claimed for the sessions here is still this broker's word."""
+        for session in sessions:
+            if session.claim:
+                entry = self._entry(session.claim, session.claim - 1)
+                self._directory.own(claim_key(session.client), entry)
+
+    def find(self, turn: Turn, client: str, done: Callable[[Turn, Claims], None]) -> None:
+        """Tell who claims a client."""
+        key = claim_key(client)
+
+        def got(later: Turn, entries: Entries) -> None:
+            claims = _claims(entries)
+            mine = self._directory.said(key)
+            if mine is not None and mine.is_void:
+                # It may have been read just before it was taken back.
+                claims = tuple(one for one in claims if one.broker != self._me)
+            done(later, claims)
+
+        self._directory.get(turn, key, got, is_remembered=False)
+
+    def claim(
+        self,
+        turn: Turn,
+        client: str,
+        number: int,
+        floor: int,
+        done: Callable[[Turn, Claims], None],
+    ) -> None:
+        """Claim a client for this broker with a number above all found; tells who does then."""
+
+        def got(later: Turn, entries: Entries) -> None:
+            done(later, _claims(entries))
+
+        self._directory.put_and_get(turn, claim_key(client), self._entry(number, floor), got)
+
+    def withdraw(self, turn: Turn, client: str, former: Claim | None) -> None:
+        """Take back a claim under which nothing was opened: the former one counts, if any."""
+        number, floor = (former.number, former.floor) if former is not None else (None, 0)
+        entry = self._entry(number, floor)
+        self._directory.put(turn, claim_key(client), entry, lambda _turn, _readers: None)
+
+    def opened(self, client: str, number: int) -> None:
+        """A session is open here, and this broker knows that there is no other one."""
+        self._opened[client] = number
+        self._yielded.discard(client)
+
+    def asked(self, client: str) -> None:
+        """Another broker has asked for a session: it may claim the client from now on."""
+        if client in self._opened:
+            self._yielded.add(client)
+
+    def may_reopen(self, client: str, number: int) -> bool:
+        """True if a client whose session ended here may begin one under the same claim."""
+        return self._opened.get(client) == number and client not in self._yielded
+
+    def settled(self, client: str) -> int:
+        """All claims up to this number are void, as far as is known here."""
+        return self._opened.get(client, 0)
+
+    def over(self, turn: Turn, client: str) -> None:
+        """The session of a client is no longer here."""
+        self._over_us.pop(client, None)
+        self._over_us[client] = turn.now_us
+        self._wake(turn)
+
+    def tick(self, turn: Turn) -> None:
+        """Take back claims of clients that did not return in time."""
+        self._has_tick = False
+        longest = islice(self._over_us.items(), RELEASED_AT_ONCE_MAX)
+        for client in [one for one, at_us in longest if turn.now_us - at_us >= self._rest_us]:
+            del self._over_us[client]
+            if not self._is_here(client):
+                self._left(client)
+                self._release(turn, client)
+        if self._over_us:
+            self._wake(turn)
+
+    def _wake(self, turn: Turn) -> None:
+        if not self._has_tick:
+            self._has_tick = True
+            turn.timer(TICK, turn.now_us + TICK_US)
+
+    def _release(self, turn: Turn, client: str) -> None:
+        def got(later: Turn, entries: Entries) -> None:
+            if self._is_here(client):
+                return
+            mine = entries.get(self._me)
+            number = mine.claim if mine is not None else 0
+            others = [entry.claim for name, entry in entries.items() if name != self._me]
+            if any(0 < claim <= number for claim in others):
+                self.over(later, client)
+                return
+            self._opened.pop(client, None)
+            self._yielded.discard(client)
+            if number:
+                self.withdraw(later, client, None)
+
+        self._directory.get(turn, claim_key(client), got, is_remembered=False)
+
+    def _entry(self, number: int | None, floor: int) -> Entry:
+        self._version += 1
+        return Entry(self._version, number, floor)
+
+
+def _claims(entries: Entries) -> Claims:
+    claims = [Claim(one.claim, name, one.floor) for name, one in entries.items() if one.claim]
+    return tuple(sorted(claims, reverse=True))

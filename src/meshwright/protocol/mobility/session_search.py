@@ -1,0 +1,181 @@
+"""Where a client's session is: who may have it is asked in turn, and where nobody has, one begins.
+
+A broker claims a client before it begins a session. Of two claims at once at least one sees the
+other: the lower one yields, and the higher one asks the lower one first, which may have a session
+open already. So at most one begins. Who is asked while it has only claimed the client yields, too:
+the client came to who asks it later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+from meshwright.protocol.foundation.turn import Turn
+from meshwright.protocol.mobility.arrival import Arrival
+from meshwright.protocol.mobility.messages import Discard
+from meshwright.protocol.mobility.session_claims import Claim, Claims, Homes
+from meshwright.protocol.mqtt import packets
+from meshwright.protocol.sessions.sessions import Sessions
+
+CONNECTED_ELSEWHERE = "the client has connected to another broker meanwhile"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """What is done with an arrival whose session is somewhere, or nowhere.
+
+    discard: have a broker forget its session of a client, unless its claim is above this one.
+    is_current: it still waits. given_to: whom this broker gave a session to. ask: fetch it from a
+    broker; arrived: it is here and claimed; open: it is here, or begins; lodge: the client is let
+    in, its session stays at its home.
+    """
+
+    discard: Callable[[Turn, str, Discard], None]
+    is_removed: Callable[[str], bool]
+    is_current: Callable[[Arrival], bool]
+    given_to: Callable[[str], str | None]
+    ask: Callable[[Turn, Arrival, str], None]
+    arrived: Callable[[Turn, Arrival], None]
+    open: Callable[[Turn, Arrival], None]
+    refuse: Callable[[Turn, Arrival, str], None]
+    lodge: Callable[[Turn, Arrival, packets.Connect, str], None]
+
+
+class Seeking:
+    """Looks for the sessions of clients that arrive. stays_home: sessions are not to be moved."""
+
+    def __init__(
+        self, me: str, homes: Homes, sessions: Sessions, found: Found, *, stays_home: bool
+    ) -> None:
+        self._me = me
+        self._homes = homes
+        self._sessions = sessions
+        self._then = found
+        self._stays_home = stays_home
+
+    def find(self, turn: Turn, arrival: Arrival) -> None:
+        self._homes.find(turn, arrival.client, partial(self._found, arrival=arrival))
+
+    def _found(self, turn: Turn, claims: Claims, *, arrival: Arrival) -> None:
+        if not self._then.is_current(arrival) or arrival.packet is None:
+            return
+        arrival.note(claims, self._me, turn.now_us)
+        self._go_on(turn, arrival, arrival.packet)
+
+    def _go_on(self, turn: Turn, arrival: Arrival, packet: packets.Connect) -> None:
+        """Look for the session with who may have it; if nobody does, begin a new one."""
+        holder = arrival.holder
+        if holder is None or holder.broker == self._me:
+            self._look_here(turn, arrival, packet, holder)
+            return
+        stale = self._sessions.find(arrival.client)
+        if stale is not None and (stale.is_arriving or stale.claim <= holder.floor):
+            self._sessions.end(turn, stale)
+            arrival.is_early = False
+        if packet.clean_start:
+            arrival.deny_all()
+            self.claim(turn, arrival)
+        elif self._then.is_removed(holder.broker):
+            # The session went with its broker.
+            arrival.deny(0)
+            self._go_on(turn, arrival, packet)
+        elif self._stays_home:
+            self._then.lodge(turn, arrival, packet, holder.broker)
+        else:
+            self._then.ask(turn, arrival, holder.broker)
+
+    def _look_here(
+        self, turn: Turn, arrival: Arrival, packet: packets.Connect, mine: Claim | None
+    ) -> None:
+        """Nobody else may have the session before this broker: open it, if it is here."""
+        client = arrival.client
+        session = self._sessions.find(client)
+        target = self._then.given_to(client)
+        is_here = session is not None and not session.is_arriving
+        if target is not None and not self._may_ask(target):
+            arrival.is_stalled = True
+        elif target is not None:
+            self._then.ask(turn, arrival, target)
+        elif mine is None:
+            if session is not None and is_here and session.claim <= arrival.floor:
+                self._sessions.end(turn, session)
+            self.claim(turn, arrival)
+        elif not arrival.denied and (is_here or self._homes.may_reopen(client, mine.number)):
+            arrival.claim = mine.number
+            self._then.open(turn, arrival)
+        elif is_here:
+            self.claim(turn, arrival)
+        else:
+            arrival.deny(self._homes.settled(client))
+            self._go_on(turn, arrival, packet)
+
+    def denied(self, turn: Turn, arrival: Arrival, settled: int) -> None:
+        """A candidate knows of no session: there is none, unless another one has it.
+
+        It may also have gone elsewhere since the claims were read.
+        """
+        arrival.source = None
+        arrival.deny(settled)
+        before = arrival.found
+
+        def found(later: Turn, claims: Claims) -> None:
+            if claims != before:
+                self._found(later, claims, arrival=arrival)
+            elif self._then.is_current(arrival):
+                self.claim(later, arrival)
+
+        if arrival.packet is not None and arrival.candidates:
+            self._go_on(turn, arrival, arrival.packet)
+        elif arrival.is_claiming:
+            self._homes.find(turn, arrival.client, partial(self._claimed, arrival=arrival))
+        else:
+            self._homes.find(turn, arrival.client, found)
+
+    def claim(self, turn: Turn, arrival: Arrival) -> None:
+        """Claim the client; then its session is opened, unless others have claimed it, too."""
+        if not self._then.is_current(arrival):
+            return
+        arrival.is_claiming = True
+        claimed = partial(self._claimed, arrival=arrival)
+        self._homes.claim(turn, arrival.client, arrival.claim, arrival.floor, claimed)
+
+    def _claimed(self, turn: Turn, claims: Claims, *, arrival: Arrival) -> None:
+        """The claim stands: yield to a higher one, and see to those below that it did not know.
+
+        Of two claims at least one sees the other, so that at most one session is opened.
+        """
+        if not self._then.is_current(arrival):
+            return
+        if arrival.is_unpacked:
+            self._then.arrived(turn, arrival)
+        session = self._sessions.find(arrival.client)
+        is_here = session is not None and not session.is_arriving
+        others = tuple(one for one in claims if one.broker != self._me)
+        rivals = arrival.rivals(others, has_session=is_here)
+        is_lower = bool(rivals) and rivals[0][:2] > (arrival.claim, self._me)
+        packet = arrival.packet
+        if packet is None:
+            self._then.open(turn, arrival)
+        elif is_lower and not is_here:
+            self._then.refuse(turn, arrival, CONNECTED_ELSEWHERE)
+        elif packet.clean_start:
+            self._discard_others(turn, arrival, rivals)
+            self._then.open(turn, arrival)
+        elif rivals:
+            # They may have begun a session for a client that wanted none of before.
+            arrival.candidates = rivals
+            self._go_on(turn, arrival, packet)
+        else:
+            self._then.open(turn, arrival)
+
+    def _discard_others(self, turn: Turn, arrival: Arrival, rivals: list[Claim]) -> None:
+        """Have all forget their sessions who may have one of a client that wants none of them."""
+        discard = Discard(arrival.client, arrival.claim, self._me)
+        for broker in dict.fromkeys(one.broker for one in (*(arrival.found or ()), *rivals)):
+            if self._may_ask(broker):
+                self._then.discard(turn, broker, discard)
+
+    def _may_ask(self, broker: str) -> bool:
+        return broker != self._me and not self._then.is_removed(broker)

@@ -1,0 +1,259 @@
+"""All machines of a broker that carry frames on overlays and change those, joined."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from meshwright.filters.filter import Filter
+from meshwright.model.overlay import Overlay
+from meshwright.model.plan import ClientMove
+from meshwright.protocol.adaptation import self_adaptation
+from meshwright.protocol.adaptation.self_adaptation import AdaptationAround, SelfAdaptation
+from meshwright.protocol.adaptation.star_around import StarSettings
+from meshwright.protocol.adaptation.star_master import Ended
+from meshwright.protocol.adaptation.stars import Stars, StarsAround
+from meshwright.protocol.forwarding.by_epoch import Roads
+from meshwright.protocol.forwarding.forwarding import Forwarding, Surroundings
+from meshwright.protocol.forwarding.machines import FRAMES, MACHINES, TELLINGS
+from meshwright.protocol.foundation.effects import DiskKey
+from meshwright.protocol.foundation.stream_frames import StreamFrame
+from meshwright.protocol.foundation.turn import Action, Turn
+from meshwright.protocol.peers.conversations import PeerLinks
+from meshwright.protocol.peers.removals import Removals
+from meshwright.protocol.reconfiguration import blocking, bundles
+from meshwright.protocol.reconfiguration.blocking import Blocking, BlockingAround
+from meshwright.protocol.reconfiguration.bundles import Bundles
+from meshwright.protocol.reconfiguration.conversation_marks import Crossings
+from meshwright.protocol.reconfiguration.draining import note_lost
+from meshwright.protocol.reconfiguration.messages import Bundle
+from meshwright.protocol.reconfiguration.reconfigure import Around, Reconfigure
+from meshwright.protocol.reconfiguration.tree_rows import Link
+from meshwright.protocol.settings import BrokerSettings
+
+Links = tuple[Link, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ground:
+    """The broker around: what carrying frames and changing overlays asks of it.
+
+    filters and found_topics: what is wanted here, by itself and through wildcards. members_of: who
+    is known to want a topic. do: takes a client's packet. moves: a plan has clients go elsewhere.
+    """
+
+    me: str
+    incarnation: int
+    links: PeerLinks
+    removals: Removals
+    send: Callable[[Turn, str, Any], None]
+    alive: Callable[[], tuple[str, ...]]
+    ask_dead: Action
+    arrived: Callable[[Turn, StreamFrame], None]
+    members_of: Callable[[str], tuple[str, ...]]
+    wants: Callable[[str], bool]
+    filters: Callable[[], tuple[Filter, ...]]
+    found_topics: Callable[[], tuple[str, ...]]
+    do: Callable[[Turn, str, Any], None]
+    moves: Callable[[Turn, int, tuple[ClientMove, ...]], None]
+    relink: Action
+
+
+class Ways:
+    """The overlays in use, and how they follow each other."""
+
+    def __init__(
+        self, overlay: Overlay, settings: BrokerSettings, roads: Roads, ground: Ground
+    ) -> None:
+        me, links = ground.me, ground.links
+        self._roads = roads
+        self._ground = ground
+        self._crossings = Crossings(links.position)
+        self._bundles = Bundles(
+            me, settings.reconfigure.gather_us, self._crossings, send=ground.send
+        )
+        around = Around(
+            send=ground.send,
+            removals=ground.removals,
+            make=self._make,
+            fill=self._fill,
+            links=links,
+            crossings=self._crossings,
+            release=self._bundles.release,
+            unmake=self._bundles.drop,
+            alive=ground.alive,
+            ask_dead=ground.ask_dead,
+            relink=ground.relink,
+            switched=self._switched,
+            step_aside=lambda turn: self._stars.disturbed(turn, "the overlay is being changed"),
+            block=self._block,
+        )
+        self.change = Reconfigure(me, overlay, settings.reconfigure, self._roads, around)
+        adaptation_around = AdaptationAround(
+            in_force=self._in_force,
+            alive=ground.alive,
+            is_free=lambda: not self.is_changing,
+            wants=ground.wants,
+            propose=self._propose,
+        )
+        self._adaptation = SelfAdaptation(me, settings.adaptation, adaptation_around)
+        self._stars = self._join_stars(settings.stars)
+        blocking_around = BlockingAround(
+            send=ground.send,
+            make=self._make,
+            fill=self._fill,
+            in_force=self._in_force,
+            adopt=self.change.adopt,
+            do=ground.do,
+            send_singly=self._bundles.send_singly,
+        )
+        patience_us = settings.reconfigure.patience_us
+        self._blocking = Blocking(me, patience_us, self._roads, blocking_around)
+
+    def handlers(self) -> dict[type, Callable[[Turn, str, Any], None]]:
+        """Which message is for which method."""
+        return {
+            **self.change.handlers(),
+            **self._blocking.handlers(),
+            **self._stars.handlers(),
+            Bundle: self._unbundle,
+            **dict.fromkeys(FRAMES, self._roads.handle),
+            **dict.fromkeys(TELLINGS, self._told),
+        }
+
+    def timers(self) -> dict[str, Callable[[Turn], None]]:
+        """Which timer is for which method."""
+        return {
+            bundles.BUNDLE[0]: self._bundles.flush,
+            **self.change.timers(),
+            **self._stars.timers(),
+            blocking.LET_GO[0]: self._blocking.let_go,
+            self_adaptation.LOOK[0]: self._adaptation.look,
+        }
+
+    def restore(self, turn: Turn, disk: dict[DiskKey, Any]) -> None:
+        """After a start: begin with the overlay that was in force."""
+        self.change.restore(turn, disk)
+        self._stars.restore(disk)
+
+    def started(self, turn: Turn) -> None:
+        """All machines stand."""
+        self.change.entering.started(turn)
+        self._adaptation.started(turn)
+        self._stars.started(turn)
+
+    @property
+    def is_changing(self) -> bool:
+        """Whether this broker takes part in a change, of the overlay or of a star in it."""
+        return not self.change.is_free or self._stars.is_bound
+
+    @property
+    def star(self) -> str | None:
+        """The change of a star in which this broker takes part, if any."""
+        return self._stars.bound_to
+
+    def neighbours(self) -> set[str]:
+        """Brokers to stay connected with."""
+        return {*self._roads.neighbours(), *self.change.watched()}
+
+    def holds(self, client: str, packet: Any) -> bool:
+        """True if a change holds clients up, and a packet of one until it is done."""
+        return self._blocking.holds(client, packet)
+
+    def holds_clients(self) -> bool:
+        """True while a change holds clients up."""
+        return self._blocking.is_holding
+
+    def client_down(self, client: str) -> None:
+        """A client is gone, and says again what it still wants to say."""
+        self._blocking.forget(client)
+
+    def before_peer_renewed(self, peer: str) -> None:
+        """A conversation begins anew, and nobody has said anything in it."""
+        self._crossings.forget(peer)
+
+    def peer_renewed(self, turn: Turn, peer: str) -> None:
+        """A peer may have forgotten what it was told."""
+        self.change.peer_renewed(turn, peer)
+        self._stars.peer_renewed(turn, peer)
+        self.change.building.peer_renewed(turn, peer)
+
+    def alive_changed(self, turn: Turn, alive: tuple[str, ...]) -> None:
+        """Other brokers are seen alive."""
+        self._stars.alive_changed(turn)
+        self._roads.for_each(lambda machine: machine.alive_changed(turn, alive))
+        self._ground.relink(turn)
+        self.change.coordinator.alive_changed(turn)
+
+    def unknown_epoch(self, turn: Turn, peer: str, message: Any) -> None:
+        """A message of an overlay that is not known here."""
+        if message.epoch < self.change.epoch and type(message) in FRAMES:
+            note_lost(turn, message)
+        if not self._blocking.takes(turn, peer, message):
+            self.change.laggards.unknown(turn, peer, message.epoch)
+
+    def _make(self, turn: Turn, epoch: int, overlay: Overlay) -> Forwarding:
+        """A machine for an overlay, which sees who is alive."""
+        ground, in_force = self._ground, self.change.in_force
+        surroundings = Surroundings(
+            me=ground.me,
+            epoch=epoch,
+            overlay=overlay,
+            send=ground.send,
+            tell=self._bundles.tell,
+            arrived=ground.arrived,
+            members_of=ground.members_of,
+            carried=self._adaptation.counter(epoch),
+            version=in_force.versions.get(ground.me, 0) if epoch == in_force.epoch else 0,
+        )
+        machine = MACHINES[overlay.design](surroundings)
+        machine.alive_changed(turn, ground.alive())
+        return machine
+
+    def _fill(self, turn: Turn, epoch: int, ready: Action) -> None:
+        """Have the overlay of an epoch carry all that is wanted here."""
+        ground = self._ground
+        topics = ground.found_topics()
+        self._roads.fill(turn, epoch, ground.filters(), topics=topics, ready=ready)
+
+    def _told(self, turn: Turn, peer: str, message: Any) -> None:
+        self._crossings.heard(message.epoch, peer)
+        self._roads.handle(turn, peer, message)
+
+    def _unbundle(self, turn: Turn, peer: str, bundle: Bundle[Any]) -> None:
+        if self._blocking.changes_to(bundle.epoch):
+            for message in bundle.messages:
+                self._told(turn, peer, message)
+        else:
+            self.change.building.heard(turn, peer, bundle)
+
+    def _in_force(self) -> tuple[int, Overlay]:
+        return self.change.epoch, self.change.in_force.overlay
+
+    def _propose(self, turn: Turn, removed: Links, added: Links, ended: Ended) -> str:
+        return self._stars.begin(turn, removed, added, ended)
+
+    def _join_stars(self, settings: StarSettings) -> Stars:
+        ground, change = self._ground, self.change
+        around = StarsAround(
+            send=ground.send,
+            tell=self._bundles.tell,
+            machine=lambda: self._roads.machine(change.epoch),
+            alive=ground.alive,
+            is_free=lambda: change.is_free,
+            other_epoch=change.laggards.heard_epoch,
+            renew=change.requests.renew,
+            relink=ground.relink,
+            redrawn=self._adaptation.redrawn,
+        )
+        return Stars(ground.me, ground.incarnation, settings, change.in_force, around)
+
+    def _switched(self, turn: Turn, epoch: int, moves: tuple[ClientMove, ...]) -> None:
+        self._adaptation.switched()
+        self._stars.epoch_changed(turn)
+        self._blocking.overtaken(turn, epoch)
+        self._ground.moves(turn, epoch, moves)
+
+    def _block(self, turn: Turn, epoch: int, plan: str, target: Overlay) -> None:
+        self._blocking.begin(turn, epoch, plan, target)

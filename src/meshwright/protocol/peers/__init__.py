@@ -1,0 +1,1 @@
+"""Conversations with other brokers, who lives, and who belongs to the network."""

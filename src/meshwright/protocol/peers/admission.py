@@ -1,0 +1,132 @@
+"""How a broker of a new name is let into the network by a member that it asks.
+
+Everybody present must answer for the newcomer, and have the same roll: what is asked of the
+directory after a change of the roll waits for all of them, and nobody who is cut off can make a
+majority of newcomers. Then the member puts it on the roll, which spreads like a removal does. What
+the newcomer does for clients waits until everybody has the roll that it is on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from meshwright.protocol.foundation.message import Message
+from meshwright.protocol.foundation.turn import Turn
+from meshwright.protocol.peers.removals import Removals
+from meshwright.protocol.peers.roll import Roll
+
+
+class JoinAsked(Message, frozen=True, gc=False):
+    """Let me into the network."""
+
+
+class NewcomerCall(Message, frozen=True, gc=False):
+    """A broker wants to join: say that you are there, and have this roll."""
+
+    serial: int
+    roll: Roll
+
+
+class NewcomerAnswered(Message, frozen=True, gc=False):
+    """I am, and have it on disk."""
+
+    serial: int
+
+
+class NotYet(Message, frozen=True, gc=False):
+    """These brokers have not answered for you: ask again."""
+
+    waiting: tuple[str, ...]
+
+
+class Welcome(Message, frozen=True, gc=False):
+    """You are on the roll; these brokers have founded the network."""
+
+    founders: tuple[str, ...]
+    roll: Roll
+
+
+class _Call:
+    """A question to everybody present; waiting: those that have not answered."""
+
+    __slots__ = ("newcomer", "roll", "waiting")
+
+    def __init__(self, newcomer: str, removals: Removals) -> None:
+        self.newcomer = newcomer
+        self.roll = removals.roll
+        self.waiting = set(removals.present)
+
+
+class Admission:
+    """Lets newcomers in; calls: those under way, of which a newcomer has one."""
+
+    def __init__(
+        self, removals: Removals, *, incarnation: int, send: Callable[[Turn, str, Any], None]
+    ) -> None:
+        self._removals = removals
+        self._send = send
+        self._serial = incarnation << 32
+        self._calls: dict[int, _Call] = {}
+
+    def handlers(self) -> dict[type, Callable[[Turn, str, Any], None]]:
+        """Which message is for which method."""
+        return {
+            JoinAsked: self.asked,
+            NewcomerCall: self.called,
+            NewcomerAnswered: self.answered,
+            # To a broker that another member has let in meanwhile.
+            NotYet: _late,
+            Welcome: _late,
+        }
+
+    def asked(self, turn: Turn, peer: str, _message: JoinAsked) -> None:
+        """A broker wants to join, or has not heard that it may."""
+        for serial in [n for n, one in self._calls.items() if one.newcomer == peer]:
+            self._send(turn, peer, NotYet(tuple(sorted(self._calls.pop(serial).waiting))))
+        self._call(turn, peer)
+
+    def called(self, turn: Turn, peer: str, message: NewcomerCall) -> None:
+        """Answer who has the same roll; who has another hears of it, and is asked again later."""
+        self._removals.learn(turn, message.roll)
+        if message.roll != self._removals.roll:
+            self._removals.tell(turn, peer)
+            return
+        answer = NewcomerAnswered(message.serial)
+        turn.once_synced(lambda later: self._send(later, peer, answer))
+
+    def answered(self, turn: Turn, peer: str, message: NewcomerAnswered) -> None:
+        """When everybody has, the newcomer is on the roll."""
+        call = self._calls.get(message.serial)
+        if call is None:
+            return
+        call.waiting.discard(peer)
+        if call.waiting:
+            return
+        del self._calls[message.serial]
+        if call.roll != self._removals.roll:
+            self._call(turn, call.newcomer)
+        elif self._removals.admit(turn, call.newcomer):
+            self._welcome(turn, call.newcomer)
+
+    def _call(self, turn: Turn, newcomer: str) -> None:
+        """Ask everybody present, unless it is on the roll already."""
+        removals = self._removals
+        if newcomer in removals.brokers:
+            self._welcome(turn, newcomer)
+            return
+        self._serial += 1
+        serial = self._serial
+        self._calls[serial] = _Call(newcomer, removals)
+        for name in removals.present:
+            self._send(turn, name, NewcomerCall(serial, removals.roll))
+
+    def _welcome(self, turn: Turn, newcomer: str) -> None:
+        removals = self._removals
+        turn.once_synced(
+            lambda later: self._send(later, newcomer, Welcome(removals.founders, removals.roll))
+        )
+
+
+def _late(_turn: Turn, _peer: str, _message: NotYet | Welcome) -> None:
+    """Nothing to do."""

@@ -1,0 +1,256 @@
+"""How a broker makes the overlay of a plan ready: from what it knows already, where that holds.
+
+In the mode "carry" a broker takes what it heard and told on the overlay in force to its place in
+the new one, and tells only differences. Who has another seat hands what is known to its heir.
+Others may begin earlier or later: what comes for an overlay that is not here yet is held.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from meshwright.model.overlay import Overlay
+from meshwright.protocol.forwarding.by_epoch import Roads
+from meshwright.protocol.forwarding.forwarding import Forwarding
+from meshwright.protocol.foundation.turn import Action, Turn, nothing
+from meshwright.protocol.reconfiguration.conversation_marks import Marks
+from meshwright.protocol.reconfiguration.in_force import InForce
+from meshwright.protocol.reconfiguration.messages import BuiltLate, Bundle, Lock, Ready, Renew, Seat
+from meshwright.protocol.reconfiguration.seats import heirs
+
+STUCK = ("reconfigure stuck",)
+# Messages held for overlays that are not here yet.
+EARLY_MAX = 65_536
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuildingAround:
+    """What building asks of the rest of the broker.
+
+    make: a forwarding machine that sees who is alive. fill: have the overlay of an epoch carry all
+    that is wanted here. marks: how far conversations are that matter for an overlay. told, heard: a
+    message that matters for an overlay went to a peer, or came from it. built: an overlay is known
+    from now on.
+    """
+
+    send: Callable[[Turn, str, Any], None]
+    make: Callable[[Turn, int, Overlay], Forwarding]
+    fill: Callable[[Turn, int, Action], None]
+    alive: Callable[[], tuple[str, ...]]
+    marks: Callable[[int], Marks]
+    told: Callable[[int, str], None]
+    heard: Callable[[int, str], None]
+    built: Callable[[Turn, int], None]
+
+
+class Work:
+    """One overlay that is being built; answer is told how far it is."""
+
+    __slots__ = ("answer", "is_begun", "lock", "marks", "ready", "seats")
+
+    def __init__(self, lock: Lock, answer: Callable[[Turn, Ready], None]) -> None:
+        self.lock = lock
+        self.answer = answer
+        self.ready: Ready | None = None
+        self.seats: dict[str, str] = {}
+        self.marks: Marks | None = None
+        self.is_begun = False
+
+
+class Building:
+    """Builds at most one overlay at a time."""
+
+    def __init__(
+        self,
+        me: str,
+        stuck_us: int,
+        in_force: InForce,
+        roads: Roads,
+        around: BuildingAround,
+    ) -> None:
+        self._me = me
+        self._stuck_us = stuck_us
+        self._in_force = in_force
+        self._roads = roads
+        self._around = around
+        self._work: Work | None = None
+        self._early: dict[int, list[tuple[str, Any]]] = {}
+        self._early_count = 0
+
+    def handlers(self) -> dict[type, Callable[[Turn, str, Any], None]]:
+        """Which message is for which method."""
+        return {Bundle: self.heard, BuiltLate: self.heard, Seat: self.heard, Renew: self.heard}
+
+    def heard(self, turn: Turn, peer: str, message: Bundle[Any] | BuiltLate | Seat | Renew) -> None:
+        """A message for an overlay that is being built: take it, or hold it for a while."""
+        epoch = message.epoch
+        if epoch in self._roads:
+            self._take(turn, peer, message)
+        elif epoch > self._in_force.epoch and self._early_count < EARLY_MAX:
+            self._early.setdefault(epoch, []).append((peer, message))
+            self._early_count += 1
+            self._replay(turn, epoch, only_seat=True)
+        elif isinstance(message, Bundle):
+            # An overlay that is over, or one of which too much came: its sender finds out.
+            for one in message.messages:
+                self._roads.handle(turn, peer, one)
+
+    def begin(self, turn: Turn, lock: Lock, answer: Callable[[Turn, Ready], None]) -> None:
+        """Make the overlay of a lock ready, and say when it is, or that it takes long."""
+        work = self._work = Work(lock, answer)
+        turn.timer(STUCK, turn.now_us + self._stuck_us)
+        if lock.mode == "anew":
+            self._begin_empty(turn, work, is_late=False)
+            return
+        work.seats = heirs(self._in_force.overlay, lock.target)
+        heir = work.seats[self._me]
+        is_whole = lock.mode == "carry" and set(self._around.alive()).issuperset(work.seats)
+        known = None
+        if is_whole:
+            # Both in the same step: nothing is told or heard between the two.
+            known = self._roads.machine(self._in_force.epoch).knowledge()
+            work.marks = self._around.marks(self._in_force.epoch)
+        if heir != self._me:
+            self._around.send(turn, heir, Seat(lock.epoch, known))
+        if not is_whole:
+            self._begin_empty(turn, work, is_late=True)
+        elif heir == self._me:
+            self._begin_with(turn, work, known)
+        else:
+            self._replay(turn, lock.epoch, only_seat=True)
+
+    def begin_late(self, turn: Turn, epoch: int, overlay: Overlay) -> None:
+        """An overlay is in force that was not built here: build it now, asking all neighbours."""
+        self._work = None
+        self._add_machine(turn, epoch, overlay)
+        self._ask_again(turn, epoch, self._roads.machine(epoch).neighbours())
+        self._around.fill(turn, epoch, nothing)
+        self._replay(turn, epoch)
+
+    def restored(self, turn: Turn) -> None:
+        """After a start nothing is known here of the overlay in force, whatever others take over.
+
+        Who has never talked with this broker does not notice that it was started again.
+        """
+        epoch = self._in_force.epoch
+        if self._may_be_inherited(epoch):
+            self._ask_again(turn, epoch, self._roads.machine(epoch).neighbours())
+
+    def peer_renewed(self, turn: Turn, peer: str) -> None:
+        """Begin anew with a peer on every overlay, and have it do the same.
+
+        If it was started again this is its first conversation, so that it notices nothing; yet it
+        may have taken over what another had told at its place.
+        """
+        for epoch in self._roads.epochs():
+            if self._may_be_inherited(epoch):
+                self._ask_again(turn, epoch, (peer,))
+            self._roads.peer_renewed(turn, peer, epoch)
+
+    def again(self, turn: Turn) -> None:
+        """Say again that the overlay is ready, if it is."""
+        if self._work is not None and self._work.ready is not None:
+            self._work.answer(turn, self._work.ready)
+
+    def stuck(self, turn: Turn) -> None:
+        """If the overlay is not ready by now, something may be torn, which marks show."""
+        work = self._work
+        if work is not None and work.is_begun and work.ready is None:
+            work.answer(turn, Ready(work.lock.epoch, work.marks, is_ready=False))
+
+    def drop(self, epoch: int) -> None:
+        """An overlay is not to be."""
+        if self._work is not None and self._work.lock.epoch == epoch:
+            self._work = None
+        self._forget_early(epoch)
+
+    def finish(self, epoch: int) -> None:
+        """An overlay is in force: what came for others that were to be before it is void."""
+        for older in [one for one in self._early if one <= epoch]:
+            self._forget_early(older)
+
+    def _take(self, turn: Turn, peer: str, message: Bundle[Any] | BuiltLate | Seat | Renew) -> None:
+        if isinstance(message, Bundle):
+            self._around.heard(message.epoch, peer)
+            for one in message.messages:
+                self._roads.handle(turn, peer, one)
+        elif isinstance(message, BuiltLate):
+            self._around.heard(message.epoch, peer)
+            self._roads.peer_renewed(turn, peer, message.epoch)
+        elif isinstance(message, Renew):
+            peers = message.peers
+            if peers is None:
+                peers = self._roads.machine(message.epoch).neighbours()
+            self._ask_again(turn, message.epoch, peers)
+            for name in peers:
+                self._roads.peer_renewed(turn, name, message.epoch)
+
+    def _replay(self, turn: Turn, epoch: int, *, only_seat: bool = False) -> None:
+        """Take what came before its time: all of it, or first what was known at the new seat."""
+        work = self._work
+        early = self._early.get(epoch, [])
+        if only_seat:
+            seats = [message for _, message in early if isinstance(message, Seat)]
+            if seats and work is not None and work.lock.epoch == epoch and not work.is_begun:
+                if seats[0].table is None:
+                    self._begin_empty(turn, work, is_late=True)
+                else:
+                    self._begin_with(turn, work, seats[0].table)
+            return
+        self._forget_early(epoch)
+        for peer, message in early:
+            self._take(turn, peer, message)
+
+    def _begin_empty(self, turn: Turn, work: Work, *, is_late: bool) -> None:
+        """Build an overlay from nothing; who is late asks for what others take for known."""
+        work.is_begun = True
+        epoch = work.lock.epoch
+        self._add_machine(turn, epoch, work.lock.target)
+        if is_late:
+            self._ask_again(turn, epoch, self._roads.machine(epoch).neighbours())
+        self._around.fill(turn, epoch, partial(self._ready, work=work))
+        self._replay(turn, epoch)
+
+    def _begin_with(self, turn: Turn, work: Work, known: Any) -> None:
+        """Build an overlay from what was known at this place."""
+        work.is_begun = True
+        epoch, remaining = work.lock.epoch, 2
+
+        def one_done(later: Turn) -> None:
+            nonlocal remaining
+            remaining -= 1
+            if not remaining:
+                self._ready(later, work=work)
+
+        self._add_machine(turn, epoch, work.lock.target)
+        machine = self._roads.machine(epoch)
+        inherited = machine.inherit(known, work.seats)
+        self._around.fill(turn, epoch, one_done)
+        for wanted in inherited:
+            machine.remove_interest(turn, wanted)
+        machine.settle(turn, one_done)
+        self._replay(turn, epoch)
+
+    def _ready(self, turn: Turn, *, work: Work) -> None:
+        work.ready = Ready(work.lock.epoch, work.marks)
+        if self._work is work:
+            work.answer(turn, work.ready)
+
+    def _add_machine(self, turn: Turn, epoch: int, overlay: Overlay) -> None:
+        self._roads.add(epoch, self._around.make(turn, epoch, overlay))
+        self._around.built(turn, epoch)
+
+    def _ask_again(self, turn: Turn, epoch: int, peers: Iterable[str]) -> None:
+        for name in peers:
+            self._around.send(turn, name, BuiltLate(epoch))
+            self._around.told(epoch, name)
+
+    def _may_be_inherited(self, epoch: int) -> bool:
+        """False for the overlay of the beginning, which everybody builds from nothing."""
+        return bool(epoch or self._in_force.versions)
+
+    def _forget_early(self, epoch: int) -> None:
+        self._early_count -= len(self._early.pop(epoch, ()))

@@ -1,0 +1,364 @@
+"""The broker that was given a plan leads all others through it: prepare, switch, and run dry.
+
+All its brokers seen alive must follow, and be more than half of those present, so that two plans
+never pass each other unseen. The plan is decided when the coordinator has the new overlay on its
+own disk; before that a crash, a refusal or too much time ends it, and nothing has changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import msgspec
+
+from meshwright.protocol.foundation.turn import Action, Turn
+from meshwright.protocol.reconfiguration.conversation_marks import Marks, late_hearers, torn_pairs
+from meshwright.protocol.reconfiguration.messages import (
+    Abort,
+    AbortAsked,
+    Deny,
+    DrainAsked,
+    Drained,
+    Finish,
+    Lock,
+    PlanRecord,
+    Ready,
+    Renew,
+    Seat,
+    Switch,
+)
+
+DEADLINE = ("reconfigure deadline",)
+MENDED = ("reconfigure mended",)
+CHECK = ("reconfigure check",)
+
+# Who has to begin anew with whom; None stands for everybody around.
+Torn = dict[str, tuple[str, ...] | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patience:
+    """How long a plan may take until it is decided, what is torn may mend, older overlays drain."""
+
+    decide_us: int
+    mend_us: int
+    check_us: int
+    drain_us: int
+
+
+class Undertaking:
+    """One plan under way, its brokers, and who sits in whose place after it.
+
+    asked: the brokers that were told of the plan, told: of its present step. answers: what they
+    said, with marks if there were any. unready: those that answered, but wait for something. late:
+    those that have to begin with nothing while the others carry over. vouched: the dead for whom
+    their heirs were told that they leave nothing. mended: who was told to begin anew with whom.
+    """
+
+    __slots__ = (
+        "answers", "asked", "brokers", "is_mending", "is_on_disk", "late", "lock", "mended",
+        "seats", "step", "told", "unready", "vouched",
+    )  # fmt: skip
+
+    def __init__(self, lock: Lock, seats: dict[str, str]) -> None:
+        self.lock = lock
+        self.brokers = frozenset(lock.target.brokers)
+        self.seats = seats
+        self.asked: dict[str, None] = {}
+        self.late: set[str] = set()
+        self.vouched: set[str] = set()
+        self.unready: set[str] = set()
+        self.mended: Torn = {}
+        self.is_mending = False
+        self.is_on_disk = False
+        self.begin("prepare")
+
+    def begin(self, step: Literal["prepare", "switch"]) -> None:
+        """Go on to a step, in which nobody was told or has answered yet."""
+        self.step = step
+        self.told: dict[str, None] = {}
+        self.answers: dict[str, Marks | None] = {}
+
+    @property
+    def epoch(self) -> int:
+        return self.lock.epoch
+
+    @property
+    def is_decided(self) -> bool:
+        return self.step == "switch"
+
+
+class Coordinator:
+    """Leads at most one plan at a time.
+
+    present_count: of the brokers that are not gone for good. alive: those seen alive, this one
+    among them. watch: called when the links to keep change. finished: called when a plan that was
+    decided is at its end. in_force: what is, as it is told.
+    """
+
+    def __init__(
+        self,
+        me: str,
+        present_count: Callable[[], int],
+        patience: Patience,
+        *,
+        send: Callable[[Turn, str, Any], None],
+        alive: Callable[[], tuple[str, ...]],
+        watch: Action,
+        finished: Action,
+        in_force: Callable[[], Switch],
+    ) -> None:
+        self._me = me
+        self._present_count = present_count
+        self._patience = patience
+        self._send = send
+        self._alive = alive
+        self._watch = watch
+        self._finished = finished
+        self._in_force = in_force
+        self.undertaking: Undertaking | None = None
+
+    def handlers(self) -> dict[type, Callable[[Turn, str, Any], None]]:
+        """Which message is for which method."""
+        return {
+            Deny: self._denied,
+            Ready: lambda turn, peer, it: self._answered(turn, peer, it, "prepare"),
+            Drained: lambda turn, peer, it: self._answered(turn, peer, it, "switch"),
+            AbortAsked: self._abort_asked,
+        }
+
+    def timers(self) -> dict[str, Action]:
+        """Which timer is for which method."""
+        return {DEADLINE[0]: self._deadline, MENDED[0]: self._mended, CHECK[0]: self._check}
+
+    def begin(self, turn: Turn, lock: Lock, seats: dict[str, str]) -> None:
+        """Lead all brokers to the overlay of a lock; seats: who takes whose place."""
+        self.undertaking = Undertaking(lock, seats)
+        self._report(turn, "asked")
+        self._watch(turn)
+        turn.timer(DEADLINE, turn.now_us + self._patience.decide_us)
+        self._advance(turn)
+
+    def resume(self, turn: Turn, lock: Lock) -> None:
+        """After a crash: bring a plan to its end that was decided before."""
+        if self.undertaking is None:
+            self.undertaking = Undertaking(lock, {})
+            self.undertaking.is_on_disk = True
+            self._watch(turn)
+            self._begin_switch(turn, self.undertaking)
+
+    def leads(self, epoch: int) -> bool:
+        """Whether the plan of an epoch is under way here."""
+        return self.undertaking is not None and self.undertaking.epoch == epoch
+
+    def on_disk(self, turn: Turn, epoch: int) -> None:
+        """The overlay of an epoch is on this broker's disk: if it is led here, it is decided."""
+        undertaking = self._led(epoch)
+        if undertaking is not None and not undertaking.is_on_disk:
+            undertaking.is_on_disk = True
+            self._report(turn, "decided")
+            self._advance(turn)
+
+    def abort(self, turn: Turn, why: str) -> bool:
+        """End the plan unless it is decided; says whether it was ended."""
+        undertaking = self.undertaking
+        if undertaking is None or undertaking.is_decided:
+            return False
+        self._report(turn, "aborted", why)
+        self._end(turn)
+        for name in sorted(undertaking.asked):
+            self._send(turn, name, Abort(undertaking.epoch))
+        return True
+
+    def overtaken(self, turn: Turn, epoch: int) -> None:
+        """A newer overlay is in force here: a plan for an older one is at its end."""
+        if self.undertaking is not None and self.undertaking.epoch < epoch:
+            self._report(turn, "superseded", f"epoch {epoch} is in force")
+            self._end(turn)
+
+    def alive_changed(self, turn: Turn) -> None:
+        """Nobody waits for the dead, and whoever lives must follow."""
+        self._advance(turn)
+
+    def peer_renewed(self, turn: Turn, peer: str) -> None:
+        """A broker may have forgotten all: begin anew with it."""
+        undertaking = self.undertaking
+        if undertaking is None:
+            return
+        undertaking.late.add(peer)
+        undertaking.told.pop(peer, None)
+        undertaking.answers.pop(peer, None)
+        self._advance(turn)
+
+    def _advance(self, turn: Turn) -> None:
+        """Tell those who were not told, and go on to the next step when all have answered."""
+        undertaking = self.undertaking
+        if undertaking is None:
+            return
+        # Itself last: it answers at once, and by then everybody else must have been told.
+        others = [name for name in self._followers(undertaking) if name != self._me]
+        for name in [*others, self._me]:
+            if self.undertaking is undertaking and name not in undertaking.told:
+                self._tell(turn, undertaking, name)
+        if self.undertaking is undertaking and undertaking.step == "prepare":
+            self._vouch(turn, undertaking)
+        if self.undertaking is undertaking and self._is_complete(undertaking):
+            self._next(turn, undertaking)
+
+    def _tell(self, turn: Turn, undertaking: Undertaking, name: str) -> None:
+        lock = undertaking.lock
+        message: Any = lock
+        if undertaking.step == "switch":
+            # First on its own disk: from then on the plan is decided.
+            if name != self._me and not undertaking.is_on_disk:
+                return
+            in_force = self._in_force()
+            is_mine = in_force.epoch == lock.epoch
+            message = in_force if is_mine else Switch(lock.epoch, lock.target, lock.moves)
+        elif lock.mode == "carry" and name in undertaking.late:
+            message = msgspec.structs.replace(lock, mode="join")
+        undertaking.told[name] = undertaking.asked[name] = None
+        self._send(turn, name, message)
+
+    def _vouch(self, turn: Turn, undertaking: Undertaking) -> None:
+        """Let nobody wait for what a dead broker knew at its place."""
+        if undertaking.lock.mode != "carry":
+            return
+        gone = set(undertaking.seats).difference(self._alive(), undertaking.vouched)
+        for name in sorted(gone):
+            undertaking.vouched.add(name)
+            heir = undertaking.seats[name]
+            if heir != name:
+                self._send(turn, heir, Seat(undertaking.epoch, None))
+
+    def _is_complete(self, undertaking: Undertaking) -> bool:
+        answers = undertaking.answers
+        has_majority = 2 * len(answers) > self._present_count() or undertaking.is_decided
+        return has_majority and all(name in answers for name in self._followers(undertaking))
+
+    def _next(self, turn: Turn, undertaking: Undertaking) -> None:
+        """All have answered: go on, unless something is torn, unready or under way."""
+        if undertaking.step == "prepare":
+            self._mend(turn, undertaking)
+            is_unready = not undertaking.unready.isdisjoint(self._alive())
+            if not is_unready and not undertaking.is_mending:
+                self._report(turn, "prepared")
+                self._begin_switch(turn, undertaking)
+        elif self._late_hearers(undertaking):
+            turn.timer(CHECK, turn.now_us + self._patience.check_us)
+        else:
+            self._finish(turn, undertaking)
+
+    def _torn(self, undertaking: Undertaking) -> Torn:
+        """Who may not know what others take for known, by the marks of all."""
+        if undertaking.lock.mode != "carry":
+            return {}
+        answers, seats = undertaking.answers, undertaking.seats
+        torn: Torn = {}
+        whole = {name: marks for name, marks in answers.items() if marks is not None}
+        for one, other in torn_pairs(whole):
+            torn[seats[one]] = (*(torn.get(seats[one]) or ()), seats[other])
+        # What was known at the place of a broker without marks may have gone to its heir.
+        for name in sorted(set(seats).difference(whole)):
+            if seats[name] != name and seats[name] in answers:
+                torn[seats[name]] = None
+        return torn
+
+    def _mend(self, turn: Turn, undertaking: Undertaking) -> None:
+        """Have those begin anew with each other of whom one may have missed something."""
+        torn = {
+            name: peers
+            for name, peers in self._torn(undertaking).items()
+            if undertaking.mended.get(name, ()) != peers
+        }
+        if not torn:
+            return
+        undertaking.mended.update(torn)
+        undertaking.is_mending = True
+        self._report(turn, "mended", f"{len(torn)} brokers begin anew with others")
+        for name, peers in torn.items():
+            self._send(turn, name, Renew(undertaking.epoch, peers))
+        turn.timer(MENDED, turn.now_us + self._patience.mend_us)
+
+    def _mended(self, turn: Turn) -> None:
+        undertaking = self.undertaking
+        if undertaking is not None and undertaking.is_mending:
+            undertaking.is_mending = False
+            self._advance(turn)
+
+    def _begin_switch(self, turn: Turn, undertaking: Undertaking) -> None:
+        undertaking.begin("switch")
+        turn.timer(DEADLINE, turn.now_us + self._patience.drain_us)
+        self._advance(turn)
+
+    def _check(self, turn: Turn) -> None:
+        """Ask those again who may have received meanwhile what they had not."""
+        undertaking = self.undertaking
+        if undertaking is None or not undertaking.is_decided:
+            return
+        for name in self._late_hearers(undertaking):
+            undertaking.answers.pop(name, None)
+            self._send(turn, name, DrainAsked(undertaking.epoch))
+
+    def _late_hearers(self, undertaking: Undertaking) -> list[str]:
+        """Those alive that had not received all of older overlays when they answered."""
+        answers = undertaking.answers
+        followers = self._followers(undertaking)
+        return late_hearers({name: answers.get(name) or {} for name in followers})
+
+    def _followers(self, undertaking: Undertaking) -> list[str]:
+        """Those alive that are in the overlay to come; who joins the network is not yet."""
+        return [name for name in self._alive() if name in undertaking.brokers]
+
+    def _deadline(self, turn: Turn) -> None:
+        """Patience is at its end: with a plan that is not decided, or with what does not drain."""
+        undertaking = self.undertaking
+        if undertaking is None:
+            return
+        answers = set(undertaking.answers).difference(undertaking.unready)
+        missing = [name for name in self._followers(undertaking) if name not in answers]
+        if undertaking.is_decided:
+            self._finish(turn, undertaking, f"not waiting for {', '.join(missing) or 'the rest'}")
+        else:
+            self.abort(turn, f"in step {undertaking.step} no answer from {', '.join(missing)}")
+
+    def _finish(self, turn: Turn, undertaking: Undertaking, detail: str = "") -> None:
+        self._report(turn, "done", detail)
+        self._end(turn)
+        for name in self._followers(undertaking):
+            self._send(turn, name, Finish(undertaking.epoch))
+
+    def _denied(self, turn: Turn, peer: str, message: Deny) -> None:
+        if self.leads(message.epoch):
+            self.abort(turn, f"{peer} denies: {message.why}")
+
+    def _answered(self, turn: Turn, peer: str, message: Ready | Drained, step: str) -> None:
+        undertaking = self._led(message.epoch)
+        if undertaking is not None and undertaking.step == step and peer in undertaking.told:
+            undertaking.answers[peer] = message.marks
+            undertaking.unready.discard(peer)
+            if isinstance(message, Ready) and not message.is_ready:
+                undertaking.unready.add(peer)
+            self._advance(turn)
+
+    def _abort_asked(self, turn: Turn, peer: str, message: AbortAsked) -> None:
+        if self.leads(message.epoch):
+            self.abort(turn, f"asked for at {peer}")
+
+    def _led(self, epoch: int) -> Undertaking | None:
+        return self.undertaking if self.leads(epoch) else None
+
+    def _end(self, turn: Turn) -> None:
+        assert self.undertaking is not None
+        if self.undertaking.is_decided:
+            self._finished(turn)
+        self.undertaking = None
+        self._watch(turn)
+
+    def _report(self, turn: Turn, step: str, detail: str = "") -> None:
+        undertaking = self.undertaking
+        assert undertaking is not None
+        lock = undertaking.lock
+        turn.report(PlanRecord(plan=lock.plan, epoch=lock.epoch, step=step, detail=detail))

@@ -1,0 +1,1 @@
+"""Retained messages: stored here, looked up in the network."""

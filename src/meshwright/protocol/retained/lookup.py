@@ -1,0 +1,258 @@
+"""Retained messages for a new subscription: each matching topic's register, read by a majority.
+
+A topic has one register, whose keepers are known. Which topics a wildcard takes is not, so every
+broker is asked for what it keeps; a topic counts as read when a majority of its keepers answered.
+The subscription need not wait for brokers that are lost: what only they can tell follows when they
+return.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from itertools import islice
+from typing import Any, Protocol
+
+from meshwright.filters.filter import Filter, matches, parse_filter
+from meshwright.filters.topics import has_wildcard
+from meshwright.model.publication import Publication
+from meshwright.protocol.directory.directory import Directory
+from meshwright.protocol.directory.entries import EVERYBODY, Entries, Entry, merge, register_key
+from meshwright.protocol.foundation.message import Message
+from meshwright.protocol.foundation.slices import PIECE, Slices
+from meshwright.protocol.foundation.turn import Action, Turn
+from meshwright.protocol.peers.removals import Removals
+
+# So many registers are told with one message.
+REGISTERS_MAX = 500
+
+Found = Callable[[Turn, Publication], None]
+
+
+class Find(Protocol):
+    """Looks up what is retained."""
+
+    def __call__(
+        self, turn: Turn, wanted: Filter, *, found: Found, answered: Action, complete: Action
+    ) -> None:
+        """Call found with each message that is retained and wanted.
+
+        answered is called when all living brokers have answered, complete when nothing can follow.
+        """
+
+
+class RetainedQuestion(Message, frozen=True, gc=False):
+    """Tell me all registers that you keep of topics that this filter takes."""
+
+    request: int
+    topic_filter: str
+
+
+class RetainedAnswer(Message, frozen=True, gc=False):
+    """Topics with their registers here, deleted ones included.
+
+    first: how many were told before these. is_last: there are no more.
+    """
+
+    request: int
+    registers: tuple[tuple[str, Entry], ...]
+    first: int = 0
+    is_last: bool = True
+
+
+class _Search:
+    """A question under way to all brokers; answered is None once it was called.
+
+    waiting: who has not told all, and how much each has. missing_max: how many keepers of a topic
+    need not answer. read: what is to be told, some at a time while is_telling.
+    """
+
+    __slots__ = (
+        "answered", "complete", "found", "is_telling", "merged", "missing_max", "read", "told",
+        "waiting", "wanted",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        wanted: Filter,
+        brokers: tuple[str, ...],
+        *,
+        found: Found,
+        answered: Action,
+        complete: Action,
+        missing_max: int,
+    ) -> None:
+        self.wanted = wanted
+        self.missing_max = missing_max
+        self.waiting = dict.fromkeys(brokers, 0)
+        self.found = found
+        self.answered: Action | None = answered
+        self.complete = complete
+        self.merged: Entries = {}
+        self.told: dict[str, None] = {}
+        self.read: deque[Entry] = deque()
+        self.is_telling = False
+
+
+class Retained:
+    """Finds what the network retains, and tells others what is kept here."""
+
+    def __init__(
+        self,
+        removals: Removals,
+        directory: Directory,
+        *,
+        send: Callable[[Turn, str, Any], None],
+        is_lost: Callable[[str], bool],
+        incarnation: int,
+        slices: Slices,
+    ) -> None:
+        self._removals = removals
+        self._slices = slices
+        self._directory = directory
+        self._send = send
+        self._is_lost = is_lost
+        self._request_count = incarnation << 32
+        self._searches: dict[int, _Search] = {}
+        # By asker and its request: answers that are not finished.
+        self._answering: dict[tuple[str, int], object] = {}
+
+    def handlers(self) -> dict[type, Callable[[Turn, str, Any], None]]:
+        """Which message is for which method."""
+        return {RetainedQuestion: self.asked, RetainedAnswer: self.answered}
+
+    def find(
+        self, turn: Turn, wanted: Filter, *, found: Found, answered: Action, complete: Action
+    ) -> None:
+        """See Find."""
+
+        def read(later: Turn, entries: Entries) -> None:
+            _tell(later, entries.get(EVERYBODY), wanted, found)
+            answered(later)
+            complete(later)
+
+        if has_wildcard(wanted.levels):
+            search = _Search(
+                wanted,
+                self._removals.present,
+                found=found,
+                answered=answered,
+                complete=complete,
+                missing_max=self._directory.missing_max(),
+            )
+            self._search(turn, search)
+        else:
+            key = register_key(wanted.topic_filter)
+            self._directory.get(turn, key, read, is_remembered=False)
+
+    def asked(self, turn: Turn, peer: str, message: RetainedQuestion) -> None:
+        """Another broker searches."""
+        wanted = parse_filter(message.topic_filter)
+        registers = self._directory.kept.registers(wanted)
+        asked, told = (peer, message.request), 0
+        # Whoever asks again is answered from the beginning.
+        mine = self._answering[asked] = object()
+
+        def answer(later: Turn) -> bool:
+            nonlocal told
+            if self._answering.get(asked) is not mine:
+                return False
+            some = tuple(islice(registers, REGISTERS_MAX))
+            is_last = len(some) < REGISTERS_MAX
+            part = RetainedAnswer(message.request, some, told, is_last)
+            told += len(some)
+            if is_last:
+                del self._answering[asked]
+            # What is told must not be forgotten by a crash: a reader relies on it.
+            later.once_synced(lambda synced: self._send(synced, peer, part))
+            return not is_last
+
+        self._slices.begin(turn, answer)
+
+    def answered(self, turn: Turn, peer: str, message: RetainedAnswer) -> None:
+        """A broker tells what it keeps."""
+        search = self._searches.get(message.request)
+        if search is None or peer not in search.waiting:
+            return
+        if message.first not in (0, search.waiting[peer]):
+            # The rest of an answer of which something is lost; the peer is asked again.
+            return
+        search.waiting[peer] = message.first + len(message.registers)
+        merge(search.merged, dict(message.registers))
+        if message.is_last:
+            del search.waiting[peer]
+            self._go_on(turn, message.request, search)
+
+    def peer_lost(self, turn: Turn, peer: str) -> None:
+        """Answer subscriptions that waited only for brokers that are lost."""
+        for request, search in list(self._searches.items()):
+            if peer in search.waiting:
+                self._go_on(turn, request, search)
+
+    def roll_changed(self, turn: Turn) -> None:
+        """Do not wait for who is gone for good, but for everybody else: they keep what it kept."""
+        for request, search in list(self._searches.items()):
+            search.missing_max = 0
+            for name in [name for name in search.waiting if self._removals.is_removed(name)]:
+                del search.waiting[name]
+            self._go_on(turn, request, search)
+
+    def peer_renewed(self, turn: Turn, peer: str) -> None:
+        """Ask a broker again what it may have forgotten to answer."""
+        for request, search in self._searches.items():
+            if peer in search.waiting:
+                search.waiting[peer] = 0
+                self._ask(turn, peer, request, search)
+
+    def _search(self, turn: Turn, search: _Search) -> None:
+        self._request_count += 1
+        request = self._request_count
+        self._searches[request] = search
+        for broker in list(search.waiting):
+            self._ask(turn, broker, request, search)
+        self._go_on(turn, request, search)
+
+    def _ask(self, turn: Turn, broker: str, request: int, search: _Search) -> None:
+        self._send(turn, broker, RetainedQuestion(request, search.wanted.topic_filter))
+
+    def _go_on(self, turn: Turn, request: int, search: _Search) -> None:
+        """Tell all topics that are known by now, and answer if nobody need be waited for."""
+        if request not in self._searches:
+            return
+        for topic, register in search.merged.items():
+            if topic not in search.told and self._is_read(topic, search):
+                search.told[topic] = None
+                search.read.append(register)
+        if not search.is_telling:
+            search.is_telling = True
+            self._slices.begin(turn, lambda later: self._tell_some(later, request, search))
+
+    def _tell_some(self, turn: Turn, request: int, search: _Search) -> bool:
+        for _ in range(min(PIECE, len(search.read))):
+            _tell(turn, search.read.popleft(), search.wanted, search.found)
+        if search.read:
+            return True
+        search.is_telling = False
+        self._end_if_told(turn, request, search)
+        return False
+
+    def _end_if_told(self, turn: Turn, request: int, search: _Search) -> None:
+        is_complete = len(search.waiting) <= search.missing_max
+        is_enough = is_complete or all(map(self._is_lost, search.waiting))
+        if search.answered is not None and is_enough:
+            answered, search.answered = search.answered, None
+            answered(turn)
+        if is_complete:
+            del self._searches[request]
+            search.complete(turn)
+
+    def _is_read(self, topic: str, search: _Search) -> bool:
+        keepers = self._directory.keepers_of(register_key(topic))
+        missing = sum(keeper in search.waiting for keeper in keepers)
+        return missing <= search.missing_max
+
+
+def _tell(turn: Turn, register: Entry | None, wanted: Filter, found: Found) -> None:
+    publication = None if register is None else register.publication
+    if publication is not None and matches(wanted, publication.topic, publication.properties):
+        found(turn, publication)

@@ -1,0 +1,90 @@
+"""Which sessions get a publication, and how: worked out once for each topic where that can be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from meshwright.filters.filter import Filter
+from meshwright.filters.index import FilterIndex
+from meshwright.model.publication import Publication
+from meshwright.protocol.foundation.rights import Rights
+from meshwright.protocol.mqtt.packets import Subscription
+from meshwright.protocol.sessions.retained_replay import FirstLooks
+from meshwright.protocol.sessions.session import Recipient, Session, recipient_of
+
+TOPICS_MAX = 65_536
+
+
+class Recipients:
+    """The filters of all sessions of one broker, those of groups apart.
+
+    What a topic's recipients are is remembered unless it depends on the message: on its content,
+    its publisher, or what was retained before it. Every change of a subscription makes it void, and
+    so does one of rights, without which nobody gets anything.
+    """
+
+    def __init__(self, looks: FirstLooks, rights: Rights | None) -> None:
+        self._looks = looks
+        self._rights = rights
+        self._index: FilterIndex[Session] = FilterIndex()
+        self._by_topic: dict[str, tuple[Recipient, ...]] = {}
+        self.change_count = 0
+
+    def add(self, session: Session, wanted: Filter) -> None:
+        """A session has a filter that it had not before."""
+        self._index.add(session, wanted)
+        self.changed()
+
+    def discard(self, session: Session, wanted: Filter) -> None:
+        """A session has a filter no more."""
+        self._index.discard(session, wanted)
+        self.changed()
+
+    def changed(self) -> None:
+        """A subscription, or what somebody may read, is not what it was."""
+        self.change_count += 1
+        self._by_topic.clear()
+
+    def plain(self, publisher: str, topic: str) -> tuple[Recipient, ...] | None:
+        """Who gets what a publisher says on a topic without properties, while nothing changes.
+
+        None if it depends on what was retained before.
+        """
+        if self._looks.under_way:
+            return None
+        known = self._by_topic.get(topic)
+        return self.of(Publication(publisher, 0, topic)) if known is None else known
+
+    def of(self, publication: Publication) -> tuple[Recipient, ...]:
+        """The sessions that get a publication, in the order in which they subscribed."""
+        topic = publication.topic
+        known = self._by_topic.get(topic)
+        if known is not None and not self._looks.under_way:
+            return known
+        pairs, asks_content = self._index.look_up(topic, publication.properties)
+        is_lasting = not self._looks.under_way and not asks_content
+        found: dict[Session, list[Subscription]] = {}
+        for session, wanted in self._readable(topic, pairs):
+            text = str(wanted)
+            subscription = session.subscriptions[text]
+            if subscription.no_local:
+                is_lasting = False
+                if session.has_sent(publication):
+                    continue
+            if self._looks.passes(session.client, text, publication):
+                found.setdefault(session, []).append(subscription)
+        recipients = tuple(recipient_of(session, granted) for session, granted in found.items())
+        if is_lasting:
+            if len(self._by_topic) >= TOPICS_MAX:
+                self._by_topic.clear()
+            self._by_topic[topic] = recipients
+        return recipients
+
+    def _readable(
+        self, topic: str, pairs: tuple[tuple[Session, Filter], ...]
+    ) -> Iterable[tuple[Session, Filter]]:
+        """Those that may read a topic."""
+        rights = self._rights
+        if rights is None:
+            return pairs
+        return [pair for pair in pairs if rights.may_read(pair[0].client, topic)]

@@ -1,0 +1,328 @@
+"""One client's session: what it wants, what waits for it, what is under way to it."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import msgspec
+
+from meshwright.model.publication import Publication, StreamPoint
+from meshwright.protocol.mqtt.packets import MQTT_5, PromisedRun, Subscription, Will
+from meshwright.protocol.mqtt.promised_runs import PACKET_ID_MAX, SentRun
+
+# As many as there are packet identifiers.
+RECEIVE_MAXIMUM = PACKET_ID_MAX
+# More than there will ever be.
+UNLIMITED = 1 << 62
+
+# A shared subscription, and the number under which its keeper handed a message to a member.
+Hand = tuple[str, int]
+
+
+class Waiting(msgspec.Struct, frozen=True, gc=False, array_like=True):
+    """A publication for a client: its place in the queue, and how it is to be handed over.
+
+    origin and number: where it stands in its stream. hand: of which shared subscription it is, and
+    the number under which its keeper handed it. packet_id: under which it was sent at once; 0 if it
+    had to wait.
+    """
+
+    place: int
+    publication: Publication
+    qos: int
+    retain: bool
+    subscription_ids: tuple[int, ...]
+    origin: str = ""
+    number: int = 0
+    hand: Hand | None = None
+    packet_id: int = 0
+
+    def size_bytes(self) -> int:
+        """About how many bytes it has."""
+        publication = self.publication
+        size = len(publication.topic) + len(publication.payload)
+        for name, value in publication.properties:
+            size += len(name) + len(value)
+        return size
+
+
+class QueueTally:
+    """Queues of several sessions together: how many there are, and how many bytes wait in them."""
+
+    __slots__ = ("byte_count", "session_count")
+
+    def __init__(self) -> None:
+        self.session_count = 0
+        self.byte_count = 0
+
+
+class MessageQueue(deque[Waiting]):
+    """What waits for a client, in order; byte_count: how many bytes that is."""
+
+    __slots__ = ("_tallies", "byte_count")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.byte_count = 0
+        self._tallies: list[QueueTally] = []
+
+    def count_in(self, tallies: list[QueueTally]) -> None:
+        """Be counted in these, and in no others any more."""
+        for tally in self._tallies:
+            tally.session_count -= 1
+            tally.byte_count -= self.byte_count
+        self._tallies = tallies
+        for tally in tallies:
+            tally.session_count += 1
+            tally.byte_count += self.byte_count
+
+    def append(self, waiting: Waiting) -> None:
+        self._add(waiting.size_bytes())
+        super().append(waiting)
+
+    def popleft(self) -> Waiting:
+        waiting = super().popleft()
+        self._add(-waiting.size_bytes())
+        return waiting
+
+    def extend(self, messages: Iterable[Waiting]) -> None:
+        for waiting in messages:
+            self.append(waiting)
+
+    def clear(self) -> None:
+        self._add(-self.byte_count)
+        super().clear()
+
+    def replace(self, messages: Iterable[Waiting]) -> None:
+        """Have these wait, and nothing else."""
+        self.clear()
+        self.extend(messages)
+
+    def _add(self, size_bytes: int) -> None:
+        self.byte_count += size_bytes
+        for tally in self._tallies:
+            tally.byte_count += size_bytes
+
+
+class Session:
+    """All that a broker remembers of one client.
+
+    connection counts the client's connections here. identity names the publisher of all that
+    enters through this session. disconnected_us: since when it has no connection. awaited_until_us:
+    so long its client waits for it at another broker, 0 if nothing is known of that. is_durable: it
+    is kept on disk, as it outlives its connection, or did before. queue: what waits.
+    under_way: by packet identifier, what was sent and is not settled, in the order of sending;
+    unsent holds those that were not yet sent again on this connection, released those of QoS 2
+    whose message the client has. received: packet identifiers of QoS 2 messages from the client
+    that it has not released. is_arriving: it collects here, but its client's former broker still
+    has it. is_leaving: it was sent elsewhere. floors, points and visits: what is left of former
+    brokers. version: of MQTT, as its client speaks it. claim: a number as high as any with which a
+    broker claimed the client for this session.
+    window_bytes: once so much is under way, nothing more is sent. sent_bytes: of what was sent on
+    this connection but for runs, and the client has not said that it has it.
+    sent_runs: like under_way, what was sent in runs, which only a session has that ends with its
+    connection. run_bytes: the largest message of them has no more, so that run_window of them, but
+    at least one, keep within window_bytes. unsafe_run_count: its own publications in
+    runs that are on their way to the disk.
+    """
+
+    __slots__ = (
+        "awaited_until_us", "claim", "client", "connection", "disconnected_us", "expiry_s",
+        "floors", "identity", "is_arriving", "is_connected", "is_durable", "is_leaving",
+        "next_index", "next_packet_id", "points", "queue", "receive_maximum", "received",
+        "released", "run_bytes", "run_window", "sent_bytes", "sent_runs", "sequence",
+        "subscriptions", "under_way", "unsafe_run_count", "unsent", "version", "visits", "will",
+        "window_bytes",
+    )  # fmt: skip
+
+    def __init__(self, client: str, identity: str) -> None:
+        self.client = client
+        self.identity = identity
+        self.sequence = 0
+        self.expiry_s = 0
+        self.version = MQTT_5
+        self.receive_maximum = RECEIVE_MAXIMUM
+        self.window_bytes = UNLIMITED
+        self.sent_bytes = 0
+        self.is_connected = False
+        self.connection = 0
+        self.disconnected_us: int | None = None
+        self.awaited_until_us = 0
+        self.is_durable = False
+        self.will: Will | None = None
+        self.subscriptions: dict[str, Subscription] = {}
+        self.queue = MessageQueue()
+        self.under_way: dict[int, Waiting] = {}
+        self.unsent: dict[int, None] = {}
+        self.released: dict[int, None] = {}
+        self.received: dict[int, None] = {}
+        self.next_index = 0
+        self.next_packet_id = 0
+        self.is_arriving = False
+        self.is_leaving = False
+        self.floors: dict[tuple[str, str], int] = {}
+        self.points: dict[str, tuple[StreamPoint, ...]] = {}
+        self.visits: tuple[str, ...] = ()
+        self.claim = 0
+        self.sent_runs: dict[int, SentRun] = {}
+        self.run_bytes = 0
+        self.run_window = 0
+        self.unsafe_run_count = 0
+
+    @property
+    def waiting_count(self) -> int:
+        """How many messages wait for the client, or were sent and are not answered."""
+        return len(self.queue) + len(self.under_way) + len(self.sent_runs)
+
+    def last_for(self, expiry_s: int) -> None:
+        """Outlive the connection by this time from now on; once on disk, a session stays there."""
+        self.expiry_s = expiry_s
+        self.is_durable = self.is_durable or expiry_s > 0
+
+    def open_window(self, receive_maximum: int, window_bytes: int) -> None:
+        """Say how much may be under way on the connection that begins."""
+        self.receive_maximum = receive_maximum
+        self.window_bytes = window_bytes
+        self.run_bytes = self.run_window = 0
+
+    def has_sent(self, publication: Publication) -> bool:
+        """True if its client published it, in this session or in one before."""
+        return publication.publisher.rpartition("@")[0] == self.client
+
+    def packet_id_at_once(self) -> int:
+        """A packet identifier for a message that need not wait; 0 if it has to."""
+        if self.queue or not self.has_window():
+            return 0
+        number = self.next_packet_id = self.next_packet_id % 65_535 + 1
+        if number in self.under_way or number in self.sent_runs:
+            return self.free_packet_id()
+        return number
+
+    def free_packet_id(self) -> int:
+        """A packet identifier that is not under way."""
+        while True:
+            self.next_packet_id = self.next_packet_id % 65_535 + 1
+            number = self.next_packet_id
+            if number not in self.under_way and number not in self.sent_runs:
+                return number
+
+    def free_packet_ids(self, count: int) -> int:
+        """The first of so many packet identifiers in a row that are not under way; 0 if none."""
+        first = self.next_packet_id + 1
+        if first + count > PACKET_ID_MAX:
+            first = 1
+        if count == 1 and first not in self.sent_runs and first not in self.under_way:
+            self.next_packet_id = first
+            return first
+        wanted = range(first, first + count)
+        if not (
+            self.under_way.keys().isdisjoint(wanted) and self.sent_runs.keys().isdisjoint(wanted)
+        ):
+            return 0
+        self.next_packet_id = first + count - 1
+        return first
+
+    def takes_run(self, count: int, size_bytes: int) -> bool:
+        """True if so many messages of QoS 1 can be sent in a row now, with nothing before them.
+
+        size_bytes: of each of them.
+        """
+        if self.queue or self.unsent or self.floors:
+            return False
+        run_count = len(self.sent_runs) + count
+        sent_count = len(self.under_way) + run_count
+        if sent_count > self.receive_maximum:
+            return False
+        largest = max(size_bytes, self.run_bytes) if self.sent_runs else size_bytes
+        return sent_count <= 1 or self.sent_bytes + run_count * largest <= self.window_bytes
+
+    def sends_run(self, run: PromisedRun, publisher: str, sequence: int, packet_id: int) -> None:
+        """Count a run as under way, with packet identifiers from one on."""
+        size_bytes = len(run.frames) // run.count
+        if size_bytes > self.run_bytes or not self.sent_runs:
+            self.run_bytes = size_bytes
+            self.run_window = max(1, min(self.receive_maximum, self.window_bytes // size_bytes))
+        sent = SentRun(run, publisher, sequence, packet_id, self.next_index)
+        self.next_index += run.count
+        if run.count == 1:
+            self.sent_runs[packet_id] = sent
+        else:
+            self.sent_runs.update(dict.fromkeys(range(packet_id, packet_id + run.count), sent))
+
+    def sends_alone(self, run: PromisedRun, publisher: str, sequence: int) -> int:
+        """Count a run of one as under way; its packet identifier, or 0 if that is not simple."""
+        sent_runs, packet_id = self.sent_runs, self.next_packet_id % PACKET_ID_MAX + 1
+        if (
+            self.queue
+            or self.unsent
+            or self.floors
+            or self.under_way
+            or packet_id in sent_runs
+            or len(sent_runs) >= self.run_window
+            or len(run.frames) > self.run_bytes
+        ):
+            return 0
+        sent_runs[packet_id] = SentRun(run, publisher, sequence, packet_id, self.next_index)
+        self.next_packet_id = packet_id
+        self.next_index += 1
+        return packet_id
+
+    def settles_alone(self, packet_id: int) -> bool:
+        """The client has a message; False if that calls for more than to count it."""
+        if self.queue or self.unsent:
+            return False
+        return self.sent_runs.pop(packet_id, None) is not None
+
+    def settle_runs(self, packet_ids: list[int]) -> list[int]:
+        """The client has messages; returns those that were sent in no run."""
+        sent_runs = self.sent_runs
+        return [number for number in packet_ids if sent_runs.pop(number, None) is None]
+
+    def lay_open(self) -> None:
+        """Make single messages of what is under way in runs, in the order of sending."""
+        laid_open = {
+            number: Waiting(
+                sent.place + number - sent.packet_id, sent.publication(number), 1, False, ()
+            )
+            for number, sent in self.sent_runs.items()
+        }
+        self.sent_runs = {}
+        self.sent_bytes += sum([one.size_bytes() for one in laid_open.values()])
+        if laid_open:
+            together = {**self.under_way, **laid_open}
+            self.under_way = dict(sorted(together.items(), key=lambda item: item[1].place))
+
+    def let_go(self) -> None:
+        """The session is over: whoever still knows of it keeps none of its messages."""
+        self.queue.clear()
+        self.under_way.clear()
+        self.sent_runs.clear()
+
+    def has_window(self) -> bool:
+        """True if the client takes one more message now."""
+        run_count = len(self.sent_runs)
+        sent_count = len(self.under_way) - len(self.unsent) + run_count
+        if not self.is_connected or sent_count >= self.receive_maximum:
+            return False
+        return not sent_count or self.sent_bytes + run_count * self.run_bytes < self.window_bytes
+
+
+class Recipient(NamedTuple):
+    """A session that gets a publication, and what its matching subscriptions ask for together."""
+
+    session: Session
+    qos: int
+    retains: bool
+    identifiers: tuple[int, ...]
+
+
+def recipient_of(session: Session, granted: list[Subscription]) -> Recipient:
+    """How a session gets what several of its subscriptions ask for."""
+    return Recipient(
+        session,
+        max([one.qos for one in granted]),
+        any(one.retain_as_published for one in granted),
+        tuple([one.identifier for one in granted if one.identifier]),
+    )

@@ -1,0 +1,152 @@
+"""What a session takes along when its client moves to another broker."""
+
+from __future__ import annotations
+
+import msgspec
+
+from meshwright.model.publication import StreamPoint
+from meshwright.protocol.foundation.stream_frames import EVERY_TOPIC, place_in
+from meshwright.protocol.foundation.turn import Turn
+from meshwright.protocol.mqtt.packets import Subscription, Will
+from meshwright.protocol.sessions.session import Session, Waiting
+from meshwright.protocol.sessions.session_disk import write_state
+
+
+class Belongings(msgspec.Struct, frozen=True):
+    """A session as values.
+
+    under_way: packet identifier, whether released, and the message, in the order of sending.
+    floors: how far the old broker had passed on each stream (origin, topic, number); the new one
+    passes on what is above. points: the client's last publications on each topic at brokers it has
+    left, where somebody may still wait for them. visits: brokers where the client was, in order.
+    claim: with what number its broker claimed the client. away_us: how long the client was away
+    then, if the session goes ahead of it; by their clocks, brokers could not agree on when. will:
+    published should the client not be let in after all.
+    """
+
+    identity: str
+    sequence: int
+    expiry_s: int
+    subscriptions: tuple[Subscription, ...]
+    queue: tuple[Waiting, ...]
+    under_way: tuple[tuple[int, bool, Waiting], ...]
+    received: tuple[int, ...]
+    floors: tuple[tuple[str, str, int], ...]
+    points: tuple[tuple[str, tuple[StreamPoint, ...]], ...]
+    visits: tuple[str, ...] = ()
+    claim: int = 0
+    away_us: int | None = None
+    will: Will | None = None
+
+
+def packed(
+    session: Session, places: dict[tuple[str, str], int], me: str, points: dict[str, int]
+) -> Belongings:
+    """A session as it is now; floors of before still hold where streams stand lower.
+
+    points: where somebody may still wait for what its client published here, by topic.
+    """
+    session.lay_open()
+    floors = dict(session.floors)
+    for key, number in places.items():
+        floors[key] = max(number, floors.get(key, 0))
+    return Belongings(
+        session.identity,
+        session.sequence,
+        session.expiry_s,
+        tuple(session.subscriptions.values()),
+        tuple(session.queue),
+        tuple(
+            (packet_id, packet_id in session.released, waiting)
+            for packet_id, waiting in session.under_way.items()
+        ),
+        tuple(session.received),
+        tuple((*key, number) for key, number in floors.items() if _counts(floors, *key)),
+        tuple(_all_points(session, me, points).items()),
+        session.visits,
+        session.claim,
+        will=session.will,
+    )
+
+
+def _all_points(
+    session: Session, me: str, own: dict[str, int]
+) -> dict[str, tuple[StreamPoint, ...]]:
+    """Points of all brokers: who waits for what was published here may not wait for more."""
+    found = {}
+    for topic in {**session.points, **own}:
+        points = [one for one in session.points.get(topic, ()) if one.origin != me]
+        if topic in own:
+            points.append(StreamPoint(me, own[topic]))
+        if points:
+            found[topic] = tuple(points)
+    return found
+
+
+def unpack(turn: Turn, session: Session, belongings: Belongings) -> None:
+    """Give an arriving session what it brought, before what has come here meanwhile; to disk.
+
+    All of it gets new places: those of its former broker may be in use here.
+    """
+    session.sequence = belongings.sequence
+    session.last_for(belongings.expiry_s)
+    session.floors = {(origin, topic): n for origin, topic, n in belongings.floors}
+    session.points = dict(belongings.points)
+    session.visits = belongings.visits
+    session.claim = belongings.claim
+    session.will = belongings.will
+    if belongings.away_us is not None:
+        session.disconnected_us = turn.now_us - belongings.away_us
+    session.received = dict.fromkeys(belongings.received)
+    arrived = [
+        waiting
+        for waiting in session.queue
+        if waiting.number > place_in(session.floors, waiting.origin, waiting.publication.topic)
+    ]
+    session.queue.clear()
+    session.next_index = 0
+    for packet_id, is_released, waiting in belongings.under_way:
+        session.under_way[packet_id] = _placed(session, waiting, packet_id)
+        session.next_packet_id = packet_id
+        if is_released:
+            session.released[packet_id] = None
+    session.queue.extend(_placed(session, one) for one in (*belongings.queue, *arrived))
+    if session.is_durable:
+        write_session(turn, session)
+
+
+def _placed(session: Session, waiting: Waiting, packet_id: int = 0) -> Waiting:
+    """A message at the next place of a session."""
+    place = session.next_index
+    session.next_index += 1
+    return msgspec.structs.replace(waiting, place=place, packet_id=packet_id)
+
+
+def write_session(turn: Turn, session: Session) -> None:
+    """Put all of a session on disk."""
+    client = session.client
+    write_state(turn, session)
+    write_moved(turn, session)
+    for text, subscription in session.subscriptions.items():
+        turn.write(("subscription", client, text), subscription)
+    for packet_id in session.received:
+        turn.write(("received", client, packet_id), True)
+    for waiting in session.queue:
+        turn.write(("queue", client, waiting.place), waiting)
+    for packet_id, waiting in session.under_way.items():
+        turn.write(("queue", client, waiting.place), waiting)
+        if packet_id in session.released:
+            turn.write(("under_way", client, packet_id), (waiting.place, True))
+
+
+def write_moved(turn: Turn, session: Session) -> None:
+    """Put on disk what is left of a session's earlier brokers."""
+    floors, points = tuple(session.floors.items()), tuple(session.points.items())
+    moved = (floors, points, session.visits, session.claim)
+    turn.write(("moved", session.client), moved)
+
+
+def _counts(floors: dict[tuple[str, str], int], origin: str, topic: str) -> bool:
+    """False for the floor of a stream that stands no higher than those that are not named."""
+    others = floors.get((origin, EVERY_TOPIC), 0)
+    return topic == EVERY_TOPIC or floors[origin, topic] > others

@@ -1,0 +1,1 @@
+"""Shared subscriptions: a keeper hands messages of a group to its members."""

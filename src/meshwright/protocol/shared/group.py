@@ -1,0 +1,177 @@
+"""A shared subscription as its keeper knows it: who is in it, and who was handed what."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Container, Iterator
+from itertools import chain, islice
+from typing import NamedTuple
+
+from meshwright.filters.filter import parse_filter
+from meshwright.model.publication import EventId, Publication
+from meshwright.protocol.foundation.stream_frames import StreamFrame
+from meshwright.protocol.sessions.deliveries import Refused
+from meshwright.protocol.shared.at_most_once import HandedBefore
+from meshwright.protocol.shared.messages import Member
+from meshwright.protocol.shared.takeover import HandedOut, TakeOver
+
+
+class Place(NamedTuple):
+    """Where a member is."""
+
+    broker: str
+    member: Member
+
+
+class EntryState(NamedTuple):
+    """What is on disk of a message of a group; older disks have no former_hands and no claim."""
+
+    publication: Publication
+    hand: int
+    client: str
+    broker: str
+    qos: int
+    origin: str
+    number: int
+    is_granted: bool
+    former_hands: tuple[int, ...] = ()
+    claim: int = 0
+
+
+class GroupEntry:
+    """A message of a group; hand 0 was handed to nobody yet. tried: who was handed it before.
+
+    former_hands: those of members that may have got it all the same. origin and number: where it
+    stands in its stream. is_granted: if of QoS 2, its member may have sent it to its client. claim:
+    of the last move of its client with it.
+    """
+
+    __slots__ = (
+        "broker", "claim", "client", "former_hands", "hand", "is_granted", "number", "origin",
+        "place", "publication", "qos", "tried",
+    )  # fmt: skip
+
+    def __init__(
+        self, place: int, publication: Publication, origin: str = "", number: int = 0
+    ) -> None:
+        self.place = place
+        self.origin = origin
+        self.number = number
+        self.publication = publication
+        self.hand = 0
+        self.former_hands: tuple[int, ...] = ()
+        self.client = ""
+        self.broker = ""
+        self.qos = publication.qos
+        self.is_granted = False
+        self.claim = 0
+        self.tried: dict[str, None] = {}
+
+    def state(self) -> EntryState:
+        """What is to be on disk."""
+        return EntryState(
+            self.publication,
+            self.hand,
+            self.client,
+            self.broker,
+            self.qos,
+            self.origin,
+            self.number,
+            self.is_granted,
+            self.former_hands,
+            self.claim,
+        )
+
+    @property
+    def may_move(self) -> bool:
+        """True if another member may get it, even if this one cannot be asked."""
+        return self.qos < 2 or not self.is_granted
+
+
+class Group:
+    """One shared subscription. last: who was handed something last. moving: who is nowhere yet.
+
+    hands: entries by all numbers under which they were handed out. inherited: what came from a
+    former keeper's origins, and may come once more in its stream. handed_before: what former
+    keepers have handed out with a promise. unpromised: what was handed out without one, by a
+    former keeper or before a crash.
+    """
+
+    __slots__ = (
+        "_order", "entries", "handed_before", "hands", "inherited", "is_in_force", "key", "last",
+        "members", "moving", "take_over", "unconfirmed", "unpromised", "wanted",
+    )  # fmt: skip
+
+    def __init__(self, key: str) -> None:
+        self.key = key
+        self.wanted = parse_filter(key).ungrouped()
+        self.members: dict[str, tuple[Member, ...]] = {}
+        self.moving: dict[str, None] = {}
+        self.entries: dict[int, GroupEntry] = {}
+        self.hands: dict[int, GroupEntry] = {}
+        self.last = ("", "")
+        self.is_in_force = False
+        self.unconfirmed: list[tuple[str, int]] = []
+        self.take_over: TakeOver | None = None
+        self.inherited: set[EventId] = set()
+        self.handed_before = HandedOut()
+        self.unpromised = HandedBefore()
+        self._order: list[Place] = []
+
+    def was_handed(self, frame: StreamFrame) -> bool:
+        """True if a former keeper had a message, so that it is no more for this one."""
+        is_inherited = frame.publication.event_id in self.inherited
+        return is_inherited or self.handed_before.has(frame.origin, frame.number, frame.publication)
+
+    def refusal(self, publication: Publication, reason: str) -> Refused:
+        """Why no member gets a publication."""
+        return Refused(
+            client=self.key,
+            publisher=publication.publisher,
+            sequence=publication.sequence,
+            topic=publication.topic,
+            reason=reason,
+        )
+
+    def members_changed(self) -> None:
+        """Other members take turns from now on."""
+        self._order = []
+
+    def next_place(self, tried: Container[str], is_lost: Callable[[str], bool]) -> Place | None:
+        """Whose turn it is: among the best there are, the one after who was last.
+
+        Best is who can be reached, was not handed the same before, and is connected.
+        """
+        if not self._order:
+            self._order = sorted(self.places(), key=_turn_order)
+        first = bisect_right(self._order, self.last, key=_turn_order)
+        for place in chain(islice(self._order, first, None), islice(self._order, first)):
+            member = place.member
+            if member.is_connected and member.client not in tried and not is_lost(place.broker):
+                return place
+
+        def rank(place: Place) -> tuple[bool, bool, bool, bool, tuple[str, str]]:
+            at = _turn_order(place)
+            is_tried, is_away = place.member.client in tried, not place.member.is_connected
+            return (is_lost(place.broker), is_tried, is_away, at <= self.last, at)
+
+        return min(self._order, key=rank, default=None)
+
+    def places(self) -> Iterator[Place]:
+        """All members, in a fixed order."""
+        for broker in sorted(self.members):
+            for member in self.members[broker]:
+                yield Place(broker, member)
+
+
+def _turn_order(place: Place) -> tuple[str, str]:
+    return place.member.client, place.broker
+
+
+def entry_of(place: int, state: EntryState) -> GroupEntry:
+    """A message of a group as it was on disk."""
+    entry = GroupEntry(place, state.publication, state.origin, state.number)
+    entry.hand, entry.client, entry.broker = state.hand, state.client, state.broker
+    entry.qos, entry.is_granted = state.qos, state.is_granted
+    entry.former_hands, entry.claim = state.former_hands, state.claim
+    return entry

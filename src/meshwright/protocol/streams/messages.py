@@ -1,0 +1,114 @@
+"""What the two ends of a stream say to each other, and who says that it wants one."""
+
+from __future__ import annotations
+
+from meshwright.protocol.directory.entries import Entry, EntryChange
+from meshwright.protocol.foundation.message import Message
+from meshwright.protocol.foundation.stream_frames import StreamFrame
+
+
+class Repair(Message, frozen=True, gc=False):
+    """A frame sent straight from its origin, because it was not acknowledged in time.
+
+    known: the versions of the receiver's entries by which it is owed the frame: that of its topic,
+    and that of wildcards. It may have left and come back while the frame was on its way.
+    """
+
+    frame: StreamFrame
+    known: tuple[int, int]
+
+
+class Acknowledged(Message, frozen=True, gc=False):
+    """Topics of one origin, each with the number up to which all is safe at the sender."""
+
+    points: tuple[tuple[str, int], ...]
+
+
+class Joining(Message, frozen=True, gc=False):
+    """My entry under a key has changed; recover asks for all that is not yet checked, too.
+
+    added: the filters that are new in it, unless you may have missed others. change: what the
+    entry, which is then only a version, has become since an earlier one.
+    """
+
+    key: str
+    entry: Entry
+    recover: bool
+    added: tuple[str, ...] = ()
+    change: EntryChange | None = None
+
+
+class Joined(Message, frozen=True, gc=False):
+    """The entry counts from now on; topics are those of mine that a new wildcard takes.
+
+    is_unknown: it does not, as I do not know the entry of which you told me what it has become.
+    """
+
+    key: str
+    version: int
+    topics: tuple[str, ...] = ()
+    is_unknown: bool = False
+
+
+class Announce(Message, frozen=True, gc=False):
+    """I open a topic that a wildcard of yours takes: have the overlay carry it to you."""
+
+    topic: str
+
+
+class Announced(Message, frozen=True, gc=False):
+    """The overlay carries the topic here."""
+
+    topic: str
+
+
+class AllPassed(Message, frozen=True, gc=False):
+    """Whatever I sent with a number up to this, on any topic, is safe wherever it is owed."""
+
+    number: int
+
+
+class OwedQuestion(Message, frozen=True, gc=False):
+    """A broker asks whether it must wait for this number."""
+
+    topic: str
+    number: int
+
+
+class OwedNothing(Message, frozen=True, gc=False):
+    """Nothing up to this number is still on its way to you."""
+
+    topic: str
+    number: int
+
+
+class StandingQuestion(Message, frozen=True, gc=False):
+    """A broker asks up to which numbers it is owed something under a key."""
+
+    serial: int
+    key: str
+
+
+class Standing(Message, frozen=True, gc=False):
+    """The highest number still under way to you, for each topic where there is one.
+
+    sent: up to where each topic was sent; copies of what you are not owed may still be under way.
+    """
+
+    serial: int
+    points: tuple[tuple[str, int], ...]
+    sent: tuple[tuple[str, int], ...] = ()
+
+
+class LegacyQuestion(Message, frozen=True, gc=False):
+    """Say what you owe to these brokers, which kept the subscription before me."""
+
+    key: str
+    formers: tuple[str, ...]
+
+
+class Legacy(Message, frozen=True, gc=False):
+    """What is owed to former keepers of a subscription."""
+
+    key: str
+    frames: tuple[StreamFrame, ...]

@@ -1,0 +1,499 @@
+"""Streams of which this broker is the origin: numbered, kept on disk, sent again until safe.
+
+Who is owed a publication is read from the directory after the publication was taken, so nobody
+whose subscription was in force before it is missed, whatever the overlay did meanwhile. Clients of
+this broker got it when it was taken, so this broker owes itself only what waits here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from meshwright.filters.filter import parse_filter
+from meshwright.model.publication import Publication
+from meshwright.protocol.directory.directory import Directory
+from meshwright.protocol.directory.entries import WILDCARDS
+from meshwright.protocol.foundation.effects import DiskKey
+from meshwright.protocol.foundation.stream_frames import NOTHING_OWED, StreamFrame
+from meshwright.protocol.foundation.turn import Action, Turn
+from meshwright.protocol.peers.conversations import Mark, PeerLinks
+from meshwright.protocol.streams.interest_reading import InterestReading
+from meshwright.protocol.streams.known_interest import KnownInterest
+from meshwright.protocol.streams.messages import (
+    Acknowledged,
+    Announce,
+    Announced,
+    Joined,
+    Joining,
+    Legacy,
+    LegacyQuestion,
+    OwedNothing,
+    OwedQuestion,
+    Repair,
+    StandingQuestion,
+)
+from meshwright.protocol.streams.ordering import Ordering
+from meshwright.protocol.streams.outgoing_settings import OutgoingSettings
+from meshwright.protocol.streams.outgoing_stream import (
+    Member,
+    OutgoingStream,
+    answerable,
+    are_unread,
+    doubt,
+    is_for,
+    owe,
+    owe_late,
+    owed_to_any,
+    settle,
+    standing_of,
+    undoubt,
+    widen,
+)
+from meshwright.protocol.streams.quiet_streams import QuietStreams
+
+TICK = ("outgoing",)
+FORGET_GONE = ("gone",)
+Send = Callable[[Turn, str, Any], None]
+
+
+class Outgoing:
+    """All streams of one origin. emit hands a frame to the overlay.
+
+    unpassed: what of a topic waits here, as something that was published elsewhere goes before it.
+    """
+
+    def __init__(
+        self,
+        settings: OutgoingSettings,
+        directory: Directory,
+        *,
+        links: PeerLinks,
+        emit: Callable[[Turn, StreamFrame], None],
+        is_removed: Callable[[str], bool],
+        unpassed: Callable[[str], list[int]],
+        me: str,
+    ) -> None:
+        self._me = me
+        self._unpassed = unpassed
+        self._settings = settings
+        self._links = links
+        self._send: Send = links.send
+        self._emit = emit
+        self._streams: dict[str, OutgoingStream] = {}
+        self._is_removed = is_removed
+        self._forgotten: frozenset[str] = frozenset()
+        self._known = KnownInterest()
+        self._reading = InterestReading(directory, self._known)
+        # By broker: what it has got once it knows that it joined.
+        self._doubts: dict[str, Mark] = {}
+        self._postponed: list[tuple[str, StandingQuestion | LegacyQuestion]] = []
+        self.ordering = Ordering(settings.across_topics, self._streams)
+        self.quiet = QuietStreams(me, self._streams, self._known, links, settings.quiet)
+        self._has_tick = False
+        self._log_length = 0
+        # Topics on which something waits without a promise.
+        self._unopened: dict[str, None] = {}
+        self.change_count = 0
+
+    def handlers(self) -> dict[type, Callable[[Turn, str, Any], None]]:
+        """Which message is for which method."""
+        return {
+            Acknowledged: self.acknowledged,
+            Announced: self.announced,
+            Joining: self.joining,
+            OwedQuestion: self.owed_asked,
+            StandingQuestion: self.standing_asked,
+            LegacyQuestion: self.legacy_asked,
+        }
+
+    def restore(self, turn: Turn, disk: dict[DiskKey, Any]) -> None:
+        """Take back the logs; whoever may be owed something is found by reading the directory."""
+        self.quiet.restore(turn, disk)
+        for key in sorted(key for key in disk if key[0] == "stream"):
+            self._streams[str(key[1])] = OutgoingStream(disk[key])
+        for key in sorted(key for key in disk if key[0] == "log"):
+            stream = self._streams[str(key[1])]
+            stream.log[int(key[2])] = disk[key]
+            self._log_length += 1
+            stream.owed_counts[int(key[2])] = 0
+        for topic, stream in self._streams.items():
+            if stream.log:
+                stream.checked = stream.sent = min(stream.log) - 1
+                self._check(turn, topic, stream)
+        turn.timer(FORGET_GONE, turn.now_us + self._settings.keep_for_gone_us)
+        self._wake(turn)
+
+    def number_of(self, topic: str) -> int:
+        """The last number given on a topic, or one below the next."""
+        stream = self._streams.get(topic)
+        floor = self.quiet.floor
+        return floor if stream is None else max(stream.number, floor)
+
+    def kept(self) -> list[tuple[int, Publication]]:
+        """All that is kept because somebody may still need it, with its numbers."""
+        return [item for stream in self._streams.values() for item in stream.log.items()]
+
+    def log_length(self) -> int:
+        """Publications kept because somebody may still need them."""
+        return self._log_length
+
+    def unpromised_length(self) -> int:
+        """The most that waits without a promise for one topic to open."""
+        lengths = [len(self._streams[topic].unpromised) for topic in self._unopened]
+        return max(lengths, default=0)
+
+    def publish(self, turn: Turn, publication: Publication, accepted: Action) -> int:
+        """Take a publication; accepted is called when it is on disk. Returns its number."""
+        topic = publication.topic
+        stream = self._stream_of(turn, topic)
+        number = stream.number = max(stream.number, self.quiet.floor) + 1
+        stream.log[number] = publication
+        self._log_length += 1
+        stream.owed_counts[number] = 0
+        turn.write(("stream", topic), number)
+        turn.write(("log", topic, number), publication)
+        turn.once_synced(accepted)
+        if stream.is_open:
+            turn.once_synced(lambda later: self._send_in_turn(later, stream, number))
+        else:
+            turn.once_synced(lambda later: self._check(later, topic, stream))
+        self._wake(turn)
+        return number
+
+    def publish_unpromised(self, turn: Turn, publication: Publication) -> None:
+        """Send a QoS 0 publication; one on a topic that is not open yet waits for that."""
+        topic = publication.topic
+        stream = self._stream_of(turn, topic)
+        if stream.is_open:
+            self._emit(turn, StreamFrame(self._me, 0, publication))
+        elif len(stream.unpromised) < self._settings.unpromised_max:
+            stream.unpromised.append(publication)
+            self._unopened[topic] = None
+            self._check(turn, topic, stream)
+            self._wake(turn)
+
+    def open_until_us(self, topic: str) -> int:
+        """Until when what is published on a topic goes out at once; -1 if it does not."""
+        stream = self._streams.get(topic)
+        if stream is None or not stream.is_open:
+            return -1
+        return stream.read_us + self._settings.trust_us
+
+    def is_crowded(self, topic: str) -> bool:
+        """True if half of what may wait without a promise for a topic to open does."""
+        stream = self._streams.get(topic)
+        return stream is not None and (2 * len(stream.unpromised) >= self._settings.unpromised_max)
+
+    def members_of(self, topic: str) -> tuple[str, ...]:
+        """The brokers known to want a topic of this origin."""
+        stream = self._streams.get(topic)
+        return tuple(stream.members) if stream is not None else ()
+
+    def acknowledged(self, turn: Turn, peer: str, message: Acknowledged) -> None:
+        """A member is safe up to some numbers."""
+        for topic, number in message.points:
+            stream = self._streams.get(topic)
+            member = stream.members.get(peer) if stream is not None else None
+            if stream is None or member is None:
+                continue
+            member.is_fresh = False
+            member.progress_us = turn.now_us
+            for settled in settle(stream, member, number):
+                self._forget_if_safe(turn, topic, stream, settled)
+            if stream.questions:
+                self._answer(turn, topic, stream)
+
+    def joining(self, turn: Turn, peer: str, message: Joining) -> None:
+        """A broker's interest changed: it counts at once, and it is told so."""
+        is_wild = message.key == WILDCARDS
+        is_read = is_wild or message.key in self._streams
+        topics = self._known.hear(peer, message) if is_read else []
+        if topics is None:
+            self._send(turn, peer, Joined(message.key, message.entry.version, is_unknown=True))
+            return
+        for topic in topics:
+            stream = self._streams.get(topic)
+            # A stream that waits to be opened has its members already, and is not read again.
+            if stream is not None and (stream.is_open or stream.announcing):
+                newcomer = None if message.recover else peer
+                self._refresh(turn, topic, stream, newcomer=newcomer)
+        found = self._found(peer, message) if is_wild else ()
+        self._send(turn, peer, Joined(message.key, message.entry.version, found))
+        if peer in self._doubts:
+            self._doubts[peer] = self._links.mark(peer)
+
+    def announced(self, turn: Turn, peer: str, message: Announced) -> None:
+        """A broker with a wildcard is ready for a new topic."""
+        stream = self._streams.get(message.topic)
+        if stream is not None and stream.announcing.pop(peer, self) is None:
+            self._open_if_ready(turn, stream)
+
+    def owed_asked(self, turn: Turn, peer: str, message: OwedQuestion) -> None:
+        """Say so once a broker need not wait for a number; if it must, that comes by itself."""
+        stream = self._streams.get(message.topic)
+        if stream is None:
+            self._send(turn, peer, OwedNothing(message.topic, message.number))
+            return
+        stream.questions[peer, message.number] = None
+        self._answer(turn, message.topic, stream)
+
+    def standing_asked(self, turn: Turn, peer: str, message: StandingQuestion) -> None:
+        """Say what is still under way to a broker under a key, once that is known."""
+        topics = list(self._streams) if message.key == WILDCARDS else [message.key]
+        streams = {topic: self._streams[topic] for topic in topics if topic in self._streams}
+        if are_unread(streams.values()):
+            self._postponed.append((peer, message))
+            return
+        own = None
+        if peer == self._me:
+            own = {topic: self._unpassed(topic) for topic in streams}
+        self._send(turn, peer, standing_of(peer, streams, message, own))
+
+    def points_of(self, publisher: str) -> dict[str, int]:
+        """The last number on each topic where somebody may still wait for one of a publisher.
+
+        Its own last may have been for nobody; a copy of it reaches who wants it since then.
+        """
+        return {
+            topic: stream.number
+            for topic, stream in self._streams.items()
+            if any(one.publisher == publisher for one in stream.log.values())
+        }
+
+    def peer_renewed(self, turn: Turn, peer: str) -> None:
+        """A member came back and may have forgotten what it had: say exactly what it is owed."""
+        if peer in self._doubts:
+            self._settle_doubts(turn, peer, is_owed=True)
+        for stream in self._streams.values():
+            member = stream.members.get(peer)
+            if member is not None:
+                member.is_fresh = True
+                if member.pending:
+                    self._repair(turn, peer, stream, member)
+
+    def roll_changed(self, turn: Turn) -> None:
+        """Do not wait for who is gone for good; what it is owed may be asked for by others."""
+        turn.timer(FORGET_GONE, turn.now_us + self._settings.keep_for_gone_us)
+        self._forget_gone(turn, frozenset(filter(self._is_removed, self._forgotten)))
+        for stream in self._streams.values():
+            for name in [name for name in stream.announcing if self._is_removed(name)]:
+                del stream.announcing[name]
+                self._open_if_ready(turn, stream)
+
+    def forget_gone(self, turn: Turn) -> None:
+        """Nobody asks any more for what was owed to brokers that are gone for good."""
+        self._forget_gone(turn, frozenset(filter(self._is_removed, self._known.brokers())))
+
+    def legacy_asked(self, turn: Turn, peer: str, message: LegacyQuestion) -> None:
+        """The new keeper of a shared subscription asks what was owed to former ones."""
+        if are_unread(self._streams.values()):
+            self._postponed.append((peer, message))
+            return
+        wanted = parse_filter(message.key).ungrouped()
+        frames = tuple(
+            StreamFrame(self._me, number, publication)
+            for stream in self._streams.values()
+            for number, publication in owed_to_any(message.formers, stream, wanted)
+        )
+        turn.once_synced(lambda later: self._send(later, peer, Legacy(message.key, frames)))
+
+    def tick(self, turn: Turn) -> None:
+        """Send again what is late, and read members for what was taken since the last time."""
+        self._has_tick = False
+        for peer, mark in list(self._doubts.items()):
+            if self._links.has_reached(peer, mark):
+                self._settle_doubts(turn, peer, is_owed=False)
+        patience_us = self._settings.repair_after_us
+        for topic, stream in self._streams.items():
+            if stream.questions:
+                self._answer(turn, topic, stream)
+            if not stream.log and not stream.unpromised:
+                continue
+            if stream.checked < stream.number:
+                self._check(turn, topic, stream)
+            if stream.announcing and turn.now_us - stream.announced_us > patience_us:
+                stream.announcing.clear()
+                self._open_if_ready(turn, stream)
+            for name, member in stream.members.items():
+                late_us = turn.now_us - member.progress_us
+                if member.pending and late_us > patience_us:
+                    self._repair(turn, name, stream, member)
+            self._wake(turn)
+
+    def _found(self, peer: str, message: Joining) -> tuple[str, ...]:
+        """The topics of which a broker is to hear: of all if it may have forgotten them."""
+        topics = self._streams if message.recover else self._known.taken_by(message.added)
+        return tuple(topic for topic in topics if peer in self._streams[topic].members)
+
+    def _stream_of(self, turn: Turn, topic: str) -> OutgoingStream:
+        """The stream of a topic, closed if its members were read too long ago to be trusted."""
+        stream = self._streams.get(topic)
+        if stream is None:
+            stream = self._streams[topic] = OutgoingStream(self.quiet.floor)
+        elif turn.now_us - stream.read_us > self._settings.trust_us:
+            stream.is_open = False
+            self.change_count += 1
+        return stream
+
+    def _wake(self, turn: Turn) -> None:
+        if not self._has_tick:
+            self._has_tick = True
+            turn.timer(TICK, turn.now_us + self._settings.check_every_us)
+
+    def _forget_gone(self, turn: Turn, names: frozenset[str]) -> None:
+        if names != self._forgotten:
+            self._forgotten = names
+            self._known.leave_out(names)
+            for topic, stream in self._streams.items():
+                if stream.members:
+                    self._refresh(turn, topic, stream, newcomer=None)
+
+    def _check(self, turn: Turn, topic: str, stream: OutgoingStream) -> None:
+        """Read who is interested; all taken before the read began is then owed to all of them."""
+        if stream.is_checking:
+            return
+        stream.is_checking = True
+        checked = partial(self._checked, topic=topic, stream=stream, taken=stream.number)
+        self._reading.read(turn, topic, checked)
+
+    def _checked(self, turn: Turn, topic: str, stream: OutgoingStream, taken: int) -> None:
+        stream.is_checking = False
+        stream.read_us = turn.now_us
+        self._refresh(turn, topic, stream, newcomer=None)
+        if not stream.is_open and not stream.announcing:
+            self._announce(turn, topic, stream)
+        stream.checked = max(stream.checked, taken)
+        for number in sorted(n for n in stream.log if n <= taken):
+            self._forget_if_safe(turn, topic, stream, number)
+        self._answer(turn, topic, stream)
+
+    def _announce(self, turn: Turn, topic: str, stream: OutgoingStream) -> None:
+        """Before a topic opens, those who want it only through a wildcard get ready for it."""
+        by_name = self._known.by_name(topic)
+        for name in stream.members:
+            if name != self._me and name not in by_name:
+                stream.announcing[name] = None
+                self._send(turn, name, Announce(topic))
+        stream.announced_us = turn.now_us
+        self._open_if_ready(turn, stream)
+
+    def _open_if_ready(self, turn: Turn, stream: OutgoingStream) -> None:
+        if stream.announcing:
+            return
+        stream.is_open = True
+        for number in sorted(n for n in stream.log if n > stream.sent):
+            turn.once_synced(partial(self._send_in_turn, stream=stream, number=number))
+        postponed, self._postponed = self._postponed, []
+        for peer, message in postponed:
+            self.handlers()[type(message)](turn, peer, message)
+        unpromised, stream.unpromised = stream.unpromised, []
+        for publication in unpromised:
+            self._unopened.pop(publication.topic, None)
+            self._emit(turn, StreamFrame(self._me, 0, publication))
+
+    def _refresh(
+        self, turn: Turn, topic: str, stream: OutgoingStream, *, newcomer: str | None
+    ) -> None:
+        """Bring the members of a stream in line with the entries known.
+
+        A newcomer, whose client still waits for its answer, counts from now on; whoever else turns
+        up may have been in force for a while, and is owed all that was not checked. A newcomer may
+        have given up waiting before its word came: what it would then be owed is kept until it has
+        the answer.
+        """
+        wanted = self._known.wanted(topic)
+        if wanted is stream.wanted:
+            return
+        stream.wanted = wanted
+        self.change_count += 1
+        for name in [name for name in stream.members if name not in wanted]:
+            if name == self._me and self._unpassed(topic):
+                continue  # what waits here is wanted here, though the word of that is to come
+            member = stream.members.pop(name)
+            for number in undoubt(stream, member):
+                self._forget_if_safe(turn, topic, stream, number)
+            for number in member.pending:
+                stream.owed_counts[number] -= 1
+                self._forget_if_safe(turn, topic, stream, number)
+        for name, filters in wanted.items():
+            before = stream.members.get(name)
+            if before is not None and before.filters == filters:
+                continue
+            member, missed = widen(stream, name, filters, turn.now_us)
+            if not missed or name == self._me:
+                continue
+            if name != newcomer:
+                owe_late(stream, member, missed)
+                self._repair(turn, name, stream, member)
+            else:
+                doubt(stream, member, missed)
+                self._doubts[name] = self._links.mark(name)
+
+    def _settle_doubts(self, turn: Turn, peer: str, *, is_owed: bool) -> None:
+        """A newcomer has the answer, or did not wait for it: it is owed what came before, too."""
+        del self._doubts[peer]
+        for topic, stream in self._streams.items():
+            member = stream.members.get(peer)
+            if member is None:
+                continue
+            doubtful = undoubt(stream, member)
+            if is_owed and doubtful:
+                owe_late(stream, member, doubtful)
+            for number in doubtful:
+                self._forget_if_safe(turn, topic, stream, number)
+
+    def _send_in_turn(self, turn: Turn, stream: OutgoingStream, number: int) -> None:
+        """Send a number for the first time, once all has left that has to before it."""
+        publication = stream.log.get(number)
+        if publication is None or not self.ordering.takes(publication.topic):
+            self._send_out(turn, stream, number)
+            return
+        for topic, next_number in self.ordering.ready(number, publication):
+            self._send_out(turn, self._streams[topic], next_number)
+
+    def _send_out(self, turn: Turn, stream: OutgoingStream, number: int) -> None:
+        """First sending of a number: note who is owed it, and hand it to the overlay."""
+        publication = stream.log[number]
+        stream.sent = number
+        previous = []
+        if number in self._unpassed(publication.topic):
+            # It is wanted here, though the word of that may be on its way to this origin yet.
+            own = stream.members.setdefault(self._me, Member(turn.now_us))
+            owe(stream, own, number, turn.now_us)
+        for name, member in stream.members.items():
+            if name == self._me or (member.filters and not is_for(member, publication)):
+                continue
+            before = owe(stream, member, number, turn.now_us)
+            if member.is_fresh or before != number - 1:
+                previous.append((name, before))
+        behind = self.ordering.behind(number, publication)
+        self._emit(turn, StreamFrame(self._me, number, publication, tuple(previous), behind))
+        self._forget_if_safe(turn, publication.topic, stream, number)
+
+    def _repair(self, turn: Turn, name: str, stream: OutgoingStream, member: Member) -> None:
+        """Send the oldest that a member is owed straight to it."""
+        member.progress_us = turn.now_us
+        before = NOTHING_OWED
+        for number in member.pending[: self._settings.repair_window]:
+            publication = stream.log[number]
+            behind = self.ordering.behind(number, publication)
+            frame = StreamFrame(self._me, number, publication, ((name, before),), behind)
+            known = self._known.versions(name, publication.topic)
+            self._send(turn, name, Repair(frame, known))
+            before = number
+
+    def _answer(self, turn: Turn, topic: str, stream: OutgoingStream) -> None:
+        """Answer what was asked, as far as members are known well enough."""
+        for peer, number in answerable(stream):
+            self._send(turn, peer, OwedNothing(topic, number))
+
+    def _forget_if_safe(self, turn: Turn, topic: str, stream: OutgoingStream, number: int) -> None:
+        is_settled = number <= stream.checked and number <= stream.sent
+        if is_settled and stream.owed_counts.get(number) == 0:
+            del stream.owed_counts[number]
+            publisher = stream.log.pop(number).publisher
+            self.ordering.safe(publisher, (topic, number))
+            self._log_length -= 1
+            turn.forget(("log", topic, number))

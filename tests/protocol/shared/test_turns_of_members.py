@@ -1,0 +1,50 @@
+"""Members of a shared subscription take turns as the plain look at all of them says."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from meshwright.protocol.shared.group import Group, Place
+from meshwright.protocol.shared.messages import Member
+
+BROKERS = ("b0", "b1", "b2")
+CLIENTS = ("anna", "bert", "carl", "dora")
+MEMBERS = st.dictionaries(
+    st.sampled_from(BROKERS),
+    st.lists(
+        st.builds(Member, st.sampled_from(CLIENTS), st.integers(0, 2), st.booleans()),
+        unique_by=lambda member: member.client,
+    ).map(tuple),
+)
+
+
+def plain_next_place(group: Group, tried: set[str], lost: set[str]) -> Place | None:
+    def rank(place: Place) -> tuple[bool, bool, bool, bool, tuple[str, str]]:
+        at = (place.member.client, place.broker)
+        is_tried, is_away = place.member.client in tried, not place.member.is_connected
+        return (place.broker in lost, is_tried, is_away, at <= group.last, at)
+
+    return min(group.places(), key=rank, default=None)
+
+
+@given(
+    MEMBERS,
+    st.tuples(st.sampled_from(("", *CLIENTS)), st.sampled_from(BROKERS)),
+    st.sets(st.sampled_from(CLIENTS)),
+    st.sets(st.sampled_from(BROKERS)),
+)
+def test_the_next_is_the_best_after_who_was_last(
+    members: dict[str, tuple[Member, ...]],
+    last: tuple[str, str],
+    tried: set[str],
+    lost: set[str],
+) -> None:
+    group = Group("$share/g/t")
+    group.members, group.last = members, last
+    for _ in range(3):
+        place = group.next_place(tried, lost.__contains__)
+        expected = plain_next_place(group, tried, lost)
+        assert place == expected
+        if place is not None:
+            group.last = (place.member.client, place.broker)
