@@ -23,7 +23,7 @@ from meshwright.protocol.foundation.events import (
     ClientDown,
     ClientPacket,
     ClientUp,
-    Happening,
+    Event,
     LinkDown,
     LinkUp,
     PeerFrame,
@@ -54,7 +54,7 @@ class Brokers:
         self._lives: Counter[str] = Counter()
         self._links: set[frozenset[str]] = set()
         self._timers: dict[tuple[str, TimerKey], int] = {}
-        self._queue: deque[tuple[str, Happening]] = deque()
+        self._queue: deque[tuple[str, Event]] = deque()
         for name in self.names:
             self.start(name)
 
@@ -104,9 +104,9 @@ class Brokers:
         options = {"qos": 1, "packet_id": 1, **options}
         self.send(client, packets.Publish(topic, b"x", **options), number)
 
-    def tell(self, name: str, happening: Happening) -> None:
+    def tell(self, name: str, event: Event) -> None:
         """Let something happen, and all that follows without time going by."""
-        self._queue.append((name, happening))
+        self._queue.append((name, event))
         for _ in range(STEPS_MAX):
             if not self._queue:
                 return

@@ -149,8 +149,8 @@ class Publisher:
 
     def is_free(self, case: Case) -> bool:
         """True if it may send another chunk."""
-        under_way = self.chunk_count - self.chunks_done(case)
-        return under_way * case.chunk < case.window or bool(self.unsent)
+        in_flight = self.chunk_count - self.chunks_done(case)
+        return in_flight * case.chunk < case.window or bool(self.unsent)
 
     def chunks_done(self, case: Case) -> int:
         done = min([line.received for line in self.subscribers]) // len(self.chunks[0])

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from sources import PACKAGE, parsed, python_files, short
 
-MODULE_LINES_MAX = 500
 FUNCTION_LINES_MAX = 60
 POSITIONAL_MAX = 5
 MODULE_DOCSTRING_LINES_MAX = 10
@@ -16,13 +15,6 @@ FORBIDDEN_NAMES = {
     "utils", "util", "helpers", "helper", "common", "misc", "base", "core", "data", "info",
 }  # fmt: skip
 EVERYWHERE = ("src", "tests", "benchmarks")
-
-
-def test_no_module_outgrows_its_limit() -> None:
-    sizes = {path: len(path.read_text().splitlines()) for path in python_files(*EVERYWHERE)}
-    assert not [
-        f"{short(path)}: {size} lines" for path, size in sizes.items() if size > MODULE_LINES_MAX
-    ]
 
 
 def test_no_two_modules_of_tests_share_a_name() -> None:

@@ -69,7 +69,7 @@ def test_who_never_acknowledges_gets_no_more_than_the_limit(
             await settle()
             assert got(reader) == list(range(1, 21))
             (session,) = [one for one in brokers[0].host.view().sessions if one.client == "reader"]
-            assert (session.queued, session.under_way) == (980, 20)
+            assert (session.queued, session.in_flight) == (980, 20)
             while reader.answer_all():
                 await asyncio.sleep(0.001)
                 await settle()

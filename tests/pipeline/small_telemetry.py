@@ -55,12 +55,12 @@ def told_until(hour_count: int, *, seed: int = 1) -> Told:
     told = Told()
     for hour in range(hour_count):
         for number, broker in enumerate(BROKERS):
-            for what, *facts in _happenings(hour, number, seed):
+            for what, *facts in _events(hour, number, seed):
                 _tell(told, hour, broker, what, facts)
     return told
 
 
-def _happenings(hour: int, number: int, seed: int) -> list[tuple[str, ...]]:
+def _events(hour: int, number: int, seed: int) -> list[tuple[str, ...]]:
     """Clients come in hour 0; later some change what they want; at every broker one publishes."""
     rng = np.random.default_rng([seed, hour, number])
     clients = [f"c{number}-{client}" for client in range(4)]
@@ -80,7 +80,7 @@ def _happenings(hour: int, number: int, seed: int) -> list[tuple[str, ...]]:
 
 def _record(folder: Path, hour: int, number: int, broker: str, seed: int) -> None:
     recorder = TraceRecorder(folder, broker, hour)
-    happened = _happenings(hour, number, seed)
+    happened = _events(hour, number, seed)
     for index, (what, client, *topic) in enumerate(happened):
         time_us = BEGIN_US + hour * HOUR_US + index * 1_000_000
         if what == "come":

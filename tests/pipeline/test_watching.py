@@ -19,7 +19,7 @@ from small_telemetry import BEGIN_US, HOUR_US, record_hours, told_until
 
 from meshwright.errors import OperatorError
 from meshwright.files.plans import read_plan
-from meshwright.pipeline.watching.bucket import Bucket, Clockwork, Finding, Happening
+from meshwright.pipeline.watching.bucket import Bucket, Clockwork, Event, Finding
 from meshwright.pipeline.watching.periods import Judge, PeriodRecord, snapshot_of_findings
 from meshwright.pipeline.watching.watch import watch
 from meshwright.planning.changes.network import PlanWish
@@ -44,12 +44,12 @@ def test_a_broker_wants_what_its_clients_want_at_the_end_of_the_period() -> None
     bucket.hear(
         TWO_HOURS,
         [
-            Happening(5 * hour, "host", "ann", "b1", True),
-            Happening(hour + 1, "want", "ann", "sun", False),
-            Happening(hour, "want", "ann", "sun", True),
-            Happening(hour, "host", "ann", "b0", True),
-            Happening(hour, "want", "ann", "rain", True),
-            Happening(5 * hour + 1, "host", "ann", "b0", False),
+            Event(5 * hour, "host", "ann", "b1", True),
+            Event(hour + 1, "want", "ann", "sun", False),
+            Event(hour, "want", "ann", "sun", True),
+            Event(hour, "host", "ann", "b0", True),
+            Event(hour, "want", "ann", "rain", True),
+            Event(5 * hour + 1, "host", "ann", "b0", False),
         ],
     )
     assert told(bucket, 1) == [(0, "b0", "rain", 0, 0.0)]
@@ -74,9 +74,9 @@ def test_the_order_and_batches_of_arrival_count_for_nothing(
     order: list[int], cuts: list[int]
 ) -> None:
     happened = [
-        Happening(n * HOUR_US // 2, "want", f"c{n % 2}", f"t{n % 3}", n % 5 != 0) for n in range(12)
+        Event(n * HOUR_US // 2, "want", f"c{n % 2}", f"t{n % 3}", n % 5 != 0) for n in range(12)
     ]
-    hosts = [Happening(0, "host", f"c{n}", f"b{n}", True) for n in range(2)]
+    hosts = [Event(0, "host", f"c{n}", f"b{n}", True) for n in range(2)]
     straight = Bucket()
     straight.hear(TWO_HOURS, [*hosts, *happened])
     shuffled = Bucket()

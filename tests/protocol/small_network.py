@@ -26,7 +26,7 @@ from meshwright.protocol.foundation.events import (
     ClientDown,
     ClientPacket,
     ClientUp,
-    Happening,
+    Event,
     LinkDown,
     LinkUp,
     PeerFrame,
@@ -69,8 +69,8 @@ class SmallNetwork:
         self.timers: dict[tuple[str, Any], int] = {}
         self.links: set[frozenset[str]] = set()
         self.cut: set[frozenset[str]] = set()
-        self.queue: deque[tuple[str, Happening]] = deque()
-        self.held: dict[tuple[str, str], list[Happening]] = {}
+        self.queue: deque[tuple[str, Event]] = deque()
+        self.held: dict[tuple[str, str], list[Event]] = {}
         self.got: dict[str, list[Any]] = {}
         self.connected: dict[str, str] = {}
         self.reports: list[Any] = []
@@ -93,9 +93,9 @@ class SmallNetwork:
         self.stalled.pop(name, None)
         self.timers = {key: at for key, at in self.timers.items() if key[0] != name}
         self.queue = deque(
-            (broker, happening)
-            for broker, happening in self.queue
-            if broker != name and not (isinstance(happening, PeerFrame) and happening.peer == name)
+            (broker, event)
+            for broker, event in self.queue
+            if broker != name and not (isinstance(event, PeerFrame) and event.peer == name)
         )
         for client in [one for one, broker in self.connected.items() if broker == name]:
             del self.connected[client]
@@ -196,8 +196,8 @@ class SmallNetwork:
         """Look only at what a client gets from now on."""
         self.got[client].clear()
 
-    def tell(self, broker: str, happening: Happening) -> None:
-        self.queue.append((broker, happening))
+    def tell(self, broker: str, event: Event) -> None:
+        self.queue.append((broker, event))
         self.run()
 
     def advance(self, seconds: float) -> None:
@@ -219,18 +219,18 @@ class SmallNetwork:
             self._take(*self._next())
         assert steps_max is not None, "messages go in a circle"
 
-    def _next(self) -> tuple[str, Happening]:
+    def _next(self) -> tuple[str, Event]:
         return self.queue.popleft()
 
-    def _take(self, broker: str, happening: Happening) -> None:
-        if isinstance(happening, LinkUp | LinkDown | PeerFrame):
-            held = self.held.get((happening.peer, broker))
+    def _take(self, broker: str, event: Event) -> None:
+        if isinstance(event, LinkUp | LinkDown | PeerFrame):
+            held = self.held.get((event.peer, broker))
             if held is not None:
-                held.append(happening)
+                held.append(event)
                 return
         machine = self.machines.get(broker)
         if machine is not None:
-            for effect in machine.step(self.now_us, happening):
+            for effect in machine.step(self.now_us, event):
                 self._do(broker, effect)
 
     def _do(self, broker: str, effect: Any) -> None:
@@ -285,11 +285,9 @@ class SmallNetwork:
             self.links.discard(link)
             one, other = sorted(link)
             self.queue = deque(
-                (broker, happening)
-                for broker, happening in self.queue
-                if not (
-                    isinstance(happening, PeerFrame) and frozenset((broker, happening.peer)) == link
-                )
+                (broker, event)
+                for broker, event in self.queue
+                if not (isinstance(event, PeerFrame) and frozenset((broker, event.peer)) == link)
             )
             self.queue.append((one, LinkDown(other)))
             self.queue.append((other, LinkDown(one)))

@@ -23,7 +23,7 @@ def test_an_operator_sees_sessions_interests_and_what_waits() -> None:
     (session,) = view.sessions
     assert (session.client, session.is_connected, session.expiry_s) == ("reader", False, 60)
     assert session.subscriptions == (SubscriptionView("a/+", 1),)
-    assert (session.queued, session.under_way) == (3, 0)
+    assert (session.queued, session.in_flight) == (3, 0)
     assert view.plan is None
     assert msgspec.json.decode(msgspec.json.encode(view), type=BrokerView) == view
 

@@ -13,7 +13,7 @@ from meshwright.protocol.mqtt import packets
 
 # Caches, each with a bound of its own.
 BOUNDED = {
-    "KeyRoutes._roots", "LastHanded._groups", "LatelySeen._newer",
+    "KeyRoutes._roots", "LastHanded._groups", "LastNumbers._newer",
     "RecentFrames._newer", "Rendezvous._routes", "TopicCache._answers", "TopicCache._topics",
 }  # fmt: skip
 # Long enough for everything to be forgotten.

@@ -11,7 +11,7 @@ from small_network import SmallNetwork
 from meshwright.protocol.mqtt.packets import Publish
 from meshwright.protocol.sessions.session_settings import SessionSettings
 from meshwright.protocol.settings import BrokerSettings
-from meshwright.protocol.shortcuts import NEVER, Promised, Shortcut
+from meshwright.protocol.shortcuts import NEVER, Qos1Route, Shortcut
 from meshwright.protocol.streams.outgoing_settings import OutgoingSettings
 
 CLIENTS = ("c0", "c1", "c2", "c3")
@@ -37,7 +37,7 @@ class WatchedNetwork(SmallNetwork):
     """Two brokers of which every answer about shortcuts is held against the next."""
 
     def __init__(self) -> None:
-        self.known: dict[tuple[str, ...], tuple[int, Shortcut | Promised | None]] = {}
+        self.known: dict[tuple[str, ...], tuple[int, Shortcut | Qos1Route | None]] = {}
         self.refusals: dict[tuple[str, ...], int] = {}
         self.found_count = 0
         settings = BrokerSettings(
@@ -55,7 +55,7 @@ class WatchedNetwork(SmallNetwork):
         revision = shortcuts.revision
         for client in CLIENTS:
             for topic in TOPICS:
-                for ask in (shortcuts.find, shortcuts.find_promised):
+                for ask in (shortcuts.find, shortcuts.find_qos1):
                     found = ask(self.now_us, client, topic)
                     key = (broker, ask.__name__, client, topic)
                     before, former = self.known.get(key, (NEVER, None))
@@ -72,7 +72,7 @@ class WatchedNetwork(SmallNetwork):
         key = (broker, client, topic)
         is_refused = shortcuts.refuses_runs(client, topic)
         if is_refused:
-            assert shortcuts.find_promised(self.now_us, client, topic) is None
+            assert shortcuts.find_qos1(self.now_us, client, topic) is None
             self.refusals[key] = shortcuts.revision
         else:
             former = self.refusals.pop(key, NEVER)

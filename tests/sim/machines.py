@@ -21,7 +21,7 @@ from meshwright.protocol.foundation.events import (
     ClientDown,
     ClientPacket,
     ClientUp,
-    Happening,
+    Event,
     LinkDown,
     LinkUp,
     PeerFrame,
@@ -52,25 +52,25 @@ class Echo:
         self.name = name
         self.peers = peers
         self.limit = limit
-        self.noted: list[tuple[int, Happening]] = []
+        self.noted: list[tuple[int, Event]] = []
 
-    def step(self, now_us: int, happening: Happening) -> list[Effect]:
-        self.noted.append((now_us, happening))
-        if isinstance(happening, Started):
+    def step(self, now_us: int, event: Event) -> list[Effect]:
+        self.noted.append((now_us, event))
+        if isinstance(event, Started):
             return [OpenLink(peer) for peer in self.peers]
-        if isinstance(happening, LinkUp) and happening.peer in self.peers:
-            return [SendPeer(happening.peer, 1)]
-        if isinstance(happening, PeerFrame) and happening.frame < self.limit:
+        if isinstance(event, LinkUp) and event.peer in self.peers:
+            return [SendPeer(event.peer, 1)]
+        if isinstance(event, PeerFrame) and event.frame < self.limit:
             return [
-                SendPeer(happening.peer, happening.frame + 1),
-                Report((self.name, happening.frame)),
+                SendPeer(event.peer, event.frame + 1),
+                Report((self.name, event.frame)),
             ]
         return []
 
     def frames(self) -> list[Any]:
         return [one.frame for _, one in self.noted if isinstance(one, PeerFrame)]
 
-    def links(self) -> list[Happening]:
+    def links(self) -> list[Event]:
         return [one for _, one in self.noted if isinstance(one, LinkUp | LinkDown)]
 
 
@@ -79,11 +79,11 @@ class Scripted:
 
     def __init__(self, effects: list[Effect]) -> None:
         self.effects = effects
-        self.noted: list[tuple[int, Happening]] = []
+        self.noted: list[tuple[int, Event]] = []
 
-    def step(self, now_us: int, happening: Happening) -> list[Effect]:
-        self.noted.append((now_us, happening))
-        return self.effects if isinstance(happening, Started) else []
+    def step(self, now_us: int, event: Event) -> list[Effect]:
+        self.noted.append((now_us, event))
+        return self.effects if isinstance(event, Started) else []
 
     def times(self, kind: type[TimerFired | Synced]) -> list[int]:
         return [now_us for now_us, one in self.noted if isinstance(one, kind)]
@@ -116,20 +116,20 @@ class LoneBroker:
     def observe(self) -> Observation:
         return Observation(0, Overlay(design="tree", brokers=(), links=()), False, (), ())
 
-    def step(self, now_us: int, happening: Happening) -> list[Effect]:
+    def step(self, now_us: int, event: Event) -> list[Effect]:
         del now_us
-        if isinstance(happening, Started):
-            self.sessions = {str(key[0]): value for key, value in happening.disk.items()}
+        if isinstance(event, Started):
+            self.sessions = {str(key[0]): value for key, value in event.disk.items()}
             return [SetTimer(("idle",), 10**12)]
-        if isinstance(happening, Synced):
-            return self.waiting.pop(happening.batch)
-        if isinstance(happening, ClientDown):
-            self.connected.pop(happening.client, None)
+        if isinstance(event, Synced):
+            return self.waiting.pop(event.batch)
+        if isinstance(event, ClientDown):
+            self.connected.pop(event.client, None)
             return []
-        if isinstance(happening, ClientUp):
-            return self.connect(happening.client, happening.packet)
-        if isinstance(happening, ClientPacket):
-            return ANSWERS[type(happening.packet)](self, happening.client, happening.packet)
+        if isinstance(event, ClientUp):
+            return self.connect(event.client, event.packet)
+        if isinstance(event, ClientPacket):
+            return ANSWERS[type(event.packet)](self, event.client, event.packet)
         return []
 
     def connect(self, client: str, packet: Connect) -> list[Effect]:

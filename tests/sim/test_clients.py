@@ -8,7 +8,7 @@ from worlds import small_world
 
 from meshwright.history.history import payload_of
 from meshwright.protocol.foundation.effects import CloseClient, Effect, SendClient
-from meshwright.protocol.foundation.events import ClientDown, ClientPacket, ClientUp, Happening
+from meshwright.protocol.foundation.events import ClientDown, ClientPacket, ClientUp, Event
 from meshwright.protocol.mqtt.packets import (
     PACKET_IDENTIFIER_NOT_FOUND,
     QUOTA_EXCEEDED,
@@ -43,16 +43,16 @@ class Silent:
         self.ups: list[ClientUp] = []
         self.downs: list[bool] = []
 
-    def step(self, now_us: int, happening: Happening) -> list[Effect]:
+    def step(self, now_us: int, event: Event) -> list[Effect]:
         del now_us
-        if isinstance(happening, ClientUp):
-            self.ups.append(happening)
-            return self.answer(happening.client)
-        if isinstance(happening, ClientPacket):
-            self.said.append(happening.packet)
-            return self.answer(happening.client)
-        if isinstance(happening, ClientDown):
-            self.downs.append(happening.clean)
+        if isinstance(event, ClientUp):
+            self.ups.append(event)
+            return self.answer(event.client)
+        if isinstance(event, ClientPacket):
+            self.said.append(event.packet)
+            return self.answer(event.client)
+        if isinstance(event, ClientDown):
+            self.downs.append(event.clean)
         return []
 
     def answer(self, client: str) -> list[Effect]:

@@ -8,7 +8,7 @@ from worlds import small_world
 
 from meshwright.protocol.foundation.effects import Effect
 from meshwright.protocol.foundation.events import (
-    Happening,
+    Event,
     LinkDown,
     LinkUp,
     PeerFrame,
@@ -16,7 +16,7 @@ from meshwright.protocol.foundation.events import (
     TimerFired,
 )
 from meshwright.protocol.foundation.turn import Turn
-from meshwright.protocol.peers.conversations import TICK, LinkSettings, PeerLinks
+from meshwright.protocol.peers.conversations import TICK, Conversations, ConversationSettings
 from meshwright.sim.faults import Field, plan_faults
 from meshwright.sim.injection import inject
 
@@ -37,14 +37,14 @@ class Talker:
         self.count = 0
         self.incarnation = 0
 
-    def step(self, now_us: int, happening: Happening) -> list[Effect]:
+    def step(self, now_us: int, event: Event) -> list[Effect]:
         turn = Turn(now_us)
-        if isinstance(happening, Started):
-            self.incarnation = happening.incarnation
-            self.links = PeerLinks(
+        if isinstance(event, Started):
+            self.incarnation = event.incarnation
+            self.links = Conversations(
                 self.name,
-                happening.incarnation,
-                LinkSettings(),
+                event.incarnation,
+                ConversationSettings(),
                 handlers={tuple: self.delivered},
                 lost=lambda later, peer: self.log.append(("lost", later.now_us, self.name, peer)),
                 renewed=lambda _, __: None,
@@ -52,15 +52,15 @@ class Talker:
             self.links.keep(turn, self.peers if self.kept else ())
             self.links.tick(turn)
             turn.timer(SEND, now_us + self.every_us)
-        elif isinstance(happening, LinkUp):
-            self.links.link_up(turn, happening.peer)
-        elif isinstance(happening, LinkDown):
-            self.links.link_down(turn, happening.peer)
-        elif isinstance(happening, PeerFrame):
-            self.links.frame(turn, happening)
-        elif isinstance(happening, TimerFired) and happening.key == TICK:
+        elif isinstance(event, LinkUp):
+            self.links.link_up(turn, event.peer)
+        elif isinstance(event, LinkDown):
+            self.links.link_down(turn, event.peer)
+        elif isinstance(event, PeerFrame):
+            self.links.frame(turn, event)
+        elif isinstance(event, TimerFired) and event.key == TICK:
             self.links.tick(turn)
-        elif isinstance(happening, TimerFired):
+        elif isinstance(event, TimerFired):
             self.talk(turn)
         return turn.effects
 

@@ -8,7 +8,7 @@ from worlds import small_world
 from meshwright.protocol.foundation.effects import Effect, OpenLink, SetTimer, Write
 from meshwright.protocol.foundation.events import (
     DiskSpace,
-    Happening,
+    Event,
     PeerFrame,
     Started,
     Synced,
@@ -29,13 +29,13 @@ class Keeper:
         self.starts = starts
         self.synced: list[int] = []
 
-    def step(self, now_us: int, happening: Happening) -> list[Effect]:
+    def step(self, now_us: int, event: Event) -> list[Effect]:
         del now_us
-        if isinstance(happening, Started):
-            self.starts.append(happening)
+        if isinstance(event, Started):
+            self.starts.append(event)
             return [Write(number, {("last",): number, (number,): "kept"}) for number in (1, 2, 3)]
-        if isinstance(happening, Synced):
-            self.synced.append(happening.batch)
+        if isinstance(event, Synced):
+            self.synced.append(event.batch)
         return []
 
 
@@ -159,11 +159,11 @@ class Fragile:
     def __init__(self, name: str) -> None:
         self.name = name
 
-    def step(self, now_us: int, happening: Happening) -> list[Effect]:
+    def step(self, now_us: int, event: Event) -> list[Effect]:
         del now_us
-        if isinstance(happening, PeerFrame):
-            raise KeyError(happening.frame)
-        return [OpenLink("b1")] if isinstance(happening, Started) and self.name == "b0" else []
+        if isinstance(event, PeerFrame):
+            raise KeyError(event.frame)
+        return [OpenLink("b1")] if isinstance(event, Started) and self.name == "b0" else []
 
 
 def test_a_broker_that_raises_an_error_dies_of_it_and_starts_again() -> None:

@@ -136,7 +136,7 @@ def test_doctored_evidence_is_found_by_one_checker(
 
 def test_every_queue_of_every_broker_is_looked_at() -> None:
     done = lived()
-    queues = {"log", "client", "peer", "held", "unpromised", "group"}
+    queues = {"log", "client", "peer", "held", "qos0", "group"}
     assert set(done.world.queue_peaks) == {(b, q) for b in done.world.hosts for q in queues}
     assert max(one.length for one in done.world.queue_peaks.values()) > 0
 

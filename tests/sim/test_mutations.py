@@ -22,7 +22,7 @@ from meshwright.protocol.forwarding.acyclic import Acyclic
 from meshwright.protocol.forwarding.recent_frames import RecentFrames
 from meshwright.protocol.foundation.turn import Journal
 from meshwright.protocol.mobility.departing import Departing
-from meshwright.protocol.peers.conversations import PeerLinks
+from meshwright.protocol.peers.conversations import Conversations
 from meshwright.protocol.peers.removals import Removals
 from meshwright.protocol.reconfiguration.reconfigure import Reconfigure
 from meshwright.protocol.reconfiguration.requests import Requests
@@ -88,7 +88,7 @@ MUTATIONS = [
         Deliveries, "deliver", "if floors and number and", "if False and", id="no-floors"
     ),
     pytest.param(
-        PeerLinks,
+        Conversations,
         "_resume",
         "in enumerate(conversation.unacknowledged, first)",
         "in enumerate(conversation.unacknowledged if not hello.received else (), first)",
@@ -246,7 +246,7 @@ RARE_MUTATIONS = [
         id="log-without-bound",
     ),
     pytest.param(
-        (PeerLinks, "send", "len(unacknowledged) >= self._unacknowledged_max", "False"),
+        (Conversations, "send", "len(unacknowledged) >= self._unacknowledged_max", "False"),
         "queues",
         {"faults": ("partition",), "tight": True, "publications_per_s": 100.0},
         id="conversation-without-bound",

@@ -13,7 +13,7 @@ from meshwright import protocol
 from meshwright.errors import PeerError
 from meshwright.model.overlay import Overlay
 from meshwright.protocol.foundation.effects import Effect
-from meshwright.protocol.foundation.events import Happening, PeerFrame, Started
+from meshwright.protocol.foundation.events import Event, PeerFrame, Started
 from meshwright.protocol.observation import Observation
 from meshwright.protocol.peers.conversations import Hello
 from meshwright.protocol.wire import DISK_VALUES, decode_disk, decode_frames, encode
@@ -31,13 +31,13 @@ class ThroughBytes:
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
 
-    def step(self, now_us: int, happening: Happening) -> list[Effect]:
-        if isinstance(happening, PeerFrame):
-            happening = PeerFrame(happening.peer, decode_frames(encode([happening.frame]))[0])
-        elif isinstance(happening, Started):
-            items = (decode_disk(encode(key), encode(it)) for key, it in happening.disk.items())
-            happening = Started(happening.incarnation, dict(items))
-        return self._machine.step(now_us, happening)
+    def step(self, now_us: int, event: Event) -> list[Effect]:
+        if isinstance(event, PeerFrame):
+            event = PeerFrame(event.peer, decode_frames(encode([event.frame]))[0])
+        elif isinstance(event, Started):
+            items = (decode_disk(encode(key), encode(it)) for key, it in event.disk.items())
+            event = Started(event.incarnation, dict(items))
+        return self._machine.step(now_us, event)
 
     def observe(self) -> Observation:
         return self._machine.observe()

@@ -88,14 +88,14 @@ def clients(
             "expiry_s": session.expiry_s,
             "subscriptions": len(session.subscriptions),
             "queued": session.queued,
-            "under_way": session.under_way,
+            "in_flight": session.in_flight,
             "is_full": session.is_full,
         }
         for view in _chosen(_views(data), broker)
         for session in view.sessions
     ]
     columns = {"client": False, "broker": False, "is_connected": False, "expiry_s": True,
-               "subscriptions": True, "queued": True, "under_way": True,
+               "subscriptions": True, "queued": True, "in_flight": True,
                "is_full": False}  # fmt: skip
     _list_rows("clients", rows, columns, as_json)
 
@@ -207,7 +207,7 @@ def forget(
     }
     if not holders:
         _refuse_client(client, [view for _, view in running.values()])
-    waiting = sum(session.queued + session.under_way for _, session in holders.values())
+    waiting = sum(session.queued + session.in_flight for _, session in holders.values())
     if sys.stdin.isatty() and not is_sure:
         where = " and ".join(holders)
         lost = f"lose {counted(waiting, 'message')}" if waiting else "lose no message"
@@ -337,7 +337,7 @@ def _status_row(view: BrokerView) -> dict[str, Any]:
 def _full_queues(view: BrokerView) -> list[dict[str, Any]]:
     """Clients of a broker for which no more is taken, and groups, whose messages nobody counts."""
     rows: list[dict[str, Any]] = [
-        {"client": one.client, "broker": view.broker, "queued": one.queued + one.under_way}
+        {"client": one.client, "broker": view.broker, "queued": one.queued + one.in_flight}
         for one in view.sessions
         if one.is_full
     ]

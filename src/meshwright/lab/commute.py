@@ -22,7 +22,7 @@ from meshwright.model.times import SECOND_US
 from meshwright.protocol.broker import Broker
 from meshwright.protocol.directory.directory import DirectorySettings
 from meshwright.protocol.mobility.policies import MobilitySettings, parse_policies
-from meshwright.protocol.peers.conversations import LinkSettings
+from meshwright.protocol.peers.conversations import ConversationSettings
 from meshwright.protocol.settings import BrokerSettings
 from meshwright.protocol.streams.incoming import IncomingSettings
 from meshwright.protocol.streams.outgoing_settings import OutgoingSettings
@@ -150,7 +150,7 @@ def central(count: int) -> range:
 def _settings(mobility: MobilitySettings) -> BrokerSettings:
     """Brokers that are in no hurry: nothing fails here, and everything lasts for hours."""
     return BrokerSettings(
-        links=LinkSettings(heartbeat_us=10 * MINUTE_US, suspect_us=60 * MINUTE_US),
+        conversations=ConversationSettings(heartbeat_us=10 * MINUTE_US, suspect_us=60 * MINUTE_US),
         directory=DirectorySettings(reader_memory_us=24 * 60 * MINUTE_US),
         outgoing=OutgoingSettings(
             repair_after_us=10 * MINUTE_US,

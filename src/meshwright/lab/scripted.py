@@ -66,7 +66,7 @@ class _Crowd:
         }
         # The last change of what a client wants of a topic: each waits for the one before.
         self._changes: dict[tuple[str, str], asyncio.Task[Subscribed]] = {}
-        self._under_way: set[asyncio.Task[Any]] = set()
+        self._in_flight: set[asyncio.Task[Any]] = set()
 
     async def play(self) -> None:
         """Come, do everything, wait for the rest, leave."""
@@ -80,7 +80,7 @@ class _Crowd:
             await asyncio.gather(*map(come, self._clients.values()))
             await self._do_all()
             await self._settle()
-            for task in self._under_way:
+            for task in self._in_flight:
                 task.cancel()
 
     async def _do_all(self) -> None:
@@ -116,19 +116,19 @@ class _Crowd:
 
     def _begin(self, doing: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
         task = asyncio.create_task(doing)
-        self._under_way.add(task)
+        self._in_flight.add(task)
         task.add_done_callback(self._ended)
         return task
 
     def _ended(self, task: asyncio.Task[Any]) -> None:
         # What failed is kept, to be raised where it is waited for.
         if not task.cancelled() and task.exception() is None:
-            self._under_way.discard(task)
+            self._in_flight.discard(task)
 
     async def _answered(self) -> None:
         """Until all that was asked for is answered, or patience ends; raises what went wrong."""
-        if self._under_way:
-            done, _ = await asyncio.wait(self._under_way, timeout=ANSWER_MAX_S)
+        if self._in_flight:
+            done, _ = await asyncio.wait(self._in_flight, timeout=ANSWER_MAX_S)
             for task in done:
                 task.result()
 

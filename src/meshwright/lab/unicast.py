@@ -72,8 +72,8 @@ class Tally:
         if isinstance(body, MoveBegun):
             amount = len(body.subscriptions or ())
         elif isinstance(body, MoveEnd):
-            seen = body.belongings
-            waiting = (*seen.queue, *(one for _, _, one in seen.under_way))
+            seen = body.session_state
+            waiting = (*seen.queue, *(one for _, _, one in seen.in_flight))
             amount = sum(bool(one.publication.topic) for one in waiting)
         elif isinstance(body, ProxyAnswer):
             if not isinstance(body.packet, Publish):

@@ -18,7 +18,7 @@ from meshwright.live.telemetry.system_topics import asks_for_system
 from meshwright.live.tls import certificate_name
 from meshwright.model.times import SECOND_US
 from meshwright.protocol.foundation.client_names import client_name
-from meshwright.protocol.foundation.events import ClientDown, ClientPacket, Happening
+from meshwright.protocol.foundation.events import ClientDown, ClientPacket, Event
 from meshwright.protocol.mqtt import packets
 from meshwright.protocol.mqtt.connection import Connection, State
 
@@ -30,7 +30,7 @@ WAITING_BYTES_MAX = 1 << 20
 # More than any client has under way that reads.
 UNREAD_BYTES_MAX = 32 << 20
 # What goes to a client many at a time, and needs no look.
-RUNS = (packets.PublishRun, packets.DeliverPromised, packets.PubackRun)
+RUNS = (packets.PublishRun, packets.DeliverQos1Run, packets.PubackRun)
 SLOWED_GRACE_US = 5_000_000
 HELD_S = 0.002
 # Packets that need a look which one client may have taken before it is the others' turn.
@@ -179,12 +179,12 @@ class ClientLine(asyncio.Protocol):
 
     def _take(self, now_us: int, block: bytes) -> int:
         """Pass on what comes before the conversation is open; returns how many packets."""
-        happenings = self._machine.receive(now_us, block)
-        self._pass_on(happenings)
+        events = self._machine.receive(now_us, block)
+        self._pass_on(events)
         if self._machine.state is State.ASKING and self._admission is None:
             self._admission = asyncio.get_running_loop().create_task(self._admit())
         self.want_flush()
-        return len(happenings)
+        return len(events)
 
     def _take_fast(self, lane: FastLane, now_us: int, block: bytes) -> int:
         """Pass on plain messages as they are, and all else one by one; returns how many.
@@ -212,10 +212,10 @@ class ClientLine(asyncio.Protocol):
                 if lane.must_wait():
                     self._hold(block[at:])
                     break
-                happenings, at = machine.receive_one(block, at)
-                count += len(happenings)
-                self._pass_on(happenings)
-                if self._must_wait(lane, happenings):
+                events, at = machine.receive_one(block, at)
+                count += len(events)
+                self._pass_on(events)
+                if self._must_wait(lane, events):
                     self._hold(block[at:])
                     break
                 if machine.output or machine.state is not State.OPEN:
@@ -224,11 +224,11 @@ class ClientLine(asyncio.Protocol):
             outbox.release(now_us)
         return count + lane.message_count - before
 
-    def _must_wait(self, lane: FastLane, happenings: list[Happening]) -> bool:
+    def _must_wait(self, lane: FastLane, events: list[Event]) -> bool:
         """True if the last message waits with many others for its topic to open."""
-        if not happenings or not isinstance(happenings[-1], ClientPacket):
+        if not events or not isinstance(events[-1], ClientPacket):
             return False
-        packet = happenings[-1].packet
+        packet = events[-1].packet
         if not isinstance(packet, packets.Publish):
             return False
         lane.published_elsewhere()
@@ -356,24 +356,24 @@ class ClientLine(asyncio.Protocol):
             self._host.client_up(self, machine.admit(self.user))
         self.want_flush()
 
-    def _pass_on(self, happenings: list[Happening]) -> None:
+    def _pass_on(self, events: list[Event]) -> None:
         host, gate, received = self._host, self.gate, self._meter.received
-        for happening in happenings:
-            if isinstance(happening, ClientDown):
-                host.client_down(self, happening)
-            elif gate is not None and isinstance(happening, ClientPacket):
-                packet = gate.passes(happening.packet)
+        for event in events:
+            if isinstance(event, ClientDown):
+                host.client_down(self, event)
+            elif gate is not None and isinstance(event, ClientPacket):
+                packet = gate.passes(event.packet)
                 if packet is not None:
-                    received(happening.client, packet)
+                    received(event.client, packet)
                     if type(packet) is packets.Subscribe:
                         self._note_asked(packet)
-                    host.tell(ClientPacket(happening.client, packet))
+                    host.tell(ClientPacket(event.client, packet))
             else:
-                if type(happening) is ClientPacket:
-                    received(happening.client, happening.packet)
-                    if type(happening.packet) is packets.Subscribe:
-                        self._note_asked(happening.packet)
-                host.tell(happening)
+                if type(event) is ClientPacket:
+                    received(event.client, event.packet)
+                    if type(event.packet) is packets.Subscribe:
+                        self._note_asked(event.packet)
+                host.tell(event)
 
     def _note_asked(self, packet: packets.Subscribe) -> None:
         if asks_for_system(packet):

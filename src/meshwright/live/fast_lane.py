@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from meshwright.errors import MqttError
 from meshwright.live.lag import Lag
-from meshwright.live.promised_lane import PromisedLane
+from meshwright.live.qos1_lane import Qos1Lane
 from meshwright.protocol.foundation.events import ClientPacket
 from meshwright.protocol.mqtt.packets import MQTT_5, PublishRun
 from meshwright.protocol.mqtt.plain_messages import (
@@ -27,7 +27,7 @@ from meshwright.protocol.mqtt.plain_messages import (
     run_stop,
     topics_and_sizes,
 )
-from meshwright.protocol.mqtt.promised_runs import PROMISED, PUBACK_HEAD
+from meshwright.protocol.mqtt.qos1_runs import PUBACK_HEAD, QOS1_HEAD_BYTE
 from meshwright.protocol.shortcuts import NEVER
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class FastLane:
 
     __slots__ = (
         "_bytes_max", "_client", "_host", "_is_5", "_is_crowded", "_lag", "_last", "_leaves",
-        "_leaving", "_line", "_meter", "_promised", "_revision", "_routes", "_session",
+        "_leaving", "_line", "_meter", "_qos1_lane", "_revision", "_routes", "_session",
         "_shortcuts", "_step_number", "_topics", "_turn", "_until_us", "_ways", "message_count",
     )  # fmt: skip
 
@@ -93,7 +93,7 @@ class FastLane:
         self._is_crowded = False
         self._lag = Lag()
         self._leaves = False
-        self._promised = PromisedLane(
+        self._qos1_lane = Qos1Lane(
             line, host, topics, bytes_max=self._bytes_max, plain_lag=self._lag
         )
         self._session: Session | None = None
@@ -119,18 +119,18 @@ class FastLane:
 
         Who waits for every answer sends so, and then all that counts is how little is done.
         """
-        promised = self._promised
+        qos1_lane = self._qos1_lane
         if (
             self._turn.number != self._step_number
             or now_us > self._until_us
-            or now_us > promised.until_us
+            or now_us > qos1_lane.until_us
         ):
             return False
         first = block[0]
         if first == PUBACK_FIRST:
-            return promised.take_answer(block)
-        if first == PROMISED:
-            is_taken = promised.take_alone(block, now_us)
+            return qos1_lane.take_answer(block)
+        if first == QOS1_HEAD_BYTE:
+            is_taken = qos1_lane.take_alone(block, now_us)
         else:
             is_taken = self._take_alone(block, now_us)
         self.message_count += is_taken
@@ -149,15 +149,15 @@ class FastLane:
                     at = self._take(block, at)
                     if self._leaving:
                         self._send_off()
-            elif first == PROMISED:
-                at, count = self._promised.take(block, at)
+            elif first == QOS1_HEAD_BYTE:
+                at, count = self._qos1_lane.take(block, at)
                 self.message_count += count
             elif first == PUBACK_FIRST:
-                at = self._promised.take_answers(block, at)
+                at = self._qos1_lane.take_answers(block, at)
         return at
 
     def _is_usable(self, now_us: int) -> bool:
-        is_late = now_us > self._until_us or now_us > self._promised.until_us
+        is_late = now_us > self._until_us or now_us > self._qos1_lane.until_us
         if self._turn.number != self._step_number or is_late:
             self._step_number = self._turn.number
             revision = self._shortcuts.revision
@@ -168,11 +168,11 @@ class FastLane:
 
     def _forget(self) -> None:
         """What is known of topics is void."""
-        self._until_us = self._promised.until_us = FOREVER_US
+        self._until_us = self._qos1_lane.until_us = FOREVER_US
         self._routes.clear()
         self._ways.clear()
         self._last = NOTHING_LIKE_IT
-        self._promised.forget()
+        self._qos1_lane.forget()
 
     def _take(self, block: bytes, at: int) -> int:
         routes, extra, end = self._routes, TOPIC_LENGTH_BYTES + self._is_5, len(block)

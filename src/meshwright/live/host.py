@@ -34,8 +34,8 @@ from meshwright.protocol.foundation.events import (
     ClientDown,
     ClientUp,
     DiskSpace,
+    Event,
     ForgettingGiven,
-    Happening,
     RightsChanged,
     Started,
     Synced,
@@ -190,12 +190,12 @@ class Host:
         await self.peers.close()
         await asyncio.to_thread(self.store.close)
 
-    def tell(self, happening: Happening) -> None:
+    def tell(self, event: Event) -> None:
         """Hand over what happened; a broker that stopped hears nothing."""
         if not self._is_running:
             return
         try:
-            effects = self._broker.step(self.clock.now_us(), happening)
+            effects = self._broker.step(self.clock.now_us(), event)
         except Exception as error:  # a machine that broke a rule of its own is not to go on
             self._is_running = False
             self._failed(error)
@@ -235,29 +235,29 @@ class Host:
         if self._is_running and self._broker.is_member:
             self.tell(RightsChanged())
 
-    def client_up(self, port: ClientPort, happening: ClientUp) -> None:
+    def client_up(self, port: ClientPort, event: ClientUp) -> None:
         """A client was let in; what is left of its last connection here ends first."""
-        former = self.clients.pop(happening.client, None)
+        former = self.clients.pop(event.client, None)
         if former is not None:
             former.send(Disconnect(SESSION_TAKEN_OVER))
             former.close()
-            self.tell(ClientDown(happening.client, clean=False))
-        self.clients[happening.client] = port
-        self.tell(happening)
+            self.tell(ClientDown(event.client, clean=False))
+        self.clients[event.client] = port
+        self.tell(event)
 
-    def client_down(self, port: ClientPort, happening: ClientDown) -> None:
+    def client_down(self, port: ClientPort, event: ClientDown) -> None:
         """A client's connection is gone, unless it was replaced by another."""
-        if self.clients.get(happening.client) is port:
-            del self.clients[happening.client]
-            self.tell(happening)
+        if self.clients.get(event.client) is port:
+            del self.clients[event.client]
+            self.tell(event)
 
     def _belongs_to(self) -> Belonging:
         if self._is_running and self._broker.is_member:
             return self._broker.overlay, self._broker.founders
         return None, ()
 
-    def _from_disk(self, happening: Happening) -> None:
-        self._loop.call_soon_threadsafe(self.tell, happening)
+    def _from_disk(self, event: Event) -> None:
+        self._loop.call_soon_threadsafe(self.tell, event)
 
     @property
     def disk_is_full(self) -> bool:

@@ -20,7 +20,7 @@ from meshwright.live.peer_connection import PeerConnection
 from meshwright.live.peer_handshake import WIRE_VERSION, Greeting, Handshake, Known
 from meshwright.live.peer_identity import Identity, KnownPeers, own_identity
 from meshwright.model.overlay import Overlay
-from meshwright.protocol.foundation.events import Happening, LinkDown, LinkUp, PeerFrame
+from meshwright.protocol.foundation.events import Event, LinkDown, LinkUp, PeerFrame
 
 DIAL_S = 5.0
 # The same refusal is told again after so long, and so many different ones within that time.
@@ -62,7 +62,7 @@ class Peers:
         folder: Path,
         settings: PeerSettings,
         *,
-        tell: Callable[[Happening], None],
+        tell: Callable[[Event], None],
         refused: Callable[[str], None],
         belongs_to: Callable[[], Belonging] = lambda: (None, ()),
     ) -> None:

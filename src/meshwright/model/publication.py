@@ -7,7 +7,7 @@ from typing import NamedTuple
 import msgspec
 
 
-class EventId(NamedTuple):
+class PublicationId(NamedTuple):
     """Who published, and the how-manieth it was: unique, and ordered for each publisher."""
 
     publisher: str
@@ -84,5 +84,5 @@ class Publication(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, ren
     count: int = 1
 
     @property
-    def event_id(self) -> EventId:
-        return EventId(self.publisher, self.sequence)
+    def publication_id(self) -> PublicationId:
+        return PublicationId(self.publisher, self.sequence)

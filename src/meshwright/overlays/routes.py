@@ -70,12 +70,12 @@ def _follow(next_hops: Int32Array) -> tuple[Int32Array, Int32Array]:
     hops = np.zeros(position_count * position_count, dtype=np.int32)
     routes = np.arange(position_count * position_count)
     here = np.repeat(np.arange(position_count, dtype=np.int32), position_count)
-    under_way = here != targets
-    while under_way.any():
-        routes, here, targets = routes[under_way], here[under_way], targets[under_way]
+    in_flight = here != targets
+    while in_flight.any():
+        routes, here, targets = routes[in_flight], here[in_flight], targets[in_flight]
         last_hops[routes] = here
         hops[routes] += 1
         here = next_hops[here, targets]
-        under_way = here != targets
+        in_flight = here != targets
     shape = next_hops.shape
     return last_hops.reshape(shape), hops.reshape(shape)

@@ -11,20 +11,20 @@ from meshwright.filters.filter import Filter
 from meshwright.model.overlay import Overlay
 from meshwright.model.publication import Publication
 from meshwright.protocol.directory.directory import Directory
-from meshwright.protocol.forwarding.by_epoch import Roads
+from meshwright.protocol.forwarding.by_epoch import ForwardingByEpoch
 from meshwright.protocol.foundation.slices import PIECE, Slices, StepCount
 from meshwright.protocol.foundation.stream_frames import StreamFrame
 from meshwright.protocol.foundation.turn import Action, Turn, nothing
 from meshwright.protocol.mobility.moving import Moving, Site
-from meshwright.protocol.mqtt.promised_runs import SentRun
+from meshwright.protocol.mqtt.qos1_runs import SentRun
 from meshwright.protocol.mqtt.runs import single_publications
-from meshwright.protocol.overlays import Ground, Ways
+from meshwright.protocol.overlays import Ground, Overlays
 from meshwright.protocol.peers.admission import Admission
-from meshwright.protocol.peers.conversations import PeerLinks
-from meshwright.protocol.peers.liveness import Membership
+from meshwright.protocol.peers.conversations import Conversations
+from meshwright.protocol.peers.liveness import Liveness
 from meshwright.protocol.peers.removals import Removals
 from meshwright.protocol.retained.lookup import Found, Retained
-from meshwright.protocol.retained.store import Retaining
+from meshwright.protocol.retained.store import RetainedStore
 from meshwright.protocol.sessions.full_queues import FullQueues
 from meshwright.protocol.sessions.session_outside import Outside
 from meshwright.protocol.sessions.sessions import Sessions
@@ -68,13 +68,13 @@ class Machines:
 
     def relink(self, turn: Turn) -> None:
         """Stay connected with neighbours, with all while a plan is led here, and for proxies."""
-        kept = {*self.ways.neighbours(), *self.moving.peers()}
-        self.links.keep(turn, sorted(kept - {self._me}))
+        kept = {*self.overlays.neighbours(), *self.moving.peers()}
+        self.conversations.keep(turn, sorted(kept - {self._me}))
 
     def sweep(self, turn: Turn) -> None:
         """Forget what nobody uses any more; whatever is needed again is found anew."""
         self.directory.sweep(turn)
-        self.retaining.sweep(turn)
+        self.retained_store.sweep(turn)
         # A stream stays open for less than this after its origin named it.
         before_us = turn.now_us - self._settings.outgoing.quiet.quiet_us
         self.interest.forget_found(turn, before_us=before_us, in_use=self.incoming.topics())
@@ -86,7 +86,7 @@ class Machines:
             **self.admission.handlers(),
             **self.directory.handlers(),
             **self.outgoing.handlers(),
-            **self.retaining.handlers(),
+            **self.retained_store.handlers(),
             **self.retained.handlers(),
             **self.shared_member.handlers(),
             **self.shared_keeper.handlers(),
@@ -94,8 +94,8 @@ class Machines:
             **self.full_queues.handlers(),
             **self.incoming.handlers(),
             **self.interest.handlers(),
-            **self.membership.handlers(),
-            **self.ways.handlers(),
+            **self.liveness.handlers(),
+            **self.overlays.handlers(),
             **self.moving.handlers(),
             AllPassed: self._all_passed,
         }
@@ -115,19 +115,19 @@ class Machines:
         self.outgoing = Outgoing(
             settings.outgoing,
             self.directory,
-            links=self.links,
-            emit=self.roads.send_out,
+            conversations=self.conversations,
+            emit=self.forwarding.send_out,
             is_removed=self.removals.is_removed,
             unpassed=self._unpassed,
             me=self._me,
         )
-        self._build_retaining(incarnation)
+        self._build_retained(incarnation)
         self.interest = Interest(
             self.directory,
-            self.roads,
-            send=self.links.send,
+            self.forwarding,
+            send=self.conversations.send,
             incarnation=incarnation,
-            is_lost=self.links.is_lost,
+            is_lost=self.conversations.is_lost,
             informed=self._origins_informed,
             slices=self.slices,
         )
@@ -138,20 +138,20 @@ class Machines:
             settings.sessions,
             Outside(
                 publish=self._publish,
-                publish_unpromised=self._publish_unpromised,
+                publish_qos0=self._publish_qos0,
                 publish_elsewhere=self._publish_elsewhere,
                 has_order=self.outgoing.ordering.takes,
                 carry=self._carry,
                 stays_here=self.stays_here,
                 handed_out=self._handed_out,
-                when_settled=self.retaining.when_settled,
+                when_settled=self.retained_store.when_settled,
                 find_retained=self._find_retained,
                 shared=self.shared_member,
                 want=self.interest.add,
                 when_in_force=self.interest.when_in_force,
                 unwant=self._unwant,
                 remember=self._remember,
-                log_length=self.retaining.log_length,
+                log_length=self.retained_store.log_length,
                 over=self._session_over,
                 parted=self._went_away,
                 full=self.full_queues,
@@ -161,7 +161,7 @@ class Machines:
         self.incoming: Incoming = Incoming(
             self._me,
             settings.incoming,
-            send=self.links.send,
+            send=self.conversations.send,
             deliver=self._deliver,
             is_informed=self.interest.is_informed,
             is_known_by=self.interest.is_known_by,
@@ -173,13 +173,13 @@ class Machines:
 
     def _build_network(self, incarnation: int) -> None:
         """What all other machines stand on: who is there, and who says what."""
-        self.links = self._new_links(incarnation)
+        self.conversations = self._new_links(incarnation)
         self.removals = Removals(
             self._me,
             self._founders,
             self._settings.removal,
             incarnation=incarnation,
-            send=self.links.send,
+            send=self.conversations.send,
             changed=self._roll_changed,
             returned=self._returned,
         )
@@ -187,35 +187,37 @@ class Machines:
             self._me,
             self.removals,
             self._settings.directory,
-            send=self.links.send,
+            send=self.conversations.send,
             # Both sides may ask as much as the other one, and have more to say than that.
-            asked_max=max(1, self._settings.links.unacknowledged_max // 4),
+            asked_max=max(1, self._settings.conversations.unacknowledged_max // 4),
             incarnation=incarnation,
         )
-        self.roads = Roads(unknown=self._unknown_epoch, late=self._passed_on)
-        self.admission = Admission(self.removals, incarnation=incarnation, send=self.links.send)
-        self.membership = Membership(
+        self.forwarding = ForwardingByEpoch(unknown=self._unknown_epoch, late=self._passed_on)
+        self.admission = Admission(
+            self.removals, incarnation=incarnation, send=self.conversations.send
+        )
+        self.liveness = Liveness(
             self._me,
             self._founders,
             incarnation,
-            send=self.links.send,
-            neighbours=self.roads.neighbours,
+            send=self.conversations.send,
+            neighbours=self.forwarding.neighbours,
             changed=self._alive_changed,
-            in_force=lambda: self.ways.change.epoch,
+            in_force=lambda: self.overlays.change.epoch,
             heard_epoch=self._heard_epoch,
         )
         self.full_queues = FullQueues(
             self._me,
             self._settings.full_queues,
-            send=self.links.send,
+            send=self.conversations.send,
             others=self._others,
             freed=self._queues_freed,
             rights=self._settings.sessions.rights,
         )
 
-    def _build_retaining(self, incarnation: int) -> None:
-        self.retaining = Retaining(
-            self._settings.retaining,
+    def _build_retained(self, incarnation: int) -> None:
+        self.retained_store = RetainedStore(
+            self._settings.retained_store,
             self.directory,
             self.outgoing,
             writer=lambda: self.removals.seat,
@@ -223,24 +225,24 @@ class Machines:
         self.retained = Retained(
             self.removals,
             self.directory,
-            send=self.links.send,
-            is_lost=self.links.is_lost,
+            send=self.conversations.send,
+            is_lost=self.conversations.is_lost,
             incarnation=incarnation,
             slices=self.slices,
         )
 
-    def _new_links(self, incarnation: int) -> PeerLinks:
-        return PeerLinks(
+    def _new_links(self, incarnation: int) -> Conversations:
+        return Conversations(
             self._me,
             2 * incarnation,
-            self._settings.links,
+            self._settings.conversations,
             handlers=self._handlers,
             lost=self._peer_lost,
             renewed=self._peer_renewed,
         )
 
     def _build_shared(self, incarnation: int) -> None:
-        post = self._shared_post = SharedPost(self._me, self.links.send, self._handlers)
+        post = self._shared_post = SharedPost(self._me, self.conversations.send, self._handlers)
         self.shared_member = SharedMember(
             self.removals,
             send=post.send,
@@ -255,7 +257,7 @@ class Machines:
             want=self.interest.add,
             unwant=self._unwant,
             remember=self._remember,
-            is_lost=self.links.is_lost,
+            is_lost=self.conversations.is_lost,
             incarnation=incarnation,
         )
 
@@ -265,13 +267,13 @@ class Machines:
             incarnation=incarnation,
             directory=self.directory,
             sessions=self.sessions,
-            send=self.links.send,
+            send=self.conversations.send,
             places=self.incoming.places,
-            points_of=self.retaining.points_of,
-            is_lost=self.links.is_lost,
-            is_alive=lambda name: name in self.membership.alive(),
-            others=lambda: tuple(one for one in self.membership.alive() if one != self._me),
-            publication_count=self.retaining.log_length,
+            points_of=self.retained_store.points_of,
+            is_lost=self.conversations.is_lost,
+            is_alive=lambda name: name in self.liveness.alive(),
+            others=lambda: tuple(one for one in self.liveness.alive() if one != self._me),
+            publication_count=self.retained_store.log_length,
             counts=self.interest.counts,
             is_removed=self.removals.is_removed,
             holds=self._holds,
@@ -286,11 +288,11 @@ class Machines:
         ground = Ground(
             me=self._me,
             incarnation=incarnation,
-            links=self.links,
+            conversations=self.conversations,
             removals=self.removals,
-            send=self.links.send,
-            alive=self.membership.alive,
-            ask_dead=self.membership.ask_dead,
+            send=self.conversations.send,
+            alive=self.liveness.alive,
+            ask_dead=self.liveness.ask_dead,
             arrived=self._arrived,
             members_of=self.outgoing.members_of,
             wants=self.interest.wants,
@@ -300,11 +302,11 @@ class Machines:
             moves=self.moving.plan_in_force,
             relink=self.relink,
         )
-        self.ways: Ways = Ways(self._overlay, self._settings, self.roads, ground)
+        self.overlays: Overlays = Overlays(self._overlay, self._settings, self.forwarding, ground)
 
     def pass_restored(self, turn: Turn) -> None:
         """After a crash: have those here get what was taken, and waited for something elsewhere."""
-        kept = self.retaining.kept()
+        kept = self.retained_store.kept()
         for number, publication in may_wait(kept, self.incoming.last_of_own):
             self._pass_here(turn, number, publication)
         ordering = self.outgoing.ordering
@@ -319,17 +321,17 @@ class Machines:
 
     def _publish_elsewhere(self, turn: Turn, publication: Publication, accepted: Action) -> int:
         """Take a publication for other brokers; returns its number."""
-        number = self.retaining.publish(turn, publication, accepted)
+        number = self.retained_store.publish(turn, publication, accepted)
         if self.outgoing.ordering.takes(publication.topic):
             self.outgoing.ordering.taken(number, publication)
         return number
 
-    def _publish_unpromised(self, turn: Turn, publication: Publication) -> None:
+    def _publish_qos0(self, turn: Turn, publication: Publication) -> None:
         """Take a publication of QoS 0; one that has an order across topics is kept for it."""
         if self.outgoing.ordering.takes(publication.topic):
             self._publish(turn, publication, nothing)
             return
-        self.retaining.publish_unpromised(turn, publication)
+        self.retained_store.publish_qos0(turn, publication)
         self._pass_here(turn, 0, publication)
 
     def _pass_here(self, turn: Turn, number: int, publication: Publication) -> None:
@@ -350,17 +352,17 @@ class Machines:
         find = partial(
             self.retained.find, wanted=wanted, found=found, answered=answered, complete=complete
         )
-        self.retaining.when_stored(turn, wanted, find)
+        self.retained_store.when_stored(turn, wanted, find)
 
     def _carry(self, turn: Turn, publication: Publication) -> None:
         """Take to others what those here have got without a promise."""
-        self.incoming.passed_unpromised(publication)
-        self.roads.send_out(turn, StreamFrame(self._me, 0, publication))
+        self.incoming.passed_qos0(publication)
+        self.forwarding.send_out(turn, StreamFrame(self._me, 0, publication))
 
     def _handed_out(self, sent: SentRun) -> None:
         """Those here have got a run, which is for nobody else."""
         last = sent.sequence + sent.run.count - 1
-        self.incoming.passed_promised(sent.publisher, sent.run.topic, last)
+        self.incoming.passed_qos1(sent.publisher, sent.run.topic, last)
 
     def _arrived(self, turn: Turn, frame: StreamFrame) -> None:
         """A frame is here; whoever relays only, has nobody who wants it.
@@ -379,7 +381,7 @@ class Machines:
         """Give a publication to everybody here; True if that wrote to disk."""
         publication = frame.publication
         if publication.count > 1 and not (
-            self.sessions.handing_out.takes_plain(publication)
+            self.sessions.run_delivery.takes_plain(publication)
             and not self.shared_keeper.takes(publication.topic)
         ):
             for one in single_publications(publication):
@@ -424,7 +426,7 @@ class Machines:
         self.incoming.remember(turn, topic)
 
     def _holds(self, client: str, packet: object) -> bool:
-        return self.ways.holds(client, packet)
+        return self.overlays.holds(client, packet)
 
     def _all_passed(self, turn: Turn, peer: str, message: AllPassed) -> None:
         self.incoming.all_passed(turn, peer, message)
@@ -434,10 +436,10 @@ class Machines:
         self.moving.session_over(turn, client)
 
     def _went_away(self, client: str) -> None:
-        self.ways.client_down(client)
+        self.overlays.client_down(client)
 
     def _peer_lost(self, turn: Turn, peer: str) -> None:
-        self.membership.peer_lost(turn, peer)
+        self.liveness.peer_lost(turn, peer)
         self.interest.peer_lost(turn, peer)
         self.retained.peer_lost(turn, peer)
         self.shared_keeper.peer_lost(turn, peer)
@@ -445,8 +447,8 @@ class Machines:
         self.moving.peer_lost(turn, peer)
 
     def _peer_renewed(self, turn: Turn, peer: str) -> None:
-        self.ways.before_peer_renewed(peer)
-        self.membership.peer_renewed(turn, peer)
+        self.overlays.before_peer_renewed(peer)
+        self.liveness.peer_renewed(turn, peer)
         self.removals.peer_renewed(turn, peer)
         self.directory.peer_renewed(turn, peer)
         self.interest.peer_renewed(turn, peer)
@@ -457,16 +459,16 @@ class Machines:
         self.incoming.peer_renewed(turn, peer)
         self.full_queues.peer_renewed(turn, peer)
         self.moving.peer_renewed(turn, peer)
-        self.ways.peer_renewed(turn, peer)
+        self.overlays.peer_renewed(turn, peer)
 
     def _alive_changed(self, turn: Turn) -> None:
-        alive = self.membership.alive()
-        self.ways.alive_changed(turn, alive)
+        alive = self.liveness.alive()
+        self.overlays.alive_changed(turn, alive)
         self.removals.alive_changed(turn, alive)
 
     def _roll_changed(self, turn: Turn) -> None:
         """Brokers were removed for good, returned after all, or joined."""
-        if self.membership.know(self.removals.brokers):
+        if self.liveness.know(self.removals.brokers):
             self._alive_changed(turn)
         self.directory.roll_changed(turn)
         self.outgoing.roll_changed(turn)
@@ -482,10 +484,10 @@ class Machines:
         self.moving.begin_anew(turn)
 
     def _unknown_epoch(self, turn: Turn, peer: str, message: Any) -> None:
-        self.ways.unknown_epoch(turn, peer, message)
+        self.overlays.unknown_epoch(turn, peer, message)
 
     def _passed_on(self, turn: Turn) -> None:
-        self.ways.change.draining.passed_on(turn)
+        self.overlays.change.draining.passed_on(turn)
 
     def _heard_epoch(self, turn: Turn, peer: str, epoch: int) -> None:
-        self.ways.change.laggards.heard_epoch(turn, peer, epoch)
+        self.overlays.change.laggards.heard_epoch(turn, peer, epoch)

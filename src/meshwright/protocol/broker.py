@@ -17,8 +17,8 @@ from meshwright.protocol.foundation.events import (
     ClientUp,
     DiskSpace,
     EmptyingGiven,
+    Event,
     ForgettingGiven,
-    Happening,
     LinkDown,
     LinkUp,
     PeerFrame,
@@ -42,7 +42,7 @@ from meshwright.protocol.streams import incoming, outgoing, quiet_streams
 
 
 class Broker:
-    """The machines of one broker behind one door; the first happening must be Started.
+    """The machines of one broker behind one door; the first event must be Started.
 
     founders: the brokers with which the network began, those of the overlay unless told otherwise.
     Who is neither one of them nor has joined yet begins by asking them to be let in.
@@ -66,12 +66,12 @@ class Broker:
         self._turn = Turn(0)
         self._doors: dict[type, Callable[[Turn, Any], None]] = {Started: self._started}
 
-    def step(self, now_us: int, happening: Happening) -> list[Effect]:
+    def step(self, now_us: int, event: Event) -> list[Effect]:
         """Take in what happened, and say what to do about it."""
         turn = self._turn
         turn.now_us = now_us
         turn.number += 1
-        self._doors[type(happening)](turn, happening)
+        self._doors[type(event)](turn, event)
         if turn.changes or turn.once_synced_actions:
             self._journal.close(turn)
         elif turn.forgotten:
@@ -96,7 +96,7 @@ class Broker:
     @property
     def overlay(self) -> Overlay:
         """The overlay in force; of a member only."""
-        return self._machines.ways.change.in_force.overlay
+        return self._machines.overlays.change.in_force.overlay
 
     @property
     def founders(self) -> tuple[str, ...]:
@@ -116,8 +116,8 @@ class Broker:
         """Where plain messages go without a step; of a member only."""
         return self._shortcuts
 
-    def _started(self, turn: Turn, happening: Started) -> None:
-        incarnation, disk = happening.incarnation, happening.disk
+    def _started(self, turn: Turn, event: Started) -> None:
+        incarnation, disk = event.incarnation, event.disk
         founders = disk.get(removals.FOUNDERS, self._founders)
         if self._me in founders or removals.FOUNDERS in disk:
             self._begin(turn, founders, incarnation, disk)
@@ -140,7 +140,7 @@ class Broker:
 
         members = tuple(name for name in self._overlay.brokers if name != self._me)
         applicant = self._applicant = Applicant(
-            self._me, members, self._settings.links, incarnation=incarnation, let_in=let_in
+            self._me, members, self._settings.conversations, incarnation=incarnation, let_in=let_in
         )
         self._doors = {**applicant.doors(), Synced: self._journal.synced}
         applicant.started(turn)
@@ -156,17 +156,17 @@ class Broker:
         self._set_timers(machines)
         self._open_doors(machines)
         machines.removals.restore(disk)
-        machines.membership.know(machines.removals.brokers)
+        machines.liveness.know(machines.removals.brokers)
         machines.directory.restore(disk)
         machines.incoming.restore(disk)
         wanted = [*machines.sessions.restore(disk), *machines.shared_keeper.restore(disk)]
-        machines.ways.restore(turn, disk)
+        machines.overlays.restore(turn, disk)
         machines.relink(turn)
-        machines.links.tick(turn)
-        machines.membership.started(turn)
+        machines.conversations.tick(turn)
+        machines.liveness.started(turn)
         machines.interest.restore(turn, disk, wanted)
         machines.outgoing.restore(turn, disk)
-        machines.retaining.restore(turn, disk)
+        machines.retained_store.restore(turn, disk)
         machines.pass_restored(turn)
         machines.shared_member.restore(turn, disk, machines.sessions.all())
         machines.shared_keeper.started(turn)
@@ -175,11 +175,11 @@ class Broker:
         machines.sessions.publish_wills(turn)
         machines.removals.started(turn)
         machines.directory.hand_over(turn)
-        machines.ways.started(turn)
+        machines.overlays.started(turn)
 
     def _set_timers(self, machines: Machines) -> None:
         self._timers: dict[str, Callable[[Turn], None]] = {
-            conversations.TICK[0]: machines.links.tick,
+            conversations.TICK[0]: machines.conversations.tick,
             removals.LOOK[0]: machines.removals.look,
             outgoing.TICK[0]: machines.outgoing.tick,
             outgoing.FORGET_GONE[0]: machines.outgoing.forget_gone,
@@ -188,12 +188,12 @@ class Broker:
             joining.ASK[0]: nothing,
             full_queues.TICK[0]: machines.full_queues.tick,
             slices.GO_ON[0]: machines.slices.go_on,
-            **machines.ways.timers(),
+            **machines.overlays.timers(),
             **machines.moving.timers(),
         }
 
     def _open_doors(self, machines: Machines) -> None:
-        peers, moving = machines.links, machines.moving
+        peers, moving = machines.conversations, machines.moving
         self._doors = {
             PeerFrame: peers.frame,
             LinkUp: lambda turn, it: peers.link_up(turn, it.peer),
@@ -204,30 +204,30 @@ class Broker:
             TimerFired: self._timer_fired,
             Synced: self._journal.synced,
             DiskSpace: self._disk_space,
-            PlanGiven: machines.ways.change.requests.given,
+            PlanGiven: machines.overlays.change.requests.given,
             EmptyingGiven: moving.emptying.given,
             ForgettingGiven: moving.forgetting.given,
             SystemPublished: self._system_published,
             RightsChanged: lambda turn, _it: machines.sessions.rights_changed(turn),
         }
 
-    def _timer_fired(self, turn: Turn, happening: TimerFired) -> None:
-        kind = happening.key[0]
+    def _timer_fired(self, turn: Turn, event: TimerFired) -> None:
+        kind = event.key[0]
         if kind == conversations.TICK[0]:
             self._journal.forget(turn)
         if kind == wills.TIMER:
-            self._machines.sessions.due(turn, happening.key[1])
+            self._machines.sessions.due(turn, event.key[1])
         elif kind in self._timers:
             self._timers[kind](turn)
         else:
-            self._machines.roads.timer_fired(turn, happening.key)
+            self._machines.forwarding.timer_fired(turn, event.key)
 
-    def _system_published(self, turn: Turn, happening: SystemPublished) -> None:
+    def _system_published(self, turn: Turn, event: SystemPublished) -> None:
         sessions = self._machines.sessions
-        if happening.is_local:
-            sessions.deliver(turn, StreamFrame(self._me, 0, happening.publication))
+        if event.is_local:
+            sessions.deliver(turn, StreamFrame(self._me, 0, event.publication))
         else:
-            sessions.publishing.publish_for(turn, happening.publication)
+            sessions.publishing.publish_for(turn, event.publication)
 
-    def _disk_space(self, _turn: Turn, happening: DiskSpace) -> None:
-        self._machines.sessions.publishing.disk_is_full = happening.is_full
+    def _disk_space(self, _turn: Turn, event: DiskSpace) -> None:
+        self._machines.sessions.publishing.disk_is_full = event.is_full

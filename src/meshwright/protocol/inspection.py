@@ -19,7 +19,7 @@ class SubscriptionView(msgspec.Struct, frozen=True):
 
 
 class SessionView(msgspec.Struct, frozen=True, kw_only=True):
-    """One client; queued waits here for it, under_way was sent and is not answered.
+    """One client; queued waits here for it, in_flight was sent and is not answered.
 
     expiry_s: for how long its session outlives its connection. is_full: no more is taken for it.
     """
@@ -29,7 +29,7 @@ class SessionView(msgspec.Struct, frozen=True, kw_only=True):
     expiry_s: int
     subscriptions: tuple[SubscriptionView, ...]
     queued: int
-    under_way: int
+    in_flight: int
     is_full: bool = False
 
 
@@ -110,16 +110,16 @@ class BrokerView(msgspec.Struct, frozen=True, kw_only=True):
 def inspect(me: str, observation: Observation, machines: Machines) -> BrokerView:
     """All that is to be seen; costs a walk over all sessions."""
     overlay = observation.overlay
-    removals, change = machines.removals, machines.ways.change
+    removals, change = machines.removals, machines.overlays.change
     promise = change.promise
     counts = machines.interest.counts()
     return BrokerView(
         broker=me,
         epoch=observation.epoch,
         overlay=overlay,
-        alive=machines.membership.alive(),
+        alive=machines.liveness.alive(),
         removed=tuple(name for name in overlay.brokers if removals.is_removed(name)),
-        neighbours=tuple(machines.roads.machine(observation.epoch).neighbours()),
+        neighbours=tuple(machines.forwarding.machine(observation.epoch).neighbours()),
         sessions=tuple(
             _session(one, is_full=machines.sessions.queue_is_full(one))
             for one in machines.sessions.all()
@@ -129,10 +129,10 @@ def inspect(me: str, observation: Observation, machines: Machines) -> BrokerView
         plan=None
         if promise is None
         else PlanView(promise.lock.plan, promise.lock.epoch, promise.coordinator),
-        star=machines.ways.star,
+        star=machines.overlays.star,
         is_emptying=machines.moving.emptying.is_on,
         retained=machines.directory.kept.retained_count(),
-        kept=machines.retaining.log_length(),
+        kept=machines.retained_store.log_length(),
         full_queues=tuple(
             FullQueueView(one.client, one.broker) for one in machines.full_queues.filters
         ),
@@ -160,6 +160,6 @@ def _session(session: Session, *, is_full: bool) -> SessionView:
             SubscriptionView(text, one.qos) for text, one in session.subscriptions.items()
         ),
         queued=len(session.queue),
-        under_way=len(session.under_way) + len(session.sent_runs),
+        in_flight=len(session.in_flight) + len(session.sent_runs),
         is_full=is_full,
     )

@@ -16,8 +16,8 @@ from meshwright.protocol.foundation.events import (
     ClientUp,
     DiskSpace,
     EmptyingGiven,
+    Event,
     ForgettingGiven,
-    Happening,
     LinkDown,
     LinkUp,
     PeerFrame,
@@ -30,7 +30,7 @@ from meshwright.protocol.mqtt import packets
 from meshwright.protocol.observation import Observation
 from meshwright.protocol.peers import conversations
 from meshwright.protocol.peers.admission import JoinAsked, NotYet, Welcome
-from meshwright.protocol.peers.conversations import LinkSettings, PeerLinks
+from meshwright.protocol.peers.conversations import Conversations, ConversationSettings
 from meshwright.protocol.peers.removals import FOUNDERS
 from meshwright.protocol.peers.roll import own_count
 from meshwright.protocol.reconfiguration.entering import OUTSIDE
@@ -55,7 +55,7 @@ class Applicant:
         self,
         me: str,
         members: tuple[str, ...],
-        settings: LinkSettings,
+        settings: ConversationSettings,
         *,
         incarnation: int,
         let_in: Callable[[Turn, dict[DiskKey, Any]], None],
@@ -68,7 +68,7 @@ class Applicant:
         self._is_let_in = False
         self.disk_is_full = False
         # The half life before the one that a member has: its conversations are others.
-        self._links = PeerLinks(
+        self._conversations = Conversations(
             me,
             2 * incarnation - 1,
             settings,
@@ -78,11 +78,11 @@ class Applicant:
         )
 
     def doors(self) -> dict[type, Callable[[Turn, Any], None]]:
-        """What is done about each kind of happening; clients are turned away."""
+        """What is done about each kind of event; clients are turned away."""
         return {
-            PeerFrame: self._links.frame,
-            LinkUp: lambda turn, it: self._links.link_up(turn, it.peer),
-            LinkDown: lambda turn, it: self._links.link_down(turn, it.peer),
+            PeerFrame: self._conversations.frame,
+            LinkUp: lambda turn, it: self._conversations.link_up(turn, it.peer),
+            LinkDown: lambda turn, it: self._conversations.link_down(turn, it.peer),
             TimerFired: self._timer_fired,
             ClientUp: _turn_away,
             DiskSpace: self._disk_space,
@@ -101,7 +101,7 @@ class Applicant:
 
     def started(self, turn: Turn) -> None:
         """Begin to ask."""
-        self._links.tick(turn)
+        self._conversations.tick(turn)
         self._ask(turn)
 
     def observe(self, bounds: tuple[tuple[str, int], ...]) -> Observation:
@@ -111,7 +111,7 @@ class Applicant:
 
     def hang_up(self, turn: Turn) -> None:
         """End all connections: a member begins its conversations anew."""
-        for name in self._links.peers():
+        for name in self._conversations.peers():
             turn.ask(CloseLink(name))
         turn.report(JoinRecord(step=LET_IN))
 
@@ -121,13 +121,13 @@ class Applicant:
         member = self._members[self._asked_count % len(self._members)]
         self._asked_count += 1
         turn.report(JoinRecord(step=ASKS, detail=member))
-        self._links.send(turn, member, JoinAsked())
+        self._conversations.send(turn, member, JoinAsked())
         turn.timer(ASK, turn.now_us + ASK_EVERY_US)
 
-    def _timer_fired(self, turn: Turn, happening: TimerFired) -> None:
-        if happening.key == conversations.TICK:
-            self._links.tick(turn)
-        elif happening.key == ASK:
+    def _timer_fired(self, turn: Turn, event: TimerFired) -> None:
+        if event.key == conversations.TICK:
+            self._conversations.tick(turn)
+        elif event.key == ASK:
             self._ask(turn)
 
     def _welcomed(self, turn: Turn, peer: str, message: Welcome) -> None:
@@ -142,8 +142,8 @@ class Applicant:
         kept[FOUNDERS] = message.founders
         self._let_in(turn, kept)
 
-    def _disk_space(self, _turn: Turn, happening: DiskSpace) -> None:
-        self.disk_is_full = happening.is_full
+    def _disk_space(self, _turn: Turn, event: DiskSpace) -> None:
+        self.disk_is_full = event.is_full
 
 
 class _Deaf(dict[type, Callable[[Turn, str, Any], None]]):
@@ -165,11 +165,11 @@ def _nothing(_turn: Turn, _peer: str) -> None:
     """Nothing to do."""
 
 
-def _ignore(_turn: Turn, _happening: Happening) -> None:
+def _ignore(_turn: Turn, _event: Event) -> None:
     """Nothing to do."""
 
 
-def _turn_away(turn: Turn, happening: ClientUp) -> None:
+def _turn_away(turn: Turn, event: ClientUp) -> None:
     refusal = packets.Connack(False, packets.SERVER_UNAVAILABLE)
-    turn.ask(SendClient(happening.client, refusal))
-    turn.ask(CloseClient(happening.client))
+    turn.ask(SendClient(event.client, refusal))
+    turn.ask(CloseClient(event.client))

@@ -41,9 +41,9 @@ def queue_bounds(settings: BrokerSettings) -> tuple[tuple[str, int], ...]:
     return (
         ("log", settings.sessions.log_max),
         ("client", settings.sessions.queue_max),
-        ("peer", settings.links.unacknowledged_max),
+        ("peer", settings.conversations.unacknowledged_max),
         ("held", settings.incoming.held_max),
-        ("unpromised", settings.outgoing.unpromised_max),
+        ("qos0", settings.outgoing.qos0_max),
         ("group", settings.shared.queue_max),
     )
 
@@ -51,13 +51,13 @@ def queue_bounds(settings: BrokerSettings) -> tuple[tuple[str, int], ...]:
 def observed(machines: Machines, bounds: tuple[tuple[str, int], ...]) -> Observation:
     """How a broker stands, its queues each with its bound."""
     lengths = (
-        machines.retaining.log_length(),
+        machines.retained_store.log_length(),
         machines.sessions.queue_length(),
-        machines.links.queue_length(),
+        machines.conversations.queue_length(),
         machines.incoming.held_length(),
-        machines.outgoing.unpromised_length(),
+        machines.outgoing.qos0_length(),
         machines.shared_keeper.queue_length(),
     )
-    change = machines.ways.change
-    is_changing = machines.ways.is_changing
+    change = machines.overlays.change
+    is_changing = machines.overlays.is_changing
     return Observation(change.epoch, change.in_force.overlay, is_changing, lengths, bounds)

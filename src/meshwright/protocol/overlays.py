@@ -14,18 +14,18 @@ from meshwright.protocol.adaptation.self_adaptation import AdaptationAround, Sel
 from meshwright.protocol.adaptation.star_around import StarSettings
 from meshwright.protocol.adaptation.star_master import Ended
 from meshwright.protocol.adaptation.stars import Stars, StarsAround
-from meshwright.protocol.forwarding.by_epoch import Roads
+from meshwright.protocol.forwarding.by_epoch import ForwardingByEpoch
 from meshwright.protocol.forwarding.forwarding import Forwarding, Surroundings
 from meshwright.protocol.forwarding.machines import FRAMES, MACHINES, TELLINGS
 from meshwright.protocol.foundation.effects import DiskKey
 from meshwright.protocol.foundation.stream_frames import StreamFrame
 from meshwright.protocol.foundation.turn import Action, Turn
-from meshwright.protocol.peers.conversations import PeerLinks
+from meshwright.protocol.peers.conversations import Conversations
 from meshwright.protocol.peers.removals import Removals
 from meshwright.protocol.reconfiguration import blocking, bundles
 from meshwright.protocol.reconfiguration.blocking import Blocking, BlockingAround
 from meshwright.protocol.reconfiguration.bundles import Bundles
-from meshwright.protocol.reconfiguration.conversation_marks import Crossings
+from meshwright.protocol.reconfiguration.conversation_marks import ConversationMarks
 from meshwright.protocol.reconfiguration.draining import note_lost
 from meshwright.protocol.reconfiguration.messages import Bundle
 from meshwright.protocol.reconfiguration.reconfigure import Around, Reconfigure
@@ -45,7 +45,7 @@ class Ground:
 
     me: str
     incarnation: int
-    links: PeerLinks
+    conversations: Conversations
     removals: Removals
     send: Callable[[Turn, str, Any], None]
     alive: Callable[[], tuple[str, ...]]
@@ -60,26 +60,30 @@ class Ground:
     relink: Action
 
 
-class Ways:
+class Overlays:
     """The overlays in use, and how they follow each other."""
 
     def __init__(
-        self, overlay: Overlay, settings: BrokerSettings, roads: Roads, ground: Ground
+        self,
+        overlay: Overlay,
+        settings: BrokerSettings,
+        forwarding: ForwardingByEpoch,
+        ground: Ground,
     ) -> None:
-        me, links = ground.me, ground.links
-        self._roads = roads
+        me = ground.me
+        self._forwarding = forwarding
         self._ground = ground
-        self._crossings = Crossings(links.position)
+        self._conversation_marks = ConversationMarks(ground.conversations.position)
         self._bundles = Bundles(
-            me, settings.reconfigure.gather_us, self._crossings, send=ground.send
+            me, settings.reconfigure.gather_us, self._conversation_marks, send=ground.send
         )
         around = Around(
             send=ground.send,
             removals=ground.removals,
             make=self._make,
             fill=self._fill,
-            links=links,
-            crossings=self._crossings,
+            conversations=ground.conversations,
+            conversation_marks=self._conversation_marks,
             release=self._bundles.release,
             unmake=self._bundles.drop,
             alive=ground.alive,
@@ -89,7 +93,7 @@ class Ways:
             step_aside=lambda turn: self._stars.disturbed(turn, "the overlay is being changed"),
             block=self._block,
         )
-        self.change = Reconfigure(me, overlay, settings.reconfigure, self._roads, around)
+        self.change = Reconfigure(me, overlay, settings.reconfigure, self._forwarding, around)
         adaptation_around = AdaptationAround(
             in_force=self._in_force,
             alive=ground.alive,
@@ -109,7 +113,7 @@ class Ways:
             send_singly=self._bundles.send_singly,
         )
         patience_us = settings.reconfigure.patience_us
-        self._blocking = Blocking(me, patience_us, self._roads, blocking_around)
+        self._blocking = Blocking(me, patience_us, self._forwarding, blocking_around)
 
     def handlers(self) -> dict[type, Callable[[Turn, str, Any], None]]:
         """Which message is for which method."""
@@ -118,7 +122,7 @@ class Ways:
             **self._blocking.handlers(),
             **self._stars.handlers(),
             Bundle: self._unbundle,
-            **dict.fromkeys(FRAMES, self._roads.handle),
+            **dict.fromkeys(FRAMES, self._forwarding.handle),
             **dict.fromkeys(TELLINGS, self._told),
         }
 
@@ -155,7 +159,7 @@ class Ways:
 
     def neighbours(self) -> set[str]:
         """Brokers to stay connected with."""
-        return {*self._roads.neighbours(), *self.change.watched()}
+        return {*self._forwarding.neighbours(), *self.change.watched()}
 
     def holds(self, client: str, packet: Any) -> bool:
         """True if a change holds clients up, and a packet of one until it is done."""
@@ -171,7 +175,7 @@ class Ways:
 
     def before_peer_renewed(self, peer: str) -> None:
         """A conversation begins anew, and nobody has said anything in it."""
-        self._crossings.forget(peer)
+        self._conversation_marks.forget(peer)
 
     def peer_renewed(self, turn: Turn, peer: str) -> None:
         """A peer may have forgotten what it was told."""
@@ -182,7 +186,7 @@ class Ways:
     def alive_changed(self, turn: Turn, alive: tuple[str, ...]) -> None:
         """Other brokers are seen alive."""
         self._stars.alive_changed(turn)
-        self._roads.for_each(lambda machine: machine.alive_changed(turn, alive))
+        self._forwarding.for_each(lambda machine: machine.alive_changed(turn, alive))
         self._ground.relink(turn)
         self.change.coordinator.alive_changed(turn)
 
@@ -215,11 +219,11 @@ class Ways:
         """Have the overlay of an epoch carry all that is wanted here."""
         ground = self._ground
         topics = ground.found_topics()
-        self._roads.fill(turn, epoch, ground.filters(), topics=topics, ready=ready)
+        self._forwarding.fill(turn, epoch, ground.filters(), topics=topics, ready=ready)
 
     def _told(self, turn: Turn, peer: str, message: Any) -> None:
-        self._crossings.heard(message.epoch, peer)
-        self._roads.handle(turn, peer, message)
+        self._conversation_marks.heard(message.epoch, peer)
+        self._forwarding.handle(turn, peer, message)
 
     def _unbundle(self, turn: Turn, peer: str, bundle: Bundle[Any]) -> None:
         if self._blocking.changes_to(bundle.epoch):
@@ -239,7 +243,7 @@ class Ways:
         around = StarsAround(
             send=ground.send,
             tell=self._bundles.tell,
-            machine=lambda: self._roads.machine(change.epoch),
+            machine=lambda: self._forwarding.machine(change.epoch),
             alive=ground.alive,
             is_free=lambda: change.is_free,
             other_epoch=change.laggards.heard_epoch,

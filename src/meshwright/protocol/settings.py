@@ -10,10 +10,10 @@ from meshwright.protocol.directory.directory import DirectorySettings
 from meshwright.protocol.mobility.messages import MovingSettings
 from meshwright.protocol.mobility.placement import PlacementSettings
 from meshwright.protocol.mobility.policies import MobilitySettings
-from meshwright.protocol.peers.conversations import LinkSettings
+from meshwright.protocol.peers.conversations import ConversationSettings
 from meshwright.protocol.peers.removals import RemovalSettings
 from meshwright.protocol.reconfiguration.reconfigure import ReconfigureSettings
-from meshwright.protocol.retained.store import RetainingSettings
+from meshwright.protocol.retained.store import RetainedSettings
 from meshwright.protocol.sessions.full_queues import FullQueueSettings
 from meshwright.protocol.sessions.session_settings import SessionSettings
 from meshwright.protocol.shared.room import SharedSettings
@@ -24,13 +24,13 @@ from meshwright.protocol.streams.outgoing_settings import OutgoingSettings
 class BrokerSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Settings of all machines of a broker; with adaptation, a tree fits itself to its traffic."""
 
-    links: LinkSettings = LinkSettings()
+    conversations: ConversationSettings = ConversationSettings()
     directory: DirectorySettings = DirectorySettings()
     outgoing: OutgoingSettings = OutgoingSettings()
     incoming: IncomingSettings = IncomingSettings()
     sessions: SessionSettings = SessionSettings()
     full_queues: FullQueueSettings = FullQueueSettings()
-    retaining: RetainingSettings = RetainingSettings()
+    retained_store: RetainedSettings = RetainedSettings()
     shared: SharedSettings = SharedSettings()
     moving: MovingSettings = MovingSettings()
     removal: RemovalSettings = RemovalSettings()

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from meshwright.protocol.assembly import Machines
 from meshwright.protocol.foundation.turn import Journal, Turn
-from meshwright.protocol.mqtt.packets import PromisedRun
+from meshwright.protocol.mqtt.packets import Qos1Run
 from meshwright.protocol.sessions.publishing import may_be_published
 from meshwright.protocol.sessions.session import Recipient, Session
 
@@ -33,7 +33,7 @@ class Shortcut(NamedTuple):
     until_us: int
 
 
-class Promised(NamedTuple):
+class Qos1Route(NamedTuple):
     """A publisher's session, and until when it may publish runs of QoS 1 on a topic.
 
     readers: who gets them, if they are safe as soon as they are here; None if a disk, or a reader
@@ -64,14 +64,14 @@ class Shortcuts:
     def revision(self) -> int:
         """What was found holds while this is the same; NEVER if nothing may go by shortcuts."""
         machines = self._machines
-        if machines.moving.has_proxies() or machines.ways.holds_clients():
+        if machines.moving.has_proxies() or machines.overlays.holds_clients():
             return NEVER
         return (
             machines.sessions.change_count()
             + machines.shared_keeper.change_count
-            + machines.retaining.change_count
+            + machines.retained_store.change_count
             + machines.outgoing.change_count
-            + machines.roads.epoch
+            + machines.forwarding.epoch
         )
 
     @property
@@ -101,7 +101,7 @@ class Shortcuts:
 
     def is_crowded(self, topic: str) -> bool:
         """True if a client that publishes on a topic had better be read later."""
-        return self._machines.retaining.is_crowded(topic)
+        return self._machines.retained_store.is_crowded(topic)
 
     def find(self, now_us: int, client: str, topic: str) -> Shortcut | None:
         """Where messages of a client on a topic go; None if that is not simple."""
@@ -112,7 +112,7 @@ class Shortcuts:
         if client in self.held_back:
             return None
         until_us = machines.outgoing.open_until_us(topic)
-        if until_us < now_us or machines.retaining.waits_on(topic):
+        if until_us < now_us or machines.retained_store.waits_on(topic):
             return None
         if machines.shared_keeper.takes(topic) or not may_be_published(topic):
             return None
@@ -121,7 +121,7 @@ class Shortcuts:
             return None
         connected = [one for one in recipients if one.session.is_connected]
         clients = tuple((one.session.client, one.identifiers) for one in connected)
-        has_others = len(machines.ways.change.in_force.overlay.brokers) > 1
+        has_others = len(machines.overlays.change.in_force.overlay.brokers) > 1
         if has_others and machines.outgoing.ordering.takes(topic):
             # Others get it in its order, and so by the whole way, unless nobody wants it there.
             if session.points or not machines.stays_here(now_us, topic):
@@ -129,7 +129,7 @@ class Shortcuts:
             has_others = False
         return Shortcut(session, clients, has_others, until_us)
 
-    def find_promised(self, now_us: int, client: str, topic: str) -> Promised | None:
+    def find_qos1(self, now_us: int, client: str, topic: str) -> Qos1Route | None:
         """Whether messages of QoS 1 of a client on a topic may be published in runs."""
         machines = self._machines
         session = machines.sessions.find(client)
@@ -139,7 +139,7 @@ class Shortcuts:
             return None
         if client in self.held_back:
             return None
-        if machines.retaining.waits_on(topic):
+        if machines.retained_store.waits_on(topic):
             return None
         recipients = machines.sessions.recipients_of(session.identity, topic)
         if recipients is None or not machines.stays_here(now_us, topic):
@@ -147,7 +147,7 @@ class Shortcuts:
         if not _take_runs(recipients):
             return None
         until_us = machines.outgoing.open_until_us(topic)
-        return Promised(session, until_us, self._readers(session, recipients))
+        return Qos1Route(session, until_us, self._readers(session, recipients))
 
     def refuses_runs(self, client: str, topic: str) -> bool:
         """True if readers of a topic take no runs of QoS 1, nor will at the same revision."""
@@ -157,12 +157,12 @@ class Shortcuts:
         recipients = self._machines.sessions.recipients_of(session.identity, topic)
         return recipients is not None and not _take_runs(recipients)
 
-    def publish_now(self, promised: Promised, run: PromisedRun) -> list[int] | None:
+    def publish_now(self, route: Qos1Route, run: Qos1Run) -> list[int] | None:
         """Take a run in the name of the core; the first packet identifier that each reader gets.
 
         None if something is in the way: then it has to go as a packet to the core.
         """
-        session, _, readers = promised
+        session, _, readers = route
         if readers is None or self._journal.waiting or self._publishing.disk_is_full:
             return None
         firsts: list[int] = []
@@ -177,7 +177,7 @@ class Shortcuts:
         session.sequence += run.count
         return firsts
 
-    def publish_alone(self, session: Session, reader: Session, run: PromisedRun) -> int:
+    def publish_alone(self, session: Session, reader: Session, run: Qos1Run) -> int:
         """Like publish_now, for a run of one and its only reader; 0 if something is in the way."""
         if self._journal.waiting or self._publishing.disk_is_full:
             return 0

@@ -22,7 +22,7 @@ from meshwright.protocol.directory.entries import Entry, EntryChange
 from meshwright.protocol.forwarding.machines import MESSAGES
 from meshwright.protocol.foundation.effects import DiskKey
 from meshwright.protocol.message_classes import MESSAGE_CLASSES
-from meshwright.protocol.mqtt.packets import PromisedRun, Subscription, Will
+from meshwright.protocol.mqtt.packets import Qos1Run, Subscription, Will
 from meshwright.protocol.peers.conversations import Frame, Hello
 from meshwright.protocol.peers.roll import Roll
 from meshwright.protocol.reconfiguration.messages import Bundle
@@ -60,7 +60,7 @@ DISK_VALUES: dict[str, Any] = {
     "redirect": tuple[int, str],
     "removals": int,
     "retaining": Publication,
-    "runs": tuple[str, int, tuple[PromisedRun, ...]],
+    "runs": tuple[str, int, tuple[Qos1Run, ...]],
     "sequence": int,
     "session": tuple[str, int, Will | None, int | None],
     "settled": Roll,

@@ -19,7 +19,13 @@ class Disk:
     """
 
     __slots__ = (
-        "_agenda", "_delays_us", "_life", "_stalled_until_us", "_tell", "_under_way", "_until_us",
+        "_agenda",
+        "_delays_us",
+        "_in_flight",
+        "_life",
+        "_stalled_until_us",
+        "_tell",
+        "_until_us",
         "kept",
     )  # fmt: skip
 
@@ -30,7 +36,7 @@ class Disk:
         self._until_us = 0
         self._stalled_until_us = 0
         self._life = 0
-        self._under_way: deque[Write] = deque()
+        self._in_flight: deque[Write] = deque()
         self.kept: dict[DiskKey, Any] = {}
 
     def write(self, batch: Write) -> None:
@@ -39,7 +45,7 @@ class Disk:
         until_us = agenda.now_us + delay_us()
         if until_us > self._until_us:
             self._until_us = until_us
-        self._under_way.append(batch)
+        self._in_flight.append(batch)
         agenda.at(self._until_us, self._arrive, self._life)
 
     def stall(self, until_us: int) -> None:
@@ -50,7 +56,7 @@ class Disk:
         """Forget what is under way."""
         self._life += 1
         self._stalled_until_us = 0
-        self._under_way.clear()
+        self._in_flight.clear()
 
     def _arrive(self, life: int, _: None) -> None:
         if life != self._life:
@@ -58,7 +64,7 @@ class Disk:
         if self._agenda.now_us < self._stalled_until_us:
             self._agenda.at(self._stalled_until_us, self._arrive, life)
             return
-        batch = self._under_way.popleft()
+        batch = self._in_flight.popleft()
         kept = self.kept
         for key, value in batch.changes.items():
             if value is None:

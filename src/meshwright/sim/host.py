@@ -18,7 +18,7 @@ from meshwright.protocol.foundation.effects import (
     TimerKey,
     Write,
 )
-from meshwright.protocol.foundation.events import DiskSpace, Happening, Started, TimerFired
+from meshwright.protocol.foundation.events import DiskSpace, Event, Started, TimerFired
 from meshwright.protocol.observation import Observation
 from meshwright.protocol.reconfiguration.messages import PlanRecord
 from meshwright.sim.agenda import Agenda
@@ -33,7 +33,7 @@ from meshwright.sim.records import Records
 class Machine(Protocol):
     """What is run: a broker, or anything that speaks its language."""
 
-    def step(self, now_us: int, happening: Happening) -> list[Effect]:
+    def step(self, now_us: int, event: Event) -> list[Effect]:
         """What the machine does next."""
 
     def observe(self) -> Observation:
@@ -43,9 +43,7 @@ class Machine(Protocol):
 class Witness(Protocol):
     """Sees every step of every broker, to tell the story of a failure."""
 
-    def stepped(
-        self, time_us: int, broker: str, happening: Happening, effects: list[Effect]
-    ) -> None:
+    def stepped(self, time_us: int, broker: str, event: Event, effects: list[Effect]) -> None:
         """A broker was told something, and asked for this."""
 
     def changed(self, time_us: int, sentence: str) -> None:
@@ -62,7 +60,7 @@ class Surroundings(Protocol):
     ambushes: dict[str, Callable[[str], None]]
     witness: Witness | None
 
-    def broke(self, broker: str, happening: Happening, error: Exception) -> None:
+    def broke(self, broker: str, event: Event, error: Exception) -> None:
         """A machine raised an error, of which its process dies."""
 
 
@@ -131,7 +129,7 @@ class BrokerHost:
         if not self._full_count:
             self.tell(DiskSpace(is_full=False))
 
-    def tell(self, happening: Happening) -> None:
+    def tell(self, event: Event) -> None:
         """Hand over what happened; a broker that is down hears nothing."""
         machine = self.machine
         if machine is None:
@@ -139,14 +137,12 @@ class BrokerHost:
         now_us = self._agenda.now_us
         clock = self.clock
         try:
-            effects = machine.step(
-                now_us if clock is TRUE_CLOCK else clock.local_us(now_us), happening
-            )
+            effects = machine.step(now_us if clock is TRUE_CLOCK else clock.local_us(now_us), event)
         except Exception as error:  # whatever it is, a process would die of it
-            self._world.broke(self.name, happening, error)
+            self._world.broke(self.name, event, error)
             return
         if self._witness is not None:
-            self._witness.stepped(now_us, self.name, happening, effects)
+            self._witness.stepped(now_us, self.name, event, effects)
         do = self._do_in_ambush if self._ambushes else self._do
         for effect in effects:
             do[type(effect)](effect)

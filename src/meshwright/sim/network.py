@@ -15,13 +15,13 @@ import msgspec
 
 from meshwright.model.snapshot import Float64Array
 from meshwright.protocol.foundation.effects import SendPeer
-from meshwright.protocol.foundation.events import Happening, LinkDown, LinkUp, PeerFrame
+from meshwright.protocol.foundation.events import Event, LinkDown, LinkUp, PeerFrame
 from meshwright.protocol.peers.conversations import Frame
 from meshwright.sim.agenda import Agenda
 from meshwright.sim.chance import Draws
 
-# How each broker is told of a happening; one that is down hears nothing.
-Listeners = dict[str, Callable[[Happening], None]]
+# How each broker is told of a event; one that is down hears nothing.
+Listeners = dict[str, Callable[[Event], None]]
 Watch = Callable[[int, str, str, object], None]
 
 
@@ -68,7 +68,7 @@ class Channel:
         ends: tuple[str, str],
         wire: Wire,
         delay_us: int,
-        listener: Callable[[Happening], None],
+        listener: Callable[[Event], None],
     ) -> None:
         self.source, self.target = ends
         self.wire = wire

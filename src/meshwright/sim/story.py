@@ -25,7 +25,7 @@ from meshwright.protocol.foundation.events import (
     ClientDown,
     ClientPacket,
     ClientUp,
-    Happening,
+    Event,
     PlanGiven,
 )
 
@@ -71,26 +71,24 @@ class Story:
         """The world itself changed."""
         self._lines.append(Line(time_us, sentence, is_about_message=False))
 
-    def stepped(
-        self, time_us: int, broker: str, happening: Happening, effects: list[Effect]
-    ) -> None:
+    def stepped(self, time_us: int, broker: str, event: Event, effects: list[Effect]) -> None:
         """A broker was told something, and asked for this."""
-        sentences = [self._heard(broker, happening)]
+        sentences = [self._heard(broker, event)]
         sentences.extend(self._asked(broker, effect) for effect in effects)
         for sentence in sentences:
             if sentence is not None:
                 cut = sentence[:LINE_LENGTH_MAX] + "…" * (len(sentence) > LINE_LENGTH_MAX)
                 self._lines.append(Line(time_us, cut, is_about_message=True))
 
-    def _heard(self, broker: str, happening: Happening) -> str | None:
-        if isinstance(happening, PlanGiven):
-            return f"{broker} is given a plan to {happening.action}"
-        if isinstance(happening, ClientUp | ClientPacket):
-            is_own = isinstance(happening, ClientUp) and happening.client == self._client
-            if is_own or self._concerns(happening.packet):
-                return f"{happening.client} -> {broker}: {brief(happening.packet)}"
-        if isinstance(happening, ClientDown) and happening.client == self._client:
-            return f"{broker} loses the connection of {happening.client}"
+    def _heard(self, broker: str, event: Event) -> str | None:
+        if isinstance(event, PlanGiven):
+            return f"{broker} is given a plan to {event.action}"
+        if isinstance(event, ClientUp | ClientPacket):
+            is_own = isinstance(event, ClientUp) and event.client == self._client
+            if is_own or self._concerns(event.packet):
+                return f"{event.client} -> {broker}: {brief(event.packet)}"
+        if isinstance(event, ClientDown) and event.client == self._client:
+            return f"{broker} loses the connection of {event.client}"
         return None
 
     def _asked(self, broker: str, effect: Effect) -> str | None:

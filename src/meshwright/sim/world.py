@@ -9,7 +9,7 @@ from functools import partial
 from meshwright.history.history import History, Outage
 from meshwright.model.overlay import Overlay
 from meshwright.model.snapshot import Float64Array
-from meshwright.protocol.foundation.events import Happening
+from meshwright.protocol.foundation.events import Event
 from meshwright.protocol.observation import Observation
 from meshwright.sim.agenda import Agenda
 from meshwright.sim.breakdown import Breakdown, breakdown
@@ -118,9 +118,9 @@ class World:
         """Do something at a time."""
         self.agenda.at(time_us, _act, action)
 
-    def tell(self, broker: str, happening: Happening) -> None:
-        """Hand a happening to a broker, if it is up."""
-        self.hosts[broker].tell(happening)
+    def tell(self, broker: str, event: Event) -> None:
+        """Hand a event to a broker, if it is up."""
+        self.hosts[broker].tell(event)
 
     def is_up(self, broker: str) -> bool:
         """Whether a broker's process runs."""
@@ -165,10 +165,10 @@ class World:
                     outage.until_us = self.agenda.now_us
             self.hosts[broker].start()
 
-    def broke(self, broker: str, happening: Happening, error: Exception) -> None:
+    def broke(self, broker: str, event: Event, error: Exception) -> None:
         """A broker raised an error: it dies, and is started again."""
         now_us = self.agenda.now_us
-        self.breakdowns.append(breakdown(now_us, broker, happening, error))
+        self.breakdowns.append(breakdown(now_us, broker, event, error))
         self.crash(broker)
         self.at(now_us + RESTARTS_AFTER_US, partial(self.restart, broker))
 

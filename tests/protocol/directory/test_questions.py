@@ -7,13 +7,13 @@ from small_network import SmallNetwork
 from meshwright.protocol.directory.entries import Get
 from meshwright.protocol.directory.questions import Questions
 from meshwright.protocol.foundation.turn import Turn
-from meshwright.protocol.peers.conversations import LinkSettings
+from meshwright.protocol.peers.conversations import ConversationSettings
 from meshwright.protocol.settings import BrokerSettings
 
 
 def test_brokers_that_have_more_to_ask_than_a_conversation_lets_wait_answer_each_other() -> None:
-    links = LinkSettings(unacknowledged_max=20)
-    network = SmallNetwork(2, settings=BrokerSettings(links=links))
+    conversations = ConversationSettings(unacknowledged_max=20)
+    network = SmallNetwork(2, settings=BrokerSettings(conversations=conversations))
     network.separate(one="b0", other="b1")
     for number in range(40):
         network.connect(f"one{number}", "b0")

@@ -15,7 +15,7 @@ import pytest
 from small_network import SmallNetwork
 
 from meshwright.protocol.foundation.effects import CloseClient, SendClient
-from meshwright.protocol.foundation.events import ClientDown, ClientPacket, ClientUp, Happening
+from meshwright.protocol.foundation.events import ClientDown, ClientPacket, ClientUp, Event
 from meshwright.protocol.mqtt import packets
 
 CLIENT = "twice"
@@ -53,7 +53,7 @@ class Shuffled(SmallNetwork):
         """All packets of a kind, and who sent them."""
         return [(name, one) for name in self.said for one in self.said[name] if type(one) is kind]
 
-    def _next(self) -> tuple[str, Happening]:
+    def _next(self) -> tuple[str, Event]:
         if not self.is_shuffled:
             return super()._next()
         self.now_us += int(self.rng.integers(3))
@@ -86,9 +86,9 @@ class Shuffled(SmallNetwork):
         return None
 
 
-def _stream(broker: str, happening: Happening) -> tuple[str, str]:
+def _stream(broker: str, event: Event) -> tuple[str, str]:
     """What arrives in order: of one peer, of the disk, of the client."""
-    return broker, getattr(happening, "peer", type(happening).__name__[:6])
+    return broker, getattr(event, "peer", type(event).__name__[:6])
 
 
 def _connects(network: Shuffled, broker_count: int, *, expiry_s: int, clean_share: float) -> None:

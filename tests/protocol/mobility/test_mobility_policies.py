@@ -118,7 +118,7 @@ def test_what_the_new_broker_has_seen_is_not_sent_again() -> None:
     roaming(network)
     network.connect("roamer", "b2", session_expiry_s=600)
     (end,) = sent(network, MoveEnd)
-    assert [one.publication.payload for one in end.belongings.queue] == [b""]
+    assert [one.publication.payload for one in end.session_state.queue] == [b""]
     assert network.payloads("roamer") == ["stored"]
 
 

@@ -16,16 +16,16 @@ from small_network import SmallNetwork
 from meshwright.protocol.mqtt.packets import (
     MQTT_3_1_1,
     Connack,
-    DeliverPromised,
+    DeliverQos1Run,
     Puback,
     PubackRun,
     Pubcomp,
     Publish,
-    PublishPromised,
+    PublishQos1Runs,
     Pubrec,
     Pubrel,
 )
-from meshwright.protocol.mqtt.promised_runs import numbers, payload_of
+from meshwright.protocol.mqtt.qos1_runs import numbers, payload_of
 
 SEEDS = 60
 STEPS = 70
@@ -42,7 +42,7 @@ class Story:
     def __init__(self, seed: int) -> None:
         self.rng = np.random.default_rng(seed)
         self.network = SmallNetwork(5)
-        self.homes: dict[str, str] = {}
+        self.session_claims: dict[str, str] = {}
         self.looked: dict[str, int] = {}
         self.counts = dict.fromkeys(WRITERS, 0)
         self.packet_id = 0
@@ -80,7 +80,7 @@ class Story:
             network.start(name)
         for _ in range(12):
             network.advance(2.5)
-            for client, home in self.homes.items():
+            for client, home in self.session_claims.items():
                 if client not in network.connected:
                     self.connect(client, home)
             self.answer()
@@ -100,9 +100,9 @@ class Story:
             self.network.drop(client)
         self.network.got[client] = []
         self.looked[client] = 0
-        before = self.homes.get(client)
+        before = self.session_claims.get(client)
         self.network.connect(client, broker, session_expiry_s=600, previous_broker=before)
-        self.homes[client] = broker
+        self.session_claims[client] = broker
 
     def look(self, client: str) -> list[object]:
         """Take note of what a client was sent since it looked last."""
@@ -119,7 +119,7 @@ class Story:
                     self.unreleased.discard((client, one.packet_id))
                 case Publish():
                     self.receive(client, one)
-                case DeliverPromised():
+                case DeliverQos1Run():
                     for place in range(one.run.count):
                         self.note(client, payload_of(one.run, place))
         return sent
@@ -153,7 +153,7 @@ class Story:
                         reply = Pubrel(one.packet_id)
                     case Pubrel():
                         reply = Pubcomp(one.packet_id)
-                    case DeliverPromised():
+                    case DeliverQos1Run():
                         ids = range(one.packet_id, one.packet_id + one.run.count)
                         reply = PubackRun(b"".join(number.to_bytes(2) for number in ids))
                 if reply is not None and client in self.network.connected:
@@ -194,7 +194,7 @@ class Story:
             count = int(self.rng.integers(1, 4))
             payloads = [self.next_message(writer).encode() for _ in range(count)]
             run = a_run("t", payloads, first, MQTT_3_1_1)
-            self.network.send(writer, PublishPromised((run,)))
+            self.network.send(writer, PublishQos1Runs((run,)))
 
     def move(self) -> None:
         self.connect(self.one_of((*WRITERS, *WRITERS, *READERS)), self.one_of(self.alive()))

@@ -7,7 +7,7 @@ from typing import Any
 from small_network import SmallNetwork
 
 from meshwright.protocol.foundation.effects import CloseClient, SendClient
-from meshwright.protocol.foundation.events import Happening
+from meshwright.protocol.foundation.events import Event
 from meshwright.protocol.mqtt import packets
 from meshwright.protocol.mqtt.connection import Connection, State
 from meshwright.protocol.mqtt.decoding import Decoder
@@ -27,7 +27,7 @@ class Server(SmallNetwork):
         self.fan_out = FanOut()
         self.clients: list[BytesClient] = []
         self.named: dict[str, BytesClient] = {}
-        self.happened: list[Happening] = []
+        self.happened: list[Event] = []
         super().__init__(1)
 
     def client(
@@ -48,9 +48,9 @@ class Server(SmallNetwork):
             self.cause([connection.admit()])
         self.hear()
 
-    def cause(self, happenings: list[Happening]) -> None:
-        self.happened += happenings
-        self.queue.extend(("b0", happening) for happening in happenings)
+    def cause(self, events: list[Event]) -> None:
+        self.happened += events
+        self.queue.extend(("b0", event) for event in events)
         self.run()
 
     def later(self, seconds: float) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 
 from meshwright.protocol.foundation.turn import Turn
-from meshwright.protocol.peers.liveness import Membership, Rumour
+from meshwright.protocol.peers.liveness import Liveness, Rumour
 
 LINE = ("a", "b", "c")
 NEIGHBOURS = {"a": ["b"], "b": ["a", "c"], "c": ["b"]}
@@ -16,21 +16,21 @@ class Line:
 
     def __init__(self) -> None:
         self.turn = Turn(0)
-        self.under_way: deque[tuple[str, str, Rumour]] = deque()
+        self.in_flight: deque[tuple[str, str, Rumour]] = deque()
         self.members = {name: self._member(name) for name in LINE}
 
     def hear_all(self) -> None:
         """Let everything arrive that was said."""
-        while self.under_way:
-            source, target, rumour = self.under_way.popleft()
+        while self.in_flight:
+            source, target, rumour = self.in_flight.popleft()
             self.members[target].heard(self.turn, source, rumour)
 
-    def _member(self, me: str) -> Membership:
-        return Membership(
+    def _member(self, me: str) -> Liveness:
+        return Liveness(
             me,
             LINE,
             1,
-            send=lambda _, peer, rumour: self.under_way.append((me, peer, rumour)),
+            send=lambda _, peer, rumour: self.in_flight.append((me, peer, rumour)),
             neighbours=lambda: NEIGHBOURS[me],
             changed=lambda _: None,
             in_force=lambda: 0,

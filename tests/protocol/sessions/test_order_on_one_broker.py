@@ -152,16 +152,16 @@ def test_runs_and_single_messages_come_in_the_order_in_which_they_were_published
     network.forget("reader")
     network.stall_disk("b0")
     network.publish("writer", "n/birth", "birth", retain=True)
-    network.send("writer", packets.PublishPromised((run_of("run", 1, 2),)))
+    network.send("writer", packets.PublishQos1Runs((run_of("run", 1, 2),)))
     network.publish("writer", "d/two", "data", qos=0)
-    network.send("writer", packets.PublishPromised((run_of("run", 3, 2),)))
+    network.send("writer", packets.PublishQos1Runs((run_of("run", 3, 2),)))
     network.publish("writer", "d/one", "more")
     network.unstall_disk("b0")
     got: list[str] = []
     for one in network.got["reader"]:
         if isinstance(one, packets.Publish):
             got.append(one.topic)
-        elif isinstance(one, packets.DeliverPromised):
+        elif isinstance(one, packets.DeliverQos1Run):
             got.append(f"{one.run.topic} x {one.run.count}")
     whole = [topic if topic != "run" else "run x 2" for topic in got]
     order = [one for at, one in enumerate(whole) if at == 0 or whole[at - 1] != one]
@@ -176,18 +176,18 @@ def test_a_run_is_not_for_who_subscribes_after_it() -> None:
     network.publish("writer", "run", "old")
     network.advance(1)
     network.stall_disk("b0")
-    network.send("writer", packets.PublishPromised((run_of("run", 1, 2),)))
+    network.send("writer", packets.PublishQos1Runs((run_of("run", 1, 2),)))
     network.subscribe("late", "run")
     network.unstall_disk("b0")
     network.advance(5)
     assert [type(one) for one in network.got["late"]] == [packets.Connack, packets.Suback]
 
 
-def run_of(topic: str, packet_id: int, count: int) -> packets.PromisedRun:
+def run_of(topic: str, packet_id: int, count: int) -> packets.Qos1Run:
     """Messages of QoS 1 that are alike but for packet identifier and payload."""
     raw = topic.encode()
     frames = b"".join(
         bytes((0x32, 2 + len(raw) + 2 + 1)) + len(raw).to_bytes(2) + raw + number.to_bytes(2) + b"x"
         for number in range(packet_id, packet_id + count)
     )
-    return packets.PromisedRun(topic, frames, count, 2 + 2 + len(raw), False)
+    return packets.Qos1Run(topic, frames, count, 2 + 2 + len(raw), False)

@@ -43,7 +43,7 @@ def test_a_client_publishes_nothing_under_sys(qos: int, retain: bool, topic: str
     network.advance(1)
     assert network.payloads("reader") == network.payloads("late") == []
     assert network.machines["b0"].shortcuts.find(network.now_us, "writer", topic) is None
-    assert network.machines["b0"].shortcuts.find_promised(network.now_us, "writer", topic) is None
+    assert network.machines["b0"].shortcuts.find_qos1(network.now_us, "writer", topic) is None
 
 
 def test_a_will_under_sys_is_refused_or_left_out() -> None:

@@ -6,7 +6,7 @@ import pytest
 from shared_crews import CREW, GONE, GROUP, TOPIC, crewed, keeper, left_behind, others
 from small_network import SmallNetwork
 
-from meshwright.protocol.peers.conversations import LinkSettings
+from meshwright.protocol.peers.conversations import ConversationSettings
 from meshwright.protocol.settings import BrokerSettings
 from meshwright.protocol.shared.messages import Handed
 
@@ -153,8 +153,8 @@ def test_what_a_member_took_along_twice_is_answered_where_it_is() -> None:
 
 
 def test_more_than_a_conversation_lets_wait_is_handed_and_answered_after_a_crash() -> None:
-    links = LinkSettings(unacknowledged_max=50, acknowledge_every=10)
-    network = crewed(settings=BrokerSettings(links=links), session_expiry_s=600)
+    conversations = ConversationSettings(unacknowledged_max=50, acknowledge_every=10)
+    network = crewed(settings=BrokerSettings(conversations=conversations), session_expiry_s=600)
     for client in CREW[1:]:
         network.unsubscribe(client, GROUP)
     ann_at = network.connected["ann"]

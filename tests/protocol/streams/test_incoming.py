@@ -113,7 +113,7 @@ def test_a_copy_is_not_passed_on_after_what_its_publisher_sent_later_from_elsewh
 def test_what_is_owed_is_passed_on_whatever_its_publisher_sent_later_from_elsewhere() -> None:
     machine, passed = incoming()
     machine.arrive(Turn(0), elsewhere(1))
-    machine.passed_promised("p", "a/b", 7)
+    machine.passed_qos1("p", "a/b", 7)
     owed = msgspec.structs.replace(frame(1), previous=(("me", NOTHING_OWED),))
     later = msgspec.structs.replace(frame(3), previous=(("me", 1),))
     for one in (owed, frame(2), later):

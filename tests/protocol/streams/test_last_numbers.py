@@ -1,10 +1,10 @@
 from __future__ import annotations
 
-from meshwright.protocol.streams.last_numbers import REMEMBERED_MIN, LatelySeen
+from meshwright.protocol.streams.last_numbers import REMEMBERED_MIN, LastNumbers
 
 
 def test_the_last_keys_are_remembered_and_no_more_than_twice_as_many() -> None:
-    seen = LatelySeen()
+    seen = LastNumbers()
     count = 3 * REMEMBERED_MIN + 5
     for number in range(count):
         seen["publisher", str(number)] = number
@@ -14,7 +14,7 @@ def test_the_last_keys_are_remembered_and_no_more_than_twice_as_many() -> None:
 
 
 def test_a_key_that_is_seen_again_keeps_its_last_number() -> None:
-    seen = LatelySeen()
+    seen = LastNumbers()
     seen["publisher", "a"] = 1
     for number in range(REMEMBERED_MIN):
         seen["publisher", f"b{number}"] = 7
@@ -23,7 +23,7 @@ def test_a_key_that_is_seen_again_keeps_its_last_number() -> None:
 
 
 def test_a_number_advances_only_from_below_what_is_asked_also_when_it_was_seen_long_ago() -> None:
-    seen = LatelySeen()
+    seen = LastNumbers()
     assert seen.advance(("publisher", "a"), 1, 3)
     for number in range(REMEMBERED_MIN):
         assert seen.advance(("publisher", f"b{number}"), 1, 1)

@@ -14,7 +14,7 @@ from meshwright.protocol.foundation.stream_frames import StreamFrame
 from meshwright.protocol.message_classes import MESSAGE_CLASSES
 from meshwright.protocol.mqtt.packets import (
     Connack,
-    DeliverPromised,
+    DeliverQos1Run,
     Puback,
     Publish,
     PublishRun,
@@ -23,7 +23,7 @@ from meshwright.protocol.mqtt.packets import (
     Unsubscribe,
 )
 from meshwright.protocol.mqtt.plain_messages import payload_bytes
-from meshwright.protocol.mqtt.promised_runs import payload_sum
+from meshwright.protocol.mqtt.qos1_runs import payload_sum
 from meshwright.protocol.peers.conversations import Frame
 from meshwright.protocol.sessions.deliveries import Refused
 
@@ -99,7 +99,7 @@ class Meter:
         elif kind is PublishRun:
             self.sent_messages[0] += packet.count
             self.sent_bytes[0] += payload_bytes(packet.frames)
-        elif kind is DeliverPromised:
+        elif kind is DeliverQos1Run:
             self.sent_messages[1] += packet.run.count
             self.sent_bytes[1] += payload_sum(packet.run)
         elif kind is Puback:

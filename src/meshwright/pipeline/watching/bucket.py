@@ -24,7 +24,7 @@ class Clockwork(msgspec.Struct, frozen=True):
         return self.slot_us * self.period_slots
 
 
-class Happening(NamedTuple):
+class Event(NamedTuple):
     """A client wants a topic or is at a broker from now on, or no longer."""
 
     time_us: int
@@ -54,15 +54,15 @@ class Bucket(msgspec.Struct):
     hosts: dict[str, dict[str, int]] = {}
     rates: dict[str, float] = {}
     counts: dict[str, dict[int, int]] = {}
-    waiting: list[Happening] = []
+    waiting: list[Event] = []
     next_period: int | None = None
     has_judged: bool = False
 
-    def hear(self, clockwork: Clockwork, happened: Iterable[Happening]) -> None:
+    def hear(self, clockwork: Clockwork, happened: Iterable[Event]) -> None:
         """Keep what happened until its period is over."""
-        for happening in happened:
-            self.waiting.append(happening)
-            self._begin_by(happening.time_us // clockwork.period_us)
+        for event in happened:
+            self.waiting.append(event)
+            self._begin_by(event.time_us // clockwork.period_us)
 
     def count(self, clockwork: Clockwork, slot: int, topic: str, publications: int) -> None:
         """So many more publications of a topic in a slot."""
@@ -90,9 +90,9 @@ class Bucket(msgspec.Struct):
 
     def _apply(self, end_us: int) -> None:
         """Of one moment, beginnings come after ends: who changes brokers leaves and enters."""
-        due = [happening for happening in self.waiting if happening.time_us < end_us]
-        self.waiting = [happening for happening in self.waiting if happening.time_us >= end_us]
-        due.sort(key=lambda happening: (happening.time_us, happening.is_on))
+        due = [event for event in self.waiting if event.time_us < end_us]
+        self.waiting = [event for event in self.waiting if event.time_us >= end_us]
+        due.sort(key=lambda event: (event.time_us, event.is_on))
         for time_us, kind, client, other, is_on in due:
             if kind == "host":
                 brokers = self.hosts.setdefault(client, {})

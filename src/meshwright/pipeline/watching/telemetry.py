@@ -24,7 +24,7 @@ from meshwright.files.writing import make_folder
 from meshwright.model.schema import CONNECTIONS, PUBLICATIONS, SUBSCRIPTIONS
 from meshwright.pipeline.frames import spark_schema
 from meshwright.pipeline.traces import spark_path
-from meshwright.pipeline.watching.bucket import Bucket, Clockwork, Finding, Happening
+from meshwright.pipeline.watching.bucket import Bucket, Clockwork, Event, Finding
 
 WATCHED = (SUBSCRIPTIONS, PUBLICATIONS, CONNECTIONS)
 BUCKET_COUNT = 32
@@ -119,4 +119,4 @@ def _hear(bucket: Bucket, clockwork: Clockwork, batch: pd.DataFrame) -> None:
         bucket.count(clockwork, int(slot), topic, int(count))
     columns = ("time_us", "kind", "name", "other", "is_on")
     rows = zip(*(others[column].tolist() for column in columns), strict=True)
-    bucket.hear(clockwork, (Happening(*row) for row in rows))
+    bucket.hear(clockwork, (Event(*row) for row in rows))

@@ -24,8 +24,8 @@ def hop_by_hop(
     while len(routes):
         following = advance(routes, here)
         yield routes, here, following
-        under_way = following != ends[routes]
-        routes, here = routes[under_way], following[under_way]
+        in_flight = following != ends[routes]
+        routes, here = routes[in_flight], following[in_flight]
 
 
 def members_below(

@@ -180,9 +180,9 @@ class Directory:
 
     def sweep(self, turn: Turn) -> None:
         """Have others forget what this broker left, and drop what is of long ago or elsewhere."""
-        under_way = {one.key for one in self._requests.values() if one.last is not None}
+        in_flight = {one.key for one in self._requests.values() if one.last is not None}
         for key, entry in list(self._own.items()):
-            if entry.is_void and key not in under_way:
+            if entry.is_void and key not in in_flight:
                 self.put(turn, key, entry, lambda _turn, _readers: None)
         self._erasures.tell(turn)
         self._sweep_readers(turn)

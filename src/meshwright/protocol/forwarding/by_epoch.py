@@ -25,7 +25,7 @@ class _Wait:
         self.carried: set[int] = set()
 
 
-class Roads:
+class ForwardingByEpoch:
     """Forwarding machines by epoch. Interest goes to all of them, frames to the one in force.
 
     unknown gets messages of an epoch that has no machine here, with their sender. late is called

@@ -10,94 +10,94 @@ from meshwright.model.publication import Publication
 from meshwright.protocol.foundation.effects import DiskKey, TimerKey
 
 
-class Happening(msgspec.Struct, frozen=True, gc=False):
+class Event(msgspec.Struct, frozen=True, gc=False):
     """Something that the host tells a broker."""
 
 
-class Started(Happening, frozen=True, gc=False):
+class Started(Event, frozen=True, gc=False):
     """The process began; incarnation grows with each start, disk is what was synced before."""
 
     incarnation: int
     disk: dict[DiskKey, Any]
 
 
-class LinkUp(Happening, frozen=True, gc=False):
+class LinkUp(Event, frozen=True, gc=False):
     """A connection with a peer stands; nothing sent on an earlier one will still arrive."""
 
     peer: str
 
 
-class LinkDown(Happening, frozen=True, gc=False):
+class LinkDown(Event, frozen=True, gc=False):
     """The connection with a peer broke, or could not be made."""
 
     peer: str
 
 
-class PeerFrame(Happening, frozen=True, gc=False):
+class PeerFrame(Event, frozen=True, gc=False):
     """A frame from a peer, in the order in which it was sent on this connection."""
 
     peer: str
     frame: Any
 
 
-class ClientUp(Happening, frozen=True, gc=False):
+class ClientUp(Event, frozen=True, gc=False):
     """A client's connection opened with its CONNECT packet."""
 
     client: str
     packet: Any
 
 
-class ClientPacket(Happening, frozen=True, gc=False):
+class ClientPacket(Event, frozen=True, gc=False):
     """A packet from a connected client."""
 
     client: str
     packet: Any
 
 
-class ClientDown(Happening, frozen=True, gc=False):
+class ClientDown(Event, frozen=True, gc=False):
     """A client's connection is gone; a clean one said goodbye."""
 
     client: str
     clean: bool
 
 
-class TimerFired(Happening, frozen=True, gc=False):
+class TimerFired(Event, frozen=True, gc=False):
     """A timer's time has come."""
 
     key: TimerKey
 
 
-class Synced(Happening, frozen=True, gc=False):
+class Synced(Event, frozen=True, gc=False):
     """A batch and all before it are on disk."""
 
     batch: int
 
 
-class DiskSpace(Happening, frozen=True, gc=False):
+class DiskSpace(Event, frozen=True, gc=False):
     """The disk is full, or has room again; batches under way have a reserve and still succeed."""
 
     is_full: bool
 
 
-class PlanGiven(Happening, frozen=True, gc=False):
+class PlanGiven(Event, frozen=True, gc=False):
     """The operator or a policy approved a plan, or asks to abort or undo one."""
 
     action: str
     plan: Any
 
 
-class SystemPublished(Happening, frozen=True, gc=False):
+class SystemPublished(Event, frozen=True, gc=False):
     """The broker tells of itself: only its own clients, or like any publication in the network."""
 
     publication: Publication
     is_local: bool
 
 
-class RightsChanged(Happening, frozen=True, gc=False):
+class RightsChanged(Event, frozen=True, gc=False):
     """What clients may read and write is not what it was."""
 
 
-class EmptyingGiven(Happening, frozen=True, gc=False):
+class EmptyingGiven(Event, frozen=True, gc=False):
     """The operator wants the broker to send all clients elsewhere, or to take clients again.
 
     targets: where to; any brokers that live if there are none.
@@ -107,7 +107,7 @@ class EmptyingGiven(Happening, frozen=True, gc=False):
     targets: tuple[str, ...] = ()
 
 
-class ForgettingGiven(Happening, frozen=True, gc=False):
+class ForgettingGiven(Event, frozen=True, gc=False):
     """The operator wants the session of a client to end, as if its time had passed."""
 
     client: str

@@ -121,9 +121,9 @@ class Journal:
         if self._forgotten:
             self.waiting.append((self._write(turn), []))
 
-    def synced(self, turn: Turn, happening: Synced) -> None:
+    def synced(self, turn: Turn, event: Synced) -> None:
         """Do what waited for a batch and those before it, in order."""
-        waiting, batch = self.waiting, happening.batch
+        waiting, batch = self.waiting, event.batch
         while waiting and waiting[0][0] <= batch:
             for action in waiting.popleft()[1]:
                 action(turn)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from meshwright.model.publication import EventId, Publication
+from meshwright.model.publication import Publication, PublicationId
 from meshwright.protocol.mobility.messages import MoveAsk
 from meshwright.protocol.mobility.session_claims import Claim, Claims
 from meshwright.protocol.mqtt import packets
@@ -42,7 +42,7 @@ class Arrival:
     is_in_force: bool = False
     is_begun: bool = False
     begun_us: int = 0
-    seen: dict[EventId, Publication] = field(default_factory=dict)
+    seen: dict[PublicationId, Publication] = field(default_factory=dict)
     put_off: list[tuple[str, MoveAsk]] = field(default_factory=list)
 
     @property

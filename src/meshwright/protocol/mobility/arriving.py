@@ -32,8 +32,8 @@ from meshwright.protocol.mobility.messages import (
 )
 from meshwright.protocol.mobility.policies import MobilitySettings
 from meshwright.protocol.mobility.seen_log import SeenLog, filled
-from meshwright.protocol.mobility.session_claims import Claim, Claims, Homes
-from meshwright.protocol.mobility.session_search import CONNECTED_ELSEWHERE, Found, Seeking
+from meshwright.protocol.mobility.session_claims import Claim, Claims, SessionClaims
+from meshwright.protocol.mobility.session_search import CONNECTED_ELSEWHERE, Found, SessionSearch
 from meshwright.protocol.mqtt import packets
 from meshwright.protocol.sessions.session_state import write_moved
 from meshwright.protocol.sessions.sessions import Sessions
@@ -68,7 +68,7 @@ class Arriving:
         self,
         me: str,
         settings: MovingSettings,
-        homes: Homes,
+        session_claims: SessionClaims,
         sessions: Sessions,
         around: Around,
         *,
@@ -78,7 +78,7 @@ class Arriving:
     ) -> None:
         self._me = me
         self._settings = settings
-        self._homes = homes
+        self._session_claims = session_claims
         self._sessions = sessions
         self._around = around
         self._send = around.send
@@ -99,7 +99,9 @@ class Arriving:
             lodge=self._lodge,
         )
         stays_home = mobility.has("home")
-        self._seeking = Seeking(me, homes, sessions, found, stays_home=stays_home)
+        self._session_search = SessionSearch(
+            me, session_claims, sessions, found, stays_home=stays_home
+        )
 
     def handlers(self) -> dict[type, Callable[[Turn, str, Any], None]]:
         """Which message is for which method."""
@@ -170,7 +172,7 @@ class Arriving:
         self._serial += 1
         arrival = Arrival(client, self._serial, packet, turn.now_us)
         self._arrivals[client] = arrival
-        self._seeking.find(turn, arrival)
+        self._session_search.find(turn, arrival)
         self._wake(turn)
 
     def gone(self, turn: Turn, client: str) -> None:
@@ -200,7 +202,7 @@ class Arriving:
             else:
                 self._give_up(later, arrival)
 
-        self._homes.find(turn, client, found)
+        self._session_claims.find(turn, client, found)
         self._wake(turn)
 
     def begun(self, turn: Turn, peer: str, message: MoveBegun) -> None:
@@ -248,7 +250,7 @@ class Arriving:
             and arrival.holder is not None
             and peer == arrival.holder.broker
         ):
-            self._seeking.denied(turn, arrival, message.settled)
+            self._session_search.denied(turn, arrival, message.settled)
         else:
             # It was given, but did not arrive: its holder will find that out, too.
             arrival.is_stalled = True
@@ -270,17 +272,17 @@ class Arriving:
         if arrival is None or arrival.is_unpacked:
             self._send(turn, peer, MoveCancelled(message.client))
             return
-        if not self._sessions.promised_wills.has_room_for(message.belongings.will):
+        if not self._sessions.will_quota.has_room_for(message.session_state.will):
             self._refuse(turn, arrival, NO_ROOM_FOR_WILL)
             return
         arrival.is_unpacked = True
         # The directory was read before the session came, and may have changed since.
-        arrival.claim = max(arrival.claim, message.belongings.claim + 1)
-        arrival.floor = message.belongings.claim
-        belongings = filled(message.belongings, arrival.seen)
-        belongings = msgspec.structs.replace(belongings, claim=arrival.claim)
-        self._sessions.unpack(turn, message.client, belongings)
-        turn.once_synced(partial(self._seeking.claim, arrival=arrival))
+        arrival.claim = max(arrival.claim, message.session_state.claim + 1)
+        arrival.floor = message.session_state.claim
+        session_state = filled(message.session_state, arrival.seen)
+        session_state = msgspec.structs.replace(session_state, claim=arrival.claim)
+        self._sessions.unpack(turn, message.client, session_state)
+        turn.once_synced(partial(self._session_search.claim, arrival=arrival))
 
     def asked_for(self, turn: Turn, peer: str, message: HaveYou) -> None:
         """Say whether a session that was given arrived; if so it must be claimed first."""
@@ -299,11 +301,11 @@ class Arriving:
             highest = claims[0].number if claims else 0
             claim = max(session.claim, highest if is_first else highest + 1)
             done = MoveDone(client)
-            self._homes.claim(
+            self._session_claims.claim(
                 later, client, claim, claim - 1, lambda last, _: self._send(last, peer, done)
             )
 
-        self._homes.find(turn, client, found)
+        self._session_claims.find(turn, client, found)
 
     def peer_renewed(self, turn: Turn, peer: str) -> None:
         """Ask again for what a peer may have forgotten to send."""
@@ -333,7 +335,7 @@ class Arriving:
                 self._leave_there(turn, arrival)
             elif arrival.is_stalled:
                 arrival.is_stalled = False
-                self._seeking.find(turn, arrival)
+                self._session_search.find(turn, arrival)
         if self._arrivals:
             self._wake(turn)
 
@@ -424,7 +426,7 @@ class Arriving:
         self._drop_prepared(turn, arrival.client)
         if arrival.packet is not None:
             self._sessions.connect(turn, arrival.client, arrival.packet)
-            self._homes.opened(arrival.client, arrival.claim)
+            self._session_claims.opened(arrival.client, arrival.claim)
             self._note_claim(turn, arrival)
             self._around.opened(turn, arrival.client)
         for peer, ask in arrival.put_off:
@@ -454,7 +456,7 @@ class Arriving:
         """A client waits no more, and nothing was opened for it."""
         del self._arrivals[arrival.client]
         if arrival.is_claiming:
-            self._homes.withdraw(turn, arrival.client, arrival.former)
+            self._session_claims.withdraw(turn, arrival.client, arrival.former)
 
     def _give_up(self, turn: Turn, arrival: Arrival) -> None:
         self._drop(turn, arrival)

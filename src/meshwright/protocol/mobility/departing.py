@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from meshwright.filters.filter import parse_filter
-from meshwright.model.publication import EventId
+from meshwright.model.publication import PublicationId
 from meshwright.protocol.directory.directory import Directory
 from meshwright.protocol.foundation.effects import DiskKey
 from meshwright.protocol.foundation.stream_frames import place_in
@@ -32,9 +32,9 @@ from meshwright.protocol.mobility.messages import (
     digest_of,
 )
 from meshwright.protocol.mobility.prefetching import may_go_ahead
-from meshwright.protocol.mobility.publish_barriers import LeftPoints
+from meshwright.protocol.mobility.publish_barriers import PublishBarriers
 from meshwright.protocol.mobility.seen_log import sifted, stored_ids
-from meshwright.protocol.mobility.session_claims import Claims, Homes
+from meshwright.protocol.mobility.session_claims import Claims, SessionClaims
 from meshwright.protocol.sessions.session import Session
 from meshwright.protocol.sessions.session_state import packed
 from meshwright.protocol.sessions.sessions import Sessions
@@ -62,7 +62,7 @@ class Departure:
     is_offered: bool = False
     is_ready: bool = False
     is_sifting: bool = False
-    seen: frozenset[EventId] | None = None
+    seen: frozenset[PublicationId] | None = None
     keys: dict[str, None] = field(default_factory=dict)
     questions: dict[int, tuple[str, str]] = field(default_factory=dict)
     owed: dict[tuple[str, str], int] = field(default_factory=dict)
@@ -76,21 +76,21 @@ class Departing:
         self,
         me: str,
         settings: MovingSettings,
-        homes: Homes,
+        session_claims: SessionClaims,
         directory: Directory,
         sessions: Sessions,
         *,
         send: Callable[[Turn, str, Any], None],
         discard: Callable[[Turn, str, Discard], None],
         places: Callable[[], dict[tuple[str, str], int]],
-        left: LeftPoints,
+        left: PublishBarriers,
         is_removed: Callable[[str], bool],
         asks_what_was_seen: bool,
         incarnation: int,
     ) -> None:
         self._me = me
         self._settings = settings
-        self._homes = homes
+        self._session_claims = session_claims
         self._is_removed = is_removed
         self._directory = directory
         self._sessions = sessions
@@ -157,7 +157,7 @@ class Departing:
     def asked(self, turn: Turn, peer: str, message: MoveAsk) -> None:
         """Another broker asks for a session."""
         client = message.client
-        self._homes.asked(client)
+        self._session_claims.asked(client)
         target = self._given.get(client)
         if target is not None and target != peer:
             self._send(turn, peer, MoveNotHere(client, message.serial, target))
@@ -173,7 +173,7 @@ class Departing:
             self._sessions.take_over(turn, session)
             session = self._sessions.find(client)
         if session is None or session.is_arriving:
-            settled = self._homes.settled(client)
+            settled = self._session_claims.settled(client)
             self._send(turn, peer, MoveNotHere(client, message.serial, None, settled=settled))
             return
         if self._is_late(peer, message):
@@ -249,7 +249,7 @@ class Departing:
     def discarded(self, turn: Turn, message: Discard) -> None:
         """The client began anew elsewhere."""
         client = message.client
-        self._homes.asked(client)
+        self._session_claims.asked(client)
         session = self._sessions.find(client)
         if session is not None and message.is_below(session.claim, self._me):
             return
@@ -327,7 +327,7 @@ class Departing:
         """Before a session goes, name what it stores, if it stores anything; once."""
         if departure.is_sifting:
             return
-        events = stored_ids((*session.under_way.values(), *session.queue))
+        events = stored_ids((*session.in_flight.values(), *session.queue))
         if events:
             departure.is_sifting = True
             stored = MoveStored(departure.client, departure.serial, events)
@@ -373,12 +373,12 @@ class Departing:
         points = self._left.given(turn, session, departure.target)
         for key, number in departure.sent.items():
             places[key] = max(number, places.get(key, 0))
-        belongings = sifted(packed(session, places, self._me, points), departure.seen or ())
+        session_state = sifted(packed(session, places, self._me, points), departure.seen or ())
         if departure.is_offered:
             assert session.disconnected_us is not None
             away_us = turn.now_us - session.disconnected_us
-            belongings = msgspec.structs.replace(belongings, away_us=away_us)
-        end = MoveEnd(departure.client, departure.serial, belongings)
+            session_state = msgspec.structs.replace(session_state, away_us=away_us)
+        end = MoveEnd(departure.client, departure.serial, session_state)
         self._given[departure.client] = departure.target
         turn.write(("given", departure.client), departure.target)
         self._sessions.leaves(turn, session)
@@ -395,7 +395,7 @@ class Departing:
         for client, target in list(self._given.items()):
             if self._is_removed(target):
                 found = partial(self._kept_or_lost, client=client, target=target)
-                self._homes.find(turn, client, found)
+                self._session_claims.find(turn, client, found)
 
     def _kept_or_lost(self, turn: Turn, claims: Claims, *, client: str, target: str) -> None:
         if self._given.get(client) != target:

@@ -70,10 +70,10 @@ class Emptying:
             self.is_on, self._targets = True, disk[IS_EMPTYING]
             turn.timer(TICK, turn.now_us + TICK_US)
 
-    def given(self, turn: Turn, happening: EmptyingGiven) -> None:
+    def given(self, turn: Turn, event: EmptyingGiven) -> None:
         """An operator wants the broker empty, or wants it to take clients again."""
-        was_on, self.is_on = self.is_on, happening.is_on
-        self._targets = happening.targets
+        was_on, self.is_on = self.is_on, event.is_on
+        self._targets = event.targets
         self._last = None
         turn.write(IS_EMPTYING, self._targets if self.is_on else None)
         if self.is_on:

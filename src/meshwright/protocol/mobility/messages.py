@@ -13,10 +13,10 @@ from collections.abc import Iterable
 
 import msgspec
 
-from meshwright.model.publication import EventId
+from meshwright.model.publication import PublicationId
 from meshwright.protocol.foundation.message import Message
 from meshwright.protocol.mqtt.packets import Subscription
-from meshwright.protocol.sessions.session_state import Belongings
+from meshwright.protocol.sessions.session_state import SessionState
 
 
 class MovingSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,7 +88,7 @@ class MoveStored(Message, frozen=True, gc=False):
 
     client: str
     serial: int
-    events: tuple[EventId, ...]
+    events: tuple[PublicationId, ...]
 
 
 class MoveSeen(Message, frozen=True, gc=False):
@@ -96,7 +96,7 @@ class MoveSeen(Message, frozen=True, gc=False):
 
     client: str
     serial: int
-    events: tuple[EventId, ...]
+    events: tuple[PublicationId, ...]
 
 
 class MoveEnd(Message, frozen=True, gc=False):
@@ -104,7 +104,7 @@ class MoveEnd(Message, frozen=True, gc=False):
 
     client: str
     serial: int
-    belongings: Belongings
+    session_state: SessionState
 
 
 class MoveCancelled(Message, frozen=True, gc=False):

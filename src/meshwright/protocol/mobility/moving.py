@@ -38,10 +38,10 @@ from meshwright.protocol.mobility.placement import Placement, PlacementAround, P
 from meshwright.protocol.mobility.policies import MobilitySettings
 from meshwright.protocol.mobility.prefetching import Prefetching
 from meshwright.protocol.mobility.proxies import Inside, Proxies
-from meshwright.protocol.mobility.publish_barriers import LeftPoints
+from meshwright.protocol.mobility.publish_barriers import PublishBarriers
 from meshwright.protocol.mobility.redirects import Redirects
 from meshwright.protocol.mobility.seen_log import SeenLog
-from meshwright.protocol.mobility.session_claims import Homes
+from meshwright.protocol.mobility.session_claims import SessionClaims
 from meshwright.protocol.mqtt import packets
 from meshwright.protocol.sessions.forgetting import Forgetting
 from meshwright.protocol.sessions.sessions import Sessions
@@ -105,8 +105,8 @@ class Moving:
         self._placement = self._new_placement(placement_settings)
         self._proxies = self._new_proxies()
         self.guests = self._proxies.guests
-        self._left = LeftPoints(site.sessions, send=site.send, points_of=site.points_of)
-        self._homes = Homes(
+        self._left = PublishBarriers(site.sessions, send=site.send, points_of=site.points_of)
+        self._session_claims = SessionClaims(
             site.me,
             site.incarnation,
             site.directory,
@@ -118,7 +118,7 @@ class Moving:
         self._departing = Departing(
             site.me,
             settings,
-            self._homes,
+            self._session_claims,
             site.directory,
             site.sessions,
             send=site.send,
@@ -155,7 +155,7 @@ class Moving:
     def timers(self) -> dict[str, Callable[[Turn], None]]:
         """Which timer is for which method."""
         return {
-            session_claims.TICK[0]: self._homes.tick,
+            session_claims.TICK[0]: self._session_claims.tick,
             arriving.TICK[0]: self._arriving.tick,
             departing.TICK[0]: self._departing.tick,
             publish_barriers.TICK[0]: self._left.tick,
@@ -166,7 +166,7 @@ class Moving:
 
     def restore(self, turn: Turn, disk: dict[DiskKey, Any]) -> None:
         """After a crash: take up moves that were under way."""
-        self._homes.restore(self._sessions.all())
+        self._session_claims.restore(self._sessions.all())
         self._departing.restore(turn, disk)
         self._redirects.restore(turn, disk)
         self.emptying.restore(turn, disk)
@@ -203,9 +203,9 @@ class Moving:
         """True while clients here have their home elsewhere, or the other way round."""
         return bool(self._proxies.homes or self.guests)
 
-    def client_packet(self, turn: Turn, happening: ClientPacket) -> None:
+    def client_packet(self, turn: Turn, event: ClientPacket) -> None:
         """A packet of a client that is here, or that is elsewhere and has its home here."""
-        client, packet = happening.client, happening.packet
+        client, packet = event.client, event.packet
         if self._proxies.homes and self._proxies.passed_on(turn, client, packet):
             return
         if self._site.holds(client, packet):
@@ -226,7 +226,7 @@ class Moving:
 
     def session_over(self, turn: Turn, client: str) -> None:
         """There is no session of a client here any more."""
-        self._homes.over(turn, client)
+        self._session_claims.over(turn, client)
 
     def peer_lost(self, turn: Turn, peer: str) -> None:
         """A peer has been silent for too long."""
@@ -260,7 +260,7 @@ class Moving:
         return Arriving(
             site.me,
             settings,
-            self._homes,
+            self._session_claims,
             site.sessions,
             arriving.Around(
                 send=site.send,

@@ -46,7 +46,7 @@ class _Watch:
     settled: tuple[str, ...] = ()
 
 
-class LeftPoints:
+class PublishBarriers:
     """Both ends: points that were taken from here, and those of sessions here."""
 
     def __init__(

@@ -6,9 +6,9 @@ from collections.abc import Callable, Container, Iterable
 
 from msgspec.structs import replace
 
-from meshwright.model.publication import EventId, Publication
+from meshwright.model.publication import Publication, PublicationId
 from meshwright.protocol.sessions.session import Waiting
-from meshwright.protocol.sessions.session_state import Belongings
+from meshwright.protocol.sessions.session_state import SessionState
 
 
 class SeenLog:
@@ -16,54 +16,54 @@ class SeenLog:
 
     def __init__(self, length_max: int) -> None:
         self._length_max = length_max
-        self._seen: dict[EventId, Publication] = {}
+        self._seen: dict[PublicationId, Publication] = {}
 
     def note(self, publication: Publication) -> None:
         """A publication came; the oldest is forgotten."""
         seen = self._seen
-        seen[publication.event_id] = publication
+        seen[publication.publication_id] = publication
         if len(seen) > self._length_max:
             del seen[next(iter(seen))]
 
-    def known(self, ids: Iterable[EventId]) -> dict[EventId, Publication]:
+    def known(self, ids: Iterable[PublicationId]) -> dict[PublicationId, Publication]:
         """Those of some publications that are still here."""
         return {event: self._seen[event] for event in ids if event in self._seen}
 
 
-def stored_ids(waiting: Iterable[Waiting]) -> tuple[EventId, ...]:
+def stored_ids(waiting: Iterable[Waiting]) -> tuple[PublicationId, ...]:
     """Which publications wait that others may have seen: those that came by a stream."""
-    return tuple(one.publication.event_id for one in waiting if one.number)
+    return tuple(one.publication.publication_id for one in waiting if one.number)
 
 
-def sifted(belongings: Belongings, seen: Container[EventId]) -> Belongings:
-    """Belongings with nothing but the names of publications that their receiver has seen."""
+def sifted(session_state: SessionState, seen: Container[PublicationId]) -> SessionState:
+    """SessionState with nothing but the names of publications that their receiver has seen."""
 
     def sift(one: Waiting) -> Waiting:
         publication = one.publication
-        if not one.number or publication.event_id not in seen:
+        if not one.number or publication.publication_id not in seen:
             return one
-        return replace(one, publication=Publication(*publication.event_id, topic=""))
+        return replace(one, publication=Publication(*publication.publication_id, topic=""))
 
-    return _with_each(belongings, sift)
+    return _with_each(session_state, sift)
 
 
-def filled(belongings: Belongings, seen: dict[EventId, Publication]) -> Belongings:
-    """Belongings with the publications that were left out."""
+def filled(session_state: SessionState, seen: dict[PublicationId, Publication]) -> SessionState:
+    """SessionState with the publications that were left out."""
 
     def fill(one: Waiting) -> Waiting:
         if one.publication.topic:
             return one
-        return replace(one, publication=seen[one.publication.event_id])
+        return replace(one, publication=seen[one.publication.publication_id])
 
-    return _with_each(belongings, fill)
+    return _with_each(session_state, fill)
 
 
-def _with_each(belongings: Belongings, change: Callable[[Waiting], Waiting]) -> Belongings:
+def _with_each(session_state: SessionState, change: Callable[[Waiting], Waiting]) -> SessionState:
     return replace(
-        belongings,
-        queue=tuple(change(one) for one in belongings.queue),
-        under_way=tuple(
+        session_state,
+        queue=tuple(change(one) for one in session_state.queue),
+        in_flight=tuple(
             (packet_id, is_released, change(one))
-            for packet_id, is_released, one in belongings.under_way
+            for packet_id, is_released, one in session_state.in_flight
         ),
     )

@@ -19,7 +19,7 @@ from meshwright.protocol.directory.entries import Entries, Entry, claim_key
 from meshwright.protocol.foundation.turn import Turn
 from meshwright.protocol.sessions.session import Session
 
-TICK = ("homes",)
+TICK = ("session_claims",)
 TICK_US = 1_000_000
 RELEASED_AT_ONCE_MAX = 1_000
 
@@ -39,7 +39,7 @@ class Claim(NamedTuple):
 Claims = tuple[Claim, ...]
 
 
-class Homes:
+class SessionClaims:
     """Finds and claims clients for one broker.
 
     is_here tells whether there is anything of a client here; left is told of those that did not

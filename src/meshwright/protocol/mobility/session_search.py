@@ -15,7 +15,7 @@ from functools import partial
 from meshwright.protocol.foundation.turn import Turn
 from meshwright.protocol.mobility.arrival import Arrival
 from meshwright.protocol.mobility.messages import Discard
-from meshwright.protocol.mobility.session_claims import Claim, Claims, Homes
+from meshwright.protocol.mobility.session_claims import Claim, Claims, SessionClaims
 from meshwright.protocol.mqtt import packets
 from meshwright.protocol.sessions.sessions import Sessions
 
@@ -43,20 +43,26 @@ class Found:
     lodge: Callable[[Turn, Arrival, packets.Connect, str], None]
 
 
-class Seeking:
+class SessionSearch:
     """Looks for the sessions of clients that arrive. stays_home: sessions are not to be moved."""
 
     def __init__(
-        self, me: str, homes: Homes, sessions: Sessions, found: Found, *, stays_home: bool
+        self,
+        me: str,
+        session_claims: SessionClaims,
+        sessions: Sessions,
+        found: Found,
+        *,
+        stays_home: bool,
     ) -> None:
         self._me = me
-        self._homes = homes
+        self._session_claims = session_claims
         self._sessions = sessions
         self._then = found
         self._stays_home = stays_home
 
     def find(self, turn: Turn, arrival: Arrival) -> None:
-        self._homes.find(turn, arrival.client, partial(self._found, arrival=arrival))
+        self._session_claims.find(turn, arrival.client, partial(self._found, arrival=arrival))
 
     def _found(self, turn: Turn, claims: Claims, *, arrival: Arrival) -> None:
         if not self._then.is_current(arrival) or arrival.packet is None:
@@ -102,13 +108,15 @@ class Seeking:
             if session is not None and is_here and session.claim <= arrival.floor:
                 self._sessions.end(turn, session)
             self.claim(turn, arrival)
-        elif not arrival.denied and (is_here or self._homes.may_reopen(client, mine.number)):
+        elif not arrival.denied and (
+            is_here or self._session_claims.may_reopen(client, mine.number)
+        ):
             arrival.claim = mine.number
             self._then.open(turn, arrival)
         elif is_here:
             self.claim(turn, arrival)
         else:
-            arrival.deny(self._homes.settled(client))
+            arrival.deny(self._session_claims.settled(client))
             self._go_on(turn, arrival, packet)
 
     def denied(self, turn: Turn, arrival: Arrival, settled: int) -> None:
@@ -129,9 +137,9 @@ class Seeking:
         if arrival.packet is not None and arrival.candidates:
             self._go_on(turn, arrival, arrival.packet)
         elif arrival.is_claiming:
-            self._homes.find(turn, arrival.client, partial(self._claimed, arrival=arrival))
+            self._session_claims.find(turn, arrival.client, partial(self._claimed, arrival=arrival))
         else:
-            self._homes.find(turn, arrival.client, found)
+            self._session_claims.find(turn, arrival.client, found)
 
     def claim(self, turn: Turn, arrival: Arrival) -> None:
         """Claim the client; then its session is opened, unless others have claimed it, too."""
@@ -139,7 +147,7 @@ class Seeking:
             return
         arrival.is_claiming = True
         claimed = partial(self._claimed, arrival=arrival)
-        self._homes.claim(turn, arrival.client, arrival.claim, arrival.floor, claimed)
+        self._session_claims.claim(turn, arrival.client, arrival.claim, arrival.floor, claimed)
 
     def _claimed(self, turn: Turn, claims: Claims, *, arrival: Arrival) -> None:
         """The claim stands: yield to a higher one, and see to those below that it did not know.

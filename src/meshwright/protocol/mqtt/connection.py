@@ -1,4 +1,4 @@
-"""One client's connection as the server sees it: bytes and time in, happenings and bytes out.
+"""One client's connection as the server sees it: bytes and time in, events and bytes out.
 
 It speaks the client's version, keeps its time, its aliases and its limits. What a client says goes
 to the broker only between the moment when it is admitted and the end of the connection, of which
@@ -14,18 +14,18 @@ import msgspec
 from meshwright.errors import MqttError
 from meshwright.model.times import SECOND_US
 from meshwright.protocol.foundation.client_names import client_name
-from meshwright.protocol.foundation.events import ClientDown, ClientPacket, ClientUp, Happening
+from meshwright.protocol.foundation.events import ClientDown, ClientPacket, ClientUp, Event
 from meshwright.protocol.mqtt import packets, roaming
 from meshwright.protocol.mqtt.answers import connack_for, fitting, is_unsayable, without_words
 from meshwright.protocol.mqtt.decoding import Decoder
 from meshwright.protocol.mqtt.fan_out import FanOut
 from meshwright.protocol.mqtt.packets import MQTT_5, Publish
 from meshwright.protocol.mqtt.plain_messages import payloads
-from meshwright.protocol.mqtt.promised_runs import numbers, payload_of, pubacks, spliced
+from meshwright.protocol.mqtt.qos1_runs import numbers, payload_of, pubacks, spliced
 from meshwright.protocol.mqtt.terms import Terms
 from meshwright.protocol.mqtt.topic_texts import TopicTexts
 
-RUNS = (packets.PublishRun, packets.DeliverPromised)
+RUNS = (packets.PublishRun, packets.DeliverQos1Run)
 # What is answered, beside messages of QoS 1 and 2, and with what all of it is.
 ASKING = (packets.Pubrel, packets.Subscribe, packets.Unsubscribe)
 ANSWERS = (
@@ -126,7 +126,7 @@ class Connection:
             return None
         return self._heard_us + self._patience_us
 
-    def receive(self, now_us: int, block: bytes) -> list[Happening]:
+    def receive(self, now_us: int, block: bytes) -> list[Event]:
         """Bytes from the client; when it asks for admission, admit it or refuse it."""
         if self.state in (State.ENDING, State.CLOSED) or not block:
             return []
@@ -160,7 +160,7 @@ class Connection:
         self._heard_us = now_us
         return self._decoder.gather(block)
 
-    def receive_one(self, block: bytes, at: int) -> tuple[list[Happening], int]:
+    def receive_one(self, block: bytes, at: int) -> tuple[list[Event], int]:
         """The packet that begins at a place of a gathered block, and where the next one begins."""
         came, at = self._decoder.take_some(block, at, 1)
         return self._take(came), at
@@ -186,7 +186,7 @@ class Connection:
         self._say(packets.Connack(False, reason, reason_text=reason_text))
         self.state = State.CLOSED
 
-    def send(self, packet: packets.Packet) -> list[Happening]:
+    def send(self, packet: packets.Packet) -> list[Event]:
         """A packet from the broker; what the client could not be told comes back as its answer."""
         if self.state is State.CLOSED:
             return []
@@ -224,7 +224,7 @@ class Connection:
         output.clear()
         return joined
 
-    def expire(self, now_us: int) -> list[Happening]:
+    def expire(self, now_us: int) -> list[Event]:
         """Close if the deadline has passed."""
         deadline_us = self.deadline_us
         if deadline_us is None or now_us < deadline_us:
@@ -233,7 +233,7 @@ class Connection:
             return self._part()
         return self.close(packets.KEEP_ALIVE_TIMEOUT)
 
-    def lost(self) -> list[Happening]:
+    def lost(self) -> list[Event]:
         """The line is gone without a word."""
         self.output.clear()
         return self._end(clean=False)
@@ -242,25 +242,25 @@ class Connection:
         """The broker closes the connection, and need not be told."""
         self.state = State.CLOSED
 
-    def close(self, reason: int, reason_text: str | None = None) -> list[Happening]:
+    def close(self, reason: int, reason_text: str | None = None) -> list[Event]:
         """The server ends the conversation."""
         is_known = self._is_known()
         self._say_goodbye(packets.Disconnect(reason, reason_text=reason_text))
         return [ClientDown(self.client, clean=False)] if is_known else []
 
-    def _wind_up(self, reason: int, reason_text: str | None = None) -> list[Happening]:
+    def _wind_up(self, reason: int, reason_text: str | None = None) -> list[Event]:
         """End the conversation for a fault, once what came before it is answered."""
         self._last_words = packets.Disconnect(reason, reason_text=reason_text)
         if self.state is State.OPEN:
             self.state = State.ENDING
         return self._settle(0)
 
-    def _settle(self, count: int) -> list[Happening]:
+    def _settle(self, count: int) -> list[Event]:
         """So many answers are given; was one the last that an ending waits for, close."""
         self._owed_count -= count
         return self._part() if self.state is State.ENDING and self._owed_count <= 0 else []
 
-    def _part(self) -> list[Happening]:
+    def _part(self) -> list[Event]:
         return self.close(self._last_words.reason, self._last_words.reason_text)
 
     def _ask(self, connect: packets.Connect) -> None:
@@ -290,7 +290,7 @@ class Connection:
         self._version = self._decoder.version
         self.refuse(fault.reason, fault.problem)
 
-    def _answer_connect(self, packet: packets.Connack) -> list[Happening]:
+    def _answer_connect(self, packet: packets.Connack) -> list[Event]:
         assert self.state is State.ADMITTED
         assert self.connect is not None
         if packet.reason:
@@ -303,9 +303,9 @@ class Connection:
         early, self._early = self._early, []
         return self._take(early)
 
-    def _take(self, came: list[packets.Packet]) -> list[Happening]:
+    def _take(self, came: list[packets.Packet]) -> list[Event]:
         """What the broker is to hear of packets, up to the first fault."""
-        happenings: list[Happening] = []
+        events: list[Event] = []
         client = self.client
         try:
             for packet in came:
@@ -315,22 +315,22 @@ class Connection:
                     self._say(packets.Pingresp())
                     continue
                 elif isinstance(packet, packets.Disconnect):
-                    return happenings + self._goodbye(packet)
+                    return events + self._goodbye(packet)
                 elif isinstance(packet, packets.Auth):
                     _refuse_auth()
                 elif isinstance(packet, ASKING):
                     self._owed_count += 1
                     if isinstance(packet, packets.Subscribe):
-                        happenings.append(ClientPacket(client, self._granted(packet)))
+                        events.append(ClientPacket(client, self._granted(packet)))
                         continue
-                happenings.append(ClientPacket(client, packet))
+                events.append(ClientPacket(client, packet))
         except MqttError as fault:
             self.fault = fault
         else:
             self.fault = self._decoder.fault
         if self.fault is not None:
-            happenings += self._wind_up(self.fault.reason, self.fault.problem)
-        return happenings
+            events += self._wind_up(self.fault.reason, self.fault.problem)
+        return events
 
     def _granted(self, packet: packets.Subscribe) -> packets.Subscribe:
         assert self.connect is not None
@@ -354,7 +354,7 @@ class Connection:
             raise MqttError(packets.RECEIVE_MAXIMUM_EXCEEDED, problem)
         self._owed_count += 1
 
-    def _goodbye(self, packet: packets.Disconnect) -> list[Happening]:
+    def _goodbye(self, packet: packets.Disconnect) -> list[Event]:
         assert self.connect is not None
         if packet.session_expiry_s and not self.connect.session_expiry_s:
             problem = "DISCONNECT prolongs a session that was to end with the connection"
@@ -362,7 +362,7 @@ class Connection:
         if (packet.session_expiry_s or 0) > self._terms.session_expiry_max_s:
             most_s = self._terms.session_expiry_max_s
             packet = msgspec.structs.replace(packet, session_expiry_s=most_s)
-        told: list[Happening] = []
+        told: list[Event] = []
         if packet != packets.Disconnect():
             told.append(ClientPacket(self.client, packet))
         return told + self._end(clean=packet.reason == packets.SUCCESS)
@@ -373,7 +373,7 @@ class Connection:
             self._say(packet)
         self.state = State.CLOSED
 
-    def _end(self, *, clean: bool) -> list[Happening]:
+    def _end(self, *, clean: bool) -> list[Event]:
         is_known = self._is_known()
         self.state = State.CLOSED
         return [ClientDown(self.client, clean)] if is_known else []
@@ -385,7 +385,7 @@ class Connection:
         """True if the broker was told of the client, and not yet of its end."""
         return self.state in (State.ADMITTED, State.OPEN, State.ENDING)
 
-    def _send_publish(self, packet: Publish) -> list[Happening]:
+    def _send_publish(self, packet: Publish) -> list[Event]:
         alias, has_topic = 0, True
         if self._alias_max:
             alias = self._aliases.get(packet.topic, 0)
@@ -422,9 +422,9 @@ class Connection:
         if self._version == MQTT_5:
             self._unanswered.difference_update(numbers(ids))
 
-    def _send_run(self, packet: packets.PublishRun | packets.DeliverPromised) -> list[Happening]:
+    def _send_run(self, packet: packets.PublishRun | packets.DeliverQos1Run) -> list[Event]:
         is_5 = self._version == MQTT_5
-        left: list[Happening] = []
+        left: list[Event] = []
         if isinstance(packet, packets.PublishRun):
             if self.takes_as_is:
                 self.output.append(self._fan_out.run(packet.frames, self._version))
@@ -439,7 +439,7 @@ class Connection:
                 left += self._send_publish(Publish(packet.run.topic, payload, 1, False, packet_id))
         return left
 
-    def _drop(self, packet: Publish) -> list[Happening]:
+    def _drop(self, packet: Publish) -> list[Event]:
         """Behave as if a message that is too large for the client had been sent and answered."""
         if not packet.qos:
             self.dropped_count += 1

@@ -161,7 +161,7 @@ class PublishRun(Message, frozen=True, gc=False):
     count: int
 
 
-class PromisedRun(msgspec.Struct, frozen=True, gc=False, array_like=True):
+class Qos1Run(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """Messages of QoS 1 on one topic, of one length and with nothing but payload, together.
 
     frames: their PUBLISH packets, one after the other; id_at: where each has its packet identifier;
@@ -175,16 +175,16 @@ class PromisedRun(msgspec.Struct, frozen=True, gc=False, array_like=True):
     is_5: bool
 
 
-class PublishPromised(Message, frozen=True, gc=False):
+class PublishQos1Runs(Message, frozen=True, gc=False):
     """Runs that a client publishes, in order."""
 
-    runs: tuple[PromisedRun, ...]
+    runs: tuple[Qos1Run, ...]
 
 
-class DeliverPromised(Message, frozen=True, gc=False):
+class DeliverQos1Run(Message, frozen=True, gc=False):
     """A run to a client, with packet identifiers from one on."""
 
-    run: PromisedRun
+    run: Qos1Run
     packet_id: int
 
 
@@ -308,8 +308,8 @@ Packet = (
     | Connack
     | Publish
     | PublishRun
-    | PublishPromised
-    | DeliverPromised
+    | PublishQos1Runs
+    | DeliverQos1Run
     | PubackRun
     | Puback
     | Pubrec

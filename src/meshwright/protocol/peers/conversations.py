@@ -24,7 +24,7 @@ TICK = ("links",)
 Body = TypeVar("Body")
 
 
-class LinkSettings(msgspec.Struct, frozen=True, kw_only=True):
+class ConversationSettings(msgspec.Struct, frozen=True, kw_only=True):
     """How often peers are heard, and when silence counts as death."""
 
     heartbeat_us: int = 1_000_000
@@ -102,7 +102,7 @@ class Mark(NamedTuple):
     number: int
 
 
-class PeerLinks:
+class Conversations:
     """All conversations of one broker in one of its lives, of which each has a higher number.
 
     handlers: who takes which message. lost is called when a peer has been silent for too long,
@@ -113,7 +113,7 @@ class PeerLinks:
         self,
         me: str,
         life: int,
-        settings: LinkSettings,
+        settings: ConversationSettings,
         *,
         handlers: Mapping[type, Callable[[Turn, str, Any], None]],
         lost: Callable[[Turn, str], None],
@@ -213,10 +213,10 @@ class PeerLinks:
         conversation.is_connected = False
         conversation.is_open = False
 
-    def frame(self, turn: Turn, happening: PeerFrame) -> None:
+    def frame(self, turn: Turn, event: PeerFrame) -> None:
         """A hello or a frame came in."""
-        peer = happening.peer
-        frame = happening.frame
+        peer = event.peer
+        frame = event.frame
         conversation = self._conversations.get(peer)
         if conversation is None:
             conversation = self._conversation(turn, peer, connect=False)

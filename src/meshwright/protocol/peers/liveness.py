@@ -21,7 +21,7 @@ class Rumour(Message, frozen=True, gc=False):
     epoch: int = 0
 
 
-class Membership:
+class Liveness:
     """The brokers believed alive; changed is called whenever the belief changes.
 
     in_force gives the epoch of the overlay in force, which is told along; heard_epoch takes that of

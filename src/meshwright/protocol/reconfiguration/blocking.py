@@ -16,20 +16,20 @@ from typing import Any
 import msgspec
 
 from meshwright.model.overlay import Overlay
-from meshwright.protocol.forwarding.by_epoch import Roads
+from meshwright.protocol.forwarding.by_epoch import ForwardingByEpoch
 from meshwright.protocol.forwarding.forwarding import Forwarding
 from meshwright.protocol.forwarding.key_routes import key_routes
 from meshwright.protocol.forwarding.member_trees import MemberTrees, TreeTable
 from meshwright.protocol.forwarding.rendezvous import Rendezvous
 from meshwright.protocol.foundation.message import Message
 from meshwright.protocol.foundation.turn import Action, Turn
-from meshwright.protocol.mqtt.packets import Publish, PublishPromised, Subscribe, Unsubscribe
+from meshwright.protocol.mqtt.packets import Publish, PublishQos1Runs, Subscribe, Unsubscribe
 from meshwright.protocol.reconfiguration.messages import PlanRecord, Switch
 from meshwright.protocol.reconfiguration.seats import has_same_seats, heirs
 
 LET_GO = ("reconfigure let go",)
 # The packets of clients that have to wait.
-HELD_UP: frozenset[type] = frozenset({Publish, PublishPromised, Subscribe, Unsubscribe})
+HELD_UP: frozenset[type] = frozenset({Publish, PublishQos1Runs, Subscribe, Unsubscribe})
 
 
 class HoldClients(Message, frozen=True, gc=False):
@@ -143,10 +143,12 @@ class _Change:
 class Blocking:
     """One broker's part, and that of the coordinator at the one that was given the plan."""
 
-    def __init__(self, me: str, patience_us: int, roads: Roads, around: BlockingAround) -> None:
+    def __init__(
+        self, me: str, patience_us: int, forwarding: ForwardingByEpoch, around: BlockingAround
+    ) -> None:
         self._me = me
         self._patience_us = patience_us
-        self._roads = roads
+        self._forwarding = forwarding
         self._around = around
         self._change: _Change | None = None
         self._coordinator = me
@@ -205,7 +207,7 @@ class Blocking:
             change.held.append((peer, message))
         else:
             self._take_place(turn, self._table())
-            self._roads.handle(turn, peer, message)
+            self._forwarding.handle(turn, peer, message)
         return True
 
     def overtaken(self, turn: Turn, epoch: int) -> None:
@@ -282,7 +284,7 @@ class Blocking:
         self._take_place(turn, message.table)
         held, change.held = change.held, []
         for sender, early in held:
-            self._roads.handle(turn, sender, early)
+            self._forwarding.handle(turn, sender, early)
 
     def _take_place(self, turn: Turn, table: TreeTable) -> None:
         """Know the new overlay, beginning with what was known at this place."""
@@ -290,7 +292,7 @@ class Blocking:
         assert change is not None
         epoch = change.hold.epoch
         machine = self._around.make(turn, epoch, change.hold.target)
-        self._roads.add(epoch, machine)
+        self._forwarding.add(epoch, machine)
         inherited = _trees(machine).take_over(table, self._seats())
 
         def filled(later: Turn) -> None:
@@ -339,13 +341,13 @@ class Blocking:
     def _finish(self, turn: Turn, peer: str, message: LetClientsGo) -> None:
         del peer
         is_held = self._change is not None and self._change.hold.epoch == message.epoch
-        if is_held and message.epoch not in self._roads and not self._is_moved(self._me):
+        if is_held and message.epoch not in self._forwarding and not self._is_moved(self._me):
             self._take_place(turn, self._table())
         self._around.adopt(turn, Switch(message.epoch, message.overlay))
         self.let_go(turn)
 
     def _table(self) -> TreeTable:
-        return _trees(self._roads.machine(self._around.in_force()[0])).table()
+        return _trees(self._forwarding.machine(self._around.in_force()[0])).table()
 
     def _seats(self) -> dict[str, str]:
         """For each broker the one that sits in its place in the new overlay."""

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any
 
 from meshwright.model.overlay import Overlay
-from meshwright.protocol.forwarding.by_epoch import Roads
+from meshwright.protocol.forwarding.by_epoch import ForwardingByEpoch
 from meshwright.protocol.forwarding.forwarding import Forwarding
 from meshwright.protocol.foundation.turn import Action, Turn, nothing
 from meshwright.protocol.reconfiguration.conversation_marks import Marks
@@ -68,13 +68,13 @@ class Building:
         me: str,
         stuck_us: int,
         in_force: InForce,
-        roads: Roads,
+        forwarding: ForwardingByEpoch,
         around: BuildingAround,
     ) -> None:
         self._me = me
         self._stuck_us = stuck_us
         self._in_force = in_force
-        self._roads = roads
+        self._forwarding = forwarding
         self._around = around
         self._work: Work | None = None
         self._early: dict[int, list[tuple[str, Any]]] = {}
@@ -87,7 +87,7 @@ class Building:
     def heard(self, turn: Turn, peer: str, message: Bundle[Any] | BuiltLate | Seat | Renew) -> None:
         """A message for an overlay that is being built: take it, or hold it for a while."""
         epoch = message.epoch
-        if epoch in self._roads:
+        if epoch in self._forwarding:
             self._take(turn, peer, message)
         elif epoch > self._in_force.epoch and self._early_count < EARLY_MAX:
             self._early.setdefault(epoch, []).append((peer, message))
@@ -96,7 +96,7 @@ class Building:
         elif isinstance(message, Bundle):
             # An overlay that is over, or one of which too much came: its sender finds out.
             for one in message.messages:
-                self._roads.handle(turn, peer, one)
+                self._forwarding.handle(turn, peer, one)
 
     def begin(self, turn: Turn, lock: Lock, answer: Callable[[Turn, Ready], None]) -> None:
         """Make the overlay of a lock ready, and say when it is, or that it takes long."""
@@ -111,7 +111,7 @@ class Building:
         known = None
         if is_whole:
             # Both in the same step: nothing is told or heard between the two.
-            known = self._roads.machine(self._in_force.epoch).knowledge()
+            known = self._forwarding.machine(self._in_force.epoch).knowledge()
             work.marks = self._around.marks(self._in_force.epoch)
         if heir != self._me:
             self._around.send(turn, heir, Seat(lock.epoch, known))
@@ -126,7 +126,7 @@ class Building:
         """An overlay is in force that was not built here: build it now, asking all neighbours."""
         self._work = None
         self._add_machine(turn, epoch, overlay)
-        self._ask_again(turn, epoch, self._roads.machine(epoch).neighbours())
+        self._ask_again(turn, epoch, self._forwarding.machine(epoch).neighbours())
         self._around.fill(turn, epoch, nothing)
         self._replay(turn, epoch)
 
@@ -137,7 +137,7 @@ class Building:
         """
         epoch = self._in_force.epoch
         if self._may_be_inherited(epoch):
-            self._ask_again(turn, epoch, self._roads.machine(epoch).neighbours())
+            self._ask_again(turn, epoch, self._forwarding.machine(epoch).neighbours())
 
     def peer_renewed(self, turn: Turn, peer: str) -> None:
         """Begin anew with a peer on every overlay, and have it do the same.
@@ -145,10 +145,10 @@ class Building:
         If it was started again this is its first conversation, so that it notices nothing; yet it
         may have taken over what another had told at its place.
         """
-        for epoch in self._roads.epochs():
+        for epoch in self._forwarding.epochs():
             if self._may_be_inherited(epoch):
                 self._ask_again(turn, epoch, (peer,))
-            self._roads.peer_renewed(turn, peer, epoch)
+            self._forwarding.peer_renewed(turn, peer, epoch)
 
     def again(self, turn: Turn) -> None:
         """Say again that the overlay is ready, if it is."""
@@ -176,17 +176,17 @@ class Building:
         if isinstance(message, Bundle):
             self._around.heard(message.epoch, peer)
             for one in message.messages:
-                self._roads.handle(turn, peer, one)
+                self._forwarding.handle(turn, peer, one)
         elif isinstance(message, BuiltLate):
             self._around.heard(message.epoch, peer)
-            self._roads.peer_renewed(turn, peer, message.epoch)
+            self._forwarding.peer_renewed(turn, peer, message.epoch)
         elif isinstance(message, Renew):
             peers = message.peers
             if peers is None:
-                peers = self._roads.machine(message.epoch).neighbours()
+                peers = self._forwarding.machine(message.epoch).neighbours()
             self._ask_again(turn, message.epoch, peers)
             for name in peers:
-                self._roads.peer_renewed(turn, name, message.epoch)
+                self._forwarding.peer_renewed(turn, name, message.epoch)
 
     def _replay(self, turn: Turn, epoch: int, *, only_seat: bool = False) -> None:
         """Take what came before its time: all of it, or first what was known at the new seat."""
@@ -210,7 +210,7 @@ class Building:
         epoch = work.lock.epoch
         self._add_machine(turn, epoch, work.lock.target)
         if is_late:
-            self._ask_again(turn, epoch, self._roads.machine(epoch).neighbours())
+            self._ask_again(turn, epoch, self._forwarding.machine(epoch).neighbours())
         self._around.fill(turn, epoch, partial(self._ready, work=work))
         self._replay(turn, epoch)
 
@@ -226,7 +226,7 @@ class Building:
                 self._ready(later, work=work)
 
         self._add_machine(turn, epoch, work.lock.target)
-        machine = self._roads.machine(epoch)
+        machine = self._forwarding.machine(epoch)
         inherited = machine.inherit(known, work.seats)
         self._around.fill(turn, epoch, one_done)
         for wanted in inherited:
@@ -240,7 +240,7 @@ class Building:
             work.answer(turn, work.ready)
 
     def _add_machine(self, turn: Turn, epoch: int, overlay: Overlay) -> None:
-        self._roads.add(epoch, self._around.make(turn, epoch, overlay))
+        self._forwarding.add(epoch, self._around.make(turn, epoch, overlay))
         self._around.built(turn, epoch)
 
     def _ask_again(self, turn: Turn, epoch: int, peers: Iterable[str]) -> None:

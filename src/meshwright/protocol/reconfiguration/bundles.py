@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from meshwright.protocol.foundation.turn import Turn
-from meshwright.protocol.reconfiguration.conversation_marks import Crossings
+from meshwright.protocol.reconfiguration.conversation_marks import ConversationMarks
 from meshwright.protocol.reconfiguration.messages import Bundle
 
 BUNDLE = ("bundles",)
@@ -15,19 +15,20 @@ BUNDLE = ("bundles",)
 class Bundles:
     """Gathers what overlays that are not in force tell each peer, for a moment.
 
-    in_force is the newest epoch whose messages are not held up. crossings notes those of them.
+    in_force is the newest epoch whose messages are not held up. conversation_marks notes which of
+    them were sent.
     """
 
     def __init__(
         self,
         me: str,
         gather_us: int,
-        crossings: Crossings,
+        conversation_marks: ConversationMarks,
         *,
         send: Callable[[Turn, str, Any], None],
     ) -> None:
         self._me = me
-        self._crossings = crossings
+        self._conversation_marks = conversation_marks
         self._gather_us = gather_us
         self._send = send
         self._in_force = 0
@@ -68,4 +69,4 @@ class Bundles:
 
     def _send_noted(self, turn: Turn, peer: str, epoch: int, message: Any) -> None:
         self._send(turn, peer, message)
-        self._crossings.told(epoch, peer)
+        self._conversation_marks.told(epoch, peer)

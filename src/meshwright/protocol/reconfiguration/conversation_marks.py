@@ -32,7 +32,7 @@ class PeerMark(msgspec.Struct, frozen=True, gc=False, array_like=True):
 Marks = dict[str, PeerMark]
 
 
-class Crossings:
+class ConversationMarks:
     """Notes which messages told or heard what changes an overlay, by its epoch and by peer."""
 
     def __init__(self, position: Callable[[str], Position]) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from meshwright.protocol.foundation.turn import Turn
-from meshwright.protocol.peers.conversations import PeerLinks
+from meshwright.protocol.peers.conversations import Conversations
 from meshwright.protocol.reconfiguration.conversation_marks import Marks, marked
 from meshwright.protocol.reconfiguration.messages import DrainAsked, Drained
 
@@ -50,10 +50,10 @@ class Draining:
     """One broker's part. coordinator: who is to be told, None if nobody is."""
 
     def __init__(
-        self, quiet_us: int, links: PeerLinks, *, send: Callable[[Turn, str, Any], None]
+        self, quiet_us: int, conversations: Conversations, *, send: Callable[[Turn, str, Any], None]
     ) -> None:
         self._quiet_us = quiet_us
-        self._links = links
+        self._conversations = conversations
         self._send = send
         self._coordinator: str | None = None
         self._epoch = 0
@@ -80,7 +80,9 @@ class Draining:
 
     def passed_on(self, turn: Turn) -> None:
         """Something of an older overlay was here; it may have gone on to anybody."""
-        self._sent = {peer: self._links.position(peer).sent for peer in self._links.peers()}
+        self._sent = {
+            peer: self._conversations.position(peer).sent for peer in self._conversations.peers()
+        }
         self._is_stirred = True
         if self._coordinator is not None:
             self._wait(turn)
@@ -119,6 +121,6 @@ class Draining:
 
     def _marks(self) -> Marks:
         return {
-            peer: marked(self._links.position(peer), self._sent.get(peer, 0), 0)
-            for peer in self._links.peers()
+            peer: marked(self._conversations.position(peer), self._sent.get(peer, 0), 0)
+            for peer in self._conversations.peers()
         }

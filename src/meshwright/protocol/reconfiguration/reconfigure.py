@@ -18,14 +18,14 @@ import msgspec
 from meshwright.model.overlay import Overlay
 from meshwright.model.plan import ClientMove
 from meshwright.overlays.growth import lone_overlay
-from meshwright.protocol.forwarding.by_epoch import Roads
+from meshwright.protocol.forwarding.by_epoch import ForwardingByEpoch
 from meshwright.protocol.forwarding.forwarding import Forwarding
 from meshwright.protocol.foundation.effects import DiskKey
 from meshwright.protocol.foundation.turn import Action, Turn
-from meshwright.protocol.peers.conversations import PeerLinks
+from meshwright.protocol.peers.conversations import Conversations
 from meshwright.protocol.peers.removals import Removals
 from meshwright.protocol.reconfiguration.building import STUCK, Building, BuildingAround
-from meshwright.protocol.reconfiguration.conversation_marks import Crossings
+from meshwright.protocol.reconfiguration.conversation_marks import ConversationMarks
 from meshwright.protocol.reconfiguration.coordinator import Coordinator, Patience
 from meshwright.protocol.reconfiguration.draining import QUIET, Draining
 from meshwright.protocol.reconfiguration.entering import ENTER, OUTSIDE, Entering, EnteringAround
@@ -74,20 +74,20 @@ class Around:
     """What a change of overlay asks of the rest of the broker.
 
     removals: who belongs to the network. make builds a forwarding machine that sees who is alive;
-    fill has the overlay of an epoch carry all that is wanted here; crossings notes what changes
-    overlays; release holds up no messages of an epoch any more, unmake forgets them; ask_dead finds
-    out whether those live that are not seen alive; relink is called when the brokers to stay
-    connected with may differ, switched when another overlay is in force; step_aside ends what else
-    changes links here and says whether something did; block begins the paper's change that holds up
-    clients.
+    fill has the overlay of an epoch carry all that is wanted here; conversation_marks notes what
+    changes overlays; release holds up no messages of an epoch any more, unmake forgets them;
+    ask_dead finds out whether those live that are not seen alive; relink is called when the brokers
+    to stay connected with may differ, switched when another overlay is in force; step_aside ends
+    what else changes links here and says whether something did; block begins the paper's change
+    that holds up clients.
     """
 
     send: Callable[[Turn, str, Any], None]
     removals: Removals
     make: Callable[[Turn, int, Overlay], Forwarding]
     fill: Callable[[Turn, int, Action], None]
-    links: PeerLinks
-    crossings: Crossings
+    conversations: Conversations
+    conversation_marks: ConversationMarks
     release: Callable[[Turn, int], None]
     unmake: Callable[[int], None]
     alive: Callable[[], tuple[str, ...]]
@@ -106,12 +106,12 @@ class Reconfigure:
         me: str,
         overlay: Overlay,
         settings: ReconfigureSettings,
-        roads: Roads,
+        forwarding: ForwardingByEpoch,
         around: Around,
     ) -> None:
         self._me = me
         self._settings = settings
-        self._roads = roads
+        self._forwarding = forwarding
         self._around = around
         self.in_force = (
             InForce(overlay) if me in overlay.brokers else InForce(lone_overlay(me), OUTSIDE)
@@ -134,18 +134,18 @@ class Reconfigure:
             finished=lambda turn: turn.write(UNFINISHED, None),
             in_force=self.in_force.told,
         )
-        self.draining = Draining(settings.quiet_us, around.links, send=around.send)
+        self.draining = Draining(settings.quiet_us, around.conversations, send=around.send)
         building_around = BuildingAround(
             send=around.send,
             make=around.make,
             fill=around.fill,
             alive=around.alive,
-            marks=around.crossings.marks,
-            told=around.crossings.told,
-            heard=around.crossings.heard,
+            marks=around.conversation_marks.marks,
+            told=around.conversation_marks.told,
+            heard=around.conversation_marks.heard,
             built=self._built,
         )
-        self.building = Building(me, settings.stuck_us, self.in_force, roads, building_around)
+        self.building = Building(me, settings.stuck_us, self.in_force, forwarding, building_around)
         requests_around = RequestsAround(
             send=around.send,
             seat=lambda: around.removals.seat,
@@ -200,9 +200,9 @@ class Reconfigure:
         self.in_force.restore(disk)
         self.requests.restore(disk)
         overlay = self.in_force.overlay
-        self._roads.add(self.epoch, self._around.make(turn, self.epoch, overlay))
+        self._forwarding.add(self.epoch, self._around.make(turn, self.epoch, overlay))
         self._around.release(turn, self.epoch)
-        self._roads.switch(turn, self.epoch)
+        self._forwarding.switch(turn, self.epoch)
         self.building.restored(turn)
         self.draining.switched(turn, self.epoch)
         if disk.get(UNFINISHED) == self.epoch:
@@ -261,8 +261,8 @@ class Reconfigure:
 
     def _retire(self, turn: Turn) -> None:
         """The old overlay has run dry: forget it, and be free for the next plan."""
-        self._roads.drop_older()
-        self._around.crossings.drop_older(self.epoch)
+        self._forwarding.drop_older()
+        self._around.conversation_marks.drop_older(self.epoch)
         self.draining.finished()
         self._around.relink(turn)
         promise = self.promise
@@ -357,13 +357,13 @@ class Reconfigure:
         promise = self.promise
         if promise is not None and promise.lock.epoch < message.epoch:
             self._release(turn, promise, "superseded")
-        if message.epoch not in self._roads:
+        if message.epoch not in self._forwarding:
             self.building.begin_late(turn, message.epoch, message.overlay)
         self.in_force.adopt(turn, message)
         if self.coordinator.leads(self.epoch):
             turn.write(UNFINISHED, self.epoch)
         self._around.release(turn, self.epoch)
-        self._roads.switch(turn, self.epoch)
+        self._forwarding.switch(turn, self.epoch)
         self.draining.switched(turn, self.epoch)
         self.building.finish(self.epoch)
         self.coordinator.overtaken(turn, self.epoch)
@@ -393,7 +393,7 @@ class Reconfigure:
         self.promise = None
         self.laggards.void = promise.lock.epoch
         self.building.drop(promise.lock.epoch)
-        self._roads.drop(promise.lock.epoch)
+        self._forwarding.drop(promise.lock.epoch)
         self._around.unmake(promise.lock.epoch)
         self._around.relink(turn)
         self._report(turn, promise.lock, step)

@@ -77,25 +77,25 @@ class Requests:
         """Use no epoch twice."""
         self._last_used = disk.get(LAST_USED, 0)
 
-    def given(self, turn: Turn, happening: PlanGiven) -> None:
+    def given(self, turn: Turn, event: PlanGiven) -> None:
         """An operator or a policy decided about a plan: apply, abort or undo."""
-        plan = happening.plan
-        if happening.action in {"apply", "apply-blocking"}:
+        plan = event.plan
+        if event.action in {"apply", "apply-blocking"}:
             why_not = self._why_not_for(plan)
             target = plan.target if isinstance(plan, Plan) else plan
             moves = plan.client_moves() if isinstance(plan, Plan) else ()
             if why_not is not None:
                 self._refuse(turn, why_not, plan_name(target, moves))
-            elif happening.action == "apply-blocking":
+            elif event.action == "apply-blocking":
                 self._apply_blocking(turn, target, moves)
             else:
                 self._apply(turn, target, moves)
-        elif happening.action == "undo":
+        elif event.action == "undo":
             self._undo(turn, plan)
-        elif happening.action == "abort":
+        elif event.action == "abort":
             self._abort(turn)
         else:
-            self._refuse(turn, f"there is no action {happening.action!r}; {ACTIONS}")
+            self._refuse(turn, f"there is no action {event.action!r}; {ACTIONS}")
 
     def overrule(self, turn: Turn, promise: Promise) -> None:
         """End a plan whose coordinator is lost, though nobody can know whether it was decided.

@@ -31,10 +31,10 @@ from meshwright.protocol.streams.outgoing import Outgoing
 VERSION_BITS = 16
 
 
-class RetainingSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """How many unpromised publications may wait on one topic."""
+class RetainedSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """How many qos0 publications may wait on one topic."""
 
-    unpromised_max: int = 1_000
+    qos0_max: int = 1_000
 
 
 class _Pending:
@@ -48,12 +48,12 @@ class _Pending:
         self.accepted = accepted
 
 
-class Retaining:
+class RetainedStore:
     """Stands before the streams of one origin, and holds up what must be stored first."""
 
     def __init__(
         self,
-        settings: RetainingSettings,
+        settings: RetainedSettings,
         directory: Directory,
         outgoing: Outgoing,
         *,
@@ -97,12 +97,12 @@ class Retaining:
         promised_count = sum(pending.place > 0 for pending in self._waiting[topic])
         return self._outgoing.number_of(topic) + promised_count
 
-    def publish_unpromised(self, turn: Turn, publication: Publication) -> None:
+    def publish_qos0(self, turn: Turn, publication: Publication) -> None:
         """Take a publication of QoS 0, which waits in memory only."""
         topic = publication.topic
         if not publication.retain and topic not in self._waiting:
-            self._outgoing.publish_unpromised(turn, publication)
-        elif self._unpromised_count(topic) < self._settings.unpromised_max:
+            self._outgoing.publish_qos0(turn, publication)
+        elif self._qos0_count(topic) < self._settings.qos0_max:
             self._wait(turn, _Pending(0, publication, []))
 
     def waits_on(self, topic: str) -> bool:
@@ -111,8 +111,8 @@ class Retaining:
 
     def is_crowded(self, topic: str) -> bool:
         """True if so much waits without a promise that more on a topic had better come later."""
-        count = self._unpromised_count(topic) if topic in self._waiting else 0
-        return 2 * count >= self._settings.unpromised_max or self._outgoing.is_crowded(topic)
+        count = self._qos0_count(topic) if topic in self._waiting else 0
+        return 2 * count >= self._settings.qos0_max or self._outgoing.is_crowded(topic)
 
     def when_settled(self, turn: Turn, topic: str, action: Action) -> None:
         """Do something when all that was taken on a topic so far is safe."""
@@ -188,7 +188,7 @@ class Retaining:
             self.change_count += 1
             turn.once_synced(partial(self._go_on, topic=topic))
 
-    def _unpromised_count(self, topic: str) -> int:
+    def _qos0_count(self, topic: str) -> int:
         return sum(not pending.place for pending in self._waiting.get(topic, ()))
 
     def _go_on(self, turn: Turn, topic: str) -> None:
@@ -230,7 +230,7 @@ class Retaining:
             pending = waiting.popleft()
             accepted = partial(_all, actions=pending.accepted)
             if not pending.place:
-                self._outgoing.publish_unpromised(turn, pending.publication)
+                self._outgoing.publish_qos0(turn, pending.publication)
                 turn.once_synced(accepted)
                 continue
             turn.write(("retaining", pending.place), None)

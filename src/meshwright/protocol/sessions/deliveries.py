@@ -20,7 +20,7 @@ from meshwright.protocol.foundation.rights import NOT_ALLOWED, Rights
 from meshwright.protocol.foundation.stream_frames import EVERY_TOPIC, StreamFrame
 from meshwright.protocol.foundation.turn import Action, Turn
 from meshwright.protocol.mqtt import packets
-from meshwright.protocol.mqtt.promised_runs import SentRun, numbers, unpromised
+from meshwright.protocol.mqtt.qos1_runs import SentRun, numbers, qos0
 from meshwright.protocol.sessions.queue_bounds import QUEUE_IS_FULL, QueueBounds
 from meshwright.protocol.sessions.session import Hand, Recipient, Session, Waiting
 from meshwright.protocol.sessions.session_disk import keys_of_sent
@@ -100,7 +100,7 @@ class Deliveries:
             if is_late:
                 self._refuse(turn, session, waiting, "it has expired")
             elif not qos:
-                self._send_unpromised(turn, session, waiting)
+                self._send_qos0(turn, session, waiting)
                 counts = counts or session.is_durable
             elif not packet_id and drops and self._bounds.is_over(session):
                 self._refuse(turn, session, waiting, QUEUE_IS_FULL)
@@ -138,9 +138,9 @@ class Deliveries:
         if self._rights is None:
             return
         for packet_id in list(session.unsent):
-            waiting = session.under_way[packet_id]
+            waiting = session.in_flight[packet_id]
             if not self.may_read(session, waiting.publication.topic):
-                del session.unsent[packet_id], session.under_way[packet_id]
+                del session.unsent[packet_id], session.in_flight[packet_id]
                 if session.is_durable:
                     for key in keys_of_sent(session.client, packet_id, waiting):
                         turn.delete(key)
@@ -163,7 +163,7 @@ class Deliveries:
         """Tell of a retained message that a client asked for while its queue was full."""
         turn.report(refusal(session.client, publication, QUEUE_IS_FULL))
 
-    def takes_run(self, recipient: Recipient, run: packets.PromisedRun) -> bool:
+    def takes_run(self, recipient: Recipient, run: packets.Qos1Run) -> bool:
         """True if a client may be sent a run of QoS 1 now, and has it for itself alone."""
         session, qos_max, _, identifiers = recipient
         if session.is_durable or not session.is_connected:
@@ -178,14 +178,14 @@ class Deliveries:
         if not session.is_connected:
             return True
         if not qos_max:
-            plain = packets.PublishRun(run.topic, unpromised(run), run.count)
+            plain = packets.PublishRun(run.topic, qos0(run), run.count)
             send_once_synced(turn, session, plain)
             return True
         first = session.free_packet_ids(run.count)
         if not first:
             return False
         session.sends_run(run, sent.publisher, sent.sequence, first)
-        send_once_synced(turn, session, packets.DeliverPromised(run, first))
+        send_once_synced(turn, session, packets.DeliverQos1Run(run, first))
         return True
 
     def hand_over(self, turn: Turn, session: Session) -> None:
@@ -193,7 +193,7 @@ class Deliveries:
         while session.unsent and session.has_window():
             packet_id = next(iter(session.unsent))
             del session.unsent[packet_id]
-            waiting = session.under_way[packet_id]
+            waiting = session.in_flight[packet_id]
             session.sent_bytes += waiting.size_bytes()
             packet = _publish_packet(waiting, packet_id, turn.now_us, is_duplicate=True)
             send_packet(turn, session, packet)
@@ -212,22 +212,22 @@ class Deliveries:
     def resume(self, turn: Turn, session: Session) -> None:
         """Send again what was under way, whatever its age, then what waits."""
         session.sent_bytes = 0
-        unreleased = [one for one in session.under_way if one not in session.released]
+        unreleased = [one for one in session.in_flight if one not in session.released]
         session.unsent = dict.fromkeys(unreleased)
-        for packet_id in session.under_way:
+        for packet_id in session.in_flight:
             if packet_id in session.released:
                 send_packet(turn, session, packets.Pubrel(packet_id))
         self.withhold(turn, session)
         self.hand_over(turn, session)
 
-    def _send_unpromised(self, turn: Turn, session: Session, waiting: Waiting) -> None:
+    def _send_qos0(self, turn: Turn, session: Session, waiting: Waiting) -> None:
         send_once_synced(turn, session, _publish_packet(waiting, 0, turn.now_us))
         if waiting.hand is not None:
             self._shared.settled(turn, waiting)
 
     def _send(self, turn: Turn, session: Session, waiting: Waiting, packet_id: int) -> None:
         """Send a message for the first time, once it is on disk that it is under way."""
-        session.under_way[packet_id] = waiting
+        session.in_flight[packet_id] = waiting
         session.sent_bytes += waiting.size_bytes()
         if waiting.qos == 2 and not session.is_durable:
             self._shared.mark(turn, waiting)
@@ -243,7 +243,7 @@ class Deliveries:
         self._shared.settled(turn, waiting)
 
     def _puback(self, turn: Turn, session: Session, packet: packets.Puback) -> None:
-        waiting = session.under_way.get(packet.packet_id)
+        waiting = session.in_flight.get(packet.packet_id)
         if (waiting is not None and waiting.qos == 1) or self._answers(
             turn, session, packet.packet_id, qos=1
         ):
@@ -255,7 +255,7 @@ class Deliveries:
 
     def _answers(self, turn: Turn, session: Session, packet_id: int, *, qos: int) -> bool:
         """Whether an answer is one to its message's QoS; if not, the client has to go."""
-        waiting = session.under_way.get(packet_id)
+        waiting = session.in_flight.get(packet_id)
         sent_qos = qos if waiting is None else waiting.qos
         if packet_id in session.sent_runs:
             sent_qos = 1
@@ -268,7 +268,7 @@ class Deliveries:
     def _pubrec(self, turn: Turn, session: Session, packet: packets.Pubrec) -> None:
         if not self._answers(turn, session, packet.packet_id, qos=2):
             return
-        waiting = session.under_way.get(packet.packet_id)
+        waiting = session.in_flight.get(packet.packet_id)
         if packet.reason >= packets.UNSPECIFIED_ERROR:
             self._settle(turn, session, packet)
             return
@@ -298,7 +298,7 @@ class Deliveries:
     ) -> None:
         """The client has a message for good, or never takes it."""
         packet_id = packet.packet_id
-        waiting = session.under_way.pop(packet_id, None)
+        waiting = session.in_flight.pop(packet_id, None)
         if waiting is None:
             session.sent_runs.pop(packet_id, None)
         else:

@@ -49,9 +49,9 @@ class Forgetting:
         self._is_moving = is_moving
         self._stay_here = stay_here
 
-    def given(self, turn: Turn, happening: ForgettingGiven) -> None:
+    def given(self, turn: Turn, event: ForgettingGiven) -> None:
         """An operator wants a session to be over."""
-        client = happening.client
+        client = event.client
         session = self._sessions.find(client)
         if session is None:
             turn.report(ForgettingRecord(client=client, step=UNKNOWN))

@@ -16,7 +16,7 @@ import msgspec
 from meshwright.model.times import SECOND_US
 from meshwright.protocol.foundation.turn import Turn
 from meshwright.protocol.mqtt import packets
-from meshwright.protocol.mqtt.promised_runs import numbers, packet_ids, payload_of
+from meshwright.protocol.mqtt.qos1_runs import numbers, packet_ids, payload_of
 from meshwright.protocol.sessions.deliveries import Refused
 from meshwright.protocol.sessions.full_queues import FullQueue
 from meshwright.protocol.sessions.session import Session
@@ -29,7 +29,7 @@ LEFT = "its publisher left before there was room for it"
 # What waits behind a message; the rest makes room, or is the end.
 IN_TURN = (
     packets.Publish,
-    packets.PublishPromised,
+    packets.PublishQos1Runs,
     packets.PublishRun,
     packets.Subscribe,
     packets.Unsubscribe,
@@ -105,7 +105,7 @@ class HeldBack:
         held = self.waiting.get(session.client)
         if held is None or not isinstance(packet, IN_TURN):
             return False
-        if isinstance(packet, packets.PublishPromised):
+        if isinstance(packet, packets.PublishQos1Runs):
             for run in packet.runs:
                 for single in single_packets(run):
                     self._append(turn, held, single)
@@ -161,7 +161,7 @@ class HeldBack:
             self._away(turn, held.session, TOO_MUCH)
 
 
-def single_packets(run: packets.PromisedRun) -> list[packets.Publish]:
+def single_packets(run: packets.Qos1Run) -> list[packets.Publish]:
     """The messages of a run one by one, as their client sent them."""
     return [
         packets.Publish(run.topic, payload_of(run, place), 1, False, packet_id)

@@ -14,7 +14,7 @@ from meshwright.protocol.foundation.rights import WILL_NOT_ALLOWED, Rights
 from meshwright.protocol.foundation.turn import Action, Turn, nothing
 from meshwright.protocol.mqtt import packets
 from meshwright.protocol.mqtt.plain_messages import payloads
-from meshwright.protocol.mqtt.promised_runs import SentRun, packet_ids, publications
+from meshwright.protocol.mqtt.qos1_runs import SentRun, packet_ids, publications
 from meshwright.protocol.sessions.deliveries import (
     on_this_connection,
     refusal,
@@ -46,7 +46,7 @@ class Publishing:
         writes_runs: bool,
         rights: Rights | None,
         publish: Callable[[Turn, Publication, Action], Any],
-        publish_unpromised: Callable[[Turn, Publication], None],
+        publish_qos0: Callable[[Turn, Publication], None],
         publish_elsewhere: Callable[[Turn, Publication, Action], Any],
         has_order: Callable[[str], bool],
         carry: Callable[[Turn, Publication], None],
@@ -64,7 +64,7 @@ class Publishing:
         self.writes_runs = writes_runs
         self._rights = rights
         self._publish = publish
-        self._publish_unpromised = publish_unpromised
+        self._publish_qos0 = publish_qos0
         self._publish_elsewhere = publish_elsewhere
         self._has_order = has_order
         self._carry = carry
@@ -114,7 +114,7 @@ class Publishing:
             packet.extras,
         )
         if packet.qos == 0:
-            self._publish_unpromised(turn, publication)
+            self._publish_qos0(turn, publication)
             return
         if session.is_durable:
             turn.write(("sequence", session.client), session.sequence)
@@ -134,14 +134,14 @@ class Publishing:
             Publication(session.identity, first, packet.topic, payload, count=packet.count),
         )
 
-    def publish_promised(
-        self, turn: Turn, session: Session, packet: packets.PublishPromised
+    def publish_qos1_runs(
+        self, turn: Turn, session: Session, packet: packets.PublishQos1Runs
     ) -> None:
         """A client publishes runs of QoS 1: handed out and answered once they are on disk together.
 
         They are for clients here, so it is no matter how much is kept for other brokers.
         """
-        safe: list[tuple[int, packets.PromisedRun]] = []
+        safe: list[tuple[int, packets.Qos1Run]] = []
         ids = b""
         for run in packet.runs:
             sent = SentRun(run, session.identity, session.sequence + 1, 0, 0)
@@ -178,7 +178,7 @@ class Publishing:
                 for publication in publications(run, identity, sequence):
                     self._publish_elsewhere(turn, publication, nothing)
 
-    def _publish_one_by_one(self, turn: Turn, session: Session, run: packets.PromisedRun) -> None:
+    def _publish_one_by_one(self, turn: Turn, session: Session, run: packets.Qos1Run) -> None:
         for packet in single_packets(run):
             self.publish(turn, session, packet)
 
@@ -229,14 +229,14 @@ class Publishing:
         elif publication.qos:
             self._publish(turn, publication, nothing)
         else:
-            turn.once_synced(lambda later: self._publish_unpromised(later, publication))
+            turn.once_synced(lambda later: self._publish_qos0(later, publication))
 
     def publish_for(self, turn: Turn, publication: Publication) -> None:
         """Publish for a client that waits for no answer."""
         if publication.qos:
             self._publish(turn, publication, nothing)
         else:
-            self._publish_unpromised(turn, publication)
+            self._publish_qos0(turn, publication)
 
     def retry(self, turn: Turn) -> None:
         """There may be room again for what clients wait to publish."""

@@ -9,7 +9,7 @@ from meshwright.filters.index import FilterIndex
 from meshwright.model.publication import Publication
 from meshwright.protocol.foundation.rights import Rights
 from meshwright.protocol.mqtt.packets import Subscription
-from meshwright.protocol.sessions.retained_replay import FirstLooks
+from meshwright.protocol.sessions.retained_replay import RetainedReplay
 from meshwright.protocol.sessions.session import Recipient, Session, recipient_of
 
 TOPICS_MAX = 65_536
@@ -23,7 +23,7 @@ class Recipients:
     so does one of rights, without which nobody gets anything.
     """
 
-    def __init__(self, looks: FirstLooks, rights: Rights | None) -> None:
+    def __init__(self, looks: RetainedReplay, rights: Rights | None) -> None:
         self._looks = looks
         self._rights = rights
         self._index: FilterIndex[Session] = FilterIndex()
@@ -50,7 +50,7 @@ class Recipients:
 
         None if it depends on what was retained before.
         """
-        if self._looks.under_way:
+        if self._looks.in_flight:
             return None
         known = self._by_topic.get(topic)
         return self.of(Publication(publisher, 0, topic)) if known is None else known
@@ -59,10 +59,10 @@ class Recipients:
         """The sessions that get a publication, in the order in which they subscribed."""
         topic = publication.topic
         known = self._by_topic.get(topic)
-        if known is not None and not self._looks.under_way:
+        if known is not None and not self._looks.in_flight:
             return known
         pairs, asks_content = self._index.look_up(topic, publication.properties)
-        is_lasting = not self._looks.under_way and not asks_content
+        is_lasting = not self._looks.in_flight and not asks_content
         found: dict[Session, list[Subscription]] = {}
         for session, wanted in self._readable(topic, pairs):
             text = str(wanted)

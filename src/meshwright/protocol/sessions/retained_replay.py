@@ -57,13 +57,13 @@ class _FirstLook:
         return publication.sequence <= self.seen.get(line, 0) or publication.topic in self.replaced
 
 
-class FirstLooks:
-    """Looks; under_way holds them by client and filter."""
+class RetainedReplay:
+    """Looks; in_flight holds them by client and filter."""
 
     def __init__(self, deliveries: Deliveries, find: Find) -> None:
         self._deliveries = deliveries
         self._find = find
-        self.under_way: dict[str, dict[str, _FirstLook]] = {}
+        self.in_flight: dict[str, dict[str, _FirstLook]] = {}
         self.begun_count = 0
 
     def begin(
@@ -87,7 +87,7 @@ class FirstLooks:
             done(turn)
             return
         self.begun_count += 1
-        looks = self.under_way.setdefault(session.client, {})
+        looks = self.in_flight.setdefault(session.client, {})
         had_room = self._deliveries.has_room(session)
         look = looks[text] = _FirstLook(is_new=is_new, had_room=had_room, done=done)
 
@@ -108,7 +108,7 @@ class FirstLooks:
 
     def release(self, turn: Turn, session: Session, done: Action) -> None:
         """SUBACK was sent: what was found for it follows, unless a live one overtook it."""
-        for text, look in list(self.under_way.get(session.client, {}).items()):
+        for text, look in list(self.in_flight.get(session.client, {}).items()):
             if look.done is not done or look.held is None:
                 continue
             held, look.held = look.held, None
@@ -119,13 +119,13 @@ class FirstLooks:
 
     def forget(self, client: str, text: str) -> None:
         """A subscription is gone."""
-        looks = self.under_way.get(client)
+        looks = self.in_flight.get(client)
         if looks is not None and looks.pop(text, None) is not None and not looks:
-            del self.under_way[client]
+            del self.in_flight[client]
 
     def passes(self, client: str, text: str, publication: Publication) -> bool:
         """Take note of a live message; False if its subscription is not to get it."""
-        looks = self.under_way.get(client)
+        looks = self.in_flight.get(client)
         look = looks.get(text) if looks is not None else None
         if look is None:
             return True
@@ -174,6 +174,6 @@ class FirstLooks:
         self._deliveries.deliver(turn, frame, (recipient,), is_kept=True)
 
     def _drop_if_over(self, client: str, text: str) -> None:
-        look = self.under_way.get(client, {}).get(text)
+        look = self.in_flight.get(client, {}).get(text)
         if look is not None and not (look.is_looking or look.sent or look.held):
             self.forget(client, text)

@@ -6,13 +6,13 @@ from collections.abc import Callable
 
 from meshwright.model.publication import Publication
 from meshwright.protocol.foundation.turn import Turn
-from meshwright.protocol.mqtt.packets import PromisedRun
-from meshwright.protocol.mqtt.promised_runs import SentRun
+from meshwright.protocol.mqtt.packets import Qos1Run
+from meshwright.protocol.mqtt.qos1_runs import SentRun
 from meshwright.protocol.sessions.deliveries import Deliveries
 from meshwright.protocol.sessions.recipients import Recipients
 
 
-class HandingOut:
+class RunDelivery:
     """Knows whether clients here may get messages in runs.
 
     stays_here: whether what is published on a topic now is for clients of this broker alone.
@@ -37,7 +37,7 @@ class HandingOut:
         recipients = self._recipients.plain(publication.publisher, publication.topic)
         return recipients is not None and not any(one.identifiers for one in recipients)
 
-    def takes_promised(self, publisher: str, run: PromisedRun) -> bool:
+    def takes_qos1(self, publisher: str, run: Qos1Run) -> bool:
         """True if those here who want a run of QoS 1 may get it as one."""
         recipients = self._recipients.plain(publisher, run.topic)
         takes = self._deliveries.takes_run
@@ -51,7 +51,7 @@ class HandingOut:
         if not self._stays_here(turn.now_us, sent.run.topic):
             return False
         recipients = self._recipients.plain(sent.publisher, sent.run.topic)
-        if recipients is None or not self.takes_promised(sent.publisher, sent.run):
+        if recipients is None or not self.takes_qos1(sent.publisher, sent.run):
             return False
         if not all(self._deliveries.send_run(turn, one, sent) for one in recipients):
             return False

@@ -9,8 +9,8 @@ from typing import NamedTuple
 import msgspec
 
 from meshwright.model.publication import Publication, StreamPoint
-from meshwright.protocol.mqtt.packets import MQTT_5, PromisedRun, Subscription, Will
-from meshwright.protocol.mqtt.promised_runs import PACKET_ID_MAX, SentRun
+from meshwright.protocol.mqtt.packets import MQTT_5, Qos1Run, Subscription, Will
+from meshwright.protocol.mqtt.qos1_runs import PACKET_ID_MAX, SentRun
 
 # As many as there are packet identifiers.
 RECEIVE_MAXIMUM = PACKET_ID_MAX
@@ -113,7 +113,7 @@ class Session:
     enters through this session. disconnected_us: since when it has no connection. awaited_until_us:
     so long its client waits for it at another broker, 0 if nothing is known of that. is_durable: it
     is kept on disk, as it outlives its connection, or did before. queue: what waits.
-    under_way: by packet identifier, what was sent and is not settled, in the order of sending;
+    in_flight: by packet identifier, what was sent and is not settled, in the order of sending;
     unsent holds those that were not yet sent again on this connection, released those of QoS 2
     whose message the client has. received: packet identifiers of QoS 2 messages from the client
     that it has not released. is_arriving: it collects here, but its client's former broker still
@@ -122,18 +122,44 @@ class Session:
     broker claimed the client for this session.
     window_bytes: once so much is under way, nothing more is sent. sent_bytes: of what was sent on
     this connection but for runs, and the client has not said that it has it.
-    sent_runs: like under_way, what was sent in runs, which only a session has that ends with its
+    sent_runs: like in_flight, what was sent in runs, which only a session has that ends with its
     connection. run_bytes: the largest message of them has no more, so that run_window of them, but
     at least one, keep within window_bytes. unsafe_run_count: its own publications in
     runs that are on their way to the disk.
     """
 
     __slots__ = (
-        "awaited_until_us", "claim", "client", "connection", "disconnected_us", "expiry_s",
-        "floors", "identity", "is_arriving", "is_connected", "is_durable", "is_leaving",
-        "next_index", "next_packet_id", "points", "queue", "receive_maximum", "received",
-        "released", "run_bytes", "run_window", "sent_bytes", "sent_runs", "sequence",
-        "subscriptions", "under_way", "unsafe_run_count", "unsent", "version", "visits", "will",
+        "awaited_until_us",
+        "claim",
+        "client",
+        "connection",
+        "disconnected_us",
+        "expiry_s",
+        "floors",
+        "identity",
+        "in_flight",
+        "is_arriving",
+        "is_connected",
+        "is_durable",
+        "is_leaving",
+        "next_index",
+        "next_packet_id",
+        "points",
+        "queue",
+        "receive_maximum",
+        "received",
+        "released",
+        "run_bytes",
+        "run_window",
+        "sent_bytes",
+        "sent_runs",
+        "sequence",
+        "subscriptions",
+        "unsafe_run_count",
+        "unsent",
+        "version",
+        "visits",
+        "will",
         "window_bytes",
     )  # fmt: skip
 
@@ -154,7 +180,7 @@ class Session:
         self.will: Will | None = None
         self.subscriptions: dict[str, Subscription] = {}
         self.queue = MessageQueue()
-        self.under_way: dict[int, Waiting] = {}
+        self.in_flight: dict[int, Waiting] = {}
         self.unsent: dict[int, None] = {}
         self.released: dict[int, None] = {}
         self.received: dict[int, None] = {}
@@ -174,7 +200,7 @@ class Session:
     @property
     def waiting_count(self) -> int:
         """How many messages wait for the client, or were sent and are not answered."""
-        return len(self.queue) + len(self.under_way) + len(self.sent_runs)
+        return len(self.queue) + len(self.in_flight) + len(self.sent_runs)
 
     def last_for(self, expiry_s: int) -> None:
         """Outlive the connection by this time from now on; once on disk, a session stays there."""
@@ -196,7 +222,7 @@ class Session:
         if self.queue or not self.has_window():
             return 0
         number = self.next_packet_id = self.next_packet_id % 65_535 + 1
-        if number in self.under_way or number in self.sent_runs:
+        if number in self.in_flight or number in self.sent_runs:
             return self.free_packet_id()
         return number
 
@@ -205,7 +231,7 @@ class Session:
         while True:
             self.next_packet_id = self.next_packet_id % 65_535 + 1
             number = self.next_packet_id
-            if number not in self.under_way and number not in self.sent_runs:
+            if number not in self.in_flight and number not in self.sent_runs:
                 return number
 
     def free_packet_ids(self, count: int) -> int:
@@ -213,12 +239,12 @@ class Session:
         first = self.next_packet_id + 1
         if first + count > PACKET_ID_MAX:
             first = 1
-        if count == 1 and first not in self.sent_runs and first not in self.under_way:
+        if count == 1 and first not in self.sent_runs and first not in self.in_flight:
             self.next_packet_id = first
             return first
         wanted = range(first, first + count)
         if not (
-            self.under_way.keys().isdisjoint(wanted) and self.sent_runs.keys().isdisjoint(wanted)
+            self.in_flight.keys().isdisjoint(wanted) and self.sent_runs.keys().isdisjoint(wanted)
         ):
             return 0
         self.next_packet_id = first + count - 1
@@ -232,13 +258,13 @@ class Session:
         if self.queue or self.unsent or self.floors:
             return False
         run_count = len(self.sent_runs) + count
-        sent_count = len(self.under_way) + run_count
+        sent_count = len(self.in_flight) + run_count
         if sent_count > self.receive_maximum:
             return False
         largest = max(size_bytes, self.run_bytes) if self.sent_runs else size_bytes
         return sent_count <= 1 or self.sent_bytes + run_count * largest <= self.window_bytes
 
-    def sends_run(self, run: PromisedRun, publisher: str, sequence: int, packet_id: int) -> None:
+    def sends_run(self, run: Qos1Run, publisher: str, sequence: int, packet_id: int) -> None:
         """Count a run as under way, with packet identifiers from one on."""
         size_bytes = len(run.frames) // run.count
         if size_bytes > self.run_bytes or not self.sent_runs:
@@ -251,14 +277,14 @@ class Session:
         else:
             self.sent_runs.update(dict.fromkeys(range(packet_id, packet_id + run.count), sent))
 
-    def sends_alone(self, run: PromisedRun, publisher: str, sequence: int) -> int:
+    def sends_alone(self, run: Qos1Run, publisher: str, sequence: int) -> int:
         """Count a run of one as under way; its packet identifier, or 0 if that is not simple."""
         sent_runs, packet_id = self.sent_runs, self.next_packet_id % PACKET_ID_MAX + 1
         if (
             self.queue
             or self.unsent
             or self.floors
-            or self.under_way
+            or self.in_flight
             or packet_id in sent_runs
             or len(sent_runs) >= self.run_window
             or len(run.frames) > self.run_bytes
@@ -291,19 +317,19 @@ class Session:
         self.sent_runs = {}
         self.sent_bytes += sum([one.size_bytes() for one in laid_open.values()])
         if laid_open:
-            together = {**self.under_way, **laid_open}
-            self.under_way = dict(sorted(together.items(), key=lambda item: item[1].place))
+            together = {**self.in_flight, **laid_open}
+            self.in_flight = dict(sorted(together.items(), key=lambda item: item[1].place))
 
     def let_go(self) -> None:
         """The session is over: whoever still knows of it keeps none of its messages."""
         self.queue.clear()
-        self.under_way.clear()
+        self.in_flight.clear()
         self.sent_runs.clear()
 
     def has_window(self) -> bool:
         """True if the client takes one more message now."""
         run_count = len(self.sent_runs)
-        sent_count = len(self.under_way) - len(self.unsent) + run_count
+        sent_count = len(self.in_flight) - len(self.unsent) + run_count
         if not self.is_connected or sent_count >= self.receive_maximum:
             return False
         return not sent_count or self.sent_bytes + run_count * self.run_bytes < self.window_bytes

@@ -53,7 +53,7 @@ def erase(turn: Turn, session: Session) -> None:
         turn.write((kind, client), None)
     for packet_id in session.received:
         turn.write(("received", client, packet_id), None)
-    for packet_id, waiting in session.under_way.items():
+    for packet_id, waiting in session.in_flight.items():
         for key in keys_of_sent(client, packet_id, waiting):
             turn.write(key, None)
     for waiting in session.queue:
@@ -74,7 +74,7 @@ def _restore_messages(sessions: dict[str, Session], disk: dict[DiskKey, Any]) ->
         if not packet_id:
             session.queue.append(waiting)
             continue
-        session.under_way[packet_id] = waiting
+        session.in_flight[packet_id] = waiting
         session.next_packet_id = packet_id
         if is_released:
             session.released[packet_id] = None

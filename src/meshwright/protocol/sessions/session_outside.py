@@ -10,7 +10,7 @@ from meshwright.filters.filter import Filter
 from meshwright.model.publication import Publication
 from meshwright.protocol.foundation.slices import Slices
 from meshwright.protocol.foundation.turn import Action, Turn
-from meshwright.protocol.mqtt.promised_runs import SentRun
+from meshwright.protocol.mqtt.qos1_runs import SentRun
 from meshwright.protocol.retained.lookup import Find
 from meshwright.protocol.sessions.full_queues import FullQueues
 from meshwright.protocol.sessions.session_groups import SessionGroups
@@ -21,7 +21,7 @@ class Outside:
     """What sessions ask of the rest of the broker."""
 
     publish: Callable[[Turn, Publication, Action], Any]
-    publish_unpromised: Callable[[Turn, Publication], None]
+    publish_qos0: Callable[[Turn, Publication], None]
     publish_elsewhere: Callable[[Turn, Publication, Action], Any]
     has_order: Callable[[str], bool]
     carry: Callable[[Turn, Publication], None]

@@ -12,10 +12,10 @@ from meshwright.protocol.sessions.session import Session, Waiting
 from meshwright.protocol.sessions.session_disk import write_state
 
 
-class Belongings(msgspec.Struct, frozen=True):
+class SessionState(msgspec.Struct, frozen=True):
     """A session as values.
 
-    under_way: packet identifier, whether released, and the message, in the order of sending.
+    in_flight: packet identifier, whether released, and the message, in the order of sending.
     floors: how far the old broker had passed on each stream (origin, topic, number); the new one
     passes on what is above. points: the client's last publications on each topic at brokers it has
     left, where somebody may still wait for them. visits: brokers where the client was, in order.
@@ -29,7 +29,7 @@ class Belongings(msgspec.Struct, frozen=True):
     expiry_s: int
     subscriptions: tuple[Subscription, ...]
     queue: tuple[Waiting, ...]
-    under_way: tuple[tuple[int, bool, Waiting], ...]
+    in_flight: tuple[tuple[int, bool, Waiting], ...]
     received: tuple[int, ...]
     floors: tuple[tuple[str, str, int], ...]
     points: tuple[tuple[str, tuple[StreamPoint, ...]], ...]
@@ -41,7 +41,7 @@ class Belongings(msgspec.Struct, frozen=True):
 
 def packed(
     session: Session, places: dict[tuple[str, str], int], me: str, points: dict[str, int]
-) -> Belongings:
+) -> SessionState:
     """A session as it is now; floors of before still hold where streams stand lower.
 
     points: where somebody may still wait for what its client published here, by topic.
@@ -50,7 +50,7 @@ def packed(
     floors = dict(session.floors)
     for key, number in places.items():
         floors[key] = max(number, floors.get(key, 0))
-    return Belongings(
+    return SessionState(
         session.identity,
         session.sequence,
         session.expiry_s,
@@ -58,7 +58,7 @@ def packed(
         tuple(session.queue),
         tuple(
             (packet_id, packet_id in session.released, waiting)
-            for packet_id, waiting in session.under_way.items()
+            for packet_id, waiting in session.in_flight.items()
         ),
         tuple(session.received),
         tuple((*key, number) for key, number in floors.items() if _counts(floors, *key)),
@@ -83,21 +83,21 @@ def _all_points(
     return found
 
 
-def unpack(turn: Turn, session: Session, belongings: Belongings) -> None:
+def unpack(turn: Turn, session: Session, session_state: SessionState) -> None:
     """Give an arriving session what it brought, before what has come here meanwhile; to disk.
 
     All of it gets new places: those of its former broker may be in use here.
     """
-    session.sequence = belongings.sequence
-    session.last_for(belongings.expiry_s)
-    session.floors = {(origin, topic): n for origin, topic, n in belongings.floors}
-    session.points = dict(belongings.points)
-    session.visits = belongings.visits
-    session.claim = belongings.claim
-    session.will = belongings.will
-    if belongings.away_us is not None:
-        session.disconnected_us = turn.now_us - belongings.away_us
-    session.received = dict.fromkeys(belongings.received)
+    session.sequence = session_state.sequence
+    session.last_for(session_state.expiry_s)
+    session.floors = {(origin, topic): n for origin, topic, n in session_state.floors}
+    session.points = dict(session_state.points)
+    session.visits = session_state.visits
+    session.claim = session_state.claim
+    session.will = session_state.will
+    if session_state.away_us is not None:
+        session.disconnected_us = turn.now_us - session_state.away_us
+    session.received = dict.fromkeys(session_state.received)
     arrived = [
         waiting
         for waiting in session.queue
@@ -105,12 +105,12 @@ def unpack(turn: Turn, session: Session, belongings: Belongings) -> None:
     ]
     session.queue.clear()
     session.next_index = 0
-    for packet_id, is_released, waiting in belongings.under_way:
-        session.under_way[packet_id] = _placed(session, waiting, packet_id)
+    for packet_id, is_released, waiting in session_state.in_flight:
+        session.in_flight[packet_id] = _placed(session, waiting, packet_id)
         session.next_packet_id = packet_id
         if is_released:
             session.released[packet_id] = None
-    session.queue.extend(_placed(session, one) for one in (*belongings.queue, *arrived))
+    session.queue.extend(_placed(session, one) for one in (*session_state.queue, *arrived))
     if session.is_durable:
         write_session(turn, session)
 
@@ -133,7 +133,7 @@ def write_session(turn: Turn, session: Session) -> None:
         turn.write(("received", client, packet_id), True)
     for waiting in session.queue:
         turn.write(("queue", client, waiting.place), waiting)
-    for packet_id, waiting in session.under_way.items():
+    for packet_id, waiting in session.in_flight.items():
         turn.write(("queue", client, waiting.place), waiting)
         if packet_id in session.released:
             turn.write(("under_way", client, packet_id), (waiting.place, True))

@@ -21,16 +21,16 @@ from meshwright.protocol.sessions.deliveries import Deliveries, send_packet
 from meshwright.protocol.sessions.publishing import Publishing
 from meshwright.protocol.sessions.queue_bounds import QueueBounds
 from meshwright.protocol.sessions.recipients import Recipients
-from meshwright.protocol.sessions.retained_replay import FirstLooks
-from meshwright.protocol.sessions.run_delivery import HandingOut
+from meshwright.protocol.sessions.retained_replay import RetainedReplay
+from meshwright.protocol.sessions.run_delivery import RunDelivery
 from meshwright.protocol.sessions.session import Recipient, Session, recipient_of
 from meshwright.protocol.sessions.session_disk import erase, restored_sessions, write_state
 from meshwright.protocol.sessions.session_outside import Outside
 from meshwright.protocol.sessions.session_settings import SessionSettings
-from meshwright.protocol.sessions.session_state import Belongings, unpack
+from meshwright.protocol.sessions.session_state import SessionState, unpack
 from meshwright.protocol.sessions.session_tallies import SessionTallies
 from meshwright.protocol.sessions.subscribing import Subscribing
-from meshwright.protocol.sessions.will_quota import PromisedWills
+from meshwright.protocol.sessions.will_quota import WillQuota
 from meshwright.protocol.sessions.wills import (
     is_expired,
     next_due_us,
@@ -58,7 +58,7 @@ class Sessions:
         self._change_count = 0
         self._answers: dict[type, Callable[[Turn, Session, Any], None]] = {}
         self._wills: dict[str, tuple[str, packets.Will]] = {}
-        self.promised_wills = PromisedWills(self._sessions, settings.log_max, outside.log_length)
+        self.will_quota = WillQuota(self._sessions, settings.log_max, outside.log_length)
         self._tallies = SessionTallies(settings)
         self._bounds = QueueBounds(settings, outside.full, self._tallies)
         self._deliveries = Deliveries(
@@ -67,9 +67,9 @@ class Sessions:
             rights=settings.rights,
             misbehaved=self._misbehaved,
         )
-        self._looks = FirstLooks(self._deliveries, outside.find_retained)
+        self._looks = RetainedReplay(self._deliveries, outside.find_retained)
         self._recipients = Recipients(self._looks, settings.rights)
-        self.handing_out = HandingOut(
+        self.run_delivery = RunDelivery(
             self._recipients,
             self._deliveries,
             stays_here=outside.stays_here,
@@ -80,13 +80,13 @@ class Sessions:
             writes_runs=settings.writes_runs,
             rights=settings.rights,
             publish=outside.publish,
-            publish_unpromised=outside.publish_unpromised,
+            publish_qos0=outside.publish_qos0,
             publish_elsewhere=outside.publish_elsewhere,
             has_order=outside.has_order,
             carry=outside.carry,
-            hand_out=self.handing_out.hand_out,
+            hand_out=self.run_delivery.hand_out,
             when_settled=outside.when_settled,
-            log_length=self.promised_wills.log_length,
+            log_length=self.will_quota.log_length,
             full=outside.full,
             answers=self._answers,
             away=self._misbehaved,
@@ -101,7 +101,7 @@ class Sessions:
         self._answers |= {
             packets.Publish: self.publishing.publish,
             packets.PublishRun: self.publishing.publish_run,
-            packets.PublishPromised: self.publishing.publish_promised,
+            packets.PublishQos1Runs: self.publishing.publish_qos1_runs,
             packets.Pubrel: self.publishing.release,
             packets.Subscribe: subscribing.subscribe,
             packets.Unsubscribe: subscribing.unsubscribe,
@@ -180,9 +180,9 @@ class Sessions:
     def connect(self, turn: Turn, client: str, packet: packets.Connect) -> None:
         """A client is here: open its session, or resume it and hand over what waits."""
         self.disconnect(turn, client, clean=False)
-        packet = self.promised_wills.without_system(turn, client, packet)
+        packet = self.will_quota.without_system(turn, client, packet)
         session = self._sessions.get(client)
-        refusal = self.promised_wills.refusal(client, packet)
+        refusal = self.will_quota.refusal(client, packet)
         if refusal is None and session is None:
             refusal = self._tallies.refusal(client)
         if refusal is not None:
@@ -318,12 +318,12 @@ class Sessions:
             self._add_subscription(turn, session, wanted, subscription, one_done)
         one_done(turn)
 
-    def unpack(self, turn: Turn, client: str, belongings: Belongings) -> None:
+    def unpack(self, turn: Turn, client: str, session_state: SessionState) -> None:
         """The rest of an arriving session is here: from now on it is this broker's."""
         session = self._sessions[client]
         session.is_arriving = False
         session.disconnected_us = turn.now_us
-        unpack(turn, session, belongings)
+        unpack(turn, session, session_state)
         self._bounds.queued(turn, session)
         if session.is_durable:
             for text in session.subscriptions:

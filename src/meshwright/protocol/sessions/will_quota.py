@@ -16,7 +16,7 @@ from meshwright.protocol.sessions.session import Session
 NO_ROOM_FOR_WILL = "too many messages wait for other brokers; try again, or without a will"
 
 
-class PromisedWills:
+class WillQuota:
     """Wills of QoS 1 and 2 count among what is kept for the network as soon as they are given.
 
     log_length tells how much that is without them, of which log_max is too much.

@@ -8,7 +8,7 @@ from itertools import chain, islice
 from typing import NamedTuple
 
 from meshwright.filters.filter import parse_filter
-from meshwright.model.publication import EventId, Publication
+from meshwright.model.publication import Publication, PublicationId
 from meshwright.protocol.foundation.stream_frames import StreamFrame
 from meshwright.protocol.sessions.deliveries import Refused
 from meshwright.protocol.shared.at_most_once import HandedBefore
@@ -93,13 +93,25 @@ class Group:
 
     hands: entries by all numbers under which they were handed out. inherited: what came from a
     former keeper's origins, and may come once more in its stream. handed_before: what former
-    keepers have handed out with a promise. unpromised: what was handed out without one, by a
+    keepers have handed out with a promise. qos0: what was handed out without one, by a
     former keeper or before a crash.
     """
 
     __slots__ = (
-        "_order", "entries", "handed_before", "hands", "inherited", "is_in_force", "key", "last",
-        "members", "moving", "take_over", "unconfirmed", "unpromised", "wanted",
+        "_order",
+        "entries",
+        "handed_before",
+        "hands",
+        "inherited",
+        "is_in_force",
+        "key",
+        "last",
+        "members",
+        "moving",
+        "qos0",
+        "take_over",
+        "unconfirmed",
+        "wanted",
     )  # fmt: skip
 
     def __init__(self, key: str) -> None:
@@ -113,14 +125,14 @@ class Group:
         self.is_in_force = False
         self.unconfirmed: list[tuple[str, int]] = []
         self.take_over: TakeOver | None = None
-        self.inherited: set[EventId] = set()
+        self.inherited: set[PublicationId] = set()
         self.handed_before = HandedOut()
-        self.unpromised = HandedBefore()
+        self.qos0 = HandedBefore()
         self._order: list[Place] = []
 
     def was_handed(self, frame: StreamFrame) -> bool:
         """True if a former keeper had a message, so that it is no more for this one."""
-        is_inherited = frame.publication.event_id in self.inherited
+        is_inherited = frame.publication.publication_id in self.inherited
         return is_inherited or self.handed_before.has(frame.origin, frame.number, frame.publication)
 
     def refusal(self, publication: Publication, reason: str) -> Refused:

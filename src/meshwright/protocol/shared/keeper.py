@@ -17,7 +17,7 @@ from meshwright.protocol.peers.roll import SEATS_MAX
 from meshwright.protocol.sessions.deliveries import is_too_late
 from meshwright.protocol.shared.group import EntryState, Group, GroupEntry, entry_of
 from meshwright.protocol.shared.messages import (
-    UNPROMISED,
+    QOS0,
     HandAccepted,
     HandDone,
     Handed,
@@ -104,10 +104,10 @@ class SharedKeeper:
             if key[1] in self._groups:
                 self._groups[str(key[1])].take_over = TakeOver(self._removals.present)
         for group in self._groups.values():
-            group.unpromised.waiting = dict.fromkeys(group.members)
+            group.qos0.waiting = dict.fromkeys(group.members)
             if formers_of(group.key, self._me, self._removals.in_line()):
                 entries = group.entries.values()
-                group.inherited = {entry.publication.event_id for entry in entries}
+                group.inherited = {entry.publication.publication_id for entry in entries}
         return [group.wanted for group in self._groups.values()]
 
     def started(self, turn: Turn) -> None:
@@ -131,7 +131,7 @@ class SharedKeeper:
         for key, _ in self._index.match(publication.topic, publication.properties):
             group = self._groups[key]
             if not frame.number:
-                self._hand_unpromised(turn, group, publication)
+                self._hand_qos0(turn, group, publication)
                 continue
             wrote = True
             if group.was_handed(frame):
@@ -168,7 +168,7 @@ class SharedKeeper:
             self._ask_holders(turn, group)
         self._note_members(turn, group, peer, message)
         if message.handed is not None:
-            group.unpromised.learn(peer, message.handed)
+            group.qos0.learn(peer, message.handed)
         group.unconfirmed.append((peer, message.version))
         if not group.members and not group.moving:
             self._drop_group(turn, group)
@@ -238,7 +238,7 @@ class SharedKeeper:
             return
         del group.take_over.holders[peer]
         group.take_over.handed_out.learn(message)
-        group.unpromised.learn(peer, message.unpromised)
+        group.qos0.learn(peer, message.qos0)
         for one in map(Holding._make, message.holdings):
             if one.hand not in group.hands:
                 entry = GroupEntry(self._next_serial(), one.publication)
@@ -246,7 +246,7 @@ class SharedKeeper:
                 entry.qos, entry.is_granted = one.qos, True
                 entry.tried[one.client] = None
                 group.entries[entry.place] = group.hands[one.hand] = entry
-                group.take_over.events.add(one.publication.event_id)
+                group.take_over.events.add(one.publication.publication_id)
                 self._write_entry(turn, group, entry)
         self._ask_origins(turn, group)
 
@@ -258,7 +258,7 @@ class SharedKeeper:
         del group.take_over.origins[peer]
         for frame in message.frames:
             if group.take_over.is_new(frame):
-                group.inherited.add(frame.publication.event_id)
+                group.inherited.add(frame.publication.publication_id)
                 self._add_entry(turn, group, frame)
         self._end_take_over(turn, group)
 
@@ -390,7 +390,7 @@ class SharedKeeper:
         entry = GroupEntry(self._next_serial(), publication, frame.origin, frame.number)
         group.entries[entry.place] = entry
         if group.take_over is not None:
-            group.take_over.events.add(publication.event_id)
+            group.take_over.events.add(publication.publication_id)
         self._assign(turn, group, entry)
 
     def _confirm(self, turn: Turn, group: Group) -> None:
@@ -458,13 +458,13 @@ class SharedKeeper:
             handed = Handed(group.key, hand, entry.client, entry.publication, *at)
             self._send(turn, entry.broker, handed)
 
-    def _hand_unpromised(self, turn: Turn, group: Group, publication: Publication) -> None:
-        if group.take_over is not None or not group.unpromised.may_hand(publication, self._is_lost):
+    def _hand_qos0(self, turn: Turn, group: Group, publication: Publication) -> None:
+        if group.take_over is not None or not group.qos0.may_hand(publication, self._is_lost):
             return
         place = group.next_place((), self._is_lost)
         if place is not None and place.member.is_connected:
             group.last = (place.member.client, place.broker)
-            handed = Handed(group.key, UNPROMISED, place.member.client, publication)
+            handed = Handed(group.key, QOS0, place.member.client, publication)
             self._send(turn, place.broker, handed)
 
     def _forget(self, turn: Turn, group: Group, entry: GroupEntry) -> None:

@@ -23,7 +23,7 @@ from meshwright.protocol.peers.roll import SEATS_MAX
 from meshwright.protocol.sessions.session import Hand, Session, Waiting
 from meshwright.protocol.shared.at_most_once import LastHanded, Line
 from meshwright.protocol.shared.messages import (
-    UNPROMISED,
+    QOS0,
     HandAccepted,
     HandDone,
     Handed,
@@ -45,7 +45,7 @@ RECENT_MAX = 64
 # A shared subscription, and the origin and topic of a stream.
 Stream = tuple[str, str, str]
 # A shared subscription, and the publisher and sequence of a message.
-Event = tuple[str, str, int]
+GroupMessage = tuple[str, str, int]
 Take = Callable[[Turn, str, Hand, Publication], bool]
 
 
@@ -75,8 +75,8 @@ class SharedMember:
         self._members: dict[str, dict[str, Member]] = {}
         self._moving: dict[str, dict[str, int]] = {}
         self._unconfirmed: dict[str, list[tuple[int, Action]]] = {}
-        self._known: dict[Hand, Event] = {}
-        self._events: dict[Event, dict[Hand, None]] = {}
+        self._known: dict[Hand, GroupMessage] = {}
+        self._hands_by_message: dict[GroupMessage, dict[Hand, None]] = {}
         self._held: dict[Hand, Holding] = {}
         self._away: dict[Hand, Away] = {}
         self._highest: dict[Stream, int] = {}
@@ -198,21 +198,21 @@ class SharedMember:
     def handed(self, turn: Turn, peer: str, message: Handed) -> None:
         """A message for a client: once it waits for it, nobody else gets it."""
         hand = (message.key, message.hand)
-        if message.hand == UNPROMISED:
+        if message.hand == QOS0:
             if self._last_handed.is_new(message.key, message.publication):
                 self._take(turn, message.client, hand, message.publication)
             return
-        event = (message.key, *message.publication.event_id)
+        message_id = (message.key, *message.publication.publication_id)
         if hand in self._away:
             self._tell_away(turn, (hand,))
             return
-        if self._is_held(event):
-            self._know(hand, event)
+        if self._is_held(message_id):
+            self._know(hand, message_id)
             return
-        if not all(one in self._away for one in self._events.get(event, ())):
+        if not all(one in self._away for one in self._hands_by_message.get(message_id, ())):
             self._send(turn, peer, HandDone(*hand))
             return
-        self._know(hand, event)
+        self._know(hand, message_id)
         member = self._members.get(message.key, {}).get(message.client)
         qos = min(message.publication.qos, member.qos) if member is not None else 0
         self._held[hand] = Holding(message.hand, message.client, message.publication, qos)
@@ -232,7 +232,7 @@ class SharedMember:
         """A message was taken for good."""
         if waiting.hand is not None and waiting.hand not in self._marks:
             self._marks[waiting.hand] = None
-            turn.write(("hand", *waiting.hand), tuple(waiting.publication.event_id))
+            turn.write(("hand", *waiting.hand), tuple(waiting.publication.publication_id))
 
     def settled(self, turn: Turn, waiting: Waiting) -> None:
         """A client has answered a message, or it was dropped aloud."""
@@ -247,7 +247,7 @@ class SharedMember:
 
     def abandoned(self, turn: Turn, session: Session) -> None:
         """A session is over: what nobody else may get is done, the rest goes back."""
-        for waiting in session.under_way.values():
+        for waiting in session.in_flight.values():
             if waiting.qos == 2:
                 self.settled(turn, waiting)
             else:
@@ -294,8 +294,8 @@ class SharedMember:
             for (key, origin, topic), numbers in self._recent.items()
             if key == message.key
         )
-        unpromised = self._last_handed.lines(message.key)
-        answer = Holdings(message.key, held, highest, recent, unpromised)
+        qos0 = self._last_handed.lines(message.key)
+        answer = Holdings(message.key, held, highest, recent, qos0)
         turn.once_synced(lambda later: self._send(later, peer, answer))
 
     def _remember(self, turn: Turn, message: Handed, *, is_once: bool) -> None:
@@ -314,7 +314,7 @@ class SharedMember:
         for waiting in _handed(session):
             hand = waiting.hand
             assert hand is not None
-            self._know(hand, (hand[0], *waiting.publication.event_id))
+            self._know(hand, (hand[0], *waiting.publication.publication_id))
             self._held[hand] = Holding(hand[1], session.client, waiting.publication, waiting.qos)
             if session.is_durable:
                 self.mark(turn, waiting)
@@ -342,8 +342,8 @@ class SharedMember:
 
         turn.once_synced(give_back)
 
-    def _is_held(self, event: Event) -> bool:
-        return any(hand in self._held for hand in self._events.get(event, ()))
+    def _is_held(self, message_id: GroupMessage) -> bool:
+        return any(hand in self._held for hand in self._hands_by_message.get(message_id, ()))
 
     def _send_off(self, turn: Turn, waiting: Waiting, away: Away) -> tuple[Hand, ...]:
         """A message goes along with its client; its keeper is told when that has arrived."""
@@ -351,7 +351,7 @@ class SharedMember:
         for hand in hands:
             self._away[hand] = away
             if away.target:
-                turn.write(("hand away", *hand), (*waiting.publication.event_id, *away))
+                turn.write(("hand away", *hand), (*waiting.publication.publication_id, *away))
         return hands
 
     def _release(self, waiting: Waiting) -> tuple[Hand, ...]:
@@ -388,20 +388,22 @@ class SharedMember:
         hand = waiting.hand
         if hand is None:
             return ()
-        return tuple(self._events.get((hand[0], *waiting.publication.event_id), (hand,)))
+        return tuple(
+            self._hands_by_message.get((hand[0], *waiting.publication.publication_id), (hand,))
+        )
 
-    def _know(self, hand: Hand, event: Event) -> None:
-        self._known[hand] = event
-        self._events.setdefault(event, {})[hand] = None
+    def _know(self, hand: Hand, message_id: GroupMessage) -> None:
+        self._known[hand] = message_id
+        self._hands_by_message.setdefault(message_id, {})[hand] = None
 
     def _unknow(self, turn: Turn, hand: Hand) -> None:
         self._came_as.pop(hand, None)
-        event = self._known.pop(hand, None)
-        if event is not None:
-            hands = self._events[event]
+        message_id = self._known.pop(hand, None)
+        if message_id is not None:
+            hands = self._hands_by_message[message_id]
             del hands[hand]
             if not hands:
-                del self._events[event]
+                del self._hands_by_message[message_id]
         if self._marks.pop(hand, self) is None:
             turn.write(("hand", *hand), None)
         if self._away.pop(hand, None) is not None:
@@ -428,7 +430,7 @@ class SharedMember:
 
 def _handed(session: Session) -> list[Waiting]:
     """What a session has of shared subscriptions and its client has not answered."""
-    waiting = (*session.under_way.values(), *session.queue)
+    waiting = (*session.in_flight.values(), *session.queue)
     return [one for one in waiting if one.hand is not None]
 
 

@@ -18,7 +18,7 @@ from meshwright.protocol.directory.directory import replicas_of
 from meshwright.protocol.foundation.message import Message
 from meshwright.protocol.shared.at_most_once import Line
 
-UNPROMISED = 0
+QOS0 = 0
 
 
 class Member(NamedTuple):
@@ -71,7 +71,7 @@ class HandAccepted(Message, frozen=True, gc=False):
 
 
 class Handed(Message, frozen=True, gc=False):
-    """A message for a client; hand is a number that comes once, or UNPROMISED."""
+    """A message for a client; hand is a number that comes once, or QOS0."""
 
     key: str
     hand: int

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from meshwright.model.publication import EventId, Publication
+from meshwright.model.publication import Publication, PublicationId
 from meshwright.protocol.directory.directory import replicas_of
 from meshwright.protocol.foundation.message import Message
 from meshwright.protocol.foundation.stream_frames import StreamFrame
@@ -38,14 +38,14 @@ class Holdings(Message, frozen=True, gc=False):
     """What members here hold, and what came here of streams (origin, topic).
 
     highest: the highest number of QoS 2. recent: the last numbers, as far as is remembered.
-    unpromised: what was handed out without a promise.
+    qos0: what was handed out without a promise.
     """
 
     key: str
     holdings: tuple[Holding, ...]
     highest: tuple[tuple[str, str, int], ...]
     recent: tuple[tuple[str, str, tuple[int, ...]], ...]
-    unpromised: tuple[Line, ...] = ()
+    qos0: tuple[Line, ...] = ()
 
 
 class HandedOut:
@@ -85,12 +85,12 @@ class TakeOver:
         self.origins = dict.fromkeys(brokers)
         self.is_asking_origins = False
         self.handed_out = HandedOut()
-        self.events: set[EventId] = set()
+        self.events: set[PublicationId] = set()
 
     def is_new(self, frame: StreamFrame) -> bool:
         """True if a message that was owed to a former keeper is for the group."""
         publication = frame.publication
-        if publication.event_id in self.events:
+        if publication.publication_id in self.events:
             return False
         return not self.handed_out.has(frame.origin, frame.number, publication)
 

@@ -20,7 +20,7 @@ from meshwright.model.publication import Publication
 from meshwright.protocol.foundation.effects import DiskKey
 from meshwright.protocol.foundation.stream_frames import EVERY_TOPIC, NOTHING_OWED, StreamFrame
 from meshwright.protocol.foundation.turn import Turn
-from meshwright.protocol.streams.last_numbers import LatelySeen
+from meshwright.protocol.streams.last_numbers import LastNumbers
 from meshwright.protocol.streams.messages import (
     Acknowledged,
     AllPassed,
@@ -99,8 +99,8 @@ class Incoming:
         self._waiting: dict[tuple[str, str], list[tuple[int, StreamFrame]]] = {}
         # By publisher: what was published here and waits: topics and numbers, with sequences.
         self._unpassed: dict[str, dict[tuple[str, int], int]] = {}
-        self._seen_unpromised = LatelySeen()
-        self._newest_passed = LatelySeen()
+        self._seen_qos0 = LastNumbers()
+        self._newest_passed = LastNumbers()
         # Streams that have moved on, and what that sets free is not passed on yet.
         self._advanced: deque[tuple[tuple[str, str], IncomingStream]] = deque()
 
@@ -200,7 +200,7 @@ class Incoming:
             # One without a promise comes in turn or not at all.
             publisher = (publication.publisher, publication.topic)
             first = publication.sequence
-            if self._seen_unpromised.advance(publisher, first, first + publication.count - 1):
+            if self._seen_qos0.advance(publisher, first, first + publication.count - 1):
                 deliver = self._deliver
                 deliver(turn, frame)
             return
@@ -243,12 +243,12 @@ class Incoming:
         own = self._unpassed.values()
         return sorted(number for points in own for name, number in points if name == topic)
 
-    def passed_unpromised(self, publication: Publication) -> None:
+    def passed_qos0(self, publication: Publication) -> None:
         """Everybody here who wants a publication without a promise has got it."""
         publisher = (publication.publisher, publication.topic)
-        self._seen_unpromised[publisher] = publication.sequence + publication.count - 1
+        self._seen_qos0[publisher] = publication.sequence + publication.count - 1
 
-    def passed_promised(self, publisher: str, topic: str, sequence: int) -> None:
+    def passed_qos1(self, publisher: str, topic: str, sequence: int) -> None:
         """Everybody here who wants a topic has got what a publisher sent up to a sequence."""
         self._newest_passed[publisher, topic] = sequence
 

@@ -17,7 +17,7 @@ from meshwright.filters.names import TopicNames
 from meshwright.filters.topics import has_wildcard
 from meshwright.protocol.directory.directory import Directory
 from meshwright.protocol.directory.entries import WILDCARDS, Entry, EntryChange
-from meshwright.protocol.forwarding.by_epoch import Roads
+from meshwright.protocol.forwarding.by_epoch import ForwardingByEpoch
 from meshwright.protocol.foundation.effects import DiskKey
 from meshwright.protocol.foundation.slices import PIECE, Slices
 from meshwright.protocol.foundation.turn import Action, Turn, nothing
@@ -58,7 +58,7 @@ class Interest:
     def __init__(
         self,
         directory: Directory,
-        roads: Roads,
+        forwarding: ForwardingByEpoch,
         *,
         send: Callable[[Turn, str, Any], None],
         incarnation: int,
@@ -67,7 +67,7 @@ class Interest:
         slices: Slices,
     ) -> None:
         self._directory = directory
-        self._roads = roads
+        self._forwarding = forwarding
         self._send = send
         self._is_lost = is_lost
         self._informed = informed
@@ -90,7 +90,7 @@ class Interest:
         # Filters that no overlay carries here yet, and what is to be done when they are in force.
         self._carrying: dict[Filter, list[Action]] = {}
         # By key: what is told to others, what waits to be, and whether the directory is at it.
-        self._under_way: dict[str, dict[_Change, None]] = {}
+        self._in_flight: dict[str, dict[_Change, None]] = {}
         self._gathered: dict[str, _Change] = {}
         self._storing: dict[str, None] = {}
         self._unrepeated: dict[str, None] = {}
@@ -107,7 +107,7 @@ class Interest:
         for one in wanted:
             self._count(one)
         for one in self._counts:
-            self._roads.add_interest(turn, one, nothing)
+            self._forwarding.add_interest(turn, one, nothing)
         self._unrepeated = dict.fromkeys(sorted({*former, *map(key_of, self._counts)}))
         for key in list(self._unrepeated):
             self._publish(turn, _Change(key, is_repeated=True))
@@ -145,12 +145,12 @@ class Interest:
             self._publish_gathered(later, change.key)
 
         # The overlay first: once an origin counts this broker in, frames must find the way here.
-        self._roads.add_interest(turn, wanted, carried)
+        self._forwarding.add_interest(turn, wanted, carried)
 
     def when_in_force(self, turn: Turn, wanted: Filter, done: Action) -> None:
         """Call done when what is under way for a filter's key is in force."""
         key = key_of(wanted)
-        last = self._gathered.get(key) or next(reversed(self._under_way.get(key, {})), None)
+        last = self._gathered.get(key) or next(reversed(self._in_flight.get(key, {})), None)
         if wanted in self._carrying:
             self._carrying[wanted].append(done)
         elif last is not None:
@@ -169,7 +169,7 @@ class Interest:
         if not has_wildcard(wanted.levels):
             # A wildcard may take the topic too; nobody announced it while it was wanted by name.
             self._discover(turn, wanted.topic_filter, nothing)
-        self._roads.remove_interest(turn, wanted)
+        self._forwarding.remove_interest(turn, wanted)
         # Filters that go together may take the same topics: who still wants those is asked once.
         found = self._discovered_names.taken_by(wanted)
         if found and not self._doubted:
@@ -183,11 +183,11 @@ class Interest:
 
     def forget_left(self, turn: Turn) -> None:
         """Forget keys under which the network knows no more that this broker was ever there."""
-        under_way = {*self._under_way, *self._gathered}
+        in_flight = {*self._in_flight, *self._gathered}
         for keys in self._given_up.values():
-            under_way.update(keys)
+            in_flight.update(keys)
         for key in [key for key in self._entries if self._directory.said(key) is None]:
-            if key not in under_way:
+            if key not in in_flight:
                 del self._entries[key]
                 turn.forget(("interest", key))
 
@@ -202,7 +202,7 @@ class Interest:
             return
         for topic in message.topics:
             self._discover(turn, topic, nothing)
-        for change in list(self._under_way.get(message.key, ())):
+        for change in list(self._in_flight.get(message.key, ())):
             if change.entry.version <= message.version:
                 self._settle(turn, change, peer)
         given_up = self._given_up.get(peer, {})
@@ -245,7 +245,7 @@ class Interest:
 
     def _waiting_for(self, peer: str) -> list[_Change]:
         """The changes that a peer has not confirmed."""
-        every = (change for changes in self._under_way.values() for change in changes)
+        every = (change for changes in self._in_flight.values() for change in changes)
         return [change for change in every if peer in change.waiting]
 
     def _give_up(self, origin: str, change: _Change) -> None:
@@ -293,7 +293,7 @@ class Interest:
     def _publish(self, turn: Turn, change: _Change) -> None:
         """Put the present filters of a key into the directory, and tell who reads it."""
         key = change.key
-        self._under_way.setdefault(key, {})[change] = None
+        self._in_flight.setdefault(key, {})[change] = None
         self._storing[key] = None
         self._version += 1
         entry = self._next_entry(change)
@@ -336,10 +336,10 @@ class Interest:
         """One part of a change is done; the last one puts it in force."""
         if change.waiting.pop(part, self) is not None or change.waiting:
             return
-        changes = self._under_way[change.key]
+        changes = self._in_flight[change.key]
         del changes[change]
         if not changes:
-            del self._under_way[change.key]
+            del self._in_flight[change.key]
         for action in change.actions:
             action(turn)
 
@@ -354,7 +354,7 @@ class Interest:
             done(turn)
         else:
             self._discovered_names.add(topic)
-            self._roads.add_topic(turn, topic, done)
+            self._forwarding.add_topic(turn, topic, done)
 
     def _lose_unwanted(self, turn: Turn) -> bool:
         """Look at some of the topics that are in doubt; True if there are more."""
@@ -368,7 +368,7 @@ class Interest:
         for topic in topics:
             del self._discovered[topic]
             self._discovered_names.discard(topic)
-            self._roads.remove_topic(turn, topic)
+            self._forwarding.remove_topic(turn, topic)
 
 
 def key_of(wanted: Filter) -> str:

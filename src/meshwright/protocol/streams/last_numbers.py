@@ -5,7 +5,7 @@ from __future__ import annotations
 REMEMBERED_MIN = 65_536
 
 
-class LatelySeen:
+class LastNumbers:
     """The last number of each key: of at least the last REMEMBERED_MIN keys, at most of twice that.
 
     A client that comes with a new session each time is a new key each time, for ever.

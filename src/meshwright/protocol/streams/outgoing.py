@@ -18,7 +18,7 @@ from meshwright.protocol.directory.entries import WILDCARDS
 from meshwright.protocol.foundation.effects import DiskKey
 from meshwright.protocol.foundation.stream_frames import NOTHING_OWED, StreamFrame
 from meshwright.protocol.foundation.turn import Action, Turn
-from meshwright.protocol.peers.conversations import Mark, PeerLinks
+from meshwright.protocol.peers.conversations import Conversations, Mark
 from meshwright.protocol.streams.interest_reading import InterestReading
 from meshwright.protocol.streams.known_interest import KnownInterest
 from meshwright.protocol.streams.messages import (
@@ -69,7 +69,7 @@ class Outgoing:
         settings: OutgoingSettings,
         directory: Directory,
         *,
-        links: PeerLinks,
+        conversations: Conversations,
         emit: Callable[[Turn, StreamFrame], None],
         is_removed: Callable[[str], bool],
         unpassed: Callable[[str], list[int]],
@@ -78,8 +78,8 @@ class Outgoing:
         self._me = me
         self._unpassed = unpassed
         self._settings = settings
-        self._links = links
-        self._send: Send = links.send
+        self._conversations = conversations
+        self._send: Send = conversations.send
         self._emit = emit
         self._streams: dict[str, OutgoingStream] = {}
         self._is_removed = is_removed
@@ -90,7 +90,7 @@ class Outgoing:
         self._doubts: dict[str, Mark] = {}
         self._postponed: list[tuple[str, StandingQuestion | LegacyQuestion]] = []
         self.ordering = Ordering(settings.across_topics, self._streams)
-        self.quiet = QuietStreams(me, self._streams, self._known, links, settings.quiet)
+        self.quiet = QuietStreams(me, self._streams, self._known, conversations, settings.quiet)
         self._has_tick = False
         self._log_length = 0
         # Topics on which something waits without a promise.
@@ -139,9 +139,9 @@ class Outgoing:
         """Publications kept because somebody may still need them."""
         return self._log_length
 
-    def unpromised_length(self) -> int:
+    def qos0_length(self) -> int:
         """The most that waits without a promise for one topic to open."""
-        lengths = [len(self._streams[topic].unpromised) for topic in self._unopened]
+        lengths = [len(self._streams[topic].qos0) for topic in self._unopened]
         return max(lengths, default=0)
 
     def publish(self, turn: Turn, publication: Publication, accepted: Action) -> int:
@@ -162,14 +162,14 @@ class Outgoing:
         self._wake(turn)
         return number
 
-    def publish_unpromised(self, turn: Turn, publication: Publication) -> None:
+    def publish_qos0(self, turn: Turn, publication: Publication) -> None:
         """Send a QoS 0 publication; one on a topic that is not open yet waits for that."""
         topic = publication.topic
         stream = self._stream_of(turn, topic)
         if stream.is_open:
             self._emit(turn, StreamFrame(self._me, 0, publication))
-        elif len(stream.unpromised) < self._settings.unpromised_max:
-            stream.unpromised.append(publication)
+        elif len(stream.qos0) < self._settings.qos0_max:
+            stream.qos0.append(publication)
             self._unopened[topic] = None
             self._check(turn, topic, stream)
             self._wake(turn)
@@ -184,7 +184,7 @@ class Outgoing:
     def is_crowded(self, topic: str) -> bool:
         """True if half of what may wait without a promise for a topic to open does."""
         stream = self._streams.get(topic)
-        return stream is not None and (2 * len(stream.unpromised) >= self._settings.unpromised_max)
+        return stream is not None and (2 * len(stream.qos0) >= self._settings.qos0_max)
 
     def members_of(self, topic: str) -> tuple[str, ...]:
         """The brokers known to want a topic of this origin."""
@@ -222,7 +222,7 @@ class Outgoing:
         found = self._found(peer, message) if is_wild else ()
         self._send(turn, peer, Joined(message.key, message.entry.version, found))
         if peer in self._doubts:
-            self._doubts[peer] = self._links.mark(peer)
+            self._doubts[peer] = self._conversations.mark(peer)
 
     def announced(self, turn: Turn, peer: str, message: Announced) -> None:
         """A broker with a wildcard is ready for a new topic."""
@@ -303,13 +303,13 @@ class Outgoing:
         """Send again what is late, and read members for what was taken since the last time."""
         self._has_tick = False
         for peer, mark in list(self._doubts.items()):
-            if self._links.has_reached(peer, mark):
+            if self._conversations.has_reached(peer, mark):
                 self._settle_doubts(turn, peer, is_owed=False)
         patience_us = self._settings.repair_after_us
         for topic, stream in self._streams.items():
             if stream.questions:
                 self._answer(turn, topic, stream)
-            if not stream.log and not stream.unpromised:
+            if not stream.log and not stream.qos0:
                 continue
             if stream.checked < stream.number:
                 self._check(turn, topic, stream)
@@ -388,8 +388,8 @@ class Outgoing:
         postponed, self._postponed = self._postponed, []
         for peer, message in postponed:
             self.handlers()[type(message)](turn, peer, message)
-        unpromised, stream.unpromised = stream.unpromised, []
-        for publication in unpromised:
+        qos0, stream.qos0 = stream.qos0, []
+        for publication in qos0:
             self._unopened.pop(publication.topic, None)
             self._emit(turn, StreamFrame(self._me, 0, publication))
 
@@ -429,7 +429,7 @@ class Outgoing:
                 self._repair(turn, name, stream, member)
             else:
                 doubt(stream, member, missed)
-                self._doubts[name] = self._links.mark(name)
+                self._doubts[name] = self._conversations.mark(name)
 
     def _settle_doubts(self, turn: Turn, peer: str, *, is_owed: bool) -> None:
         """A newcomer has the answer, or did not wait for it: it is owed what came before, too."""

@@ -19,7 +19,7 @@ class OutgoingSettings(msgspec.Struct, frozen=True, kw_only=True):
     repair_after_us: int = 2_000_000
     repair_window: int = 64
     check_every_us: int = 1_000_000
-    unpromised_max: int = 1_000
+    qos0_max: int = 1_000
     trust_us: int = 25_000_000
     keep_for_gone_us: int = 60_000_000
     quiet: QuietSettings = QuietSettings()

@@ -41,8 +41,20 @@ class OutgoingStream:
     """
 
     __slots__ = (
-        "announced_us", "announcing", "checked", "is_checking", "is_open", "log", "members",
-        "number", "owed_counts", "questions", "read_us", "sent", "unpromised", "wanted",
+        "announced_us",
+        "announcing",
+        "checked",
+        "is_checking",
+        "is_open",
+        "log",
+        "members",
+        "number",
+        "owed_counts",
+        "qos0",
+        "questions",
+        "read_us",
+        "sent",
+        "wanted",
     )  # fmt: skip
 
     def __init__(self, number: int = 0) -> None:
@@ -54,7 +66,7 @@ class OutgoingStream:
         self.announced_us = 0
         self.read_us = 0
         self.announcing: dict[str, None] = {}
-        self.unpromised: list[Publication] = []
+        self.qos0: list[Publication] = []
         self.questions: dict[tuple[str, int], None] = {}
         self.log: dict[int, Publication] = {}
         self.owed_counts: dict[int, int] = {}

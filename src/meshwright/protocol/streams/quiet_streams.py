@@ -14,7 +14,7 @@ import msgspec
 
 from meshwright.protocol.foundation.effects import DiskKey
 from meshwright.protocol.foundation.turn import Turn
-from meshwright.protocol.peers.conversations import PeerLinks
+from meshwright.protocol.peers.conversations import Conversations
 from meshwright.protocol.streams.known_interest import KnownInterest
 from meshwright.protocol.streams.messages import AllPassed
 from meshwright.protocol.streams.outgoing_stream import OutgoingStream
@@ -43,13 +43,13 @@ class QuietStreams:
         me: str,
         streams: dict[str, OutgoingStream],
         known: KnownInterest,
-        links: PeerLinks,
+        conversations: Conversations,
         settings: QuietSettings,
     ) -> None:
         self._me = me
         self._streams = streams
         self._known = known
-        self._links = links
+        self._conversations = conversations
         self._settings = settings
         self._told = 0
         self.floor = 0
@@ -79,11 +79,7 @@ class QuietStreams:
 
     def _is_quiet(self, turn: Turn, stream: OutgoingStream) -> bool:
         is_busy = (
-            stream.log
-            or stream.unpromised
-            or stream.questions
-            or stream.announcing
-            or stream.is_checking
+            stream.log or stream.qos0 or stream.questions or stream.announcing or stream.is_checking
         )
         is_old = turn.now_us - stream.read_us > self._settings.quiet_us
         return is_old and stream.number <= self.floor and not is_busy
@@ -94,5 +90,5 @@ class QuietStreams:
         return min([self.floor, *(number - 1 for number in kept)])
 
     def _tell(self, turn: Turn, message: AllPassed) -> None:
-        for name in (self._me, *self._links.peers()):
-            self._links.send(turn, name, message)
+        for name in (self._me, *self._conversations.peers()):
+            self._conversations.send(turn, name, message)

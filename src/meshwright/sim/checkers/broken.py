@@ -15,7 +15,7 @@ def broken(breakdowns: Iterable[Breakdown]) -> list[Violation]:
             checker="broken",
             sentence=(
                 f"{one.broker} died at {seconds(one.time_us)} of {one.error} ({one.place}), "
-                f"as it took in {one.happening}"
+                f"as it took in {one.event}"
             ),
             time_us=one.time_us,
         )

@@ -10,20 +10,20 @@ from meshwright.protocol.mqtt.encoding import encode
 from meshwright.protocol.mqtt.packets import (
     MQTT_3_1_1,
     MQTT_5,
-    DeliverPromised,
+    DeliverQos1Run,
     Puback,
     PubackRun,
     Publish,
-    PublishPromised,
+    PublishQos1Runs,
     PublishRun,
 )
-from meshwright.protocol.mqtt.promised_runs import (
+from meshwright.protocol.mqtt.qos1_runs import (
     numbers,
     packet_ids,
     payload_of,
     pubacks,
+    qos0,
     spliced,
-    unpromised,
 )
 
 SIZES = (0, 100, 200, 20_000)
@@ -37,7 +37,7 @@ def said(network: SmallNetwork, client: str) -> list[bytes]:
     """All payloads that a client has got, in order."""
     found = []
     for one in network.got[client]:
-        if isinstance(one, DeliverPromised):
+        if isinstance(one, DeliverQos1Run):
             found += [payload_of(one.run, place) for place in range(one.run.count)]
         elif isinstance(one, PublishRun):
             found += [one.frames]
@@ -71,7 +71,7 @@ def opened(broker_count: int = 1, **options: int) -> SmallNetwork:
 
 def publish(network: SmallNetwork, mark: str, first_id: int = 1) -> None:
     run = a_run("t", ten(mark), first_id, MQTT_3_1_1)
-    network.send("writer", PublishPromised((run,)))
+    network.send("writer", PublishQos1Runs((run,)))
 
 
 def test_a_run_is_answered_and_delivered_once_it_is_on_disk() -> None:
@@ -88,7 +88,7 @@ def test_a_client_that_has_answered_a_run_can_be_sent_all_packet_identifiers_aga
     network = opened()
     for number in range(7_000):
         publish(network, "x")
-        (sent,) = [one for one in network.got["reader"] if isinstance(one, DeliverPromised)]
+        (sent,) = [one for one in network.got["reader"] if isinstance(one, DeliverQos1Run)]
         ids = range(sent.packet_id, sent.packet_id + sent.run.count)
         assert 0 < ids[0] < ids[-1] <= 65_535, number
         network.forget("reader")
@@ -105,7 +105,7 @@ def test_a_small_window_is_kept_and_the_rest_follows_in_order(receive_maximum: i
         sent = list(network.got["reader"])
         network.forget("reader")
         for one in sent:
-            if isinstance(one, DeliverPromised):
+            if isinstance(one, DeliverQos1Run):
                 assert one.run.count <= receive_maximum
                 ids = range(one.packet_id, one.packet_id + one.run.count)
                 network.send("reader", PubackRun(b"".join(number.to_bytes(2) for number in ids)))
@@ -168,7 +168,7 @@ def test_a_copy_that_nobody_was_owed_does_not_come_after_a_run_of_its_publisher(
     network.subscribe("reader", "t")
     network.publish("other", "t", "open")
     publish(network, "x")
-    assert any(isinstance(one, DeliverPromised) for one in network.got["reader"])
+    assert any(isinstance(one, DeliverQos1Run) for one in network.got["reader"])
     network.release(source="b0", target="b1")
     network.advance(3)
     assert said(network, "reader") == [b"open", *ten("x")]
@@ -290,7 +290,7 @@ def test_runs_become_the_packets_of_every_version_and_qos(size: int) -> None:
         )
         assert [payload_of(run, place) for place in range(3)] == payloads
         plain = [Publish("ö/t", payload) for payload in payloads]
-        assert unpromised(run) == b"".join(encode(one, MQTT_3_1_1) for one in plain)
+        assert qos0(run) == b"".join(encode(one, MQTT_3_1_1) for one in plain)
         for target in (MQTT_3_1_1, MQTT_5):
             expected = a_run("ö/t", payloads, 65_533, target).frames
             assert spliced(run, 65_533, is_5=target == MQTT_5) == expected

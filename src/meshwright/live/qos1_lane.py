@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from meshwright.errors import MqttError
 from meshwright.live.lag import Lag
 from meshwright.protocol.foundation.events import ClientPacket
-from meshwright.protocol.mqtt.packets import MQTT_5, PromisedRun, PubackRun, PublishPromised
+from meshwright.protocol.mqtt.packets import MQTT_5, PubackRun, PublishQos1Runs, Qos1Run
 from meshwright.protocol.mqtt.plain_messages import TOPIC_LENGTH_BYTES, long_size, run_stop
-from meshwright.protocol.mqtt.promised_runs import (
+from meshwright.protocol.mqtt.qos1_runs import (
     NO_PACKET_ID,
     PUBACK_BYTES,
     PUBACK_HEAD,
@@ -28,7 +28,7 @@ from meshwright.protocol.mqtt.promised_runs import (
     pubacks,
     spliced,
 )
-from meshwright.protocol.shortcuts import Promised
+from meshwright.protocol.shortcuts import Qos1Route
 
 if TYPE_CHECKING:
     from meshwright.live.client_line import ClientLine
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 ROUTES_MAX = 10_000
 RUN_COUNT_MAX = 4_096
 SHORTEST_BYTES = 6
-PROMISED_HEAD = b"\x32"
+QOS1_HEAD = b"\x32"
 
 
 class Route(NamedTuple):
@@ -50,7 +50,7 @@ class Route(NamedTuple):
     """
 
     topic: str
-    promised: Promised
+    found: Qos1Route
     lines: tuple[tuple[ClientPort, bool], ...] | None
 
 
@@ -63,7 +63,7 @@ class Alone(NamedTuple):
     line: ClientPort
 
 
-class PromisedLane:
+class Qos1Lane:
     """The QoS 1 side of one open connection.
 
     until_us: when what is known of topics is to be asked again. plain_lag begins with what plain
@@ -113,9 +113,9 @@ class PromisedLane:
     def take(self, block: bytes, at: int) -> tuple[int, int]:
         """Publish runs from a place on; where the first packet is of no run, and how many went."""
         meter = self._host.meter
-        runs: list[PromisedRun] = []
+        runs: list[Qos1Run] = []
         count = byte_count = 0
-        while block.startswith(PROMISED_HEAD, at):
+        while block.startswith(QOS1_HEAD, at):
             run = self._run_at(block, at)
             if run is None:
                 break
@@ -135,7 +135,7 @@ class PromisedLane:
             meter.received_bytes[1] += byte_count
         if runs:
             self._line.owe(sum([run.count for run in runs]))
-            self._host.tell(ClientPacket(self._client, PublishPromised(tuple(runs))))
+            self._host.tell(ClientPacket(self._client, PublishQos1Runs(tuple(runs))))
             self._plain_lag.begin(self._shortcuts)
         return at, count
 
@@ -150,7 +150,7 @@ class PromisedLane:
         if ids == NO_PACKET_ID or (self._is_5 and not self._may_5(block)):
             return False
         topic, session, reader, line = alone
-        run = PromisedRun(topic, block, 1, id_at, self._is_5)
+        run = Qos1Run(topic, block, 1, id_at, self._is_5)
         packet_id = self._shortcuts.publish_alone(session, reader, run)
         if not packet_id:
             return False
@@ -188,16 +188,16 @@ class PromisedLane:
             self._host.tell(ClientPacket(self._client, PubackRun(packed(left))))
         return stop
 
-    def _record(self, trace: TraceRecorder, run: PromisedRun) -> None:
+    def _record(self, trace: TraceRecorder, run: Qos1Run) -> None:
         now_us, size = self._host.clock.now_us(), payload_size(run)
         trace.publication(now_us, run.topic, self._client, size, count=run.count)
 
-    def _hand_out(self, run: PromisedRun, ids: bytes, byte_count: int) -> bool:
+    def _hand_out(self, run: Qos1Run, ids: bytes, byte_count: int) -> bool:
         """Hand a run to its readers and answer it; False if the core has to do that."""
         route = self._route
         if route is None or route.lines is None:
             return False
-        firsts = self._shortcuts.publish_now(route.promised, run)
+        firsts = self._shortcuts.publish_now(route.found, run)
         if firsts is None:
             return False
         lines, own = route.lines, self._line
@@ -217,7 +217,7 @@ class PromisedLane:
 
     def _note_alone(self, route: Route, only: tuple[ClientPort, bool]) -> None:
         """Keep what is known of a message with one reader, for others like it."""
-        session, _, readers = route.promised
+        session, _, readers = route.found
         line, is_5 = only
         if readers is not None and is_5 == self._is_5:
             self._alone = Alone(route.topic, session, readers[0], line)
@@ -226,7 +226,7 @@ class PromisedLane:
         """True if a message of MQTT 5 has no properties, and may be under way."""
         return not block[len(self._head) + 2] and self._line.has_room()
 
-    def _run_at(self, block: bytes, at: int) -> PromisedRun | None:
+    def _run_at(self, block: bytes, at: int) -> Qos1Run | None:
         """The run that begins at a place, if it may go on as one."""
         if not (self._head and block.startswith(self._head, at)) and not self._begin(block, at):
             return None
@@ -241,7 +241,7 @@ class PromisedLane:
             stop = at + count * step
         if self._is_5 and any(block[at + len(head) + 2 : stop : step]):
             return None  # it has properties
-        return PromisedRun(route.topic, block[at:stop], count, len(head), self._is_5)
+        return Qos1Run(route.topic, block[at:stop], count, len(head), self._is_5)
 
     def _begin(self, block: bytes, at: int) -> bool:
         """Note how the packet at a place begins, and where it goes; False if it is for no run."""
@@ -279,7 +279,7 @@ class PromisedLane:
         if gate is not None and not gate.may_write(topic):
             return None
         now_us = self._host.clock.now_us()
-        found = self._shortcuts.find_promised(now_us, self._client, topic)
+        found = self._shortcuts.find_qos1(now_us, self._client, topic)
         if found is None:
             if self._shortcuts.refuses_runs(self._client, topic):
                 if len(self._refused) >= ROUTES_MAX:
@@ -292,7 +292,7 @@ class PromisedLane:
         route = self._routes[key] = Route(topic, found, self._lines(found))
         return route
 
-    def _lines(self, found: Promised) -> tuple[tuple[ClientPort, bool], ...] | None:
+    def _lines(self, found: Qos1Route) -> tuple[tuple[ClientPort, bool], ...] | None:
         """The lines of a topic's readers, if messages can go to all of them as they are."""
         if found.readers is None:
             return None

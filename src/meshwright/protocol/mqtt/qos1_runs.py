@@ -12,14 +12,14 @@ import msgspec
 
 from meshwright.model.publication import Publication
 from meshwright.protocol.mqtt.body import variable_integer
-from meshwright.protocol.mqtt.packets import PromisedRun
+from meshwright.protocol.mqtt.packets import Qos1Run
 
 PACKET_ID_MAX = 65_535
 PUBACK_HEAD = b"\x40\x02"
 PUBACK = PUBACK_HEAD + b"\x00\x00"
 PUBACK_BYTES = 4
 NO_PACKET_ID = b"\x00\x00"
-PROMISED = 0x32
+QOS1_HEAD_BYTE = 0x32
 PLAIN = 0x30
 # Packet identifiers by their bytes.
 HIGH_BYTES = bytes(number >> 8 for number in range(PACKET_ID_MAX + 1))
@@ -29,7 +29,7 @@ LOW_BYTES = bytes(number & 0xFF for number in range(PACKET_ID_MAX + 1))
 class SentRun(msgspec.Struct, frozen=True, gc=False):
     """A run as one client was sent it: its first packet identifier, and its first place there."""
 
-    run: PromisedRun
+    run: Qos1Run
     publisher: str
     sequence: int
     packet_id: int
@@ -42,35 +42,35 @@ class SentRun(msgspec.Struct, frozen=True, gc=False):
         return Publication(self.publisher, self.sequence + place, self.run.topic, payload, 1)
 
 
-def publications(run: PromisedRun, publisher: str, sequence: int) -> Iterator[Publication]:
+def publications(run: Qos1Run, publisher: str, sequence: int) -> Iterator[Publication]:
     """The messages of a run one by one, the first with a sequence number."""
     for place in range(run.count):
         payload = payload_of(run, place)
         yield Publication(publisher, sequence + place, run.topic, payload, 1)
 
 
-def payload_of(run: PromisedRun, place: int) -> bytes:
+def payload_of(run: Qos1Run, place: int) -> bytes:
     """What one message of a run says."""
     step = len(run.frames) // run.count
     return run.frames[place * step + payload_at(run) : (place + 1) * step]
 
 
-def payload_at(run: PromisedRun) -> int:
+def payload_at(run: Qos1Run) -> int:
     """Where the payload is in each packet."""
     return run.id_at + 2 + run.is_5
 
 
-def payload_size(run: PromisedRun) -> int:
+def payload_size(run: Qos1Run) -> int:
     """How long the payload of each message is."""
     return len(run.frames) // run.count - payload_at(run)
 
 
-def payload_sum(run: PromisedRun) -> int:
+def payload_sum(run: Qos1Run) -> int:
     """How long all payloads are together."""
     return len(run.frames) - run.count * payload_at(run)
 
 
-def packet_ids(run: PromisedRun) -> bytes:
+def packet_ids(run: Qos1Run) -> bytes:
     """The publisher's packet identifiers, two bytes each."""
     return ids_at(run.frames, run.id_at, len(run.frames) // run.count)
 
@@ -113,7 +113,7 @@ def packed(ids: list[int]) -> bytes:
     return b"".join([number.to_bytes(2) for number in ids])
 
 
-def spliced(run: PromisedRun, packet_id: int, *, is_5: bool) -> bytes:
+def spliced(run: Qos1Run, packet_id: int, *, is_5: bool) -> bytes:
     """The packets of a run for a client of a version, with packet identifiers from one on."""
     if run.count == 1 and is_5 == run.is_5:
         frames, id_at = run.frames, run.id_at
@@ -121,7 +121,7 @@ def spliced(run: PromisedRun, packet_id: int, *, is_5: bool) -> bytes:
     stop = packet_id + run.count
     if is_5 != run.is_5:
         extra = b"\x00" if is_5 else b""
-        head = _head(run, PROMISED, 2 + len(extra))
+        head = _head(run, QOS1_HEAD_BYTE, 2 + len(extra))
         ids = (number.to_bytes(2) for number in range(packet_id, stop))
         return b"".join([head + one + extra + payload for one, payload in _zipped(run, ids)])
     step = len(run.frames) // run.count
@@ -131,18 +131,18 @@ def spliced(run: PromisedRun, packet_id: int, *, is_5: bool) -> bytes:
     return bytes(together)
 
 
-def unpromised(run: PromisedRun) -> bytes:
+def qos0(run: Qos1Run) -> bytes:
     """The packets of a run as plain messages of MQTT 3.1.1, for a client that asks for QoS 0."""
     head = _head(run, PLAIN, 0)
     return b"".join([head + payload_of(run, place) for place in range(run.count)])
 
 
-def _zipped(run: PromisedRun, ids: Iterator[bytes]) -> Iterator[tuple[bytes, bytes]]:
+def _zipped(run: Qos1Run, ids: Iterator[bytes]) -> Iterator[tuple[bytes, bytes]]:
     for place, one in enumerate(ids):
         yield one, payload_of(run, place)
 
 
-def _head(run: PromisedRun, first: int, extra: int) -> bytes:
+def _head(run: Qos1Run, first: int, extra: int) -> bytes:
     """What each packet begins with if it has so many bytes between topic and payload."""
     topic = run.topic.encode()
     size = variable_integer(2 + len(topic) + extra + payload_size(run))
