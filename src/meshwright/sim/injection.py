@@ -65,7 +65,7 @@ def _note_gone(world: World, kept: dict[DiskKey, Any]) -> None:
             event = read_payload(value[0].payload)
             if event is not None:
                 world.history.gone_shared.add((str(key[1]), event))
-        elif key[0] in {"log", "retained_store"}:
+        elif key[0] in {"log", "retaining"}:
             event = read_payload(value.payload)
             if event is not None:
                 world.history.gone_events.add(event)

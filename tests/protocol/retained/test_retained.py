@@ -178,7 +178,7 @@ def test_a_message_that_was_not_stored_before_a_crash_is_stored_after_it() -> No
     network.subscribe("reader", TOPIC)
     network.advance(1)
     assert seen(network, "reader") == [("second", True)]
-    assert not [key for key in network.disks["b0"] if key[0] == "retained_store"]
+    assert not [key for key in network.disks["b0"] if key[0] == "retaining"]
 
 
 def test_a_repeated_message_is_not_answered_before_it_is_stored() -> None:
