@@ -7,22 +7,23 @@ import re
 import shlex
 import subprocess
 import sys
+import tomllib
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from sources import ROOT, short
+from sources import PACKAGE, ROOT, short
 
 DOCUMENTS = tuple(sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]))
 CONSOLE_BLOCK = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
-FENCED_BLOCK = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"(?:\]\(|^\[\w+\]: )([^)#:\n]+?)(?:#[^)\n]*)?(?:\)|$)", re.MULTILINE)
+FILE_NAME = re.compile(r"`((?:\w+/)+\w+\.py)`")
+PLACES = (ROOT, PACKAGE, PACKAGE / "protocol")
+FLOORS = re.compile(r"^## The floors of the core.*?^```\n(.*?)^```", re.MULTILINE | re.DOTALL)
 DOTTED_NAME = re.compile(r"`(meshwright(?:\.\w+)+)`")
 REFERENCE_USED = re.compile(r"(?<!\])\[([A-Z]+)\](?![:(])")
 REFERENCE_DEFINED = re.compile(r"^\[([A-Z]+)\]: \S+$", re.MULTILINE)
-READ_AS_TEXT = ("README.md", "CHANGELOG.md", "docs/broker.toml")
-COLUMNS_MAX = 100
 MAKE_TARGET = re.compile(r"^([a-z]+):", re.MULTILINE)
 
 
@@ -60,6 +61,23 @@ def test_modules_named_in_a_document_exist(document: Path) -> None:
     assert not [name for name in names if not exists(name)]
 
 
+@pytest.mark.parametrize("document", DOCUMENTS, ids=short)
+def test_files_named_in_a_document_exist(document: Path) -> None:
+    names = FILE_NAME.findall(document.read_text(encoding="utf-8"))
+    assert not [name for name in names if not any((place / name).exists() for place in PLACES)]
+
+
+def test_the_floors_are_drawn_as_they_are_checked() -> None:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    (floors,) = [
+        contract["layers"]
+        for contract in settings["tool"]["importlinter"]["contracts"]
+        if contract.get("containers") == ["meshwright.protocol"]
+    ]
+    (drawn,) = FLOORS.findall((ROOT / "docs" / "ARCHITECTURE.md").read_text(encoding="utf-8"))
+    assert [re.split(r" {2,}", line)[0] for line in drawn.splitlines()] == floors
+
+
 def test_papers_named_in_brackets_in_the_readme_are_links() -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     used, defined = set(REFERENCE_USED.findall(text)), set(REFERENCE_DEFINED.findall(text))
@@ -73,20 +91,6 @@ def test_each_decision_has_a_number_of_its_own_which_its_title_repeats() -> None
     titles = [decision.read_text(encoding="utf-8").split(".", 1)[0] for decision in decisions]
     assert numbers == list(range(1, len(decisions) + 1))
     assert titles == [f"# {number}" for number in numbers]
-
-
-@pytest.mark.parametrize("name", READ_AS_TEXT)
-def test_a_document_that_people_read_as_text_fits_their_window(name: str) -> None:
-    lines = (ROOT / name).read_text(encoding="utf-8").splitlines()
-    assert not [f"{name}:{at}" for at, line in enumerate(lines, 1) if len(line) > COLUMNS_MAX]
-
-
-@pytest.mark.parametrize("document", sorted((ROOT / "docs").glob("*.md")), ids=short)
-def test_the_prose_of_a_document_fits_a_window(document: Path) -> None:
-    prose = FENCED_BLOCK.sub("", document.read_text(encoding="utf-8")).splitlines()
-    assert not [
-        line for line in prose if len(line) > COLUMNS_MAX and not line.startswith(("|", "#"))
-    ]
 
 
 def exists(name: str) -> bool:

@@ -6,8 +6,9 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-from sources import PACKAGE, parsed, python_files, short
+from sources import PACKAGE, ROOT, parsed, python_files, short
 
+COLUMNS_MAX = 100
 FUNCTION_LINES_MAX = 60
 POSITIONAL_MAX = 5
 MODULE_DOCSTRING_LINES_MAX = 10
@@ -15,6 +16,17 @@ FORBIDDEN_NAMES = {
     "utils", "util", "helpers", "helper", "common", "misc", "base", "core", "data", "info",
 }  # fmt: skip
 EVERYWHERE = ("src", "tests", "benchmarks")
+DOCUMENTS = (*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "docs").rglob("*.toml"))
+
+
+def test_no_line_of_a_program_or_document_is_wider_than_a_window() -> None:
+    """A line that cannot be broken, as a record of JSON, has no second word."""
+    assert not [
+        f"{short(path)}:{number}: {len(line)} columns"
+        for path in (*python_files(*EVERYWHERE), *sorted(DOCUMENTS))
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if len(line) > COLUMNS_MAX and " " in line.strip()
+    ]
 
 
 def test_no_two_modules_of_tests_share_a_name() -> None:

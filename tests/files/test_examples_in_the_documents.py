@@ -20,7 +20,7 @@ EXAMPLE = re.compile(
     r"^### ([a-z]+\.(?:csv|jsonl?)).*?^```(?:csv|jsonl?)\n(.*?)^```", re.MULTILINE | re.DOTALL
 )
 
-ANSWER = re.compile(r"^\| (`[a-z ]+`(?:, `[a-z ]+`)*) \| (.*) \|$", re.MULTILINE)
+ANSWER = re.compile(r"^- (`[a-z ]+`(?:, `[a-z ]+`)*): (.*(?:\n  .*)*)$", re.MULTILINE)
 SEED_IN_A_FILE = {"pipeline run"}
 
 
