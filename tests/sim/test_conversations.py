@@ -39,6 +39,7 @@ class Talker:
 
     def step(self, now_us: int, event: Event) -> list[Effect]:
         turn = Turn(now_us)
+        turn.facts.peer_lost.heard_by(self.lost)
         if isinstance(event, Started):
             self.incarnation = event.incarnation
             self.links = Conversations(
@@ -46,8 +47,6 @@ class Talker:
                 event.incarnation,
                 ConversationSettings(),
                 handlers={tuple: self.delivered},
-                lost=lambda later, peer: self.log.append(("lost", later.now_us, self.name, peer)),
-                renewed=lambda _, __: None,
             )
             self.links.keep(turn, self.peers if self.kept else ())
             self.links.tick(turn)
@@ -63,6 +62,9 @@ class Talker:
         elif isinstance(event, TimerFired):
             self.talk(turn)
         return turn.effects
+
+    def lost(self, turn: Turn, peer: str) -> None:
+        self.log.append(("lost", turn.now_us, self.name, peer))
 
     def talk(self, turn: Turn) -> None:
         self.count += 1

@@ -12,6 +12,8 @@ from meshwright.model.overlay import Overlay
 from meshwright.model.publication import Publication
 from meshwright.protocol.directory.directory import Directory
 from meshwright.protocol.forwarding.by_epoch import ForwardingByEpoch
+from meshwright.protocol.foundation.events import ClientPacket
+from meshwright.protocol.foundation.facts import Facts
 from meshwright.protocol.foundation.slices import PIECE, Slices, StepCount
 from meshwright.protocol.foundation.stream_frames import StreamFrame
 from meshwright.protocol.foundation.turn import Action, Turn, nothing
@@ -66,10 +68,62 @@ class Machines:
         self._build(incarnation)
         self._handlers.update(self._all_handlers())
 
+    def who_hears_what(self, facts: Facts) -> None:
+        """Say of each fact who hears it, and in which order."""
+        facts.peer_lost.heard_by(
+            self.liveness.peer_lost,
+            self.interest.peer_lost,
+            self.retained.peer_lost,
+            self.shared_keeper.peer_lost,
+            self.full_queues.peer_lost,
+            self.moving.peer_lost,
+        )
+        facts.peer_renewed.heard_by(
+            self.overlays.before_peer_renewed,
+            self.liveness.peer_renewed,
+            self.removals.peer_renewed,
+            self.directory.peer_renewed,
+            self.interest.peer_renewed,
+            self.outgoing.peer_renewed,
+            self.retained.peer_renewed,
+            self.shared_member.peer_renewed,
+            self.shared_keeper.peer_renewed,
+            self.incoming.peer_renewed,
+            self.full_queues.peer_renewed,
+            self.moving.peer_renewed,
+            self.overlays.peer_renewed,
+        )
+        facts.roll_changed.heard_by(
+            self._know_roll,
+            self.directory.roll_changed,
+            self.outgoing.roll_changed,
+            self.incoming.roll_changed,
+            self.retained.roll_changed,
+            self.shared_keeper.roll_changed,
+            self.shared_member.roll_changed,
+            self.moving.roll_changed,
+        )
+        facts.alive_changed.heard_by(self.overlays.alive_changed, self.removals.alive_changed)
+        facts.was_removed.heard_by(self.shared_keeper.forget_all, self.moving.begin_anew)
+        facts.epoch_heard.heard_by(self.overlays.change.laggards.heard_epoch)
+        facts.unknown_epoch.heard_by(self.overlays.unknown_epoch)
+        facts.late_frame.heard_by(self.overlays.change.draining.passed_on)
+        facts.switched.heard_by(self.overlays.switched, self.moving.plan_in_force)
+        facts.origins_informed.heard_by(self.incoming.origins_informed)
+        facts.queues_freed.heard_by(self.sessions.look_for_room)
+        facts.session_over.heard_by(self.moving.session_over)
+        facts.client_gone.heard_by(self.overlays.client_gone)
+
     def relink(self, turn: Turn) -> None:
         """Stay connected with neighbours, with all while a plan is led here, and for proxies."""
         kept = {*self.overlays.neighbours(), *self.moving.peers()}
         self.conversations.keep(turn, sorted(kept - {self._me}))
+
+    def packet_door(self) -> Callable[[Turn, ClientPacket], None]:
+        """Where packets of clients come in: at their sessions, unless something is in the way."""
+        if self.moving.has_homes() or self.overlays.holds_clients():
+            return lambda turn, event: self._packet(turn, event.client, event.packet)
+        return self.sessions.client_packet
 
     def sweep(self, turn: Turn) -> None:
         """Forget what nobody uses any more; whatever is needed again is found anew."""
@@ -128,7 +182,6 @@ class Machines:
             send=self.conversations.send,
             incarnation=incarnation,
             is_lost=self.conversations.is_lost,
-            informed=self._origins_informed,
             slices=self.slices,
         )
         self._build_shared(incarnation)
@@ -152,8 +205,6 @@ class Machines:
                 unwant=self._unwant,
                 remember=self._remember,
                 log_length=self.retained_store.log_length,
-                over=self._session_over,
-                parted=self._went_away,
                 full=self.full_queues,
                 slices=self.slices,
             ),
@@ -180,8 +231,6 @@ class Machines:
             self._settings.removal,
             incarnation=incarnation,
             send=self.conversations.send,
-            changed=self._roll_changed,
-            returned=self._returned,
         )
         self.directory = Directory(
             self._me,
@@ -192,7 +241,7 @@ class Machines:
             asked_max=max(1, self._settings.conversations.unacknowledged_max // 4),
             incarnation=incarnation,
         )
-        self.forwarding = ForwardingByEpoch(unknown=self._unknown_epoch, late=self._passed_on)
+        self.forwarding = ForwardingByEpoch()
         self.admission = Admission(
             self.removals, incarnation=incarnation, send=self.conversations.send
         )
@@ -202,16 +251,13 @@ class Machines:
             incarnation,
             send=self.conversations.send,
             neighbours=self.forwarding.neighbours,
-            changed=self._alive_changed,
             in_force=lambda: self.overlays.change.epoch,
-            heard_epoch=self._heard_epoch,
         )
         self.full_queues = FullQueues(
             self._me,
             self._settings.full_queues,
             send=self.conversations.send,
             others=self._others,
-            freed=self._queues_freed,
             rights=self._settings.sessions.rights,
         )
 
@@ -237,8 +283,6 @@ class Machines:
             2 * incarnation,
             self._settings.conversations,
             handlers=self._handlers,
-            lost=self._peer_lost,
-            renewed=self._peer_renewed,
         )
 
     def _build_shared(self, incarnation: int) -> None:
@@ -276,8 +320,7 @@ class Machines:
             publication_count=self.retained_store.log_length,
             counts=self.interest.counts,
             is_removed=self.removals.is_removed,
-            holds=self._holds,
-            went_away=self._went_away,
+            packet=self._packet,
             relink=self.relink,
         )
         settings = self._settings
@@ -299,7 +342,6 @@ class Machines:
             filters=self.interest.filters,
             found_topics=self.interest.found_topics,
             do=self.sessions.packet,
-            moves=self.moving.plan_in_force,
             relink=self.relink,
         )
         self.overlays: Overlays = Overlays(self._overlay, self._settings, self.forwarding, ground)
@@ -394,12 +436,6 @@ class Machines:
         """All brokers but this one that belong to the network."""
         return [name for name in self.removals.present if name != self._me]
 
-    def _queues_freed(self, turn: Turn) -> None:
-        self.sessions.look_for_room(turn)
-
-    def _origins_informed(self, turn: Turn) -> None:
-        self.incoming.origins_informed(turn)
-
     def _take_shared(
         self, turn: Turn, client: str, hand: tuple[str, int], publication: Publication
     ) -> bool:
@@ -425,69 +461,17 @@ class Machines:
     def _remember(self, turn: Turn, topic: str) -> None:
         self.incoming.remember(turn, topic)
 
-    def _holds(self, client: str, packet: object) -> bool:
-        return self.overlays.holds(client, packet)
-
     def _all_passed(self, turn: Turn, peer: str, message: AllPassed) -> None:
         self.incoming.all_passed(turn, peer, message)
         self.shared_member.all_passed(turn, peer, message.number)
 
-    def _session_over(self, turn: Turn, client: str) -> None:
-        self.moving.session_over(turn, client)
-
-    def _went_away(self, client: str) -> None:
-        self.overlays.client_down(client)
-
-    def _peer_lost(self, turn: Turn, peer: str) -> None:
-        self.liveness.peer_lost(turn, peer)
-        self.interest.peer_lost(turn, peer)
-        self.retained.peer_lost(turn, peer)
-        self.shared_keeper.peer_lost(turn, peer)
-        self.full_queues.peer_lost(turn, peer)
-        self.moving.peer_lost(turn, peer)
-
-    def _peer_renewed(self, turn: Turn, peer: str) -> None:
-        self.overlays.before_peer_renewed(peer)
-        self.liveness.peer_renewed(turn, peer)
-        self.removals.peer_renewed(turn, peer)
-        self.directory.peer_renewed(turn, peer)
-        self.interest.peer_renewed(turn, peer)
-        self.outgoing.peer_renewed(turn, peer)
-        self.retained.peer_renewed(turn, peer)
-        self.shared_member.peer_renewed(turn, peer)
-        self.shared_keeper.peer_renewed(turn, peer)
-        self.incoming.peer_renewed(turn, peer)
-        self.full_queues.peer_renewed(turn, peer)
-        self.moving.peer_renewed(turn, peer)
-        self.overlays.peer_renewed(turn, peer)
-
-    def _alive_changed(self, turn: Turn) -> None:
-        alive = self.liveness.alive()
-        self.overlays.alive_changed(turn, alive)
-        self.removals.alive_changed(turn, alive)
-
-    def _roll_changed(self, turn: Turn) -> None:
-        """Brokers were removed for good, returned after all, or joined."""
+    def _know_roll(self, turn: Turn) -> None:
         if self.liveness.know(self.removals.brokers):
-            self._alive_changed(turn)
-        self.directory.roll_changed(turn)
-        self.outgoing.roll_changed(turn)
-        self.incoming.roll_changed(turn)
-        self.retained.roll_changed(turn)
-        self.shared_keeper.roll_changed(turn)
-        self.shared_member.roll_changed(turn)
-        self.moving.roll_changed(turn)
+            turn.facts.alive_changed.tell(turn, self.liveness.alive())
 
-    def _returned(self, turn: Turn) -> None:
-        """This broker was removed, and is here after all."""
-        self.shared_keeper.forget_all(turn)
-        self.moving.begin_anew(turn)
-
-    def _unknown_epoch(self, turn: Turn, peer: str, message: Any) -> None:
-        self.overlays.unknown_epoch(turn, peer, message)
-
-    def _passed_on(self, turn: Turn) -> None:
-        self.overlays.change.draining.passed_on(turn)
-
-    def _heard_epoch(self, turn: Turn, peer: str, epoch: int) -> None:
-        self.overlays.change.laggards.heard_epoch(turn, peer, epoch)
+    def _packet(self, turn: Turn, client: str, packet: Any) -> None:
+        """Take a packet, unless it is for the client's home elsewhere, or has to wait here."""
+        if not self.moving.passes_on(turn, client, packet) and not self.overlays.holds(
+            client, packet
+        ):
+            self.sessions.packet(turn, client, packet)

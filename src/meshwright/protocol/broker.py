@@ -155,6 +155,8 @@ class Broker:
         self._shortcuts = Shortcuts(machines, self._journal, turn)
         self._set_timers(machines)
         self._open_doors(machines)
+        machines.who_hears_what(turn.facts)
+        turn.facts.packets_rerouted.heard_by(self._reroute_packets)
         machines.removals.restore(disk)
         machines.liveness.know(machines.removals.brokers)
         machines.directory.restore(disk)
@@ -199,7 +201,7 @@ class Broker:
             LinkUp: lambda turn, it: peers.link_up(turn, it.peer),
             LinkDown: lambda turn, it: peers.link_down(turn, it.peer),
             ClientUp: lambda turn, it: moving.client_up(turn, it.client, it.packet),
-            ClientPacket: moving.client_packet,
+            ClientPacket: machines.packet_door(),
             ClientDown: lambda turn, it: moving.client_down(turn, it.client, is_clean=it.clean),
             TimerFired: self._timer_fired,
             Synced: self._journal.synced,
@@ -210,6 +212,9 @@ class Broker:
             SystemPublished: self._system_published,
             RightsChanged: lambda turn, _it: machines.sessions.rights_changed(turn),
         }
+
+    def _reroute_packets(self, _turn: Turn) -> None:
+        self._doors[ClientPacket] = self._machines.packet_door()
 
     def _timer_fired(self, turn: Turn, event: TimerFired) -> None:
         kind = event.key[0]

@@ -73,8 +73,6 @@ class Applicant:
             2 * incarnation - 1,
             settings,
             handlers=_Deaf({NotYet: _not_yet, Welcome: self._welcomed}),
-            lost=_nothing,
-            renewed=_nothing,
         )
 
     def doors(self) -> dict[type, Callable[[Turn, Any], None]]:
@@ -158,10 +156,6 @@ def _not_yet(turn: Turn, _peer: str, message: NotYet) -> None:
 
 
 def _ignore_message(_turn: Turn, _peer: str, _message: object) -> None:
-    """Nothing to do."""
-
-
-def _nothing(_turn: Turn, _peer: str) -> None:
     """Nothing to do."""
 
 

@@ -40,7 +40,7 @@ class Ground:
     """The broker around: what carrying frames and changing overlays asks of it.
 
     filters and found_topics: what is wanted here, by itself and through wildcards. members_of: who
-    is known to want a topic. do: takes a client's packet. moves: a plan has clients go elsewhere.
+    is known to want a topic. do: takes a client's packet.
     """
 
     me: str
@@ -56,7 +56,6 @@ class Ground:
     filters: Callable[[], tuple[Filter, ...]]
     found_topics: Callable[[], tuple[str, ...]]
     do: Callable[[Turn, str, Any], None]
-    moves: Callable[[Turn, int, tuple[ClientMove, ...]], None]
     relink: Action
 
 
@@ -89,7 +88,6 @@ class Overlays:
             alive=ground.alive,
             ask_dead=ground.ask_dead,
             relink=ground.relink,
-            switched=self._switched,
             step_aside=lambda turn: self._stars.disturbed(turn, "the overlay is being changed"),
             block=self._block,
         )
@@ -169,11 +167,11 @@ class Overlays:
         """True while a change holds clients up."""
         return self._blocking.is_holding
 
-    def client_down(self, client: str) -> None:
+    def client_gone(self, _turn: Turn, client: str) -> None:
         """A client is gone, and says again what it still wants to say."""
         self._blocking.forget(client)
 
-    def before_peer_renewed(self, peer: str) -> None:
+    def before_peer_renewed(self, _turn: Turn, peer: str) -> None:
         """A conversation begins anew, and nobody has said anything in it."""
         self._conversation_marks.forget(peer)
 
@@ -196,6 +194,12 @@ class Overlays:
             note_lost(turn, message)
         if not self._blocking.takes(turn, peer, message):
             self.change.laggards.unknown(turn, peer, message.epoch)
+
+    def switched(self, turn: Turn, epoch: int, _moves: tuple[ClientMove, ...]) -> None:
+        """Another overlay is in force: what was begun on the former one is over."""
+        self._adaptation.switched()
+        self._stars.epoch_changed(turn)
+        self._blocking.overtaken(turn, epoch)
 
     def _make(self, turn: Turn, epoch: int, overlay: Overlay) -> Forwarding:
         """A machine for an overlay, which sees who is alive."""
@@ -252,12 +256,6 @@ class Overlays:
             redrawn=self._adaptation.redrawn,
         )
         return Stars(ground.me, ground.incarnation, settings, change.in_force, around)
-
-    def _switched(self, turn: Turn, epoch: int, moves: tuple[ClientMove, ...]) -> None:
-        self._adaptation.switched()
-        self._stars.epoch_changed(turn)
-        self._blocking.overtaken(turn, epoch)
-        self._ground.moves(turn, epoch, moves)
 
     def _block(self, turn: Turn, epoch: int, plan: str, target: Overlay) -> None:
         self._blocking.begin(turn, epoch, plan, target)

@@ -32,9 +32,7 @@ class Line:
             1,
             send=lambda _, peer, rumour: self.in_flight.append((me, peer, rumour)),
             neighbours=lambda: NEIGHBOURS[me],
-            changed=lambda _: None,
             in_force=lambda: 0,
-            heard_epoch=lambda *_: None,
         )
 
 

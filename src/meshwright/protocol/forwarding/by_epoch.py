@@ -28,13 +28,11 @@ class _Wait:
 class ForwardingByEpoch:
     """Forwarding machines by epoch. Interest goes to all of them, frames to the one in force.
 
-    unknown gets messages of an epoch that has no machine here, with their sender. late is called
-    when an overlay older than the one in force has done something.
+    It tells of messages of an epoch that has no machine here, and when an overlay older than the
+    one in force has done something.
     """
 
-    def __init__(self, unknown: Callable[[Turn, str, Any], None], late: Action) -> None:
-        self._unknown = unknown
-        self._late = late
+    def __init__(self) -> None:
         self._machines: dict[int, Forwarding] = {}
         self._waits: dict[_Wait, None] = {}
         self.epoch = 0
@@ -134,9 +132,9 @@ class ForwardingByEpoch:
         if machine is not None:
             machine.handle(turn, peer, message)
             if message.epoch < self.epoch:
-                self._late(turn)
+                turn.facts.late_frame.tell(turn)
         else:
-            self._unknown(turn, peer, message)
+            turn.facts.unknown_epoch.tell(turn, peer, message)
 
     def timer_fired(self, turn: Turn, key: TimerKey) -> None:
         """Give a timer to the machine of its epoch, which stands second in its key."""
@@ -145,7 +143,7 @@ class ForwardingByEpoch:
         if machine is not None:
             machine.timer_fired(turn, key)
             if epoch < self.epoch:
-                self._late(turn)
+                turn.facts.late_frame.tell(turn)
 
     def peer_renewed(self, turn: Turn, peer: str, epoch: int) -> None:
         """A peer missed what the machine of one epoch told it."""

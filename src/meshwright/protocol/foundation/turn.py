@@ -15,6 +15,7 @@ from meshwright.protocol.foundation.effects import (
     Write,
 )
 from meshwright.protocol.foundation.events import Synced
+from meshwright.protocol.foundation.facts import Facts
 
 Action = Callable[["Turn"], None]
 
@@ -23,17 +24,18 @@ class Turn:
     """Collects the effects of one step, and the disk changes that belong together.
 
     A broker takes the same one for all its steps: it leaves the effects to its host, and
-    Journal.close takes the rest. number: of the step.
+    Journal.close takes the rest. number: of the step. facts: what machines may tell in it.
     """
 
     __slots__ = (
-        "changes", "effects", "forgotten", "last_actions", "now_us", "number",
+        "changes", "effects", "facts", "forgotten", "last_actions", "now_us", "number",
         "once_synced_actions",
     )  # fmt: skip
 
     def __init__(self, now_us: int) -> None:
         self.now_us = now_us
         self.number = 0
+        self.facts = Facts()
         self.effects: list[Effect] = []
         self.changes: dict[DiskKey, Any] = {}
         self.once_synced_actions: list[Action] = []

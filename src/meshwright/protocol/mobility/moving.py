@@ -10,7 +10,6 @@ from meshwright.filters.filter import Filter
 from meshwright.model.plan import ClientMove
 from meshwright.protocol.directory.directory import Directory
 from meshwright.protocol.foundation.effects import DiskKey, Effect
-from meshwright.protocol.foundation.events import ClientPacket
 from meshwright.protocol.foundation.turn import Action, Turn
 from meshwright.protocol.mobility import (
     arriving,
@@ -52,9 +51,9 @@ class Site:
     """The broker around: its machines, and what moving asks of it.
 
     places: how far every stream has come. points_of: a publisher's last numbers here, by topic.
-    holds: keeps what a client says until a change is done. went_away: told when a client's
-    connection ends. others: brokers that live, but for this one. publication_count: those kept here
-    because somebody may still need them. counts: how many sessions here want each filter.
+    packet: takes a packet of a client. others: brokers that live, but for this one.
+    publication_count: those kept here because somebody may still need them. counts: how many
+    sessions here want each filter.
     """
 
     me: str
@@ -70,8 +69,7 @@ class Site:
     publication_count: Callable[[], int]
     counts: Callable[[], dict[Filter, int]]
     is_removed: Callable[[str], bool]
-    holds: Callable[[str, Any], bool]
-    went_away: Callable[[str], None]
+    packet: Callable[[Turn, str, Any], None]
     relink: Action
 
 
@@ -203,18 +201,17 @@ class Moving:
         """True while clients here have their home elsewhere, or the other way round."""
         return bool(self._proxies.homes or self.guests)
 
-    def client_packet(self, turn: Turn, event: ClientPacket) -> None:
-        """A packet of a client that is here, or that is elsewhere and has its home here."""
-        client, packet = event.client, event.packet
-        if self._proxies.homes and self._proxies.passed_on(turn, client, packet):
-            return
-        if self._site.holds(client, packet):
-            return
-        self._sessions.packet(turn, client, packet)
+    def has_homes(self) -> bool:
+        """True while clients here have their home elsewhere."""
+        return bool(self._proxies.homes)
+
+    def passes_on(self, turn: Turn, client: str, packet: Any) -> bool:
+        """Send a packet home; False if that is here."""
+        return self._proxies.passed_on(turn, client, packet)
 
     def client_down(self, turn: Turn, client: str, *, is_clean: bool) -> None:
         """A client's connection is gone."""
-        self._site.went_away(client)
+        turn.facts.client_gone.tell(turn, client)
         if self._proxies.down(turn, client, is_clean=is_clean):
             return
         self._arriving.gone(turn, client)
@@ -282,9 +279,7 @@ class Moving:
             send=site.send,
             is_lost=site.is_lost,
             up=self._admit,
-            packet=lambda turn, client, packet: self.client_packet(
-                turn, ClientPacket(client, packet)
-            ),
+            packet=site.packet,
             down=self._down,
             relink=site.relink,
         )

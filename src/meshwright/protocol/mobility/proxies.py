@@ -110,6 +110,7 @@ class Proxies:
             return
         self._serial += 1
         self.homes[client] = (home, self._serial)
+        turn.facts.packets_rerouted.tell(turn)
         self._inside.send(turn, home, ProxyOpen(client, self._serial, packet))
         self._inside.relink(turn)
 
@@ -132,6 +133,7 @@ class Proxies:
         """Tell home that a client's connection is gone; False if its home is here."""
         home = self.homes.pop(client, None)
         if home is not None:
+            turn.facts.packets_rerouted.tell(turn)
             self._inside.send(turn, home[0], ProxyDown(client, home[1], is_clean))
             self._inside.relink(turn)
         return home is not None
@@ -169,6 +171,7 @@ class Proxies:
         """Home ends a client's connection."""
         if self.homes.get(message.client) == (peer, message.serial):
             del self.homes[message.client]
+            turn.facts.packets_rerouted.tell(turn)
             turn.ask(CloseClient(message.client))
             self._inside.relink(turn)
 
@@ -177,6 +180,7 @@ class Proxies:
         for client in [one for one, (home, _) in self.homes.items() if home == peer]:
             del self.homes[client]
             turn.ask(CloseClient(client))
+        turn.facts.packets_rerouted.tell(turn)
         for client in [one for one, (proxy, _) in self.guests.items() if proxy == peer]:
             del self.guests[client]
             self._inside.down(turn, client, False)

@@ -105,8 +105,8 @@ class Mark(NamedTuple):
 class Conversations:
     """All conversations of one broker in one of its lives, of which each has a higher number.
 
-    handlers: who takes which message. lost is called when a peer has been silent for too long,
-    renewed when a conversation begins anew after a crash or a loss.
+    handlers: who takes which message. It tells when a peer has been silent for too long, and when a
+    conversation begins anew after a crash or a loss.
     """
 
     def __init__(
@@ -116,16 +116,12 @@ class Conversations:
         settings: ConversationSettings,
         *,
         handlers: Mapping[type, Callable[[Turn, str, Any], None]],
-        lost: Callable[[Turn, str], None],
-        renewed: Callable[[Turn, str], None],
     ) -> None:
         self._me = me
         self._settings = settings
         self._acknowledge_every = settings.acknowledge_every
         self._unacknowledged_max = settings.unacknowledged_max
         self._handlers = handlers
-        self._lost = lost
-        self._renewed = renewed
         # Lives are far apart, so that no epoch is ever used twice.
         self._next_epoch = life << 19
         self._conversations: dict[str, Conversation] = {}
@@ -283,7 +279,7 @@ class Conversations:
         conversation.their_epoch = 0
         conversation.is_open = False
         conversation.begin()
-        self._lost(turn, peer)
+        turn.facts.peer_lost.tell(turn, peer)
 
     def _hello(self, turn: Turn, peer: str, conversation: Conversation, hello: Hello) -> None:
         if hello.source_epoch != conversation.their_epoch:
@@ -296,7 +292,7 @@ class Conversations:
                 self._send_hello(turn, peer, conversation)
             self._resume(turn, peer, conversation, hello)
             if not is_first:
-                self._renewed(turn, peer)
+                turn.facts.peer_renewed.tell(turn, peer)
         else:
             self._resume(turn, peer, conversation, hello)
 

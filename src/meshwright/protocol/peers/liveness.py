@@ -22,10 +22,9 @@ class Rumour(Message, frozen=True, gc=False):
 
 
 class Liveness:
-    """The brokers believed alive; changed is called whenever the belief changes.
+    """The brokers believed alive; it tells whenever the belief changes.
 
-    in_force gives the epoch of the overlay in force, which is told along; heard_epoch takes that of
-    others.
+    in_force gives the epoch of the overlay in force, which is told along.
     """
 
     def __init__(
@@ -36,16 +35,12 @@ class Liveness:
         *,
         send: Callable[[Turn, str, Any], None],
         neighbours: Callable[[], list[str]],
-        changed: Callable[[Turn], None],
         in_force: Callable[[], int],
-        heard_epoch: Callable[[Turn, str, int], None],
     ) -> None:
         self._me = me
         self._send = send
         self._neighbours = neighbours
-        self._changed = changed
         self._in_force = in_force
-        self._heard_epoch = heard_epoch
         self._words: dict[str, tuple[int, bool]] = dict.fromkeys(sorted(brokers), (0, True))
         self._words[me] = (incarnation << 20, True)
         self._alive = tuple(self._words)
@@ -83,7 +78,7 @@ class Liveness:
         if is_alive:
             self._words[peer] = (version, False)
             self._count_alive()
-            self._changed(turn)
+            turn.facts.alive_changed.tell(turn, self._alive)
             # Who is a neighbour only since then may not have heard of this broker's last start.
             self._spread(turn, [peer, self._me])
 
@@ -116,10 +111,10 @@ class Liveness:
                 is_changed = is_changed or known[1] != is_alive
         if is_changed:
             self._count_alive()
-            self._changed(turn)
+            turn.facts.alive_changed.tell(turn, self._alive)
         if news:
             self._spread(turn, news, besides=peer)
-        self._heard_epoch(turn, peer, rumour.epoch)
+        turn.facts.epoch_heard.tell(turn, peer, rumour.epoch)
 
     def _count_alive(self) -> None:
         self._alive = tuple(name for name, (_, is_alive) in self._words.items() if is_alive)

@@ -15,7 +15,7 @@ import msgspec
 
 from meshwright.protocol.foundation.effects import DiskKey
 from meshwright.protocol.foundation.message import Message
-from meshwright.protocol.foundation.turn import Action, Turn
+from meshwright.protocol.foundation.turn import Turn
 from meshwright.protocol.peers.roll import (
     Roll,
     brokers_of,
@@ -64,8 +64,8 @@ class CallAnswered(Message, frozen=True, gc=False):
 class Removals:
     """The roll at one broker, and who else is known to have the same.
 
-    founders: the brokers with which the network began. changed is called with every new roll;
-    returned when this broker finds itself removed.
+    founders: the brokers with which the network began. It tells of every new roll, and when this
+    broker finds itself removed.
     """
 
     def __init__(
@@ -76,15 +76,11 @@ class Removals:
         *,
         incarnation: int,
         send: Callable[[Turn, str, Any], None],
-        changed: Action,
-        returned: Action,
     ) -> None:
         self._me = me
         self.founders = founders
         self._settings = settings
         self._send = send
-        self._changed = changed
-        self._returned = returned
         self._counts: dict[str, int] = {}
         self._silent_since_us: dict[str, int] = {}
         self._serial = incarnation << 32
@@ -273,9 +269,9 @@ class Removals:
         turn.write(FOUNDERS, self.founders)
         self._set_roll()
         if was_removed:
-            self._returned(turn)
+            turn.facts.was_removed.tell(turn)
         turn.once_synced(self._tell_all)
-        self._changed(turn)
+        turn.facts.roll_changed.tell(turn)
 
     def _set_roll(self) -> None:
         self.roll: Roll = tuple(sorted(self._counts.items()))

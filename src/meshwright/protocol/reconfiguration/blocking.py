@@ -220,6 +220,7 @@ class Blocking:
         change, self._change = self._change, None
         if change is None:
             return
+        turn.facts.packets_rerouted.tell(turn)
         turn.report(
             Blocked(
                 plan=change.hold.plan,
@@ -236,6 +237,7 @@ class Blocking:
             self.let_go(turn)
             self._coordinator = peer
             self._change = _Change(message, turn.now_us)
+            turn.facts.packets_rerouted.tell(turn)
             self._around.send_singly(message.epoch)
             turn.timer(LET_GO, turn.now_us + self._patience_us)
 

@@ -16,7 +16,6 @@ from typing import Any
 import msgspec
 
 from meshwright.model.overlay import Overlay
-from meshwright.model.plan import ClientMove
 from meshwright.overlays.growth import lone_overlay
 from meshwright.protocol.forwarding.by_epoch import ForwardingByEpoch
 from meshwright.protocol.forwarding.forwarding import Forwarding
@@ -77,9 +76,8 @@ class Around:
     fill has the overlay of an epoch carry all that is wanted here; conversation_marks notes what
     changes overlays; release holds up no messages of an epoch any more, unmake forgets them;
     ask_dead finds out whether those live that are not seen alive; relink is called when the brokers
-    to stay connected with may differ, switched when another overlay is in force; step_aside ends
-    what else changes links here and says whether something did; block begins the paper's change
-    that holds up clients.
+    to stay connected with may differ; step_aside ends what else changes links here and says whether
+    something did; block begins the paper's change that holds up clients.
     """
 
     send: Callable[[Turn, str, Any], None]
@@ -93,7 +91,6 @@ class Around:
     alive: Callable[[], tuple[str, ...]]
     ask_dead: Action
     relink: Action
-    switched: Callable[[Turn, int, tuple[ClientMove, ...]], None]
     step_aside: Callable[[Turn], bool]
     block: Callable[[Turn, int, str, Overlay], None]
 
@@ -369,7 +366,7 @@ class Reconfigure:
         self.coordinator.overtaken(turn, self.epoch)
         name = plan_name(message.overlay, message.moves)
         turn.report(PlanRecord(plan=name, epoch=self.epoch, step="switched"))
-        self._around.switched(turn, self.epoch, message.moves)
+        turn.facts.switched.tell(turn, self.epoch, message.moves)
         turn.timer(RETIRE, turn.now_us + self._settings.forget_us)
         self.laggards.switched(turn)
 

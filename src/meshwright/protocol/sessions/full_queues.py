@@ -18,7 +18,7 @@ from meshwright.filters.index import FilterIndex
 from meshwright.filters.values import Properties
 from meshwright.protocol.foundation.message import Message
 from meshwright.protocol.foundation.rights import Rights
-from meshwright.protocol.foundation.turn import Action, Turn
+from meshwright.protocol.foundation.turn import Turn
 
 TICK = ("full queues",)
 
@@ -60,7 +60,7 @@ class FullQueue(NamedTuple):
 
 
 class FullQueues:
-    """All that are known here. others: the brokers to tell; freed: publishers may try again."""
+    """All that are known here; it tells when publishers may try again. others: brokers to tell."""
 
     def __init__(
         self,
@@ -69,7 +69,6 @@ class FullQueues:
         *,
         send: Callable[[Turn, str, Any], None],
         others: Callable[[], Iterable[str]],
-        freed: Action,
         rights: Rights | None = None,
     ) -> None:
         self._rights = rights
@@ -77,7 +76,6 @@ class FullQueues:
         self._settings = settings
         self._send = send
         self._others = others
-        self._freed = freed
         self._index: FilterIndex[FullQueue] = FilterIndex()
         self.filters: dict[FullQueue, tuple[Filter, ...]] = {}
         self._not_local: dict[str, frozenset[Filter]] = {}
@@ -143,7 +141,7 @@ class FullQueues:
             self._not_local.pop(client, None)
             turn.report(QueueRecord(client=client, is_full=False))
             self._tell_soon(turn, client)
-            turn.once_synced(self._freed)
+            turn.once_synced(_tell_freed)
 
     def changed(self, turn: Turn, peer: str, message: QueuesChanged) -> None:
         """A peer says which queues are full there."""
@@ -154,7 +152,7 @@ class FullQueues:
         for client, texts in message.full:
             self._replace(FullQueue(peer, client), tuple(map(parse_filter, texts)))
         self._until_us[peer] = turn.now_us + self._settings.holds_us
-        turn.once_synced(self._freed)
+        turn.once_synced(_tell_freed)
 
     def unchanged(self, turn: Turn, peer: str, _message: QueuesUnchanged) -> None:
         """What a peer said holds on."""
@@ -164,7 +162,7 @@ class FullQueues:
         """Whatever a peer said, it may be gone; it may not have heard what it was told."""
         self._informed.pop(peer, None)
         self._forget(peer)
-        turn.once_synced(self._freed)
+        turn.once_synced(_tell_freed)
 
     def peer_renewed(self, turn: Turn, peer: str) -> None:
         """A peer may have forgotten what it was told, and whom it had told what."""
@@ -188,7 +186,7 @@ class FullQueues:
                 else:
                     self._tell_whole(turn, peer)
             self.wake(turn)
-        self._freed(turn)
+        _tell_freed(turn)
 
     def _may_read(self, client: str, topic: str) -> bool:
         """False if nothing of a topic goes to a client; of a group, some member gets it."""
@@ -236,3 +234,7 @@ class FullQueues:
         self._until_us.pop(peer, None)
         for queue in [queue for queue in self.filters if queue.broker == peer]:
             self._discard(queue)
+
+
+def _tell_freed(turn: Turn) -> None:
+    turn.facts.queues_freed.tell(turn)

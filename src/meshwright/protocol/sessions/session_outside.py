@@ -35,7 +35,5 @@ class Outside:
     unwant: Callable[[Turn, Filter], None]
     remember: Callable[[Turn, str], None]
     log_length: Callable[[], int]
-    over: Callable[[Turn, str], None]
-    parted: Callable[[str], None]
     slices: Slices
     full: FullQueues

@@ -14,6 +14,7 @@ from typing import Any
 from meshwright.filters.filter import Filter, parse_filter
 from meshwright.model.publication import Publication
 from meshwright.protocol.foundation.effects import CloseClient, DiskKey, SendClient
+from meshwright.protocol.foundation.events import ClientPacket
 from meshwright.protocol.foundation.stream_frames import StreamFrame
 from meshwright.protocol.foundation.turn import Action, Turn
 from meshwright.protocol.mqtt import packets
@@ -351,8 +352,12 @@ class Sessions:
         self._deliveries.hand(turn, recipient, publication, hand if number else None)
         return True
 
+    def client_packet(self, turn: Turn, event: ClientPacket) -> None:
+        """A packet came from a client that is connected here."""
+        self.packet(turn, event.client, event.packet)
+
     def packet(self, turn: Turn, client: str, packet: Any) -> None:
-        """A packet of a connected client."""
+        """A packet of a client, wherever it is connected."""
         session, held = self._sessions.get(client), self.publishing.held
         if session is None or (held.waiting and held.takes(turn, session, packet)):
             return
@@ -371,7 +376,7 @@ class Sessions:
         self._tallies.closed(session)
         self._bounds.over(turn, session)
         self.publishing.held.drop(turn, session.client)
-        self._outside.over(turn, session.client)
+        turn.facts.session_over.tell(turn, session.client)
         if session.is_durable:
             erase(turn, session)
         if self._wills.pop(session.client, None) is not None:
@@ -394,7 +399,7 @@ class Sessions:
         """The connection of a session is over; what falls due at once is done."""
         session.is_connected = False
         self.publishing.held.drop(turn, session.client)
-        self._outside.parted(session.client)
+        turn.facts.client_gone.tell(turn, session.client)
         self._change_count += 1
         session.connection += 1
         session.disconnected_us = turn.now_us

@@ -51,8 +51,8 @@ class Interest:
     """Counts the filters of local sessions and keeps the network informed.
 
     Of each key one entry at a time is on its way to the directory; what changes meanwhile is
-    gathered and goes with the next. informed is called when origins that could not be told of a
-    change now know it.
+    gathered and goes with the next. It tells when origins that could not be told of a change now
+    know it.
     """
 
     def __init__(
@@ -63,14 +63,12 @@ class Interest:
         send: Callable[[Turn, str, Any], None],
         incarnation: int,
         is_lost: Callable[[str], bool],
-        informed: Action,
         slices: Slices,
     ) -> None:
         self._directory = directory
         self._forwarding = forwarding
         self._send = send
         self._is_lost = is_lost
-        self._informed = informed
         self._slices = slices
         self._version = incarnation << 32
         self._counts: dict[Filter, int] = {}
@@ -208,7 +206,7 @@ class Interest:
         given_up = self._given_up.get(peer, {})
         if given_up.get(message.key, message.version + 1) <= message.version:
             del given_up[message.key]
-            self._informed(turn)
+            turn.facts.origins_informed.tell(turn)
 
     def is_informed(self, origin: str) -> bool:
         """False while an origin may not know all that this broker wants."""
@@ -312,7 +310,7 @@ class Interest:
             self._settle(later, change, DIRECTORY)
             if change.is_repeated:
                 del self._unrepeated[key]
-                self._informed(later)
+                later.facts.origins_informed.tell(later)
             self._publish_gathered(later, key)
 
         self._directory.put(turn, key, entry, stored, change=change.difference)
