@@ -306,7 +306,8 @@ class Acyclic:
             return
         around = self._around
         arrived, send = around.arrived, around.send
-        arrived(turn, frame)
+        if hops:
+            arrived(turn, frame)
         if hops >= self._hops_max:
             drop_circling(turn, frame)
             return

@@ -31,8 +31,8 @@ class Surroundings:
     send: a frame, or what goes with frames, to any broker, once and in order while both live.
     tell: the same for what changes who wants what, which may wait a moment while the overlay is
     not in force.
-    arrived: a frame is at this broker; called at every broker that a frame visits, once for each
-    visit, and the broker itself finds out whether anybody here wants it.
+    arrived: a frame has come to this broker; called once at every broker that a frame visits but
+    its origin, and the broker itself finds out whether anybody here wants it.
     members_of: the brokers known to want a topic, as far as this broker has read; only an origin
     asks, for a frame that it sends out.
     carried: told of every frame on a tree: its topic, the broker that it came from (this one if it

@@ -106,7 +106,7 @@ class Partition:
         self._trees.remove_interest(turn, wanted)
 
     def send_out(self, turn: Turn, frame: StreamFrame) -> None:
-        self._arrive(turn, frame)
+        self._recent.mark(frame_key(frame), VISIT)
         self._climb(turn, frame, self._position, 0)
 
     def handle(self, turn: Turn, peer: str, message: Any) -> None:

@@ -143,7 +143,7 @@ class Rendezvous:
         before = self._recent.mark(key, UP)
         if before & UP:
             return
-        if not before:
+        if not before and hops:
             arrived = self._around.arrived
             arrived(turn, frame)
         topic = frame.publication.topic

@@ -152,7 +152,7 @@ class TopicConnected:
         before = self._recent.mark(key, HANDED_IN)
         if before & HANDED_IN:
             return
-        if not before:
+        if not before and hops:
             self._around.arrived(turn, frame)
         if me in self._joined.named(crowd):
             if not self._recent.mark(key, PUSHED) & PUSHED:
