@@ -123,6 +123,7 @@ class Pump:
     def publish(self, origin: str, topic: str, **options: Any) -> int:
         """Send one frame out and deliver all; returns the messages it took."""
         self.send_out(origin, topic, **options)
+        self.arrivals[origin] += 1  # it has what it sends out, and is not told of it
         self.drain()
         return self.sent.total()
 
@@ -137,7 +138,6 @@ class Pump:
         """Let a broker send one frame out, and count anew what follows from it."""
         self.number += 1
         self.arrivals.clear()
-        self.arrivals[origin] += 1  # it has what it sends out, and is not told of it
         self.sent.clear()
         publication = Publication("client", self.number, topic, properties=properties)
         frame = StreamFrame(origin, self.number if number is None else number, publication)
