@@ -25,12 +25,12 @@ from meshwright.live.host import Host
 from meshwright.live.joining import find_network
 from meshwright.live.live_broker import peer_settings
 from meshwright.live.local_network import LocalNetwork, free_ports
-from meshwright.live.peer_handshake import WIRE_VERSION, Greeting, Proof, Refusal
+from meshwright.live.peer_handshake import Greeting, Proof, Refusal
 from meshwright.live.peers import PeerSettings
 from meshwright.live.settings import PeerLinkSettings
 from meshwright.planning.founding import founding_overlay
 from meshwright.protocol.mqtt.packets import Publish
-from meshwright.protocol.wire import encode
+from meshwright.protocol.wire import SPOKEN, encode
 
 WORDS = "a secret that is long enough\n"
 TAMPERED = "was not sent so"
@@ -168,7 +168,7 @@ def test_what_is_meddled_with_between_brokers_breaks_the_link(
 def test_handshakes_that_are_nearly_right_harm_nobody(tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
     greeting = Greeting(
-        WIRE_VERSION, "test", "stranger", 1, Whereabouts("nowhere"), b"k" * 32, b"h" * 32
+        SPOKEN.newest, "test", "stranger", 1, Whereabouts("nowhere"), b"k" * 32, b"h" * 32
     )
     names = list(msgspec.structs.asdict(greeting))
     odd = (b"", b"\0" * 32, b"x" * 32, "", "b0", "\n" * 300, -1, 2**62, True)

@@ -93,7 +93,7 @@ class PeerConnection(asyncio.Protocol):
             return
         loop = asyncio.get_running_loop()
         self._deadline = loop.call_later(HANDSHAKE_S, self.fail, "It did not say who it is.")
-        self._write(encode(self._handshake.greeting))
+        self._write(self._handshake.said)
 
     def data_received(self, block: bytes) -> None:
         unread = self._unread
@@ -182,13 +182,13 @@ class PeerConnection(asyncio.Protocol):
                 encoded = self._opening.open(encoded)
             self._received(self, decode_frames(encoded))
             return
-        said = decode_handshake(encoded)
+        said = decode_handshake(encoded, self._handshake.greeting)
         if isinstance(said, Refusal):
             self._refused(said)
         elif self.peer is None:
             if not isinstance(said, Greeting):
                 raise PeerError("It proved something before it said who it is.")
-            self._meet(said)
+            self._meet(said, encoded)
         elif isinstance(said, Proof):
             self._trust(self.peer, said)
         else:
@@ -200,8 +200,8 @@ class PeerConnection(asyncio.Protocol):
         self._state = PeerState.NOTHING
         self.close()
 
-    def _meet(self, theirs: Greeting) -> None:
-        self._handshake.meet(theirs, is_dialler=self.is_dialler)
+    def _meet(self, theirs: Greeting, said: bytes) -> None:
+        self._handshake.meet(theirs, said, is_dialler=self.is_dialler)
         self.peer = theirs
         self._check_certificate(theirs)
         self._recognised(theirs)

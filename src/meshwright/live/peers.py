@@ -17,10 +17,11 @@ from meshwright.errors import OperatorError
 from meshwright.live.addresses import Address, Whereabouts, parse_address
 from meshwright.live.file_budget import file_budget
 from meshwright.live.peer_connection import PeerConnection
-from meshwright.live.peer_handshake import WIRE_VERSION, Greeting, Handshake, Known
+from meshwright.live.peer_handshake import Greeting, Handshake, Known
 from meshwright.live.peer_identity import Identity, KnownPeers, own_identity
 from meshwright.model.overlay import Overlay
 from meshwright.protocol.foundation.events import Event, LinkDown, LinkUp, PeerFrame
+from meshwright.protocol.wire import SPOKEN, WireVersions
 
 DIAL_S = 5.0
 # The same refusal is told again after so long, and so many different ones within that time.
@@ -36,7 +37,7 @@ class PeerSettings:
     """What brokers of one network share; contexts: of TLS, in place of their own seals.
 
     certificate: the digest of the one that this broker shows. advertise: where others dial this
-    one, unless where it listens.
+    one, unless where it listens. versions: of the bytes between brokers, that this one speaks.
     """
 
     network: str
@@ -45,6 +46,7 @@ class PeerSettings:
     dialling: ssl.SSLContext | None = None
     certificate: bytes = b""
     advertise: str | None = None
+    versions: WireVersions = SPOKEN
 
 
 class Peers:
@@ -278,7 +280,7 @@ def new_greeting(
 ) -> Greeting:
     """What a broker says first, but for the keys that a handshake gives it."""
     return Greeting(
-        WIRE_VERSION,
+        settings.versions.newest,
         settings.network,
         name,
         incarnation,
@@ -287,4 +289,5 @@ def new_greeting(
         half=b"",
         certificate=settings.certificate,
         is_asking=is_asking,
+        version_min=settings.versions.oldest,
     )

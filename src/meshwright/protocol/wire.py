@@ -1,7 +1,8 @@
 """Frames and disk values as bytes: what leaves a broker's process, for a peer or for a disk.
 
-A frame names the kind of its message, and a disk value is of the type that belongs to the first
-word of its key. What is not of these types is refused, so a peer can send nothing else.
+A frame says the tag of its message, and a disk value is of the type that belongs to the first word
+of its key: nothing on disk has a tag. What is not of these types is refused, so a peer can send
+nothing else.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import reduce
 from operator import or_
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -29,6 +30,28 @@ from meshwright.protocol.reconfiguration.messages import Bundle
 from meshwright.protocol.sessions.session import Waiting
 from meshwright.protocol.shared.group import EntryState
 from meshwright.protocol.shared.messages import Member
+
+
+class WireVersions(NamedTuple):
+    """Versions of the bytes between brokers that a broker speaks: from the oldest to the newest.
+
+    Two brokers speak with each other if there is a version that both speak.
+    """
+
+    newest: int
+    oldest: int
+
+    def speaks_with(self, other: WireVersions) -> bool:
+        return self.oldest <= other.newest and other.oldest <= self.newest
+
+    def __str__(self) -> str:
+        if self.oldest == self.newest:
+            return f"version {self.newest}"
+        return f"versions {self.oldest} to {self.newest}"
+
+
+# 2: tags were the names of classes. 3: tags are numbers.
+SPOKEN = WireVersions(newest=3, oldest=3)
 
 DISK_VALUES: dict[str, Any] = {
     "directory": Entry,

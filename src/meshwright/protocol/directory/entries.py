@@ -90,7 +90,7 @@ def claim_key(client: str) -> str:
     return CLAIMS + client
 
 
-class Put(Message, frozen=True, gc=False):
+class Put(Message, frozen=True, gc=False, tag=44):
     """Store my entry, or that of an owner which several brokers write.
 
     is_reading: tell me all entries, too; of two that do so at once, one sees the other's. change:
@@ -106,7 +106,7 @@ class Put(Message, frozen=True, gc=False):
     change: EntryChange | None = None
 
 
-class PutDone(Message, frozen=True, gc=False):
+class PutDone(Message, frozen=True, gc=False, tag=45):
     """It is on disk here; these brokers have read the key lately. entries: if asked for."""
 
     request: int
@@ -114,13 +114,13 @@ class PutDone(Message, frozen=True, gc=False):
     entries: dict[str, Entry] | None = None
 
 
-class PutWhole(Message, frozen=True, gc=False):
+class PutWhole(Message, frozen=True, gc=False, tag=46):
     """I do not have the entry of which you told me what it has become: tell me all of it."""
 
     request: int
 
 
-class Get(Message, frozen=True, gc=False):
+class Get(Message, frozen=True, gc=False, tag=47):
     """Tell me all entries, and remember me as a reader if I ask for it.
 
     known: the versions that I have, of which I need not be told what they say.
@@ -133,7 +133,7 @@ class Get(Message, frozen=True, gc=False):
     known: tuple[tuple[str, int], ...] = ()
 
 
-class Got(Message, frozen=True, gc=False):
+class Got(Message, frozen=True, gc=False, tag=48):
     """All entries of the key at this replica; same: owners of those that you have, or newer."""
 
     request: int
@@ -141,7 +141,7 @@ class Got(Message, frozen=True, gc=False):
     same: tuple[str, ...] = ()
 
 
-class AskReaders(Message, frozen=True, gc=False):
+class AskReaders(Message, frozen=True, gc=False, tag=49):
     """Tell me who has read a key lately."""
 
     request: int

@@ -19,7 +19,7 @@ DROPPED_AFTER_US = 300_000_000
 AT_ONCE_MAX = 1_000
 
 
-class Erase(Message, frozen=True, gc=False):
+class Erase(Message, frozen=True, gc=False, tag=50):
     """Forget these entries of mine, each under its key, unless they have a later version."""
 
     entries: tuple[tuple[str, int], ...]

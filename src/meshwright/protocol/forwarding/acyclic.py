@@ -34,7 +34,7 @@ HELD_MAX = 1_024
 VISITED = 1
 
 
-class AlongTree(Message, frozen=True, gc=False):
+class AlongTree(Message, frozen=True, gc=False, tag=76):
     """A frame on its way to those who want it; version: of the tables by which it was sent."""
 
     epoch: int
@@ -43,7 +43,7 @@ class AlongTree(Message, frozen=True, gc=False):
     version: int = 0
 
 
-class FilterChange(Message, frozen=True, gc=False):
+class FilterChange(Message, frozen=True, gc=False, tag=77):
     """The sender, or somebody behind it, wants some filters from now on, and others no more."""
 
     epoch: int
@@ -52,7 +52,7 @@ class FilterChange(Message, frozen=True, gc=False):
     removed: tuple[Filter, ...]
 
 
-class AdvertisementChange(Message, frozen=True, gc=False):
+class AdvertisementChange(Message, frozen=True, gc=False, tag=78):
     """The sender, or somebody behind it, sends on some topics from now on, on others no more."""
 
     epoch: int
@@ -61,7 +61,7 @@ class AdvertisementChange(Message, frozen=True, gc=False):
     removed: tuple[Filter, ...]
 
 
-class ChangeInstalled(Message, frozen=True, gc=False):
+class ChangeInstalled(Message, frozen=True, gc=False, tag=79):
     """Changes up to this number are known to the sender, and to all behind it that need to know."""
 
     epoch: int

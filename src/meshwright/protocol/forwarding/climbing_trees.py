@@ -28,7 +28,7 @@ from meshwright.protocol.foundation.message import Message
 from meshwright.protocol.foundation.turn import Turn
 
 
-class TreeJoin(Message, frozen=True, gc=False):
+class TreeJoin(Message, frozen=True, gc=False, tag=80):
     """Add a child to a place in the tree of a topic, and answer with the number."""
 
     epoch: int
@@ -39,7 +39,7 @@ class TreeJoin(Message, frozen=True, gc=False):
     hops: int
 
 
-class TreeLeave(Message, frozen=True, gc=False):
+class TreeLeave(Message, frozen=True, gc=False, tag=81):
     """Take a child from a place in the tree of a topic."""
 
     epoch: int
@@ -48,7 +48,7 @@ class TreeLeave(Message, frozen=True, gc=False):
     child: Place
 
 
-class TreeInstalled(Message, frozen=True, gc=False):
+class TreeInstalled(Message, frozen=True, gc=False, tag=82):
     """The parent of a place stands in the tree, up to the root."""
 
     epoch: int
@@ -57,7 +57,7 @@ class TreeInstalled(Message, frozen=True, gc=False):
     number: int
 
 
-class BranchTable(Message, frozen=True, gc=False):
+class BranchTable(Message, frozen=True, gc=False, tag=83):
     """All that a broker knows of the trees of topics.
 
     standings: for each branch the number of its last join, whether that was answered, and the

@@ -18,7 +18,7 @@ from meshwright.protocol.foundation.message import Message
 from meshwright.protocol.foundation.turn import Turn
 
 
-class MemberJoin(Message, frozen=True, gc=False):
+class MemberJoin(Message, frozen=True, gc=False, tag=84):
     """JOIN: a member's wish, on its way up to the root."""
 
     epoch: int
@@ -28,7 +28,7 @@ class MemberJoin(Message, frozen=True, gc=False):
     hops: int
 
 
-class MemberInstall(Message, frozen=True, gc=False):
+class MemberInstall(Message, frozen=True, gc=False, tag=85):
     """TREE: a member is behind you, told from the root down."""
 
     epoch: int
@@ -38,7 +38,7 @@ class MemberInstall(Message, frozen=True, gc=False):
     hops: int
 
 
-class MemberLeave(Message, frozen=True, gc=False):
+class MemberLeave(Message, frozen=True, gc=False, tag=86):
     """LEAVE: the wish is taken back, on its way up."""
 
     epoch: int
@@ -46,7 +46,7 @@ class MemberLeave(Message, frozen=True, gc=False):
     member: str
 
 
-class MemberPrune(Message, frozen=True, gc=False):
+class MemberPrune(Message, frozen=True, gc=False, tag=87):
     """PRUNE: the member is no longer behind you, told from above."""
 
     epoch: int
@@ -54,7 +54,7 @@ class MemberPrune(Message, frozen=True, gc=False):
     member: str
 
 
-class TreeTable(Message, frozen=True, gc=False):
+class TreeTable(Message, frozen=True, gc=False, tag=88):
     """All that a broker knows of the trees of topics, and the topics that it wants itself."""
 
     rising: tuple[Row, ...]

@@ -16,7 +16,7 @@ from meshwright.protocol.foundation.message import Message
 from meshwright.protocol.foundation.turn import Turn
 
 
-class InterestChange(Message, frozen=True, gc=False):
+class InterestChange(Message, frozen=True, gc=False, tag=90):
     """The sender wants some topics from now on, and others no more."""
 
     epoch: int

@@ -22,7 +22,7 @@ KEPT_MIN = 1_024
 MISSING_MAX = 4_096
 
 
-class Push(Message, frozen=True, gc=False):
+class Push(Message, frozen=True, gc=False, tag=73):
     """A frame on its way along the tree that spans the crowd from its entry."""
 
     epoch: int
@@ -32,7 +32,7 @@ class Push(Message, frozen=True, gc=False):
     hops: int
 
 
-class Offer(Message, frozen=True, gc=False):
+class Offer(Message, frozen=True, gc=False, tag=74):
     """Frames that the sender has: by origin, topic and number, or by event where there is none."""
 
     epoch: int
@@ -40,7 +40,7 @@ class Offer(Message, frozen=True, gc=False):
     events: tuple[tuple[str, int], ...]
 
 
-class Graft(Message, frozen=True, gc=False):
+class Graft(Message, frozen=True, gc=False, tag=75):
     """Send me these frames, which you offered, and those that follow on the same trees."""
 
     epoch: int

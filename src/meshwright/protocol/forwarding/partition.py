@@ -31,7 +31,7 @@ VISIT = 1
 Drop = tuple[str, int]
 
 
-class ToDominator(Message, frozen=True, gc=False):
+class ToDominator(Message, frozen=True, gc=False, tag=68):
     """A frame at a position on its way up to the dominating node."""
 
     epoch: int
@@ -40,7 +40,7 @@ class ToDominator(Message, frozen=True, gc=False):
     hops: int
 
 
-class AcrossDominators(Message, frozen=True, gc=False):
+class AcrossDominators(Message, frozen=True, gc=False, tag=69):
     """A frame that came to a dominating node over a dimension of their cube."""
 
     epoch: int
@@ -50,7 +50,7 @@ class AcrossDominators(Message, frozen=True, gc=False):
     hops: int
 
 
-class FromDominator(Message, frozen=True, gc=False):
+class FromDominator(Message, frozen=True, gc=False, tag=70):
     """A frame at a position on its way down to who wants it."""
 
     epoch: int

@@ -29,7 +29,7 @@ ROUTES_MAX = 65_536
 UP, DOWN = 1, 2
 
 
-class ToRoot(Message, frozen=True, gc=False):
+class ToRoot(Message, frozen=True, gc=False, tag=66):
     """A frame on its way to the root of its topic."""
 
     epoch: int
@@ -37,7 +37,7 @@ class ToRoot(Message, frozen=True, gc=False):
     hops: int
 
 
-class FromRoot(Message, frozen=True, gc=False):
+class FromRoot(Message, frozen=True, gc=False, tag=67):
     """A frame on its way down the tree of its topic."""
 
     epoch: int

@@ -34,7 +34,7 @@ ROUTES_MAX = 65_536
 HANDED_IN, PUSHED = 1, 2
 
 
-class HandIn(Message, frozen=True, gc=False):
+class HandIn(Message, frozen=True, gc=False, tag=71):
     """A frame on its way to the nearest member of its crowd."""
 
     epoch: int
@@ -43,7 +43,7 @@ class HandIn(Message, frozen=True, gc=False):
     hops: int
 
 
-class Prune(Message, frozen=True, gc=False):
+class Prune(Message, frozen=True, gc=False, tag=72):
     """I get the frames of this tree from elsewhere: end the graft."""
 
     epoch: int

@@ -13,7 +13,7 @@ from meshwright.protocol.foundation.message import Message
 from meshwright.protocol.foundation.turn import Turn
 
 
-class TellAgain(Message, frozen=True, gc=False):
+class TellAgain(Message, frozen=True, gc=False, tag=89):
     """I had lost sight of you: what we told each other is void, so tell me again."""
 
     epoch: int

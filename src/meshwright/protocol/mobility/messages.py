@@ -32,13 +32,13 @@ class MovingSettings(msgspec.Struct, frozen=True, kw_only=True):
     claim_rest_us: int = 60_000_000
 
 
-class MoveOffer(Message, frozen=True, gc=False):
+class MoveOffer(Message, frozen=True, gc=False, tag=110):
     """The client has gone, probably to you: ask for its session, so that it is there first."""
 
     client: str
 
 
-class MoveAsk(Message, frozen=True, gc=False):
+class MoveAsk(Message, frozen=True, gc=False, tag=111):
     """The client is here; send its session.
 
     is_offered: the client is not here, but the session was offered. carried: what the filters that
@@ -53,7 +53,7 @@ class MoveAsk(Message, frozen=True, gc=False):
     claim: int = 0
 
 
-class MoveBegun(Message, frozen=True, gc=False):
+class MoveBegun(Message, frozen=True, gc=False, tag=112):
     """These are its filters, None if the client brought the same; everything else follows."""
 
     client: str
@@ -62,7 +62,7 @@ class MoveBegun(Message, frozen=True, gc=False):
     subscriptions: tuple[Subscription, ...] | None
 
 
-class MoveNotHere(Message, frozen=True, gc=False):
+class MoveNotHere(Message, frozen=True, gc=False, tag=113):
     """There is no such session here; elsewhere names who was given it.
 
     is_late: the client came in elsewhere after it came in at the receiver, which is to refuse it.
@@ -76,14 +76,14 @@ class MoveNotHere(Message, frozen=True, gc=False):
     settled: int = 0
 
 
-class MoveReady(Message, frozen=True, gc=False):
+class MoveReady(Message, frozen=True, gc=False, tag=114):
     """Its filters are in force here."""
 
     client: str
     serial: int
 
 
-class MoveStored(Message, frozen=True, gc=False):
+class MoveStored(Message, frozen=True, gc=False, tag=115):
     """These publications wait here for the client: say which of them you have seen."""
 
     client: str
@@ -91,7 +91,7 @@ class MoveStored(Message, frozen=True, gc=False):
     events: tuple[PublicationId, ...]
 
 
-class MoveSeen(Message, frozen=True, gc=False):
+class MoveSeen(Message, frozen=True, gc=False, tag=116):
     """These need not be sent."""
 
     client: str
@@ -99,7 +99,7 @@ class MoveSeen(Message, frozen=True, gc=False):
     events: tuple[PublicationId, ...]
 
 
-class MoveEnd(Message, frozen=True, gc=False):
+class MoveEnd(Message, frozen=True, gc=False, tag=117):
     """The whole session; it is the receiver's once the receiver has claimed the client."""
 
     client: str
@@ -107,25 +107,25 @@ class MoveEnd(Message, frozen=True, gc=False):
     session_state: SessionState
 
 
-class MoveCancelled(Message, frozen=True, gc=False):
+class MoveCancelled(Message, frozen=True, gc=False, tag=118):
     """The session did not get here: keep it."""
 
     client: str
 
 
-class MoveDone(Message, frozen=True, gc=False):
+class MoveDone(Message, frozen=True, gc=False, tag=119):
     """The client is claimed here and its session on disk: forget yours."""
 
     client: str
 
 
-class HaveYou(Message, frozen=True, gc=False):
+class HaveYou(Message, frozen=True, gc=False, tag=120):
     """A broker asks whether the session that it gave has arrived."""
 
     client: str
 
 
-class Discard(Message, frozen=True, gc=False):
+class Discard(Message, frozen=True, gc=False, tag=121):
     """The client began a new session at a broker: forget yours, if its claim is not above that."""
 
     client: str
@@ -137,7 +137,7 @@ class Discard(Message, frozen=True, gc=False):
         return (self.claim, self.broker) < (claim, broker)
 
 
-class DiscardDone(Message, frozen=True, gc=False):
+class DiscardDone(Message, frozen=True, gc=False, tag=122):
     """It is forgotten, and that is on disk."""
 
     client: str

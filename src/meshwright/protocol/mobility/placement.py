@@ -54,7 +54,7 @@ class PlacementSettings(msgspec.Struct, frozen=True, kw_only=True):
     topics_max: int = 8_192
 
 
-class Summary(Message, frozen=True, gc=False):
+class Summary(Message, frozen=True, gc=False, tag=129):
     """What a broker's clients want, as digests one after another, and how many they are.
 
     load: their subscriptions together. is_open: it takes more clients.

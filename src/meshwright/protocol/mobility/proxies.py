@@ -18,7 +18,7 @@ from meshwright.protocol.foundation.turn import Action, Turn
 from meshwright.protocol.mqtt import packets
 
 
-class ProxyOpen(Message, frozen=True, gc=False):
+class ProxyOpen(Message, frozen=True, gc=False, tag=124):
     """A client of yours connects here; serial names the connection."""
 
     client: str
@@ -26,7 +26,7 @@ class ProxyOpen(Message, frozen=True, gc=False):
     packet: packets.Connect
 
 
-class ProxyPacket(Message, frozen=True, gc=False):
+class ProxyPacket(Message, frozen=True, gc=False, tag=125):
     """A packet from a client to its home."""
 
     client: str
@@ -34,7 +34,7 @@ class ProxyPacket(Message, frozen=True, gc=False):
     packet: packets.Packet
 
 
-class ProxyAnswer(Message, frozen=True, gc=False):
+class ProxyAnswer(Message, frozen=True, gc=False, tag=126):
     """A packet from home to a client."""
 
     client: str
@@ -42,7 +42,7 @@ class ProxyAnswer(Message, frozen=True, gc=False):
     packet: packets.Packet
 
 
-class ProxyDown(Message, frozen=True, gc=False):
+class ProxyDown(Message, frozen=True, gc=False, tag=127):
     """The client's connection is gone, after a goodbye or not."""
 
     client: str
@@ -50,7 +50,7 @@ class ProxyDown(Message, frozen=True, gc=False):
     is_clean: bool
 
 
-class ProxyClosed(Message, frozen=True, gc=False):
+class ProxyClosed(Message, frozen=True, gc=False, tag=128):
     """Home ends the connection."""
 
     client: str

@@ -22,7 +22,7 @@ TICK_US = 1_000_000
 PAUSE_MAX_US = 64_000_000
 
 
-class PointsSettled(Message, frozen=True, gc=False):
+class PointsSettled(Message, frozen=True, gc=False, tag=123):
     """Nobody waits any more for what a client's session published here on some topics."""
 
     client: str

@@ -75,7 +75,7 @@ class Will(msgspec.Struct, frozen=True, gc=False, array_like=True):
     extras: Extras | None = None
 
 
-class Connect(Message, frozen=True, gc=False):
+class Connect(Message, frozen=True, gc=False, tag=1):
     """A client opens or resumes its session; expiry 0 ends it with the connection.
 
     carried: subscriptions that a roaming client brings along (subscriptions on device).
@@ -107,7 +107,7 @@ class Connect(Message, frozen=True, gc=False):
     is_bridge: bool = False
 
 
-class Connack(Message, frozen=True, gc=False):
+class Connack(Message, frozen=True, gc=False, tag=2):
     """The session is open, or why not; a term that is absent on the wire has its default here.
 
     session_expiry_s and server_keep_alive_s: None for what the client asked.
@@ -134,7 +134,7 @@ class Connack(Message, frozen=True, gc=False):
     authentication_data: bytes | None = None
 
 
-class Publish(Message, frozen=True, gc=False):
+class Publish(Message, frozen=True, gc=False, tag=3):
     """A message, either way; packet_id is 0 on QoS 0."""
 
     topic: str
@@ -149,7 +149,7 @@ class Publish(Message, frozen=True, gc=False):
     extras: Extras | None = None
 
 
-class PublishRun(Message, frozen=True, gc=False):
+class PublishRun(Message, frozen=True, gc=False, tag=16):
     """Messages of one publisher on one topic, QoS 0 and nothing but payload, together.
 
     frames: their PUBLISH packets of MQTT 3.1.1, one after the other. From a client: those here who
@@ -175,26 +175,26 @@ class Qos1Run(msgspec.Struct, frozen=True, gc=False, array_like=True):
     is_5: bool
 
 
-class PublishQos1Runs(Message, frozen=True, gc=False):
+class PublishQos1Runs(Message, frozen=True, gc=False, tag=17):
     """Runs that a client publishes, in order."""
 
     runs: tuple[Qos1Run, ...]
 
 
-class DeliverQos1Run(Message, frozen=True, gc=False):
+class DeliverQos1Run(Message, frozen=True, gc=False, tag=18):
     """A run to a client, with packet identifiers from one on."""
 
     run: Qos1Run
     packet_id: int
 
 
-class PubackRun(Message, frozen=True, gc=False):
+class PubackRun(Message, frozen=True, gc=False, tag=19):
     """Answers to QoS 1 messages that are safe, either way; packet_ids: two bytes each."""
 
     packet_ids: bytes
 
 
-class Puback(Message, frozen=True, gc=False):
+class Puback(Message, frozen=True, gc=False, tag=4):
     """Answer to a QoS 1 message: it is safe, or why it was refused."""
 
     packet_id: int
@@ -203,7 +203,7 @@ class Puback(Message, frozen=True, gc=False):
     properties: Properties = ()
 
 
-class Pubrec(Message, frozen=True, gc=False):
+class Pubrec(Message, frozen=True, gc=False, tag=5):
     """First answer to a QoS 2 message."""
 
     packet_id: int
@@ -212,7 +212,7 @@ class Pubrec(Message, frozen=True, gc=False):
     properties: Properties = ()
 
 
-class Pubrel(Message, frozen=True, gc=False):
+class Pubrel(Message, frozen=True, gc=False, tag=6):
     """The sender of a QoS 2 message has the first answer and forgets the message."""
 
     packet_id: int
@@ -221,7 +221,7 @@ class Pubrel(Message, frozen=True, gc=False):
     properties: Properties = ()
 
 
-class Pubcomp(Message, frozen=True, gc=False):
+class Pubcomp(Message, frozen=True, gc=False, tag=7):
     """Last answer to a QoS 2 message: its packet identifier is free again."""
 
     packet_id: int
@@ -241,7 +241,7 @@ class Subscription(msgspec.Struct, frozen=True, gc=False, array_like=True):
     identifier: int = 0
 
 
-class Subscribe(Message, frozen=True, gc=False):
+class Subscribe(Message, frozen=True, gc=False, tag=8):
     """A client asks for messages."""
 
     packet_id: int
@@ -249,7 +249,7 @@ class Subscribe(Message, frozen=True, gc=False):
     properties: Properties = ()
 
 
-class Suback(Message, frozen=True, gc=False):
+class Suback(Message, frozen=True, gc=False, tag=9):
     """Granted QoS or the reason of refusal, for each filter."""
 
     packet_id: int
@@ -258,7 +258,7 @@ class Suback(Message, frozen=True, gc=False):
     properties: Properties = ()
 
 
-class Unsubscribe(Message, frozen=True, gc=False):
+class Unsubscribe(Message, frozen=True, gc=False, tag=10):
     """A client no longer asks for messages."""
 
     packet_id: int
@@ -266,7 +266,7 @@ class Unsubscribe(Message, frozen=True, gc=False):
     properties: Properties = ()
 
 
-class Unsuback(Message, frozen=True, gc=False):
+class Unsuback(Message, frozen=True, gc=False, tag=11):
     """The filters are gone."""
 
     packet_id: int
@@ -275,7 +275,7 @@ class Unsuback(Message, frozen=True, gc=False):
     properties: Properties = ()
 
 
-class Disconnect(Message, frozen=True, gc=False):
+class Disconnect(Message, frozen=True, gc=False, tag=14):
     """Goodbye, either way; a client may say anew when its session expires."""
 
     reason: int = SUCCESS
@@ -285,7 +285,7 @@ class Disconnect(Message, frozen=True, gc=False):
     properties: Properties = ()
 
 
-class Auth(Message, frozen=True, gc=False):
+class Auth(Message, frozen=True, gc=False, tag=15):
     """One step of an exchange that proves who somebody is, either way."""
 
     reason: int = SUCCESS
@@ -295,11 +295,11 @@ class Auth(Message, frozen=True, gc=False):
     properties: Properties = ()
 
 
-class Pingreq(Message, frozen=True, gc=False):
+class Pingreq(Message, frozen=True, gc=False, tag=12):
     """A client says that it lives."""
 
 
-class Pingresp(Message, frozen=True, gc=False):
+class Pingresp(Message, frozen=True, gc=False, tag=13):
     """So does the broker."""
 
 

@@ -17,30 +17,30 @@ from meshwright.protocol.peers.removals import Removals
 from meshwright.protocol.peers.roll import Roll
 
 
-class JoinAsked(Message, frozen=True, gc=False):
+class JoinAsked(Message, frozen=True, gc=False, tag=38):
     """Let me into the network."""
 
 
-class NewcomerCall(Message, frozen=True, gc=False):
+class NewcomerCall(Message, frozen=True, gc=False, tag=39):
     """A broker wants to join: say that you are there, and have this roll."""
 
     serial: int
     roll: Roll
 
 
-class NewcomerAnswered(Message, frozen=True, gc=False):
+class NewcomerAnswered(Message, frozen=True, gc=False, tag=40):
     """I am, and have it on disk."""
 
     serial: int
 
 
-class NotYet(Message, frozen=True, gc=False):
+class NotYet(Message, frozen=True, gc=False, tag=41):
     """These brokers have not answered for you: ask again."""
 
     waiting: tuple[str, ...]
 
 
-class Welcome(Message, frozen=True, gc=False):
+class Welcome(Message, frozen=True, gc=False, tag=42):
     """You are on the roll; these brokers have founded the network."""
 
     founders: tuple[str, ...]

@@ -33,7 +33,7 @@ class ConversationSettings(msgspec.Struct, frozen=True, kw_only=True):
     acknowledge_every: int = 64
 
 
-class Hello(Message, frozen=True, gc=False):
+class Hello(Message, frozen=True, gc=False, tag=32):
     """First word on a connection: who I am now, whom I think you are, what I have of yours."""
 
     source_epoch: int
@@ -41,7 +41,7 @@ class Hello(Message, frozen=True, gc=False):
     received: int
 
 
-class Frame(Message, Generic[Body], frozen=True, gc=False):
+class Frame(Message, Generic[Body], frozen=True, gc=False, tag=33):
     """One numbered message of a conversation; number 0 carries only the acknowledgement."""
 
     source_epoch: int

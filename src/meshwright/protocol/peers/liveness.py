@@ -14,7 +14,7 @@ from meshwright.protocol.foundation.message import Message
 from meshwright.protocol.foundation.turn import Turn
 
 
-class Rumour(Message, frozen=True, gc=False):
+class Rumour(Message, frozen=True, gc=False, tag=34):
     """Brokers with their versions, and whether they live; and the epoch in force at the sender."""
 
     words: tuple[tuple[str, int, bool], ...]

@@ -38,7 +38,7 @@ class RemovalSettings(msgspec.Struct, frozen=True, kw_only=True):
     remove_after_us: int = 600_000_000
 
 
-class RollTold(Message, frozen=True, gc=False):
+class RollTold(Message, frozen=True, gc=False, tag=35):
     """The roll on my disk, and whether all that I keep is where it belongs by it."""
 
     roll: Roll
@@ -46,14 +46,14 @@ class RollTold(Message, frozen=True, gc=False):
     is_question: bool = False
 
 
-class LastCall(Message, frozen=True, gc=False):
+class LastCall(Message, frozen=True, gc=False, tag=36):
     """Say whether this broker has been silent for you, too."""
 
     broker: str
     serial: int
 
 
-class CallAnswered(Message, frozen=True, gc=False):
+class CallAnswered(Message, frozen=True, gc=False, tag=37):
     """It has been silent for me; or it lives."""
 
     broker: str

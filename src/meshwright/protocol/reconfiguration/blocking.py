@@ -32,7 +32,7 @@ LET_GO = ("reconfigure let go",)
 HELD_UP: frozenset[type] = frozenset({Publish, PublishQos1Runs, Subscribe, Unsubscribe})
 
 
-class HoldClients(Message, frozen=True, gc=False):
+class HoldClients(Message, frozen=True, gc=False, tag=148):
     """RCFG_INIT: queue what clients publish and subscribe, as the overlay will change to this."""
 
     epoch: int
@@ -40,13 +40,13 @@ class HoldClients(Message, frozen=True, gc=False):
     target: Overlay
 
 
-class RingUpdate(Message, frozen=True, gc=False):
+class RingUpdate(Message, frozen=True, gc=False, tag=149):
     """RCFG_DHT_UPDATE: leave the ring and join it at your new place."""
 
     epoch: int
 
 
-class RingLookup(Message, frozen=True, gc=False):
+class RingLookup(Message, frozen=True, gc=False, tag=150):
     """A broker looks for one of its new neighbours, routed on the ring as it was."""
 
     epoch: int
@@ -54,25 +54,25 @@ class RingLookup(Message, frozen=True, gc=False):
     target: str
 
 
-class RingFound(Message, frozen=True, gc=False):
+class RingFound(Message, frozen=True, gc=False, tag=151):
     """The neighbour that was looked for answers."""
 
     epoch: int
 
 
-class RingUpdated(Message, frozen=True, gc=False):
+class RingUpdated(Message, frozen=True, gc=False, tag=152):
     """RCFG_DHT_UPDATED: I have found all my new neighbours."""
 
     epoch: int
 
 
-class TreeUpdate(Message, frozen=True, gc=False):
+class TreeUpdate(Message, frozen=True, gc=False, tag=153):
     """RCFG_TREE_UPDATE: hand over your tables, and put your trees in order."""
 
     epoch: int
 
 
-class TableShipped(Message, frozen=True, gc=False):
+class TableShipped(Message, frozen=True, gc=False, tag=154):
     """The tables of a place for the broker that sits there now, routed on the new ring."""
 
     epoch: int
@@ -80,13 +80,13 @@ class TableShipped(Message, frozen=True, gc=False):
     table: TreeTable
 
 
-class TreeUpdated(Message, frozen=True, gc=False):
+class TreeUpdated(Message, frozen=True, gc=False, tag=155):
     """All trees carry what I want."""
 
     epoch: int
 
 
-class LetClientsGo(Message, frozen=True, gc=False):
+class LetClientsGo(Message, frozen=True, gc=False, tag=156):
     """RCFG_FINISH: the overlay is in force; do what was queued."""
 
     epoch: int

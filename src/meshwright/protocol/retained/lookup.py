@@ -41,14 +41,14 @@ class Find(Protocol):
         """
 
 
-class RetainedQuestion(Message, frozen=True, gc=False):
+class RetainedQuestion(Message, frozen=True, gc=False, tag=92):
     """Tell me all registers that you keep of topics that this filter takes."""
 
     request: int
     topic_filter: str
 
 
-class RetainedAnswer(Message, frozen=True, gc=False):
+class RetainedAnswer(Message, frozen=True, gc=False, tag=93):
     """Topics with their registers here, deleted ones included.
 
     first: how many were told before these. is_last: there are no more.

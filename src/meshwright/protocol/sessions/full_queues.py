@@ -30,7 +30,7 @@ class FullQueueSettings(msgspec.Struct, frozen=True, kw_only=True):
     holds_us: int = 10_000_000
 
 
-class QueuesChanged(Message, frozen=True, gc=False):
+class QueuesChanged(Message, frozen=True, gc=False, tag=94):
     """Queues here that are full now, each with its filters, and some that have room again.
 
     is_whole: no others are full.
@@ -41,7 +41,7 @@ class QueuesChanged(Message, frozen=True, gc=False):
     freed: tuple[str, ...] = ()
 
 
-class QueuesUnchanged(Message, frozen=True, gc=False):
+class QueuesUnchanged(Message, frozen=True, gc=False, tag=95):
     """The queues that were full here last still are, and no others."""
 
 

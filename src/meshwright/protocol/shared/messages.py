@@ -29,7 +29,7 @@ class Member(NamedTuple):
     is_connected: bool
 
 
-class Members(Message, frozen=True, gc=False):
+class Members(Message, frozen=True, gc=False, tag=96):
     """All clients here that share a subscription; moving ones are on their way elsewhere.
 
     handed: what they were handed without a promise, if the keeper asks for its members.
@@ -42,20 +42,20 @@ class Members(Message, frozen=True, gc=False):
     handed: tuple[Line, ...] | None = None
 
 
-class MembersKept(Message, frozen=True, gc=False):
+class MembersKept(Message, frozen=True, gc=False, tag=97):
     """The members are on the keeper's disk, and its own subscription is in force."""
 
     key: str
     version: int
 
 
-class MembersQuestion(Message, frozen=True, gc=False):
+class MembersQuestion(Message, frozen=True, gc=False, tag=98):
     """The keeper asks for the members as they are now."""
 
     key: str
 
 
-class HandOffered(Message, frozen=True, gc=False):
+class HandOffered(Message, frozen=True, gc=False, tag=99):
     """A message of QoS 2 is to go to a client, if it is there."""
 
     key: str
@@ -63,14 +63,14 @@ class HandOffered(Message, frozen=True, gc=False):
     client: str
 
 
-class HandAccepted(Message, frozen=True, gc=False):
+class HandAccepted(Message, frozen=True, gc=False, tag=100):
     """The client is here: hand it the message."""
 
     key: str
     hand: int
 
 
-class Handed(Message, frozen=True, gc=False):
+class Handed(Message, frozen=True, gc=False, tag=101):
     """A message for a client; hand is a number that comes once, or QOS0."""
 
     key: str
@@ -81,14 +81,14 @@ class Handed(Message, frozen=True, gc=False):
     number: int = 0
 
 
-class HandDone(Message, frozen=True, gc=False):
+class HandDone(Message, frozen=True, gc=False, tag=102):
     """The client has answered the message, or nobody else may get it."""
 
     key: str
     hand: int
 
 
-class HandUndone(Message, frozen=True, gc=False):
+class HandUndone(Message, frozen=True, gc=False, tag=103):
     """The client is not here, and was not sent the message: give it to another one.
 
     publication: what it is, if its keeper was removed, so that the next may not know of it.
@@ -99,7 +99,7 @@ class HandUndone(Message, frozen=True, gc=False):
     publication: Publication | None = None
 
 
-class HandMoved(Message, frozen=True, gc=False):
+class HandMoved(Message, frozen=True, gc=False, tag=104):
     """The client went to another broker and took messages along that it has not answered.
 
     claim: the number with which it was claimed where it comes from; of two moves the later counts.
@@ -111,7 +111,7 @@ class HandMoved(Message, frozen=True, gc=False):
     claim: int
 
 
-class HandForgotten(Message, frozen=True, gc=False):
+class HandForgotten(Message, frozen=True, gc=False, tag=105):
     """The keeper has forgotten the message, and others: they will not come again."""
 
     key: str

@@ -48,7 +48,7 @@ Word = (
 )
 
 
-class Together(Message, frozen=True, gc=False):
+class Together(Message, frozen=True, gc=False, tag=108):
     """Words on shared subscriptions, in order."""
 
     words: tuple[Word, ...]

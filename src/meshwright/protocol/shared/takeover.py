@@ -28,13 +28,13 @@ class Holding(NamedTuple):
     qos: int
 
 
-class HoldingsQuestion(Message, frozen=True, gc=False):
+class HoldingsQuestion(Message, frozen=True, gc=False, tag=106):
     """I keep this subscription now: say what you know of it."""
 
     key: str
 
 
-class Holdings(Message, frozen=True, gc=False):
+class Holdings(Message, frozen=True, gc=False, tag=107):
     """What members here hold, and what came here of streams (origin, topic).
 
     highest: the highest number of QoS 2. recent: the last numbers, as far as is remembered.

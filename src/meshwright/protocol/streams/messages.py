@@ -7,7 +7,7 @@ from meshwright.protocol.foundation.message import Message
 from meshwright.protocol.foundation.stream_frames import StreamFrame
 
 
-class Repair(Message, frozen=True, gc=False):
+class Repair(Message, frozen=True, gc=False, tag=52):
     """A frame sent straight from its origin, because it was not acknowledged in time.
 
     known: the versions of the receiver's entries by which it is owed the frame: that of its topic,
@@ -18,13 +18,13 @@ class Repair(Message, frozen=True, gc=False):
     known: tuple[int, int]
 
 
-class Acknowledged(Message, frozen=True, gc=False):
+class Acknowledged(Message, frozen=True, gc=False, tag=53):
     """Topics of one origin, each with the number up to which all is safe at the sender."""
 
     points: tuple[tuple[str, int], ...]
 
 
-class Joining(Message, frozen=True, gc=False):
+class Joining(Message, frozen=True, gc=False, tag=54):
     """My entry under a key has changed; recover asks for all that is not yet checked, too.
 
     added: the filters that are new in it, unless you may have missed others. change: what the
@@ -38,7 +38,7 @@ class Joining(Message, frozen=True, gc=False):
     change: EntryChange | None = None
 
 
-class Joined(Message, frozen=True, gc=False):
+class Joined(Message, frozen=True, gc=False, tag=55):
     """The entry counts from now on; topics are those of mine that a new wildcard takes.
 
     is_unknown: it does not, as I do not know the entry of which you told me what it has become.
@@ -50,46 +50,46 @@ class Joined(Message, frozen=True, gc=False):
     is_unknown: bool = False
 
 
-class Announce(Message, frozen=True, gc=False):
+class Announce(Message, frozen=True, gc=False, tag=56):
     """I open a topic that a wildcard of yours takes: have the overlay carry it to you."""
 
     topic: str
 
 
-class Announced(Message, frozen=True, gc=False):
+class Announced(Message, frozen=True, gc=False, tag=57):
     """The overlay carries the topic here."""
 
     topic: str
 
 
-class AllPassed(Message, frozen=True, gc=False):
+class AllPassed(Message, frozen=True, gc=False, tag=58):
     """Whatever I sent with a number up to this, on any topic, is safe wherever it is owed."""
 
     number: int
 
 
-class OwedQuestion(Message, frozen=True, gc=False):
+class OwedQuestion(Message, frozen=True, gc=False, tag=59):
     """A broker asks whether it must wait for this number."""
 
     topic: str
     number: int
 
 
-class OwedNothing(Message, frozen=True, gc=False):
+class OwedNothing(Message, frozen=True, gc=False, tag=60):
     """Nothing up to this number is still on its way to you."""
 
     topic: str
     number: int
 
 
-class StandingQuestion(Message, frozen=True, gc=False):
+class StandingQuestion(Message, frozen=True, gc=False, tag=61):
     """A broker asks up to which numbers it is owed something under a key."""
 
     serial: int
     key: str
 
 
-class Standing(Message, frozen=True, gc=False):
+class Standing(Message, frozen=True, gc=False, tag=62):
     """The highest number still under way to you, for each topic where there is one.
 
     sent: up to where each topic was sent; copies of what you are not owed may still be under way.
@@ -100,14 +100,14 @@ class Standing(Message, frozen=True, gc=False):
     sent: tuple[tuple[str, int], ...] = ()
 
 
-class LegacyQuestion(Message, frozen=True, gc=False):
+class LegacyQuestion(Message, frozen=True, gc=False, tag=63):
     """Say what you owe to these brokers, which kept the subscription before me."""
 
     key: str
     formers: tuple[str, ...]
 
 
-class Legacy(Message, frozen=True, gc=False):
+class Legacy(Message, frozen=True, gc=False, tag=64):
     """What is owed to former keepers of a subscription."""
 
     key: str
