@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from meshwright.filters.filter import Filter
 from meshwright.model.overlay import Overlay
 from meshwright.model.plan import ClientMove
 from meshwright.protocol.adaptation import self_adaptation
@@ -21,6 +20,7 @@ from meshwright.protocol.foundation.effects import DiskKey
 from meshwright.protocol.foundation.stream_frames import StreamFrame
 from meshwright.protocol.foundation.turn import Action, Turn
 from meshwright.protocol.peers.conversations import Conversations
+from meshwright.protocol.peers.liveness import Liveness
 from meshwright.protocol.peers.removals import Removals
 from meshwright.protocol.reconfiguration import blocking, bundles
 from meshwright.protocol.reconfiguration.blocking import Blocking, BlockingAround
@@ -30,32 +30,30 @@ from meshwright.protocol.reconfiguration.draining import note_lost
 from meshwright.protocol.reconfiguration.messages import Bundle
 from meshwright.protocol.reconfiguration.reconfigure import Around, Reconfigure
 from meshwright.protocol.reconfiguration.tree_rows import Link
+from meshwright.protocol.sessions.sessions import Sessions
 from meshwright.protocol.settings import BrokerSettings
+from meshwright.protocol.streams.interest import Interest
+from meshwright.protocol.streams.outgoing import Outgoing
 
 Links = tuple[Link, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ground:
-    """The broker around: what carrying frames and changing overlays asks of it.
+    """The broker around: the machines below, and what carrying frames asks of those above.
 
-    filters and found_topics: what is wanted here, by itself and through wildcards. members_of: who
-    is known to want a topic. do: takes a client's packet.
+    arrived: takes a frame that has come here. relink: stay connected with the brokers that matter.
     """
 
     me: str
     incarnation: int
     conversations: Conversations
     removals: Removals
-    send: Callable[[Turn, str, Any], None]
-    alive: Callable[[], tuple[str, ...]]
-    ask_dead: Action
+    liveness: Liveness
+    outgoing: Outgoing
+    interest: Interest
+    sessions: Sessions
     arrived: Callable[[Turn, StreamFrame], None]
-    members_of: Callable[[str], tuple[str, ...]]
-    wants: Callable[[str], bool]
-    filters: Callable[[], tuple[Filter, ...]]
-    found_topics: Callable[[], tuple[str, ...]]
-    do: Callable[[Turn, str, Any], None]
     relink: Action
 
 
@@ -74,10 +72,13 @@ class Overlays:
         self._ground = ground
         self._conversation_marks = ConversationMarks(ground.conversations.position)
         self._bundles = Bundles(
-            me, settings.reconfigure.gather_us, self._conversation_marks, send=ground.send
+            me,
+            settings.reconfigure.gather_us,
+            self._conversation_marks,
+            send=ground.conversations.send,
         )
         around = Around(
-            send=ground.send,
+            send=ground.conversations.send,
             removals=ground.removals,
             make=self._make,
             fill=self._fill,
@@ -85,8 +86,8 @@ class Overlays:
             conversation_marks=self._conversation_marks,
             release=self._bundles.release,
             unmake=self._bundles.drop,
-            alive=ground.alive,
-            ask_dead=ground.ask_dead,
+            alive=ground.liveness.alive,
+            ask_dead=ground.liveness.ask_dead,
             relink=ground.relink,
             step_aside=lambda turn: self._stars.disturbed(turn, "the overlay is being changed"),
             block=self._block,
@@ -94,20 +95,20 @@ class Overlays:
         self.change = Reconfigure(me, overlay, settings.reconfigure, self._forwarding, around)
         adaptation_around = AdaptationAround(
             in_force=self._in_force,
-            alive=ground.alive,
+            alive=ground.liveness.alive,
             is_free=lambda: not self.is_changing,
-            wants=ground.wants,
+            wants=ground.interest.wants,
             propose=self._propose,
         )
         self._adaptation = SelfAdaptation(me, settings.adaptation, adaptation_around)
         self._stars = self._join_stars(settings.stars)
         blocking_around = BlockingAround(
-            send=ground.send,
+            send=ground.conversations.send,
             make=self._make,
             fill=self._fill,
             in_force=self._in_force,
             adopt=self.change.adopt,
-            do=ground.do,
+            do=ground.sessions.packet,
             send_singly=self._bundles.send_singly,
         )
         patience_us = settings.reconfigure.patience_us
@@ -208,22 +209,22 @@ class Overlays:
             me=ground.me,
             epoch=epoch,
             overlay=overlay,
-            send=ground.send,
+            send=ground.conversations.send,
             tell=self._bundles.tell,
             arrived=ground.arrived,
-            members_of=ground.members_of,
+            members_of=ground.outgoing.members_of,
             carried=self._adaptation.counter(epoch),
             version=in_force.versions.get(ground.me, 0) if epoch == in_force.epoch else 0,
         )
         machine = MACHINES[overlay.design](surroundings)
-        machine.alive_changed(turn, ground.alive())
+        machine.alive_changed(turn, ground.liveness.alive())
         return machine
 
     def _fill(self, turn: Turn, epoch: int, ready: Action) -> None:
         """Have the overlay of an epoch carry all that is wanted here."""
         ground = self._ground
-        topics = ground.found_topics()
-        self._forwarding.fill(turn, epoch, ground.filters(), topics=topics, ready=ready)
+        topics = ground.interest.found_topics()
+        self._forwarding.fill(turn, epoch, ground.interest.filters(), topics=topics, ready=ready)
 
     def _told(self, turn: Turn, peer: str, message: Any) -> None:
         self._conversation_marks.heard(message.epoch, peer)
@@ -245,10 +246,10 @@ class Overlays:
     def _join_stars(self, settings: StarSettings) -> Stars:
         ground, change = self._ground, self.change
         around = StarsAround(
-            send=ground.send,
+            send=ground.conversations.send,
             tell=self._bundles.tell,
             machine=lambda: self._forwarding.machine(change.epoch),
-            alive=ground.alive,
+            alive=ground.liveness.alive,
             is_free=lambda: change.is_free,
             other_epoch=change.laggards.heard_epoch,
             renew=change.requests.renew,

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from meshwright.filters.filter import Filter
 from meshwright.model.plan import ClientMove
 from meshwright.protocol.directory.directory import Directory
 from meshwright.protocol.foundation.effects import DiskKey, Effect
@@ -42,35 +41,43 @@ from meshwright.protocol.mobility.redirects import Redirects
 from meshwright.protocol.mobility.seen_log import SeenLog
 from meshwright.protocol.mobility.session_claims import SessionClaims
 from meshwright.protocol.mqtt import packets
+from meshwright.protocol.peers.conversations import Conversations
+from meshwright.protocol.peers.liveness import Liveness
+from meshwright.protocol.peers.removals import Removals
+from meshwright.protocol.retained.store import RetainedStore
 from meshwright.protocol.sessions.forgetting import Forgetting
 from meshwright.protocol.sessions.sessions import Sessions
+from meshwright.protocol.streams.incoming import Incoming
+from meshwright.protocol.streams.interest import Interest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Site:
-    """The broker around: its machines, and what moving asks of it.
+    """The broker around: the machines below, and what moving asks of those above.
 
-    places: how far every stream has come. points_of: a publisher's last numbers here, by topic.
-    packet: takes a packet of a client. others: brokers that live, but for this one.
-    publication_count: those kept here because somebody may still need them. counts: how many
-    sessions here want each filter.
+    packet: takes a packet of a client. relink: stay connected with the brokers that matter now.
     """
 
     me: str
     incarnation: int
+    conversations: Conversations
+    removals: Removals
+    liveness: Liveness
     directory: Directory
+    interest: Interest
+    incoming: Incoming
+    retained_store: RetainedStore
     sessions: Sessions
-    send: Callable[[Turn, str, Any], None]
-    places: Callable[[], dict[tuple[str, str], int]]
-    points_of: Callable[[str], dict[str, int]]
-    is_lost: Callable[[str], bool]
-    is_alive: Callable[[str], bool]
-    others: Callable[[], tuple[str, ...]]
-    publication_count: Callable[[], int]
-    counts: Callable[[], dict[Filter, int]]
-    is_removed: Callable[[str], bool]
     packet: Callable[[Turn, str, Any], None]
     relink: Action
+
+    def others(self) -> tuple[str, ...]:
+        """Brokers that live, but for this one."""
+        return tuple(one for one in self.liveness.alive() if one != self.me)
+
+    def is_alive(self, name: str) -> bool:
+        """True if a broker is believed alive."""
+        return name in self.liveness.alive()
 
 
 class Moving:
@@ -87,23 +94,33 @@ class Moving:
         self._sessions = site.sessions
         self.seen_log = SeenLog(mobility.log_max) if mobility.has("logging") else None
         self._prefetching = (
-            Prefetching(site.me, mobility, site.sessions, send=site.send, is_alive=site.is_alive)
+            Prefetching(
+                site.me,
+                mobility,
+                site.sessions,
+                send=site.conversations.send,
+                is_alive=site.is_alive,
+            )
             if mobility.has("prefetching")
             else None
         )
         self.emptying = Emptying(
             site.sessions,
             EmptyingAround(
-                send=site.send,
+                send=site.conversations.send,
                 others=site.others,
-                publication_count=site.publication_count,
+                publication_count=site.retained_store.log_length,
             ),
         )
-        self._redirects = Redirects(site.me, site.sessions, send=site.send, is_alive=site.is_alive)
+        self._redirects = Redirects(
+            site.me, site.sessions, send=site.conversations.send, is_alive=site.is_alive
+        )
         self._placement = self._new_placement(placement_settings)
         self._proxies = self._new_proxies()
         self.guests = self._proxies.guests
-        self._left = PublishBarriers(site.sessions, send=site.send, points_of=site.points_of)
+        self._left = PublishBarriers(
+            site.sessions, send=site.conversations.send, points_of=site.retained_store.points_of
+        )
         self._session_claims = SessionClaims(
             site.me,
             site.incarnation,
@@ -112,18 +129,18 @@ class Moving:
             is_here=self._is_here,
             left=self._redirects.forget,
         )
-        self._discards = Discards(site.send, site.is_removed)
+        self._discards = Discards(site.conversations.send, site.removals.is_removed)
         self._departing = Departing(
             site.me,
             settings,
             self._session_claims,
             site.directory,
             site.sessions,
-            send=site.send,
+            send=site.conversations.send,
             discard=self._discards.tell,
-            places=site.places,
+            places=site.incoming.places,
             left=self._left,
-            is_removed=site.is_removed,
+            is_removed=site.removals.is_removed,
             asks_what_was_seen=self.seen_log is not None,
             incarnation=site.incarnation,
         )
@@ -260,9 +277,9 @@ class Moving:
             self._session_claims,
             site.sessions,
             arriving.Around(
-                send=site.send,
+                send=site.conversations.send,
                 discard=self._discards.tell,
-                is_removed=site.is_removed,
+                is_removed=site.removals.is_removed,
                 given_to=self._departing.given_to,
                 asked=self._asked,
                 lodge=self._proxies.open,
@@ -276,8 +293,8 @@ class Moving:
     def _new_proxies(self) -> Proxies:
         site = self._site
         inside = Inside(
-            send=site.send,
-            is_lost=site.is_lost,
+            send=site.conversations.send,
+            is_lost=site.conversations.is_lost,
             up=self._admit,
             packet=site.packet,
             down=self._down,
@@ -288,9 +305,9 @@ class Moving:
     def _new_placement(self, settings: PlacementSettings) -> Placement:
         site = self._site
         around = PlacementAround(
-            send=site.send,
+            send=site.conversations.send,
             others=site.others,
-            counts=site.counts,
+            counts=site.interest.counts,
             is_emptying=lambda: self.emptying.is_on,
         )
         return Placement(site.me, settings, site.sessions, self._redirects, around)
@@ -315,7 +332,7 @@ class Moving:
         self._departing.discarded(turn, message)
         self._arriving.discarded(turn, message)
         done = DiscardDone(message.client, message.claim)
-        turn.once_synced(lambda later: self._site.send(later, peer, done))
+        turn.once_synced(lambda later: self._site.conversations.send(later, peer, done))
 
     def _discard_done(self, turn: Turn, peer: str, message: DiscardDone) -> None:
         self._discards.done(peer, message)

@@ -10,8 +10,8 @@ from meshwright.errors import FilterError
 from meshwright.filters.topics import check_topic_name
 from meshwright.model.publication import Publication, StreamPoint
 from meshwright.protocol.foundation.effects import DiskKey
-from meshwright.protocol.foundation.rights import WILL_NOT_ALLOWED, Rights
-from meshwright.protocol.foundation.turn import Action, Turn, nothing
+from meshwright.protocol.foundation.rights import WILL_NOT_ALLOWED
+from meshwright.protocol.foundation.turn import Turn, nothing
 from meshwright.protocol.mqtt import packets
 from meshwright.protocol.mqtt.plain_messages import payloads
 from meshwright.protocol.mqtt.qos1_runs import SentRun, packet_ids, publications
@@ -21,9 +21,12 @@ from meshwright.protocol.sessions.deliveries import (
     send_once_synced,
     send_packet,
 )
-from meshwright.protocol.sessions.full_queues import FullQueue, FullQueues
+from meshwright.protocol.sessions.full_queues import FullQueue
 from meshwright.protocol.sessions.held_back import HeldBack, single_packets
+from meshwright.protocol.sessions.run_delivery import RunDelivery
 from meshwright.protocol.sessions.session import Session
+from meshwright.protocol.sessions.session_outside import Outside
+from meshwright.protocol.sessions.session_settings import SessionSettings
 from meshwright.protocol.sessions.wills import expires_us, will_publication
 
 SYSTEM = "$SYS"
@@ -35,42 +38,34 @@ OTHER_BROKERS = FullQueue("", "")
 class Publishing:
     """Takes publications, or says why not.
 
-    log_length tells how much the broker keeps for the network, of which log_max is too much. full:
-    the queues for which nothing more is taken. held: clients that cannot be told so, and wait.
+    log_length tells how much the broker keeps for the network, of which log_max is too much. held:
+    clients that cannot be told that there is no room, and wait.
     """
 
     def __init__(
         self,
-        log_max: int,
+        settings: SessionSettings,
+        outside: Outside,
+        run_delivery: RunDelivery,
         *,
-        writes_runs: bool,
-        rights: Rights | None,
-        publish: Callable[[Turn, Publication, Action], Any],
-        publish_qos0: Callable[[Turn, Publication], None],
-        publish_elsewhere: Callable[[Turn, Publication, Action], Any],
-        has_order: Callable[[str], bool],
-        carry: Callable[[Turn, Publication], None],
-        hand_out: Callable[[Turn, SentRun], bool],
-        when_settled: Callable[[Turn, str, Action], None],
         log_length: Callable[[], int],
-        full: FullQueues,
         answers: Mapping[type, Callable[[Turn, Session, Any], None]],
         away: Callable[[Turn, Session, str], None],
     ) -> None:
-        self._log_max = log_max
-        self._full = full
+        self._log_max = settings.log_max
+        self._full = outside.full
         self._answers = answers
         self.held = HeldBack(why_wait=self._why_wait, do=self._do, away=away)
-        self.writes_runs = writes_runs
-        self._rights = rights
-        self._publish = publish
-        self._publish_qos0 = publish_qos0
-        self._publish_elsewhere = publish_elsewhere
-        self._has_order = has_order
-        self._carry = carry
-        self._hand_out = hand_out
+        self.writes_runs = settings.writes_runs
+        self._rights = settings.rights
+        self._publish = outside.publish
+        self._publish_qos0 = outside.publish_qos0
+        self._publish_elsewhere = outside.publish_elsewhere
+        self._has_order = outside.outgoing.ordering.takes
+        self._carry = outside.carry
+        self._hand_out = run_delivery.hand_out
         self._run_count = 0
-        self._when_settled = when_settled
+        self._when_settled = outside.retained_store.when_settled
         self._log_length = log_length
         self.disk_is_full = False
 

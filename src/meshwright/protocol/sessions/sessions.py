@@ -59,7 +59,9 @@ class Sessions:
         self._change_count = 0
         self._answers: dict[type, Callable[[Turn, Session, Any], None]] = {}
         self._wills: dict[str, tuple[str, packets.Will]] = {}
-        self.will_quota = WillQuota(self._sessions, settings.log_max, outside.log_length)
+        self.will_quota = WillQuota(
+            self._sessions, settings.log_max, outside.retained_store.log_length
+        )
         self._tallies = SessionTallies(settings)
         self._bounds = QueueBounds(settings, outside.full, self._tallies)
         self._deliveries = Deliveries(
@@ -77,18 +79,10 @@ class Sessions:
             handed_out=outside.handed_out,
         )
         self.publishing = Publishing(
-            settings.log_max,
-            writes_runs=settings.writes_runs,
-            rights=settings.rights,
-            publish=outside.publish,
-            publish_qos0=outside.publish_qos0,
-            publish_elsewhere=outside.publish_elsewhere,
-            has_order=outside.has_order,
-            carry=outside.carry,
-            hand_out=self.run_delivery.hand_out,
-            when_settled=outside.when_settled,
+            settings,
+            outside,
+            self.run_delivery,
             log_length=self.will_quota.log_length,
-            full=outside.full,
             answers=self._answers,
             away=self._misbehaved,
         )
@@ -462,10 +456,10 @@ class Sessions:
                 self._outside.shared.join(turn, session, text, done)
         elif is_new:
             self._recipients.add(session, wanted)
-            self._outside.want(turn, wanted, done)
+            self._outside.interest.add(turn, wanted, done)
         else:
             self._recipients.changed()
-            self._outside.when_in_force(turn, wanted, done)
+            self._outside.interest.when_in_force(turn, wanted, done)
         self._bounds.resubscribed(turn, session)
 
     def _drop_subscription(self, turn: Turn, session: Session, text: str) -> None:
