@@ -14,12 +14,12 @@ from typing import Any, get_args
 from wire_examples import DISK_EXAMPLES, EXAMPLES
 
 from meshwright.protocol.forwarding.climbing_trees import BranchTable
-from meshwright.protocol.forwarding.member_trees import TreeTable
+from meshwright.protocol.forwarding.rooted_trees import TreeTable
 from meshwright.protocol.foundation.message import Message
 from meshwright.protocol.mobility.proxies import ProxyPacket
 from meshwright.protocol.mqtt.packets import Packet
 from meshwright.protocol.peers.conversations import Frame, Hello
-from meshwright.protocol.reconfiguration.messages import Seat
+from meshwright.protocol.reconfiguration.messages import Inheritance
 from meshwright.protocol.wire import SPOKEN, encode
 
 HERE = Path(__file__).parent
@@ -44,7 +44,7 @@ def frames_with(message: Message) -> list[Any]:
     if isinstance(message, PACKETS):
         message = ProxyPacket("c1", 1, message)
     elif isinstance(message, TreeTable | BranchTable):
-        message = Seat(1, message)
+        message = Inheritance(1, message)
     return [Frame(1, 2, 3, 4, message)]
 
 

@@ -42,24 +42,24 @@ from meshwright.protocol.forwarding.acyclic import (
     ChangeInstalled,
     FilterChange,
 )
-from meshwright.protocol.forwarding.claims import End, Mark
 from meshwright.protocol.forwarding.climbing_trees import (
     BranchTable,
     TreeInstalled,
     TreeJoin,
     TreeLeave,
 )
-from meshwright.protocol.forwarding.member_trees import (
-    MemberInstall,
-    MemberJoin,
-    MemberLeave,
-    MemberPrune,
-    TreeTable,
-)
+from meshwright.protocol.forwarding.demands import End, Trail
 from meshwright.protocol.forwarding.neighbour_interest import InterestChange
 from meshwright.protocol.forwarding.offers import Graft, Offer, Push
 from meshwright.protocol.forwarding.partition import AcrossDominators, FromDominator, ToDominator
 from meshwright.protocol.forwarding.rendezvous import FromRoot, ToRoot
+from meshwright.protocol.forwarding.rooted_trees import (
+    ReceiverInstall,
+    ReceiverJoin,
+    ReceiverLeave,
+    ReceiverPrune,
+    TreeTable,
+)
 from meshwright.protocol.forwarding.topic_connected import HandIn, Prune
 from meshwright.protocol.forwarding.tree_tables import Said, StarLink
 from meshwright.protocol.forwarding.trees import TellAgain
@@ -145,11 +145,11 @@ from meshwright.protocol.reconfiguration.messages import (
     Drained,
     Fetch,
     Finish,
+    Inheritance,
     Lock,
     Question,
     Ready,
     Renew,
-    Seat,
     Switch,
 )
 from meshwright.protocol.reconfiguration.tree_rows import TreeRow
@@ -254,18 +254,18 @@ TREE_TABLE = TreeTable(
         (
             "t/1",
             "t/2",
-            ((End(place="p3", host="b4"), Mark(serial=5, hops=6)),),
+            ((End(place="p3", host="b4"), Trail(serial=5, hops=6)),),
             End(place="p7", host="b8"),
-            Mark(serial=9, hops=10),
+            Trail(serial=9, hops=10),
         ),
     ),
     falling=(
         (
             "t/11",
             "t/12",
-            ((End(place="p13", host="b14"), Mark(serial=15, hops=16)),),
+            ((End(place="p13", host="b14"), Trail(serial=15, hops=16)),),
             End(place="p17", host="b18"),
-            Mark(serial=19, hops=20),
+            Trail(serial=19, hops=20),
         ),
     ),
     serials={"b21": 22},
@@ -417,19 +417,19 @@ EXAMPLES: tuple[Message, ...] = (
             (
                 "t/1",
                 "t/2",
-                ((End(place="p3", host="b4"), Mark(serial=5, hops=6)),),
+                ((End(place="p3", host="b4"), Trail(serial=5, hops=6)),),
                 End(place="p7", host="b8"),
-                Mark(serial=9, hops=10),
+                Trail(serial=9, hops=10),
             ),
         ),
         standings=((11, True, ((End(place="p12", host="b13"), 14),)),),
         topics=("t/15",),
         join_count=16,
     ),
-    MemberJoin(epoch=1, topic="t/2", member="b3", serial=4, hops=5),
-    MemberInstall(epoch=1, topic="t/2", member="b3", serial=4, hops=5),
-    MemberLeave(epoch=1, topic="t/2", member="b3"),
-    MemberPrune(epoch=1, topic="t/2", member="b3"),
+    ReceiverJoin(epoch=1, topic="t/2", receiver="b3", serial=4, hops=5),
+    ReceiverInstall(epoch=1, topic="t/2", receiver="b3", serial=4, hops=5),
+    ReceiverLeave(epoch=1, topic="t/2", receiver="b3"),
+    ReceiverPrune(epoch=1, topic="t/2", receiver="b3"),
     TREE_TABLE,
     TellAgain(epoch=1),
     InterestChange(epoch=1, added=("v2",), removed=("v3",)),
@@ -520,7 +520,7 @@ EXAMPLES: tuple[Message, ...] = (
         mode="anew",
     ),
     Deny(epoch=1, why="reason 2"),
-    Seat(epoch=1, table=TREE_TABLE),
+    Inheritance(epoch=1, table=TREE_TABLE),
     Ready(epoch=1, marks={"b2": PEER_MARK}, is_ready=True),
     Renew(epoch=1, peers=("b2",)),
     Switch(

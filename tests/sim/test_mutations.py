@@ -164,7 +164,7 @@ RARE_MUTATIONS = [
             Directory,
             "_has_majority",
             "len(request.waiting) <= self.spare_count()",
-            "len(request.waiting) < len(self.keepers_of(request.key))",
+            "len(request.waiting) < len(self.replicas_of(request.key))",
         ),
         "lost",
         {**SPARSE, "faults": ("partition",), "duration_s": 16.0},

@@ -37,13 +37,18 @@ def path(
     if source not in views:
         raise OperatorError(f"No broker {source!r} runs here; those that do: {', '.join(views)}.")
     first = views[source]
-    members = [view.broker for view in views.values() if _wants(view, topic)]
+    receivers = [view.broker for view in views.values() if _wants(view, topic)]
     alive = [name for name in first.alive if name in views]
-    hops = Rehearsal(first.overlay, alive, topic=topic, members=members).hops_from(source)
+    hops = Rehearsal(first.overlay, alive, topic=topic, receivers=receivers).hops_from(source)
     reached = {source, *(hop.target for hop in hops)}
-    relays = sorted(reached - {source, *members})
+    relays = sorted(reached - {source, *receivers})
     rows = [
-        [str(hop.number), hop.source, hop.target, "wants it" if hop.target in members else "relays"]
+        [
+            str(hop.number),
+            hop.source,
+            hop.target,
+            "wants it" if hop.target in receivers else "relays",
+        ]
         for hop in hops
     ]
     answer(
@@ -55,12 +60,12 @@ def path(
             "design": first.overlay.design,
             "epoch": first.epoch,
             "hops": [{"number": hop.number, "from": hop.source, "to": hop.target} for hop in hops],
-            "wanted_at": members,
+            "wanted_at": receivers,
             "relays": relays,
         },
         plain_table({"hop": True, "from": False, "to": False, "there": False}, rows),
         f"{topic} from {source}: {counted(len(hops), 'message')}, "
-        f"wanted at {counted(len(members), 'broker')}, "
+        f"wanted at {counted(len(receivers), 'broker')}, "
         f"{counted(len(relays), 'relay')}, joined as {first.overlay.design}",
     )
 

@@ -158,7 +158,7 @@ class Machines:
         """True if what is published here on a topic now is for clients of this broker alone."""
         return (
             self.outgoing.open_until_us(topic) >= now_us
-            and all(name == self._me for name in self.outgoing.members_of(topic))
+            and all(name == self._me for name in self.outgoing.receivers_of(topic))
             and not self.shared_keeper.takes(topic)
             and self._seen_log is None
         )

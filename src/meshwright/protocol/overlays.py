@@ -212,7 +212,7 @@ class Overlays:
             send=ground.conversations.send,
             tell=self._bundles.tell,
             arrived=ground.arrived,
-            members_of=ground.outgoing.members_of,
+            receivers_of=ground.outgoing.receivers_of,
             carried=self._adaptation.counter(epoch),
             version=in_force.versions.get(ground.me, 0) if epoch == in_force.epoch else 0,
         )

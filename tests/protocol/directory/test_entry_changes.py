@@ -96,7 +96,7 @@ def test_one_more_filter_is_told_alone() -> None:
 
 def test_who_missed_what_an_entry_was_before_is_told_all_of_it() -> None:
     network = origin_and_reader()
-    # b1 and the keepers forget what they know of b0, as if they had never heard.
+    # b1 and the replicas forget what they know of b0, as if they had never heard.
     for name in network.names:
         machines: Any = network.machines[name]._machines
         machines.directory.kept._entries.pop(WILDCARDS, None)

@@ -26,7 +26,7 @@ def test_a_topic_that_nobody_wants_any_more_is_forgotten_by_all_who_kept_it() ->
     assert rows(network, "t") == {"b0": [], "b1": [], "b2": []}
 
 
-def test_nothing_is_forgotten_before_the_last_keeper_knows_that_it_is_over() -> None:
+def test_nothing_is_forgotten_before_the_last_replica_knows_that_it_is_over() -> None:
     network = SmallNetwork()
     network.connect("reader", "b0")
     network.subscribe("reader", "t")

@@ -56,7 +56,7 @@ class Pump:
                 send=partial(self._send, name),
                 tell=partial(self._send, name),
                 arrived=partial(self._arrived, name),
-                members_of=self._members_known,
+                receivers_of=self._receivers_known,
             )
         )
 
@@ -150,7 +150,7 @@ class Pump:
             count for kind, count in self.sent.items() if FORWARDING_CLASSES[kind] == message_class
         )
 
-    def members(self, topic: str) -> set[str]:
+    def receivers(self, topic: str) -> set[str]:
         return {name for name in self.machines if topic in self.wanted[name]}
 
     def snapshot(self, topics: tuple[str, ...]) -> Snapshot:
@@ -171,7 +171,7 @@ class Pump:
         """
         brokers = tuple(name for name in self.overlay.brokers if name in self.machines)
         near = {name: self.machines[name].neighbours() for name in brokers}
-        seats = self.overlay.positions
+        heirs = self.overlay.positions
         return Overlay(
             design=self.overlay.design,
             params=self.overlay.params,
@@ -179,12 +179,12 @@ class Pump:
             links=tuple(
                 (one, other)
                 for one, other in combinations(brokers, 2)
-                if seats is None and (other in near[one] or one in near[other])
+                if heirs is None and (other in near[one] or one in near[other])
             ),
-            positions=None if seats is None else {name: seats[name] for name in brokers},
+            positions=None if heirs is None else {name: heirs[name] for name in brokers},
         )
 
-    def _members_known(self, topic: str) -> tuple[str, ...]:
+    def _receivers_known(self, topic: str) -> tuple[str, ...]:
         """As an origin reads them from the directory: the dead among them, and in any order."""
         return tuple(name for name in sorted(self.overlay.brokers) if topic in self.wanted[name])
 

@@ -46,14 +46,14 @@ def check_reached(pump: Pump) -> None:
     for topic in TOPICS:
         for origin in pump.machines:
             pump.publish(origin, topic)
-            assert pump.members(topic) <= set(pump.arrivals)
+            assert pump.receivers(topic) <= set(pump.arrivals)
             assert max(pump.arrivals.values()) == 1
 
 
 def check_counts(pump: Pump) -> None:
     """Every frame comes to all who want it, over as many messages as the closed form says.
 
-    A member that the closed form sees missed, because links do not join it, costs one more.
+    A receiver that the closed form sees missed, because links do not join it, costs one more.
     """
     overlay = pump.living_overlay()
     expected = forwarding_of(overlay, pump.snapshot(TOPICS))
@@ -63,5 +63,5 @@ def check_counts(pump: Pump) -> None:
             due = expected.publication(topic_index, index)
             missed_count = int(np.count_nonzero(due.delays_hops < 0))
             assert messages == due.total + missed_count, (topic, origin)
-            assert pump.members(topic) <= set(pump.arrivals)
+            assert pump.receivers(topic) <= set(pump.arrivals)
             assert max(pump.arrivals.values()) == 1

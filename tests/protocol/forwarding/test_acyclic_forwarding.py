@@ -294,12 +294,12 @@ def check_reached_exactly(pump: Pump, rng: np.random.Generator) -> None:
     for topic, properties in MESSAGES:
         origin = str(rng.choice(sorted(pump.machines)))
         graph.add_node(origin)
-        members = {
+        receivers = {
             name
             for name in pump.machines
             if any(matches(parse_filter(text), topic, properties) for text in pump.wanted[name])
         }
-        ways = [nx.shortest_path(graph, origin, member) for member in members]
+        ways = [nx.shortest_path(graph, origin, receiver) for receiver in receivers]
         pump.publish(origin, topic, properties=properties)
         assert dict(pump.arrivals) == dict.fromkeys({origin}.union(*ways), 1)
         if not pump.overlay.params.get("advertisements"):

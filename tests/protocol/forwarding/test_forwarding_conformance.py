@@ -240,14 +240,14 @@ def test_a_rehearsal_shows_the_links_that_frames_take(kind: Kind, seed: int) -> 
     brokers = pump.overlay.brokers
     for topic in TOPICS:
         origin = str(rng.choice(brokers))
-        rehearsal = Rehearsal(pump.overlay, brokers, topic=topic, members=pump.members(topic))
+        rehearsal = Rehearsal(pump.overlay, brokers, topic=topic, receivers=pump.receivers(topic))
         pump.links_used.clear()
         pump.publish(origin, topic)
         for _ in range(2):
             hops = rehearsal.hops_from(origin)
             assert {tuple(sorted(hop[:2])) for hop in hops} == pump.links_used
             reached = {origin, *(hop.target for hop in hops)}
-            assert pump.members(topic) <= reached
+            assert pump.receivers(topic) <= reached
 
 
 @every_kind

@@ -52,7 +52,7 @@ def test_a_push_tree_spans_the_crowd_by_shortest_ways_inside_it(seed: int) -> No
     crowd = rng.choice(overlay.brokers, size=int(rng.integers(1, 18)), replace=False).tolist()
     bits = joined.crowd([*crowd, "stranger"])
     assert joined.named(bits) == set(crowd)
-    assert [joined.names[index] for index in joined.members(bits)] == [
+    assert [joined.names[index] for index in joined.receivers(bits)] == [
         name for name in overlay.brokers if name in crowd
     ]
     inner = nx.Graph(overlay.links).subgraph(crowd)
@@ -79,15 +79,15 @@ def test_ways_in_are_those_of_the_closed_form(seed: int) -> None:
     overlay = drawn_overlay(rng)
     joined = joined_brokers(overlay)
     seen = [name for name in overlay.brokers if rng.random() < 0.8] or list(overlay.brokers)
-    members = [name for name in seen if rng.random() < 0.3]
+    receivers = [name for name in seen if rng.random() < 0.3]
     rank = {name: index for index, name in enumerate(seen)}
     ends = [(rank[a], rank[b]) for a, b in overlay.links if a in rank and b in rank]
     linked = graph(len(seen), np.array(ends, dtype=np.int32).reshape(-1, 2))
-    columns = np.array([rank[name] for name in members], dtype=np.int32)
-    wanted = Rows(np.array([0, len(members)], dtype=np.int64), columns)
+    columns = np.array([rank[name] for name in receivers], dtype=np.int32)
+    wanted = Rows(np.array([0, len(receivers)], dtype=np.int64), columns)
     expected = nearest_members(Rows(linked.offsets, linked.neighbours), wanted)
-    ways = ways_in(joined, frozenset(seen), joined.crowd(members))
-    if not members:
+    ways = ways_in(joined, frozenset(seen), joined.crowd(receivers))
+    if not receivers:
         assert ways == {}
         return
     for name, index in rank.items():

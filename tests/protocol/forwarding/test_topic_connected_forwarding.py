@@ -44,8 +44,8 @@ def test_on_planned_overlays_the_closed_form_holds_from_the_first_frame_on(desig
             expected = closed_form(pump).publication(*indexes(pump, topic, origin))
             assert pump.publish(origin, topic) == expected.total
             assert pump.sent[HandIn] == expected.entry
-            assert pump.members(topic) <= set(pump.arrivals)
-            assert len(pump.arrivals) == len(pump.members(topic) | {origin}) + max(
+            assert pump.receivers(topic) <= set(pump.arrivals)
+            assert len(pump.arrivals) == len(pump.receivers(topic) | {origin}) + max(
                 expected.entry - 1, 0
             )
     pump.pass_time(OFFER_AFTER_US + 10 * GRAFT_AFTER_US)
@@ -73,14 +73,14 @@ def test_members_that_no_link_joins_are_reached_all_the_same(seed: int) -> None:
         names = tuple(f"b{index}" for index in range(12))
         overlay = Overlay(design="gm", params=params, brokers=names, links=(names[:2],))
         pump = Pump(overlay, TopicConnected)
-        members = some_of(names, np.random.default_rng(seed))
-        for name in members:
+        receivers = some_of(names, np.random.default_rng(seed))
+        for name in receivers:
             pump.add(name, TOPICS[0])
         pump.drain()
         for origin in names:
             messages = pump.publish(origin, TOPICS[0])
-            assert set(pump.arrivals) >= {*members, origin}
-            assert messages == len({*members, origin}) - 1
+            assert set(pump.arrivals) >= {*receivers, origin}
+            assert messages == len({*receivers, origin}) - 1
 
 
 @pytest.mark.parametrize("k", [2, 3])
@@ -94,9 +94,9 @@ def test_fewer_than_k_deaths_leave_a_topic_joined_by_its_own_links(k: int, seed:
     pump.drain()
     pump.links_used.clear()
     for topic in TOPICS:
-        for origin in pump.members(topic):
-            assert pump.publish(origin, topic) == len(pump.members(topic)) - 1
-            assert set(pump.arrivals) == pump.members(topic)
+        for origin in pump.receivers(topic):
+            assert pump.publish(origin, topic) == len(pump.receivers(topic)) - 1
+            assert set(pump.arrivals) == pump.receivers(topic)
     assert pump.links_used <= {(min(link), max(link)) for link in pump.overlay.links}
     check_counts(pump)
 
@@ -105,16 +105,16 @@ def test_fewer_than_k_deaths_leave_a_topic_joined_by_its_own_links(k: int, seed:
 def test_what_dies_with_a_broker_that_nobody_missed_yet_is_offered_and_grafted(seed: int) -> None:
     pump = planned_pump("harary", seed=seed, k=2)
     topic = TOPICS[0]
-    members = sorted(pump.members(topic))
-    origin, victim = members[0], members[1 + seed % (len(members) - 1)]
+    receivers = sorted(pump.receivers(topic))
+    origin, victim = receivers[0], receivers[1 + seed % (len(receivers) - 1)]
     pump.kill(victim)
     pump.publish(origin, topic)
-    missed = pump.members(topic) - set(pump.arrivals)
+    missed = pump.receivers(topic) - set(pump.arrivals)
     pump.pass_time(len(missed) * (OFFER_AFTER_US + GRAFT_AFTER_US))
-    assert set(pump.arrivals) == pump.members(topic)
+    assert set(pump.arrivals) == pump.receivers(topic)
     assert max(pump.arrivals.values()) == 1
     pump.publish(origin, topic)
-    assert set(pump.arrivals) == pump.members(topic), "who was grafted need not wait again"
+    assert set(pump.arrivals) == pump.receivers(topic), "who was grafted need not wait again"
     for name in pump.machines:
         pump.see(name, pump.machines)
     check_counts(pump)
@@ -122,15 +122,15 @@ def test_what_dies_with_a_broker_that_nobody_missed_yet_is_offered_and_grafted(s
 
 def test_who_gets_frames_twice_prunes_the_graft_and_the_tree_is_as_planned_again() -> None:
     pump = planned_pump("harary", seed=3, k=2)
-    origin = min(pump.members(TOPICS[0]))
+    origin = min(pump.receivers(TOPICS[0]))
     pump.send_out(origin, TOPICS[0])
     pump.queue.popleft()
     pump.drain()
-    assert set(pump.arrivals) < pump.members(TOPICS[0])
+    assert set(pump.arrivals) < pump.receivers(TOPICS[0])
     pump.pass_time(8 * (OFFER_AFTER_US + GRAFT_AFTER_US))
     assert pump.sent[Graft] >= 1
-    assert set(pump.arrivals) == pump.members(TOPICS[0]) - {origin}
-    assert pump.publish(origin, TOPICS[0]) > len(pump.members(TOPICS[0])) - 1
+    assert set(pump.arrivals) == pump.receivers(TOPICS[0]) - {origin}
+    assert pump.publish(origin, TOPICS[0]) > len(pump.receivers(TOPICS[0])) - 1
     assert pump.sent[Prune] >= 1
     check_counts(pump)
 
@@ -142,7 +142,7 @@ def test_many_frames_are_offered_in_one_message_and_kept_in_bounded_memory() -> 
     pump.sent.clear()
     pump.pass_time(OFFER_AFTER_US)
     assert 0 < pump.sent[Offer] <= 2 * len(pump.overlay.links)
-    machine = pump.machines[min(pump.members(TOPICS[0]))]
+    machine = pump.machines[min(pump.receivers(TOPICS[0]))]
     assert isinstance(machine, TopicConnected)
     offers = machine._offers
     assert len(offers._kept) + len(offers._kept_before) < 2 * KEPT_MIN
@@ -151,12 +151,12 @@ def test_many_frames_are_offered_in_one_message_and_kept_in_bounded_memory() -> 
 def test_a_frame_is_offered_once_over_each_link_beside_its_tree() -> None:
     pump = planned_pump("harary", seed=2, k=4)
     for topic in TOPICS:
-        members = pump.members(topic)
-        links = [link for link in pump.overlay.links if members.issuperset(link)]
-        pump.publish(min(members), topic)
+        receivers = pump.receivers(topic)
+        links = [link for link in pump.overlay.links if receivers.issuperset(link)]
+        pump.publish(min(receivers), topic)
         pump.sent.clear()
         pump.pass_time(OFFER_AFTER_US)
-        assert pump.sent[Offer] == len(links) - (len(members) - 1)
+        assert pump.sent[Offer] == len(links) - (len(receivers) - 1)
 
 
 def test_an_offer_is_asked_for_only_when_it_stays_missing_and_then_from_one_after_the_other() -> (
@@ -164,7 +164,7 @@ def test_an_offer_is_asked_for_only_when_it_stays_missing_and_then_from_one_afte
 ):
     pump = planned_pump("harary", seed=2, k=4)
     topic = TOPICS[0]
-    first, second, lacking = sorted(pump.members(topic))[:3]
+    first, second, lacking = sorted(pump.receivers(topic))[:3]
     machine = pump.machines[lacking]
     offer = Offer(7, numbered=(("b9", topic, 1),), events=(("client", 5),))
     offered = Turn(0)

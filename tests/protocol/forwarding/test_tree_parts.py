@@ -10,15 +10,15 @@ from meshwright.errors import CallerError
 from meshwright.model.overlay import Overlay
 from meshwright.model.publication import Publication
 from meshwright.overlays.hypercube import hypercube
-from meshwright.protocol.forwarding.claims import (
+from meshwright.protocol.forwarding.cube_hosts import cube_hosts
+from meshwright.protocol.forwarding.demands import (
     HOPS_MAX,
     HOPS_STRAIGHT_MAX,
-    Claim,
-    Claims,
+    Demand,
+    Demands,
     End,
-    Mark,
+    Trail,
 )
-from meshwright.protocol.forwarding.cube_hosts import cube_hosts
 from meshwright.protocol.forwarding.key_routes import key_routes
 from meshwright.protocol.forwarding.recent_frames import REMEMBERED_MIN, RecentFrames, frame_key
 from meshwright.protocol.forwarding.rendezvous import FromRoot, Rendezvous, ToRoot
@@ -84,22 +84,22 @@ def test_a_frame_is_dropped_past_the_limit_of_hops() -> None:
 
 
 def test_a_claim_told_from_a_circle_is_told_again_once_it_has_a_straight_way() -> None:
-    told: list[Mark] = []
-    claims = Claims(
-        Claim,
+    told: list[Trail] = []
+    demands = Demands(
+        Demand,
         way=lambda *_: End("above", "above"),
-        tell=lambda _turn, _topic, _place, _end, mark: told.append(mark),
+        tell=lambda _turn, _topic, _place, _end, note: told.append(note),
         retract=lambda *_: None,
         changed=lambda _: None,
     )
     for hops in (HOPS_STRAIGHT_MAX + 1, 5, 1):
         source = End(f"after {hops}", f"after {hops}")
-        claims.hear(Turn(0), "topic", "place", source, Mark(0, hops))
-    claims.hear(Turn(0), "topic", "place", End("lost", "lost"), Mark(0, HOPS_MAX + 1))
-    assert [mark.hops for mark in told] == [HOPS_STRAIGHT_MAX + 1, 5]
-    claim = claims.get("topic", "place")
-    assert claim is not None
-    assert len(claim.sources) == 3
+        demands.hear(Turn(0), "topic", "place", source, Trail(0, hops))
+    demands.hear(Turn(0), "topic", "place", End("lost", "lost"), Trail(0, HOPS_MAX + 1))
+    assert [note.hops for note in told] == [HOPS_STRAIGHT_MAX + 1, 5]
+    demand = demands.get("topic", "place")
+    assert demand is not None
+    assert len(demand.sources) == 3
 
 
 def test_memory_of_frames_is_bounded_and_keeps_the_last() -> None:
@@ -109,10 +109,10 @@ def test_memory_of_frames_is_bounded_and_keeps_the_last() -> None:
         for number in range(5 * REMEMBERED_MIN)
     ]
     for frame in frames:
-        assert recent.mark(frame_key(frame), 1) == 0
-    assert all(recent.mark(frame_key(frame), 2) == 1 for frame in frames[-REMEMBERED_MIN:])
-    assert recent.mark(frame_key(frames[-1]), 1) == 3
-    assert recent.mark(frame_key(frames[0]), 1) == 0
+        assert recent.note(frame_key(frame), 1) == 0
+    assert all(recent.note(frame_key(frame), 2) == 1 for frame in frames[-REMEMBERED_MIN:])
+    assert recent.note(frame_key(frames[-1]), 1) == 3
+    assert recent.note(frame_key(frames[0]), 1) == 0
 
 
 def cube(broker_count: int) -> Overlay:

@@ -21,9 +21,9 @@ from meshwright.protocol.reconfiguration.conversation_marks import (
     torn_pairs,
 )
 from meshwright.protocol.reconfiguration.draining import LostInChange
+from meshwright.protocol.reconfiguration.heirs import heirs_of, is_worth_carrying
 from meshwright.protocol.reconfiguration.messages import Bundle, Lock, Renew
 from meshwright.protocol.reconfiguration.reconfigure import ReconfigureSettings
-from meshwright.protocol.reconfiguration.seats import heirs, is_worth_carrying
 from meshwright.protocol.settings import BrokerSettings
 
 DESIGNS = ("chord", "tapestry", "pastry", "quadtree", "hypercube", "gm", "harary", "tree")
@@ -117,7 +117,9 @@ def test_pairs_that_were_talking_when_all_was_carried_over_begin_anew() -> None:
 def test_who_crashes_while_all_is_carried_over_leaves_nothing_torn(victim: str, at_ms: int) -> None:
     network = ChangingNetwork()
     target = network.swapped(2)
-    assert victim in {name for name, heir in heirs(network.overlay, target).items() if name != heir}
+    assert victim in {
+        name for name, heir in heirs_of(network.overlay, target).items() if name != heir
+    }
     network.give(GIVEN_US, "b2", "apply", target)
     network.crash(GIVEN_US + at_ms * MILLISECOND_US, victim, 300 * MILLISECOND_US)
     network.traffic(4)

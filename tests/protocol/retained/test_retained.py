@@ -24,7 +24,7 @@ def seen(network: SmallNetwork, client: str) -> list[tuple[str, bool]]:
     return [(one.payload.decode(), one.retain) for one in network.messages(client)]
 
 
-def keepers(network: SmallNetwork) -> tuple[str, ...]:
+def replicas(network: SmallNetwork) -> tuple[str, ...]:
     return replicas_of(register_key(TOPIC), network.overlay.brokers, 3)
 
 
@@ -142,7 +142,7 @@ def test_retained_messages_outlive_all_brokers() -> None:
 
 def test_a_retained_message_is_answered_only_when_a_majority_keeps_it() -> None:
     network = keeping()
-    down = [name for name in keepers(network) if name != "b0"][:2]
+    down = [name for name in replicas(network) if name != "b0"][:2]
     for name in down:
         network.crash(name)
     network.connect("other", "b0")
@@ -159,7 +159,7 @@ def test_a_message_that_was_not_stored_before_a_crash_is_stored_after_it() -> No
     network = keeping()
     network.connect("publisher", "b0", session_expiry_s=600)
     network.advance(1)
-    down = [name for name in keepers(network) if name != "b0"][:2]
+    down = [name for name in replicas(network) if name != "b0"][:2]
     for name in down:
         network.crash(name)
     network.send("publisher", packets.Publish(TOPIC, b"second", 2, True, 77))
@@ -183,7 +183,7 @@ def test_a_message_that_was_not_stored_before_a_crash_is_stored_after_it() -> No
 
 def test_a_repeated_message_is_not_answered_before_it_is_stored() -> None:
     network = keeping()
-    down = [name for name in keepers(network) if name != "b0"][:2]
+    down = [name for name in replicas(network) if name != "b0"][:2]
     for name in down:
         network.crash(name)
     network.forget("publisher")
@@ -200,7 +200,7 @@ def test_nobody_is_sent_a_message_before_it_is_retained() -> None:
     network.connect("live", "b1")
     network.subscribe("live", TOPIC)
     network.forget("live")
-    down = [name for name in keepers(network) if name != "b0"][:2]
+    down = [name for name in replicas(network) if name != "b0"][:2]
     for name in down:
         network.stall_disk(name)
     for payload, retain, qos in (("1", True, 1), ("2", False, 1), ("3", True, 0), ("4", False, 0)):
@@ -217,8 +217,8 @@ def test_nobody_is_sent_a_message_before_it_is_retained() -> None:
 
 def test_a_wildcard_does_not_wait_for_the_lost_but_gets_what_they_keep_when_they_return() -> None:
     network = keeping(6)
-    down = keepers(network)[:2]
-    up = next(name for name in network.names if name not in (*keepers(network), "b0"))
+    down = replicas(network)[:2]
+    up = next(name for name in network.names if name not in (*replicas(network), "b0"))
     for name in down:
         network.crash(name)
     network.advance(12)

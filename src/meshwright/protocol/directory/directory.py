@@ -47,7 +47,7 @@ class DirectorySettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Request:
-    """A question under way. waiting: keepers of its key; required: brokers that must answer, too.
+    """A question under way. waiting: replicas of its key; required: brokers that must answer, too.
 
     build makes the message anew, when the roll has changed, from the number of the request. last:
     an entry that is to be forgotten when it is everywhere; is_done: a majority has it. known: what
@@ -190,7 +190,7 @@ class Directory:
         if self._swept_present == present or self._removals.unsettled():
             return
         self._swept_present = present
-        for key in [key for key in self.kept if self._me not in self.keepers_of(key)]:
+        for key in [key for key in self.kept if self._me not in self.replicas_of(key)]:
             for owner in list(self.kept.of(key)):
                 turn.forget(*self.kept.discard(key, owner))
 
@@ -217,12 +217,12 @@ class Directory:
         request.known = held
         self._begin(turn, request)
 
-    def keepers_of(self, key: str) -> tuple[str, ...]:
+    def replicas_of(self, key: str) -> tuple[str, ...]:
         """The brokers that keep a key."""
         return replicas_of(key, self._removals.present, self._settings.replica_count)
 
     def spare_count(self) -> int:
-        """How many keepers of a key may be missing from a majority."""
+        """How many replicas of a key may be missing from a majority."""
         return (min(self._settings.replica_count, len(self._removals.present)) - 1) // 2
 
     def missing_max(self) -> int:
@@ -276,7 +276,7 @@ class Directory:
         if not self._is_same_roll(turn, peer, message):
             return
         # Others are asked only to have the roll on disk.
-        if self._me in self.keepers_of(message.key) and not self._keep(turn, peer, message):
+        if self._me in self.replicas_of(message.key) and not self._keep(turn, peer, message):
             self._send(turn, peer, PutWhole(message.request))
             return
         readers = tuple(self._readers_now(turn.now_us, message.key))
@@ -309,7 +309,7 @@ class Directory:
             turn.once_synced(lambda later: self._send(later, peer, answer))
 
     def whole_asked(self, turn: Turn, peer: str, message: PutWhole) -> None:
-        """A keeper does not have what an entry was before: tell it all."""
+        """A replica does not have what an entry was before: tell it all."""
         request = self._requests.get(message.request)
         if request is None:
             self._questions.answered(turn, peer, message.request)
@@ -348,12 +348,12 @@ class Directory:
                 turn.forget(*self.kept.discard(key, peer))
 
     def _erase(self, turn: Turn, request: _Request) -> None:
-        """All keepers have stored that this broker left; nobody need remember it."""
+        """All replicas have stored that this broker left; nobody need remember it."""
         key, last = request.key, request.last
         is_latest = last is not None and self._own.get(key) is last
         if last is not None and is_latest and self._erasures.may_begin(turn.now_us):
             del self._own[key]
-            self._erasures.gather(self.keepers_of(key), key, last.version)
+            self._erasures.gather(self.replicas_of(key), key, last.version)
 
     def _keep(self, turn: Turn, peer: str, message: Put) -> bool:
         """Keep an entry, unless there is a newer one; False if what it was before is not here."""
@@ -394,7 +394,7 @@ class Directory:
         required = removals.unsettled() if _is_reading(message) else ()
         if type(message) is not Get:
             required = (*required, *removals.without_roll())
-        request.begin(message, self.keepers_of(request.key), required)
+        request.begin(message, self.replicas_of(request.key), required)
         self._requests[number] = request
         for broker in request.asked():
             self._questions.ask(turn, broker, message)
@@ -411,7 +411,7 @@ class Directory:
     def _has_moved(self, key: str) -> bool:
         """True if others keep a key than when this broker had settled last."""
         count = self._settings.replica_count
-        return self.keepers_of(key) != replicas_of(key, self._removals.settled_present, count)
+        return self.replicas_of(key) != replicas_of(key, self._removals.settled_present, count)
 
     def _is_same_roll(self, turn: Turn, peer: str, message: Question) -> bool:
         """Answer only who has the same roll; who has an older one asks again by this."""
@@ -441,7 +441,7 @@ class Directory:
         return len(request.waiting) <= self.spare_count() and not request.required
 
     def _readers_found(self, turn: Turn, request: _Request) -> list[str]:
-        """Who may have read a key; anybody, while not all keepers have heard of all readers."""
+        """Who may have read a key; anybody, while not all replicas have heard of all readers."""
         removals = self._removals
         if not removals.is_settled_since(turn.now_us - self._settings.reader_memory_us):
             return list(removals.present)

@@ -1,4 +1,4 @@
-"""Entries of the directory that say that their owner left: forgotten once all keepers know.
+"""Entries of the directory that say that their owner left: forgotten once all replicas know.
 
 An entry must leave its word behind, or an older copy of it would count again. There is no older
 copy any more when all who keep its key have stored it, nobody is away who may have kept the key
@@ -34,19 +34,19 @@ class Erasures:
         self._gathered: dict[str, list[tuple[str, int]]] = {}
 
     def may_begin(self, now_us: int) -> bool:
-        """True if nobody can have an older copy of what all keepers of its key have stored."""
+        """True if nobody can have an older copy of what all replicas of its key have stored."""
         removals = self._removals
         is_whole = removals.present == removals.brokers
         return is_whole and removals.is_settled_since(now_us - DROPPED_AFTER_US)
 
-    def gather(self, keepers: tuple[str, ...], key: str, version: int) -> None:
+    def gather(self, replicas: tuple[str, ...], key: str, version: int) -> None:
         """An entry is to be forgotten by all who keep it."""
-        for keeper in keepers:
-            self._gathered.setdefault(keeper, []).append((key, version))
+        for replica in replicas:
+            self._gathered.setdefault(replica, []).append((key, version))
 
     def tell(self, turn: Turn) -> None:
         """Have everybody forget what was gathered."""
         gathered, self._gathered = self._gathered, {}
-        for keeper, entries in gathered.items():
+        for replica, entries in gathered.items():
             for first in range(0, len(entries), AT_ONCE_MAX):
-                self._send(turn, keeper, Erase(tuple(entries[first : first + AT_ONCE_MAX])))
+                self._send(turn, replica, Erase(tuple(entries[first : first + AT_ONCE_MAX])))

@@ -253,9 +253,9 @@ class Acyclic:
             frozenset(self._advertised.difference(self._held)),
         )
 
-    def inherit(self, knowledge: Any, seats: Mapping[str, str]) -> tuple[Filter, ...]:
+    def inherit(self, knowledge: Any, heirs: Mapping[str, str]) -> tuple[Filter, ...]:
         """Filters of this broker itself are added anew, which tells nothing that was told."""
-        del seats
+        del heirs
         names = (self._around.me, *self._links)
         self._tables.filters.inherit(knowledge.filters.only(names))
         self._tables.advertisements.inherit(knowledge.advertisements.only(names))
@@ -302,7 +302,7 @@ class Acyclic:
     def _visit(
         self, turn: Turn, frame: StreamFrame, source: str, hops: int, tables: TreeTables
     ) -> None:
-        if self._recent.mark(frame_key(frame), VISITED):
+        if self._recent.note(frame_key(frame), VISITED):
             return
         around = self._around
         arrived, send = around.arrived, around.send

@@ -1,8 +1,9 @@
-"""Trees that grow from members up: a join stops at the first place that is in the tree already.
+"""Trees that grow from receivers up: a join stops at the first place that is in the tree already.
 
 Scribe's trees, and those below the dominating nodes of SHG. Places are brokers, or positions of
 which a broker may stand for several; between those of one broker nothing is sent. A place that
-joined is answered when its parent stands in the tree itself, so a member knows when it is reached.
+joined is answered when its parent stands in the tree itself, so a receiver knows when it is
+reached.
 """
 
 from __future__ import annotations
@@ -11,16 +12,16 @@ from collections.abc import Callable
 from typing import Any
 
 from meshwright.filters.filter import Filter
-from meshwright.protocol.forwarding.claims import (
-    Claim,
-    Claims,
+from meshwright.protocol.forwarding.demands import (
+    Demand,
+    Demands,
     End,
-    Mark,
+    Heirs,
     Place,
     Row,
-    Seats,
-    seated,
-    seated_place,
+    Trail,
+    inherited,
+    inherited_place,
 )
 from meshwright.protocol.forwarding.forwarding import Surroundings
 from meshwright.protocol.forwarding.trees import Trees
@@ -70,7 +71,7 @@ class BranchTable(Message, frozen=True, gc=False, tag=83):
     join_count: int
 
 
-class Branch(Claim):
+class Branch(Demand):
     """How a place stands: the number of its last join, and the children still to be answered."""
 
     __slots__ = ("is_installed", "number", "unanswered")
@@ -99,13 +100,13 @@ class ClimbingTrees(Trees):
     ) -> None:
         super().__init__(around)
         self._own = End(own_place, around.me)
-        self._branches = Claims(
+        self._branches = Demands(
             Branch, way=parent, tell=self._tell, retract=self._retract, changed=changed
         )
         self._join_count = 0
 
     @property
-    def claims(self) -> tuple[Claims[Branch], ...]:
+    def demands(self) -> tuple[Demands[Branch], ...]:
         return (self._branches,)
 
     def handlers(self) -> dict[type, Callable[[Turn, str, Any], None]]:
@@ -136,14 +137,14 @@ class ClimbingTrees(Trees):
         )
         return BranchTable(rows, standings, tuple(self._wanted), self._join_count)
 
-    def take_over(self, table: BranchTable, seats: Seats) -> tuple[Filter, ...]:
+    def take_over(self, table: BranchTable, heirs: Heirs) -> tuple[Filter, ...]:
         """Stand where another stood, and want what it wanted until that is removed again."""
-        self._branches.load(table.rows, seats)
+        self._branches.load(table.rows, heirs)
         for (topic, place, _, _, _), standing in zip(table.rows, table.standings, strict=True):
-            branch = self._branches.get(topic, seated_place(place, seats))
+            branch = self._branches.get(topic, inherited_place(place, heirs))
             assert branch is not None
             branch.number, branch.is_installed, unanswered = standing
-            branch.unanswered = {seated(end, seats): number for end, number in unanswered}
+            branch.unanswered = {inherited(end, heirs): number for end, number in unanswered}
         self._join_count = table.join_count
         return self.inherit(table.topics)
 
@@ -170,14 +171,14 @@ class ClimbingTrees(Trees):
     def _hear(
         self, turn: Turn, topic: str, place: Place, source: End, *, number: int, hops: int
     ) -> None:
-        self._branches.hear(turn, topic, place, source, Mark(0, hops))
+        self._branches.hear(turn, topic, place, source, Trail(0, hops))
         branch = self._branches.get(topic, place)
         if branch is not None:
             branch.unanswered[source] = number
             if branch.is_installed:
                 self._answer(turn, topic, place, branch)
 
-    def _tell(self, turn: Turn, topic: str, place: Place, end: End, mark: Mark) -> None:
+    def _tell(self, turn: Turn, topic: str, place: Place, end: End, trail: Trail) -> None:
         """Join the tree at another parent, or be its root."""
         branch = self._branches.get(topic, place)
         assert branch is not None
@@ -188,10 +189,10 @@ class ClimbingTrees(Trees):
             self._stand(turn, topic, place, number)
         elif end.host == self._around.me:
             source = End(place, end.host)
-            self._hear(turn, topic, end.place, source, number=number, hops=mark.hops + 1)
+            self._hear(turn, topic, end.place, source, number=number, hops=trail.hops + 1)
         else:
             join = TreeJoin(
-                self._around.epoch, topic, end.place, place, number=number, hops=mark.hops + 1
+                self._around.epoch, topic, end.place, place, number=number, hops=trail.hops + 1
             )
             self._around.tell(turn, end.host, join)
 

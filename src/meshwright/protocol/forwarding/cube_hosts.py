@@ -25,9 +25,9 @@ class CubeHosts:
 
     __slots__ = ("children", "cube", "hosts", "parents")
 
-    def __init__(self, cube: Hypercube, seated: dict[int, str]) -> None:
+    def __init__(self, cube: Hypercube, occupied: dict[int, str]) -> None:
         self.cube = cube
-        self.hosts = [_host(cube, seated, position) for position in range(cube.position_count)]
+        self.hosts = [_host(cube, occupied, position) for position in range(cube.position_count)]
         self.parents: list[int] = cube.parents.tolist()
         self.children: list[list[int]] = [[] for _ in self.parents]
         for position, parent in enumerate(self.parents):
@@ -85,13 +85,13 @@ def cube_hosts(overlay: Overlay, seen: frozenset[str]) -> CubeHosts:
 # All brokers of one process share these; those that see the same need them computed once.
 @lru_cache(maxsize=16)
 def _cube_hosts(
-    broker_count: int, low_bit_count: int | None, seats: tuple[tuple[int, str], ...]
+    broker_count: int, low_bit_count: int | None, occupied: tuple[tuple[int, str], ...]
 ) -> CubeHosts:
-    return CubeHosts(hypercube(broker_count, low_bit_count=low_bit_count), dict(seats))
+    return CubeHosts(hypercube(broker_count, low_bit_count=low_bit_count), dict(occupied))
 
 
-def _host(cube: Hypercube, seated: dict[int, str], position: int) -> str:
-    return next(seated[place] for place in _stand_ins(cube, position) if place in seated)
+def _host(cube: Hypercube, occupied: dict[int, str], position: int) -> str:
+    return next(occupied[place] for place in _stand_ins(cube, position) if place in occupied)
 
 
 def _stand_ins(cube: Hypercube, position: int) -> Iterator[int]:

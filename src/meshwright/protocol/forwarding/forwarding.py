@@ -33,7 +33,7 @@ class Surroundings:
     not in force.
     arrived: a frame has come to this broker; called once at every broker that a frame visits but
     its origin, and the broker itself finds out whether anybody here wants it.
-    members_of: the brokers known to want a topic, as far as this broker has read; only an origin
+    receivers_of: the brokers known to want a topic, as far as this broker has read; only an origin
     asks, for a frame that it sends out.
     carried: told of every frame on a tree: its topic, the broker that it came from (this one if it
     entered here), and those that want it; None if nobody counts.
@@ -46,7 +46,7 @@ class Surroundings:
     send: Callable[[Turn, str, Any], None]
     tell: Callable[[Turn, str, Any], None]
     arrived: Callable[[Turn, StreamFrame], None]
-    members_of: Callable[[str], tuple[str, ...]]
+    receivers_of: Callable[[str], tuple[str, ...]]
     carried: Callable[[str, str, tuple[str, ...]], None] | None = None
     version: int = 0
 
@@ -91,10 +91,10 @@ class Forwarding(Protocol):
         It holds for an overlay of the same design, and what it holds no longer changes.
         """
 
-    def inherit(self, knowledge: Any, seats: Mapping[str, str]) -> tuple[Filter, ...]:
+    def inherit(self, knowledge: Any, heirs: Mapping[str, str]) -> tuple[Filter, ...]:
         """Begin with what was known at this place before; returns what was wanted there.
 
-        seats: who stands in the place of each broker now. What was wanted there is to be removed
+        heirs_of: who stands in the place of each broker now. What was wanted there is to be removed
         when all interest of this broker was added, so that only differences are told.
         """
 

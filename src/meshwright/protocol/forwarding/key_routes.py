@@ -15,7 +15,7 @@ from meshwright.overlays.key_geometries import KEY_GEOMETRIES, key_geometry, own
 
 ROOTS_REMEMBERED_MAX = 65_536
 
-Seats = tuple[tuple[int, str], ...]
+Positions = tuple[tuple[int, str], ...]
 
 
 class KeyRoutes:
@@ -66,16 +66,16 @@ class KeyRoutes:
 def key_routes(overlay: Overlay, seen: frozenset[str]) -> KeyRoutes:
     """The routes of an overlay among those of its brokers that are seen."""
     positions = overlay.positions or {}
-    seats = tuple(sorted((positions[name], name) for name in seen if name in positions))
-    return _routes(overlay.design, _geometry_params(overlay), seats)
+    occupied = tuple(sorted((positions[name], name) for name in seen if name in positions))
+    return _routes(overlay.design, _geometry_params(overlay), occupied)
 
 
 # All brokers of one process share these; those that see the same need them computed once.
 @lru_cache(maxsize=16)
-def _routes(design: str, params: tuple[tuple[str, int], ...], seats: Seats) -> KeyRoutes:
-    identifiers = np.array([identifier for identifier, _ in seats], dtype=np.int64)
-    geometry = key_geometry(design, len(seats), identifiers=identifiers, **dict(params))
-    return KeyRoutes(geometry, tuple(name for _, name in seats))
+def _routes(design: str, params: tuple[tuple[str, int], ...], occupied: Positions) -> KeyRoutes:
+    identifiers = np.array([identifier for identifier, _ in occupied], dtype=np.int64)
+    geometry = key_geometry(design, len(occupied), identifiers=identifiers, **dict(params))
+    return KeyRoutes(geometry, tuple(name for _, name in occupied))
 
 
 def _geometry_params(overlay: Overlay) -> tuple[tuple[str, int], ...]:

@@ -13,12 +13,6 @@ from meshwright.protocol.forwarding.acyclic import (
 )
 from meshwright.protocol.forwarding.climbing_trees import TreeInstalled, TreeJoin, TreeLeave
 from meshwright.protocol.forwarding.forwarding import Forwarding, Surroundings
-from meshwright.protocol.forwarding.member_trees import (
-    MemberInstall,
-    MemberJoin,
-    MemberLeave,
-    MemberPrune,
-)
 from meshwright.protocol.forwarding.neighbour_interest import InterestChange
 from meshwright.protocol.forwarding.offers import Graft, Offer, Push
 from meshwright.protocol.forwarding.partition import (
@@ -28,6 +22,12 @@ from meshwright.protocol.forwarding.partition import (
     ToDominator,
 )
 from meshwright.protocol.forwarding.rendezvous import FromRoot, Rendezvous, ToRoot
+from meshwright.protocol.forwarding.rooted_trees import (
+    ReceiverInstall,
+    ReceiverJoin,
+    ReceiverLeave,
+    ReceiverPrune,
+)
 from meshwright.protocol.forwarding.topic_connected import HandIn, Prune, TopicConnected
 from meshwright.protocol.forwarding.trees import TellAgain
 
@@ -57,10 +57,10 @@ FORWARDING_CLASSES: dict[type, str] = {
     HandIn: "publication",
     Push: "publication",
     AlongTree: "publication",
-    MemberJoin: "subscription",
-    MemberInstall: "subscription",
-    MemberLeave: "subscription",
-    MemberPrune: "subscription",
+    ReceiverJoin: "subscription",
+    ReceiverInstall: "subscription",
+    ReceiverLeave: "subscription",
+    ReceiverPrune: "subscription",
     TreeJoin: "subscription",
     TreeLeave: "subscription",
     TellAgain: "subscription",

@@ -1,7 +1,7 @@
 """Interest on a graph of brokers: each tells its neighbours, and only them, what it wants.
 
 What two neighbours told each other holds as long as their conversation does; whoever forgot, or may
-have missed something, is told all again. Nobody waits for an answer: frames find a member because
+have missed something, is told all again. Nobody waits for an answer: frames find a receiver because
 their origin knows it, neighbours need its interest to flood and to offer what it lacks.
 """
 

@@ -1,4 +1,4 @@
-"""Lazy offers: members name what they have to neighbours that a tree does not join them with.
+"""Lazy offers: receivers name what they have to neighbours that a tree does not join them with.
 
 Offers are gathered and sent a moment later, many in one message. Whoever lacks a frame for too long
 after it was offered asks for it, which grafts it onto the tree of that frame. [Plumtree]

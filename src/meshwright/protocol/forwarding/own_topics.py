@@ -54,7 +54,7 @@ class OwnTopics(ABC):
 
     @abstractmethod
     def join(self, turn: Turn, topic: str) -> None:
-        """Make this broker a member of a topic; ends in a call of installed."""
+        """Make this broker a receiver of a topic; ends in a call of installed."""
 
     @abstractmethod
     def leave(self, turn: Turn, topic: str) -> None:
@@ -62,7 +62,7 @@ class OwnTopics(ABC):
 
     @abstractmethod
     def is_installed(self, topic: str) -> bool:
-        """Whether the topic reaches this broker as a member."""
+        """Whether the topic reaches this broker as a receiver."""
 
     def add_interest(self, turn: Turn, wanted: Filter, done: Action) -> None:
         """Want a topic; done is called once frames on it come here."""

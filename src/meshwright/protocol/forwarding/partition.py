@@ -14,9 +14,9 @@ from collections.abc import Callable, Mapping
 from typing import Any, Literal, NamedTuple
 
 from meshwright.filters.filter import Filter
-from meshwright.protocol.forwarding.claims import End, Place
 from meshwright.protocol.forwarding.climbing_trees import BranchTable, ClimbingTrees
 from meshwright.protocol.forwarding.cube_hosts import cube_hosts
+from meshwright.protocol.forwarding.demands import End, Place
 from meshwright.protocol.forwarding.forwarding import Surroundings, linked_with
 from meshwright.protocol.forwarding.recent_frames import RecentFrames, frame_key
 from meshwright.protocol.foundation.effects import TimerKey
@@ -106,7 +106,7 @@ class Partition:
         self._trees.remove_interest(turn, wanted)
 
     def send_out(self, turn: Turn, frame: StreamFrame) -> None:
-        self._recent.mark(frame_key(frame), VISIT)
+        self._recent.note(frame_key(frame), VISIT)
         self._climb(turn, frame, self._position, 0)
 
     def handle(self, turn: Turn, peer: str, message: Any) -> None:
@@ -131,8 +131,8 @@ class Partition:
     def knowledge(self) -> BranchTable:
         return self._trees.table()
 
-    def inherit(self, knowledge: Any, seats: Mapping[str, str]) -> tuple[Filter, ...]:
-        return self._trees.take_over(knowledge, seats)
+    def inherit(self, knowledge: Any, heirs: Mapping[str, str]) -> tuple[Filter, ...]:
+        return self._trees.take_over(knowledge, heirs)
 
     def settle(self, turn: Turn, done: Action) -> None:
         self._trees.settle(turn)
@@ -176,7 +176,7 @@ class Partition:
         self._send_down(turn, message.frame, message.position, message.hops)
 
     def _arrive(self, turn: Turn, frame: StreamFrame) -> None:
-        if not self._recent.mark(frame_key(frame), VISIT):
+        if not self._recent.note(frame_key(frame), VISIT):
             arrived = self._around.arrived
             arrived(turn, frame)
 

@@ -1,9 +1,9 @@
-"""Trees that span the members of a topic, computed alike by all who see the same frame.
+"""Trees that span the receivers of a topic, computed alike by all who see the same frame.
 
-A frame names its members by one bit for each broker of the overlay, and the member where it came
-in. Links are known to all, so everybody finds the same breadth-first tree without asking. Members
-that the links do not join among themselves make several groups; each further group hangs by a
-straight connection to the first broker of an earlier one, GROUPS_BELOW to each. [kTCO, 3.1]
+A frame names its receivers by one bit for each broker of the overlay, and the receiver where it
+came in. Links are known to all, so everybody finds the same breadth-first tree without asking.
+Receivers that the links do not join among themselves make several groups; each further group hangs
+by a straight connection to the first broker of an earlier one, GROUPS_BELOW to each. [kTCO, 3.1]
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class JoinedBrokers:
                 bits |= 1 << indexes[name]
         return bits.to_bytes(self._byte_count, "little")
 
-    def members(self, crowd: Crowd) -> list[int]:
+    def receivers(self, crowd: Crowd) -> list[int]:
         """The brokers of a set, ascending."""
         bits = int.from_bytes(crowd, "little")
         return [index for index in range(len(self.names)) if bits >> index & 1]
@@ -64,13 +64,13 @@ class JoinedBrokers:
         if named is None:
             if len(self._named) >= TREES_REMEMBERED_MAX:
                 self._named.clear()
-            named = frozenset(self.names[index] for index in self.members(crowd))
+            named = frozenset(self.names[index] for index in self.receivers(crowd))
             self._named[crowd] = named
         return named
 
 
 class WayIn(NamedTuple):
-    """Where a frame enters the members from a broker, and the next broker on the way there."""
+    """Where a frame enters the receivers from a broker, and the next broker on the way there."""
 
     entry: str
     next_hop: str
@@ -84,14 +84,14 @@ def joined_brokers(overlay: Overlay) -> JoinedBrokers:
 # All brokers of one process share what is below, so each question is answered once.
 @lru_cache(maxsize=TREES_REMEMBERED_MAX)
 def push_tree(joined: JoinedBrokers, entry: str, crowd: Crowd) -> PushTree:
-    """The tree from an entry over all members of a crowd, neighbours taken in ascending order."""
+    """The tree from an entry over all receivers of a crowd, neighbours taken in ascending order."""
     names = joined.names
-    members = joined.members(crowd)
-    missing = set(members)
+    receivers = joined.receivers(crowd)
+    missing = set(receivers)
     parents: dict[str, str] = {}
     children: dict[str, list[str]] = {}
     heads: list[int] = []
-    for head in (joined.indexes[entry], *members):
+    for head in (joined.indexes[entry], *receivers):
         if names[head] in parents:
             continue
         above = heads[(len(heads) - 1) // GROUPS_BELOW] if heads else head
@@ -113,18 +113,18 @@ def push_tree(joined: JoinedBrokers, entry: str, crowd: Crowd) -> PushTree:
 
 @lru_cache(maxsize=TREES_REMEMBERED_MAX)
 def ways_in(joined: JoinedBrokers, seen: frozenset[str], crowd: Crowd) -> dict[str, WayIn]:
-    """How each broker seen reaches the nearest member seen; empty if there is none.
+    """How each broker seen reaches the nearest receiver seen; empty if there is none.
 
-    Ties go to the lowest member, then to the lowest next broker. Without a way, the lowest member
-    is reached straight.
+    Ties go to the lowest receiver, then to the lowest next broker. Without a way, the lowest
+    receiver is reached straight.
     """
     names = joined.names
     lives = [name in seen for name in names]
-    members = [index for index in joined.members(crowd) if lives[index]]
-    if not members:
+    receivers = [index for index in joined.receivers(crowd) if lives[index]]
+    if not receivers:
         return {}
-    ways = {index: (index, index) for index in members}
-    level = members
+    ways = {index: (index, index) for index in receivers}
+    level = receivers
     while level:
         following: dict[int, tuple[int, int]] = {}
         for here in level:
@@ -134,7 +134,7 @@ def ways_in(joined: JoinedBrokers, seen: frozenset[str], crowd: Crowd) -> dict[s
                     following[other] = min(way, following.get(other, way))
         ways.update(following)
         level = list(following)
-    straight = (members[0], members[0])
+    straight = (receivers[0], receivers[0])
     found = ((index, ways.get(index, straight)) for index in range(len(names)) if lives[index])
     return {names[index]: WayIn(names[entry], names[hop]) for index, (entry, hop) in found}
 

@@ -30,7 +30,7 @@ class RecentFrames:
         """Whether a frame was here, for whatever purpose."""
         return key in self._newer or key in self._older
 
-    def mark(self, key: FrameKey, purpose: int) -> int:
+    def note(self, key: FrameKey, purpose: int) -> int:
         """Remember that a frame was here for a purpose, one bit; returns the bits before it."""
         newer, older = self._newer, self._older
         count = len(newer)

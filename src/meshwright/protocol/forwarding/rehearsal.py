@@ -34,10 +34,10 @@ class Rehearsal:
     """
 
     def __init__(
-        self, overlay: Overlay, alive: Iterable[str], *, topic: str, members: Iterable[str]
+        self, overlay: Overlay, alive: Iterable[str], *, topic: str, receivers: Iterable[str]
     ) -> None:
         self._topic = topic
-        self._members = tuple(sorted(members))
+        self._receivers = tuple(sorted(receivers))
         self._number = 0
         self._queue: deque[tuple[str, str, Any]] = deque()
         self._hops: dict[tuple[str, str], Hop] = {}
@@ -47,7 +47,7 @@ class Rehearsal:
         for machine in self._machines.values():
             machine.alive_changed(Turn(0), living)
         self._drain()
-        for name in self._members:
+        for name in self._receivers:
             self._machines[name].add_interest(Turn(0), Filter(topic), nothing)
         self._drain()
 
@@ -69,7 +69,7 @@ class Rehearsal:
             send=partial(self._send, name),
             tell=partial(self._send, name),
             arrived=lambda _turn, _frame: None,
-            members_of=lambda _topic: self._members,
+            receivers_of=lambda _topic: self._receivers,
         )
         return MACHINES[overlay.design](around)
 

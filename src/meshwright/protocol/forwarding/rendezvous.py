@@ -1,7 +1,7 @@
 """Forwarding by rendezvous: a frame goes to the root of its topic, then down the topic's tree.
 
 The root is the broker that owns the topic's key. On chord and tapestry the tree consists of the
-routes from the root to the members, on pastry and the quadtree of those from the members to it.
+routes from the root to the receivers, on pastry and the quadtree of those from the receivers to it.
 Ways and trees follow the brokers that are seen alive. Views may differ for a while, so a frame that
 comes to a broker twice on its way up, or twice on its way down, ends there. [DYNATOPS, 1.1]
 """
@@ -12,12 +12,12 @@ from collections.abc import Callable, Mapping
 from typing import Any, Literal, NamedTuple
 
 from meshwright.filters.filter import Filter
-from meshwright.protocol.forwarding.claims import HOPS_MAX, End, Place
 from meshwright.protocol.forwarding.climbing_trees import BranchTable, ClimbingTrees
+from meshwright.protocol.forwarding.demands import HOPS_MAX, End, Place
 from meshwright.protocol.forwarding.forwarding import Surroundings, drop_circling, linked_with
 from meshwright.protocol.forwarding.key_routes import key_routes
-from meshwright.protocol.forwarding.member_trees import MemberTrees, TreeTable
 from meshwright.protocol.forwarding.recent_frames import RecentFrames, frame_key
+from meshwright.protocol.forwarding.rooted_trees import RootedTrees, TreeTable
 from meshwright.protocol.foundation.effects import TimerKey
 from meshwright.protocol.foundation.message import Message
 from meshwright.protocol.foundation.stream_frames import StreamFrame
@@ -65,8 +65,8 @@ class Rendezvous:
         # Those joined with this broker, once somebody asks.
         self._neighbours: tuple[str, ...] = ()
         self._recent = RecentFrames()
-        self._trees: MemberTrees | ClimbingTrees = (
-            self._member_trees()
+        self._trees: RootedTrees | ClimbingTrees = (
+            self._rooted_trees()
             if self._ways.tree_direction == "root_to_member"
             else self._climbing_trees()
         )
@@ -113,8 +113,8 @@ class Rendezvous:
     def knowledge(self) -> TreeTable | BranchTable:
         return self._trees.table()
 
-    def inherit(self, knowledge: Any, seats: Mapping[str, str]) -> tuple[Filter, ...]:
-        return self._trees.take_over(knowledge, seats)
+    def inherit(self, knowledge: Any, heirs: Mapping[str, str]) -> tuple[Filter, ...]:
+        return self._trees.take_over(knowledge, heirs)
 
     def settle(self, turn: Turn, done: Action) -> None:
         self._trees.settle(turn)
@@ -130,9 +130,9 @@ class Rendezvous:
         return tuple((me, target) for target in (*above, *route.below))
 
     @property
-    def member_trees(self) -> MemberTrees | None:
+    def rooted_trees(self) -> RootedTrees | None:
         """The trees, where they grow from the root down, so that a place can be taken over."""
-        return self._trees if isinstance(self._trees, MemberTrees) else None
+        return self._trees if isinstance(self._trees, RootedTrees) else None
 
     def _to_root(self, turn: Turn, peer: str, message: ToRoot) -> None:
         del peer
@@ -140,7 +140,7 @@ class Rendezvous:
 
     def _rise(self, turn: Turn, frame: StreamFrame, hops: int) -> None:
         key = frame_key(frame)
-        before = self._recent.mark(key, UP)
+        before = self._recent.note(key, UP)
         if before & UP:
             return
         if not before and hops:
@@ -149,7 +149,7 @@ class Rendezvous:
         topic = frame.publication.topic
         above = (self._routes.get(topic) or self._route(topic)).above
         if above is None:
-            if not self._recent.mark(key, DOWN) & DOWN:
+            if not self._recent.note(key, DOWN) & DOWN:
                 self._fall(turn, frame, hops)
         elif hops >= HOPS_MAX:
             drop_circling(turn, frame)
@@ -159,7 +159,7 @@ class Rendezvous:
     def _from_root(self, turn: Turn, peer: str, message: FromRoot) -> None:
         del peer
         frame = message.frame
-        before = self._recent.mark(frame_key(frame), DOWN)
+        before = self._recent.note(frame_key(frame), DOWN)
         if before & DOWN:
             return
         if not before:
@@ -188,16 +188,16 @@ class Rendezvous:
         return route
 
     def _below(self, topic: str) -> tuple[str, ...]:
-        if isinstance(self._trees, MemberTrees):
+        if isinstance(self._trees, RootedTrees):
             return self._trees.children(topic)
         return tuple(child.host for child in self._trees.children(topic, self._around.me))
 
-    def _member_trees(self) -> MemberTrees:
+    def _rooted_trees(self) -> RootedTrees:
         me = self._around.me
-        return MemberTrees(
+        return RootedTrees(
             self._around,
             root_hop=lambda topic: self._ways.root_hop(me, topic),
-            member_hop=lambda member: self._ways.next_hop(me, member),
+            receiver_hop=lambda receiver: self._ways.next_hop(me, receiver),
             changed=self._tree_changed,
         )
 

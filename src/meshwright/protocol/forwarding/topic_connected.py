@@ -1,8 +1,8 @@
-"""Forwarding inside the graph of a topic's members: nobody relays what it does not want.
+"""Forwarding inside the graph of a topic's receivers: nobody relays what it does not want.
 
-The origin names the members that it knows, as one bit for each broker, and hands the frame to the
-nearest. From there it is pushed along the breadth-first tree of those members, which all compute
-alike, so every member gets it once from the first frame on. Who sees a child dead serves the
+The origin names the receivers that it knows, as one bit for each broker, and hands the frame to the
+nearest. From there it is pushed along the breadth-first tree of those receivers, which all compute
+alike, so every receiver gets it once from the first frame on. Who sees a child dead serves the
 child's children. What is lost with a broker before anybody sees that, neighbours off the tree offer
 a moment later; who lacked it is grafted, and pruned again once it gets frames twice.
 dissemination = "flood" sends to all neighbours that want the topic instead. [DYNATOPS, 1.7]
@@ -35,7 +35,7 @@ HANDED_IN, PUSHED = 1, 2
 
 
 class HandIn(Message, frozen=True, gc=False, tag=71):
-    """A frame on its way to the nearest member of its crowd."""
+    """A frame on its way to the nearest receiver of its crowd."""
 
     epoch: int
     frame: StreamFrame
@@ -116,9 +116,9 @@ class TopicConnected:
     def knowledge(self) -> NeighbourKnowledge:
         return self._interest.knowledge()
 
-    def inherit(self, knowledge: Any, seats: Mapping[str, str]) -> tuple[Filter, ...]:
+    def inherit(self, knowledge: Any, heirs: Mapping[str, str]) -> tuple[Filter, ...]:
         """Interest of this broker itself is added anew; those who know it are not told again."""
-        del seats
+        del heirs
         self._interest.take_over(knowledge)
         return ()
 
@@ -127,7 +127,7 @@ class TopicConnected:
         done(turn)
 
     def path(self, topic: str, source: str) -> tuple[tuple[str, str], ...]:
-        """The way in, and on to the members as far as this broker knows them."""
+        """The way in, and on to the receivers as far as this broker knows them."""
         me, crowd = self._around.me, self._crowd(topic)
         ways = ways_in(self._joined, self._seen, crowd)
         if source not in ways:
@@ -149,13 +149,13 @@ class TopicConnected:
     def _hand_in(self, turn: Turn, frame: StreamFrame, crowd: Crowd, hops: int) -> None:
         me, epoch = self._around.me, self._around.epoch
         key = frame_key(frame)
-        before = self._recent.mark(key, HANDED_IN)
+        before = self._recent.note(key, HANDED_IN)
         if before & HANDED_IN:
             return
         if not before and hops:
             self._around.arrived(turn, frame)
         if me in self._joined.named(crowd):
-            if not self._recent.mark(key, PUSHED) & PUSHED:
+            if not self._recent.note(key, PUSHED) & PUSHED:
                 self._push(turn, Push(epoch, frame, me, crowd, hops), me, key)
         elif hops >= self._hops_max:
             drop_circling(turn, frame)
@@ -166,7 +166,7 @@ class TopicConnected:
 
     def _pushed(self, turn: Turn, peer: str, message: Push) -> None:
         key = frame_key(message.frame)
-        before = self._recent.mark(key, PUSHED)
+        before = self._recent.note(key, PUSHED)
         if before & PUSHED:
             self._came_twice(turn, peer, message)
             return
@@ -212,7 +212,7 @@ class TopicConnected:
             self._routes[message.entry, message.crowd] = rest
 
     def _targets(self, topic: str, entry: str, crowd: Crowd) -> Iterable[str]:
-        """Whom this broker sends a frame that it got as a member."""
+        """Whom this broker sends a frame that it got as a receiver."""
         children = self._children(entry, crowd)
         if not self._is_flooding:
             return children
@@ -249,14 +249,14 @@ class TopicConnected:
         ]
 
     def _crowd(self, topic: str) -> Crowd:
-        """The members of a topic that this broker knows and sees, itself among them."""
-        members = self._around.members_of(topic)
+        """The receivers of a topic that this broker knows and sees, itself among them."""
+        receivers = self._around.receivers_of(topic)
         known = self._crowds.get(topic)
-        if known is not None and known[0] == members:
+        if known is not None and known[0] == receivers:
             return known[1]
         if len(self._crowds) >= ROUTES_MAX:
             self._crowds.clear()
         own = (self._around.me,) if self._interest.wants(topic) else ()
-        crowd = self._joined.crowd((*own, *(name for name in members if name in self._seen)))
-        self._crowds[topic] = (members, crowd)
+        crowd = self._joined.crowd((*own, *(name for name in receivers if name in self._seen)))
+        self._crowds[topic] = (receivers, crowd)
         return crowd

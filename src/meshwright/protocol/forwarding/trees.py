@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any
 
-from meshwright.protocol.forwarding.claims import Claims
+from meshwright.protocol.forwarding.demands import Demands
 from meshwright.protocol.forwarding.forwarding import Surroundings
 from meshwright.protocol.forwarding.own_topics import OwnTopics
 from meshwright.protocol.foundation.message import Message
@@ -20,7 +20,7 @@ class TellAgain(Message, frozen=True, gc=False, tag=89):
 
 
 class Trees(OwnTopics):
-    """One broker's part in the trees of all topics, kept up by claims between neighbours."""
+    """One broker's part in the trees of all topics, kept up by demands between neighbours."""
 
     def __init__(self, around: Surroundings) -> None:
         super().__init__()
@@ -30,8 +30,8 @@ class Trees(OwnTopics):
 
     @property
     @abstractmethod
-    def claims(self) -> tuple[Claims[Any], ...]:
-        """All claims held, in the order in which they are brought in line."""
+    def demands(self) -> tuple[Demands[Any], ...]:
+        """All demands held, in the order in which they are brought in line."""
 
     def handlers(self) -> dict[type, Callable[[Turn, str, Any], None]]:
         """Which message is for which method."""
@@ -47,8 +47,8 @@ class Trees(OwnTopics):
         """The ways have changed with the brokers seen: mend all trees accordingly."""
         vanished, returned = self._seen - seen, seen - self._seen
         self._seen = seen
-        for claims in self.claims:
-            self._estranged |= claims.void(vanished)
+        for demands in self.demands:
+            self._estranged |= demands.void(vanished)
         for peer in sorted(returned & self._estranged):
             self._around.tell(turn, peer, TellAgain(self._around.epoch))
         self._estranged -= returned
@@ -56,10 +56,10 @@ class Trees(OwnTopics):
 
     def settle(self, turn: Turn) -> None:
         """Bring all trees in line with the ways as they are now."""
-        for claims in self.claims:
-            claims.settle(turn)
+        for demands in self.demands:
+            demands.settle(turn)
 
     def renew(self, turn: Turn, peer: str) -> None:
         """Begin anew with a peer: it tells again what stands, and is told again."""
-        for claims in self.claims:
-            claims.renew(turn, peer)
+        for demands in self.demands:
+            demands.renew(turn, peer)

@@ -19,13 +19,13 @@ from meshwright.model.overlay import Overlay
 from meshwright.protocol.forwarding.by_epoch import ForwardingByEpoch
 from meshwright.protocol.forwarding.forwarding import Forwarding
 from meshwright.protocol.forwarding.key_routes import key_routes
-from meshwright.protocol.forwarding.member_trees import MemberTrees, TreeTable
 from meshwright.protocol.forwarding.rendezvous import Rendezvous
+from meshwright.protocol.forwarding.rooted_trees import RootedTrees, TreeTable
 from meshwright.protocol.foundation.message import Message
 from meshwright.protocol.foundation.turn import Action, Turn
 from meshwright.protocol.mqtt.packets import Publish, PublishQos1Runs, Subscribe, Unsubscribe
+from meshwright.protocol.reconfiguration.heirs import has_same_positions, heirs_of
 from meshwright.protocol.reconfiguration.messages import PlanRecord, Switch
-from meshwright.protocol.reconfiguration.seats import has_same_seats, heirs
 
 LET_GO = ("reconfigure let go",)
 # The packets of clients that have to wait.
@@ -270,7 +270,7 @@ class Blocking:
         if change is None or change.hold.epoch != message.epoch:
             return
         change.is_asked = True
-        heir = self._seats()[self._me]
+        heir = self._heirs()[self._me]
         self._table_shipped(turn, peer, TableShipped(message.epoch, heir, self._table()))
         self._tell_if_ready(turn)
 
@@ -295,7 +295,7 @@ class Blocking:
         epoch = change.hold.epoch
         machine = self._around.make(turn, epoch, change.hold.target)
         self._forwarding.add(epoch, machine)
-        inherited = _trees(machine).take_over(table, self._seats())
+        inherited = _trees(machine).take_over(table, self._heirs())
 
         def filled(later: Turn) -> None:
             change.is_ready = True
@@ -351,13 +351,13 @@ class Blocking:
     def _table(self) -> TreeTable:
         return _trees(self._forwarding.machine(self._around.in_force()[0])).table()
 
-    def _seats(self) -> dict[str, str]:
+    def _heirs(self) -> dict[str, str]:
         """For each broker the one that sits in its place in the new overlay."""
         assert self._change is not None
-        return heirs(self._around.in_force()[1], self._change.hold.target)
+        return heirs_of(self._around.in_force()[1], self._change.hold.target)
 
     def _is_moved(self, name: str) -> bool:
-        return self._seats()[name] != name
+        return self._heirs()[name] != name
 
     def _hop(self, overlay: Overlay, target: str) -> str:
         routes = key_routes(overlay, frozenset(overlay.brokers))
@@ -365,12 +365,12 @@ class Blocking:
 
 
 def can_block(source: Overlay, target: Overlay) -> bool:
-    """Whether the paper's protocol leads from one overlay to another: same seats on a ring."""
-    return source.design in {"chord", "tapestry"} and has_same_seats(source, target)
+    """Whether the paper's protocol leads from one overlay to another: same positions on a ring."""
+    return source.design in {"chord", "tapestry"} and has_same_positions(source, target)
 
 
-def _trees(machine: Forwarding) -> MemberTrees:
+def _trees(machine: Forwarding) -> RootedTrees:
     assert isinstance(machine, Rendezvous)
-    trees = machine.member_trees
+    trees = machine.rooted_trees
     assert trees is not None
     return trees

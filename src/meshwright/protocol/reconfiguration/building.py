@@ -1,7 +1,7 @@
 """How a broker makes the overlay of a plan ready: from what it knows already, where that holds.
 
 In the mode "carry" a broker takes what it heard and told on the overlay in force to its place in
-the new one, and tells only differences. Who has another seat hands what is known to its heir.
+the new one, and tells only differences. Who gets another position hands what is known to its heir.
 Others may begin earlier or later: what comes for an overlay that is not here yet is held.
 """
 
@@ -17,9 +17,16 @@ from meshwright.protocol.forwarding.by_epoch import ForwardingByEpoch
 from meshwright.protocol.forwarding.forwarding import Forwarding
 from meshwright.protocol.foundation.turn import Action, Turn, nothing
 from meshwright.protocol.reconfiguration.conversation_marks import Marks
+from meshwright.protocol.reconfiguration.heirs import heirs_of
 from meshwright.protocol.reconfiguration.in_force import InForce
-from meshwright.protocol.reconfiguration.messages import BuiltLate, Bundle, Lock, Ready, Renew, Seat
-from meshwright.protocol.reconfiguration.seats import heirs
+from meshwright.protocol.reconfiguration.messages import (
+    BuiltLate,
+    Bundle,
+    Inheritance,
+    Lock,
+    Ready,
+    Renew,
+)
 
 STUCK = ("reconfigure stuck",)
 # Messages held for overlays that are not here yet.
@@ -49,13 +56,13 @@ class BuildingAround:
 class Work:
     """One overlay that is being built; answer is told how far it is."""
 
-    __slots__ = ("answer", "is_begun", "lock", "marks", "ready", "seats")
+    __slots__ = ("answer", "heirs", "is_begun", "lock", "marks", "ready")
 
     def __init__(self, lock: Lock, answer: Callable[[Turn, Ready], None]) -> None:
         self.lock = lock
         self.answer = answer
         self.ready: Ready | None = None
-        self.seats: dict[str, str] = {}
+        self.heirs: dict[str, str] = {}
         self.marks: Marks | None = None
         self.is_begun = False
 
@@ -82,9 +89,16 @@ class Building:
 
     def handlers(self) -> dict[type, Callable[[Turn, str, Any], None]]:
         """Which message is for which method."""
-        return {Bundle: self.heard, BuiltLate: self.heard, Seat: self.heard, Renew: self.heard}
+        return {
+            Bundle: self.heard,
+            BuiltLate: self.heard,
+            Inheritance: self.heard,
+            Renew: self.heard,
+        }
 
-    def heard(self, turn: Turn, peer: str, message: Bundle[Any] | BuiltLate | Seat | Renew) -> None:
+    def heard(
+        self, turn: Turn, peer: str, message: Bundle[Any] | BuiltLate | Inheritance | Renew
+    ) -> None:
         """A message for an overlay that is being built: take it, or hold it for a while."""
         epoch = message.epoch
         if epoch in self._forwarding:
@@ -92,7 +106,7 @@ class Building:
         elif epoch > self._in_force.epoch and self._early_count < EARLY_MAX:
             self._early.setdefault(epoch, []).append((peer, message))
             self._early_count += 1
-            self._replay(turn, epoch, only_seat=True)
+            self._replay(turn, epoch, only_inherited=True)
         elif isinstance(message, Bundle):
             # An overlay that is over, or one of which too much came: its sender finds out.
             for one in message.messages:
@@ -105,22 +119,22 @@ class Building:
         if lock.mode == "anew":
             self._begin_empty(turn, work, is_late=False)
             return
-        work.seats = heirs(self._in_force.overlay, lock.target)
-        heir = work.seats[self._me]
-        is_whole = lock.mode == "carry" and set(self._around.alive()).issuperset(work.seats)
+        work.heirs = heirs_of(self._in_force.overlay, lock.target)
+        heir = work.heirs[self._me]
+        is_whole = lock.mode == "carry" and set(self._around.alive()).issuperset(work.heirs)
         known = None
         if is_whole:
             # Both in the same step: nothing is told or heard between the two.
             known = self._forwarding.machine(self._in_force.epoch).knowledge()
             work.marks = self._around.marks(self._in_force.epoch)
         if heir != self._me:
-            self._around.send(turn, heir, Seat(lock.epoch, known))
+            self._around.send(turn, heir, Inheritance(lock.epoch, known))
         if not is_whole:
             self._begin_empty(turn, work, is_late=True)
         elif heir == self._me:
             self._begin_with(turn, work, known)
         else:
-            self._replay(turn, lock.epoch, only_seat=True)
+            self._replay(turn, lock.epoch, only_inherited=True)
 
     def begin_late(self, turn: Turn, epoch: int, overlay: Overlay) -> None:
         """An overlay is in force that was not built here: build it now, asking all neighbours."""
@@ -172,7 +186,9 @@ class Building:
         for older in [one for one in self._early if one <= epoch]:
             self._forget_early(older)
 
-    def _take(self, turn: Turn, peer: str, message: Bundle[Any] | BuiltLate | Seat | Renew) -> None:
+    def _take(
+        self, turn: Turn, peer: str, message: Bundle[Any] | BuiltLate | Inheritance | Renew
+    ) -> None:
         if isinstance(message, Bundle):
             self._around.heard(message.epoch, peer)
             for one in message.messages:
@@ -188,17 +204,17 @@ class Building:
             for name in peers:
                 self._forwarding.peer_renewed(turn, name, message.epoch)
 
-    def _replay(self, turn: Turn, epoch: int, *, only_seat: bool = False) -> None:
-        """Take what came before its time: all of it, or first what was known at the new seat."""
+    def _replay(self, turn: Turn, epoch: int, *, only_inherited: bool = False) -> None:
+        """Take what came too early: all of it, or only what was known at the new position."""
         work = self._work
         early = self._early.get(epoch, [])
-        if only_seat:
-            seats = [message for _, message in early if isinstance(message, Seat)]
-            if seats and work is not None and work.lock.epoch == epoch and not work.is_begun:
-                if seats[0].table is None:
+        if only_inherited:
+            heirs = [message for _, message in early if isinstance(message, Inheritance)]
+            if heirs and work is not None and work.lock.epoch == epoch and not work.is_begun:
+                if heirs[0].table is None:
                     self._begin_empty(turn, work, is_late=True)
                 else:
-                    self._begin_with(turn, work, seats[0].table)
+                    self._begin_with(turn, work, heirs[0].table)
             return
         self._forget_early(epoch)
         for peer, message in early:
@@ -227,7 +243,7 @@ class Building:
 
         self._add_machine(turn, epoch, work.lock.target)
         machine = self._forwarding.machine(epoch)
-        inherited = machine.inherit(known, work.seats)
+        inherited = machine.inherit(known, work.heirs)
         self._around.fill(turn, epoch, one_done)
         for wanted in inherited:
             machine.remove_interest(turn, wanted)

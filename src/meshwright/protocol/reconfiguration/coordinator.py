@@ -22,11 +22,11 @@ from meshwright.protocol.reconfiguration.messages import (
     DrainAsked,
     Drained,
     Finish,
+    Inheritance,
     Lock,
     PlanRecord,
     Ready,
     Renew,
-    Seat,
     Switch,
 )
 
@@ -58,14 +58,25 @@ class Undertaking:
     """
 
     __slots__ = (
-        "answers", "asked", "brokers", "is_mending", "is_on_disk", "late", "lock", "mended",
-        "seats", "step", "told", "unready", "vouched",
+        "answers",
+        "asked",
+        "brokers",
+        "heirs",
+        "is_mending",
+        "is_on_disk",
+        "late",
+        "lock",
+        "mended",
+        "step",
+        "told",
+        "unready",
+        "vouched",
     )  # fmt: skip
 
-    def __init__(self, lock: Lock, seats: dict[str, str]) -> None:
+    def __init__(self, lock: Lock, heirs: dict[str, str]) -> None:
         self.lock = lock
         self.brokers = frozenset(lock.target.brokers)
-        self.seats = seats
+        self.heirs = heirs
         self.asked: dict[str, None] = {}
         self.late: set[str] = set()
         self.vouched: set[str] = set()
@@ -133,9 +144,9 @@ class Coordinator:
         """Which timer is for which method."""
         return {DEADLINE[0]: self._deadline, MENDED[0]: self._mended, CHECK[0]: self._check}
 
-    def begin(self, turn: Turn, lock: Lock, seats: dict[str, str]) -> None:
-        """Lead all brokers to the overlay of a lock; seats: who takes whose place."""
-        self.undertaking = Undertaking(lock, seats)
+    def begin(self, turn: Turn, lock: Lock, heirs: dict[str, str]) -> None:
+        """Lead all brokers to the overlay of a lock; heirs: who takes whose place."""
+        self.undertaking = Undertaking(lock, heirs)
         self._report(turn, "asked")
         self._watch(turn)
         turn.timer(DEADLINE, turn.now_us + self._patience.decide_us)
@@ -226,12 +237,12 @@ class Coordinator:
         """Let nobody wait for what a dead broker knew at its place."""
         if undertaking.lock.mode != "carry":
             return
-        gone = set(undertaking.seats).difference(self._alive(), undertaking.vouched)
+        gone = set(undertaking.heirs).difference(self._alive(), undertaking.vouched)
         for name in sorted(gone):
             undertaking.vouched.add(name)
-            heir = undertaking.seats[name]
+            heir = undertaking.heirs[name]
             if heir != name:
-                self._send(turn, heir, Seat(undertaking.epoch, None))
+                self._send(turn, heir, Inheritance(undertaking.epoch, None))
 
     def _is_complete(self, undertaking: Undertaking) -> bool:
         answers = undertaking.answers
@@ -255,15 +266,15 @@ class Coordinator:
         """Who may not know what others take for known, by the marks of all."""
         if undertaking.lock.mode != "carry":
             return {}
-        answers, seats = undertaking.answers, undertaking.seats
+        answers, heirs = undertaking.answers, undertaking.heirs
         torn: Torn = {}
         whole = {name: marks for name, marks in answers.items() if marks is not None}
         for one, other in torn_pairs(whole):
-            torn[seats[one]] = (*(torn.get(seats[one]) or ()), seats[other])
+            torn[heirs[one]] = (*(torn.get(heirs[one]) or ()), heirs[other])
         # What was known at the place of a broker without marks may have gone to its heir.
-        for name in sorted(set(seats).difference(whole)):
-            if seats[name] != name and seats[name] in answers:
-                torn[seats[name]] = None
+        for name in sorted(set(heirs).difference(whole)):
+            if heirs[name] != name and heirs[name] in answers:
+                torn[heirs[name]] = None
         return torn
 
     def _mend(self, turn: Turn, undertaking: Undertaking) -> None:

@@ -9,7 +9,7 @@ import msgspec
 from meshwright.model.overlay import Overlay
 from meshwright.model.plan import ClientMove
 from meshwright.protocol.forwarding.climbing_trees import BranchTable
-from meshwright.protocol.forwarding.member_trees import TreeTable
+from meshwright.protocol.forwarding.rooted_trees import TreeTable
 from meshwright.protocol.foundation.message import Message
 from meshwright.protocol.reconfiguration.conversation_marks import PeerMark
 
@@ -41,7 +41,7 @@ class Deny(Message, frozen=True, gc=False, tag=133):
     why: str
 
 
-class Seat(Message, frozen=True, gc=False, tag=134):
+class Inheritance(Message, frozen=True, gc=False, tag=134):
     """What is known at my place, which is yours in this epoch; None if nothing is."""
 
     epoch: int
@@ -138,7 +138,7 @@ class Bundle(Message, Generic[Bundled], frozen=True, gc=False, tag=146):
 
 
 RECONFIGURATION_MESSAGES: tuple[type, ...] = (
-    Lock, Deny, Seat, Ready, Renew, Switch, Drained, DrainAsked, Finish, Abort, AbortAsked,
+    Lock, Deny, Inheritance, Ready, Renew, Switch, Drained, DrainAsked, Finish, Abort, AbortAsked,
     Question, Fetch, BuiltLate, Bundle,
 )  # fmt: skip
 

@@ -16,6 +16,7 @@ from meshwright.protocol.foundation.turn import Turn
 from meshwright.protocol.peers.roll import SEATS_MAX
 from meshwright.protocol.reconfiguration.blocking import can_block
 from meshwright.protocol.reconfiguration.coordinator import Coordinator
+from meshwright.protocol.reconfiguration.heirs import heirs_of, is_worth_carrying
 from meshwright.protocol.reconfiguration.in_force import InForce, plan_name
 from meshwright.protocol.reconfiguration.messages import (
     AbortAsked,
@@ -24,7 +25,6 @@ from meshwright.protocol.reconfiguration.messages import (
     PlanRecord,
     Switch,
 )
-from meshwright.protocol.reconfiguration.seats import heirs, is_worth_carrying
 
 LAST_USED: DiskKey = ("epoch used",)
 ACTIONS = "choose apply, apply-blocking, abort or undo"
@@ -131,7 +131,7 @@ class Requests:
         if moves:
             why_not = why_not or "clients that wait are not moved; apply the plan by epochs"
         if not can_block(self._in_force.overlay, target):
-            why_not = why_not or "only seats on a ring can be changed while clients wait"
+            why_not = why_not or "only positions on a ring can be changed while clients wait"
         name = plan_name(target)
         if why_not is not None:
             self._refuse(turn, why_not, name)
@@ -200,8 +200,8 @@ class Requests:
             if self._coordinator.undertaking is None:
                 mode = self._mode(target)
                 lock = Lock(epoch, name, target, source, supersedes, moves, mode)
-                seats = heirs(self._in_force.overlay, target) if mode == "carry" else {}
-                self._coordinator.begin(later, lock, seats)
+                heirs = heirs_of(self._in_force.overlay, target) if mode == "carry" else {}
+                self._coordinator.begin(later, lock, heirs)
 
         turn.once_synced(written)
 

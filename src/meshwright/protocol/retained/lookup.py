@@ -1,7 +1,7 @@
 """Retained messages for a new subscription: each matching topic's register, read by a majority.
 
-A topic has one register, whose keepers are known. Which topics a wildcard takes is not, so every
-broker is asked for what it keeps; a topic counts as read when a majority of its keepers answered.
+A topic has one register, whose replicas are known. Which topics a wildcard takes is not, so every
+broker is asked for what it keeps; a topic counts as read when a majority of its replicas answered.
 The subscription need not wait for brokers that are lost: what only they can tell follows when they
 return.
 """
@@ -63,7 +63,7 @@ class RetainedAnswer(Message, frozen=True, gc=False, tag=93):
 class _Search:
     """A question under way to all brokers; answered is None once it was called.
 
-    waiting: who has not told all, and how much each has. missing_max: how many keepers of a topic
+    waiting: who has not told all, and how much each has. missing_max: how many replicas of a topic
     need not answer. read: what is to be told, some at a time while is_telling.
     """
 
@@ -247,8 +247,8 @@ class Retained:
             search.complete(turn)
 
     def _is_read(self, topic: str, search: _Search) -> bool:
-        keepers = self._directory.keepers_of(register_key(topic))
-        missing = sum(keeper in search.waiting for keeper in keepers)
+        replicas = self._directory.replicas_of(register_key(topic))
+        missing = sum(replica in search.waiting for replica in replicas)
         return missing <= search.missing_max
 
 

@@ -186,7 +186,7 @@ class Outgoing:
         stream = self._streams.get(topic)
         return stream is not None and (2 * len(stream.qos0) >= self._settings.qos0_max)
 
-    def members_of(self, topic: str) -> tuple[str, ...]:
+    def receivers_of(self, topic: str) -> tuple[str, ...]:
         """The brokers known to want a topic of this origin."""
         stream = self._streams.get(topic)
         return tuple(stream.members) if stream is not None else ()

@@ -1,4 +1,4 @@
-"""Who takes whose place when an overlay changes, and whether what was known there still holds."""
+"""Who takes whose position when an overlay changes, and whether what is known there holds."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ MOVED_SHARE_MAX = 0.7
 NOTES = frozenset(("arrangement", "delay_weight"))
 
 
-def heirs(source: Overlay, target: Overlay) -> dict[str, str]:
-    """For each broker of an overlay the one that sits in its place in another.
+def heirs_of(source: Overlay, target: Overlay) -> dict[str, str]:
+    """For each broker of an overlay the one that has its position in another.
 
-    Where a design has no seats, everybody keeps its own place.
+    Where a design has no positions, everybody keeps its own place.
     """
     before, after = source.positions, target.positions
     if before is None or after is None:
@@ -22,8 +22,8 @@ def heirs(source: Overlay, target: Overlay) -> dict[str, str]:
     return {name: sitting[position] for name, position in before.items()}
 
 
-def has_same_seats(source: Overlay, target: Overlay) -> bool:
-    """Whether the same brokers sit in the same seats of the same design, in whatever order."""
+def has_same_positions(source: Overlay, target: Overlay) -> bool:
+    """Whether the same brokers have the same positions of the same design, in whatever order."""
     return (
         source.design == target.design
         and sorted(source.brokers) == sorted(target.brokers)
@@ -37,7 +37,7 @@ def is_worth_carrying(source: Overlay, target: Overlay) -> bool:
         {name: value for name, value in overlay.params.items() if name not in NOTES}
         for overlay in (source, target)
     ]
-    if not has_same_seats(source, target) or noted[0] != noted[1]:
+    if not has_same_positions(source, target) or noted[0] != noted[1]:
         return False
-    moved_count = sum(name != heir for name, heir in heirs(source, target).items())
+    moved_count = sum(name != heir for name, heir in heirs_of(source, target).items())
     return moved_count <= MOVED_SHARE_MAX * len(source.brokers)
