@@ -102,6 +102,21 @@ def test_one_dead_broker_is_started_again_and_takes_nobody_down(tmp_path: Path) 
     assert "was drained and takes no clients" in (folder / "broker2" / "broker.log").read_text()
 
 
+def test_brokers_whose_up_was_killed_are_named_and_can_be_stopped(tmp_path: Path) -> None:
+    with up(tmp_path, "-n", 2) as (process, printed):
+        printed.until("2 brokers are joined as chord")
+        process.kill()
+        process.wait(WAIT_S)
+        again = CliRunner().invoke(app, ["up", "--data", str(tmp_path)])
+        assert again.exit_code == 2
+        assert "broker1, broker2 in" in again.output
+        stopped = CliRunner().invoke(app, ["down", "--data", str(tmp_path)])
+        assert stopped.exit_code == 0, stopped.output
+        assert "Stopped: broker1, broker2." in stopped.stdout
+    with up(tmp_path) as (_, printed):
+        printed.until("2 brokers are joined as chord")
+
+
 def test_a_folder_of_another_network_is_left_as_it_is(tmp_path: Path) -> None:
     with up(tmp_path, "-n", 2, "--design", "chord") as (_, printed):
         printed.until("2 brokers are joined as chord")

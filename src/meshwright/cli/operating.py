@@ -180,6 +180,23 @@ def drain(
     answer(as_json, document, f"{broker} is empty and has stopped: {moved} moved.")
 
 
+def down(*, data: Data = Path(".meshwright"), as_json: Json = False) -> None:
+    """Stop all brokers that run here; what they keep stays, and meshwright up goes on with it.
+
+    Example: meshwright down
+    """
+    from meshwright.live.control_client import running_brokers
+
+    running = running_brokers(data)
+    with working(f"Stopping {counted(len(running), 'broker')}"):
+        for control, _ in running.values():
+            control.order("/stop")
+        for control, _ in running.values():
+            _wait_until_over(control)
+    document = {"command": "down", "stopped": list(running)}
+    answer(as_json, document, f"Stopped: {', '.join(running)}.")
+
+
 def forget(
     client: Annotated[
         str, typer.Argument(metavar="CLIENT", help="Its name, as meshwright clients shows it.")
@@ -285,7 +302,7 @@ def _wait_until_over(control: BrokerControl) -> None:
     deadline_s = time.monotonic() + STOP_S
     while control.view() is not None:
         if time.monotonic() > deadline_s:
-            raise OperatorError(f"{control.name} is empty but does not stop; see its log.")
+            raise OperatorError(f"{control.name} does not stop; see its log.")
         time.sleep(LOOK_EVERY_S)
 
 

@@ -22,6 +22,7 @@ from meshwright.files.reading import read_if_there
 from meshwright.files.settings import read_settings
 from meshwright.files.writing import make_folder, private_opener, write_whole
 from meshwright.live.addresses import Address, Whereabouts, parse_address
+from meshwright.live.control_client import BrokerControl
 from meshwright.live.settings import DOCUMENTED_IN, LiveSettings
 from meshwright.model.overlay import Overlay
 
@@ -101,6 +102,17 @@ class LocalNetwork:
             self.stop()
             raise OperatorError(f"The broker {name} did not start; see {self.log_of(name)}.")
 
+    def _refuse_running(self) -> None:
+        """Say which brokers run here already: if meshwright up is killed, they go on."""
+        running = [
+            name for name in self._places if BrokerControl(self._folder / name).view() is not None
+        ]
+        if running:
+            raise OperatorError(
+                f"{', '.join(running)} in {self._folder}: running already; stop with meshwright "
+                f"down --data {self._folder}, or name another folder with --data."
+            )
+
     def _refuse_ports(self) -> None:
         """Say which address is taken, or would be needed twice."""
         needed: set[Address] = set()
@@ -121,6 +133,7 @@ class LocalNetwork:
         standing = standing_overlay(self._folder)
         if standing not in (None, self._overlay):
             raise OperatorError(f"{self._folder} is of another network; name another folder.")
+        self._refuse_running()
         self._refuse_ports()
         make_folder(self._folder, is_private=True)
         if not self._has_secret:
