@@ -157,7 +157,7 @@ from meshwright.protocol.retained.lookup import RetainedAnswer, RetainedQuestion
 from meshwright.protocol.sessions.full_queues import QueuesChanged, QueuesUnchanged
 from meshwright.protocol.sessions.session import Waiting
 from meshwright.protocol.sessions.session_state import SessionState
-from meshwright.protocol.shared.group import EntryState
+from meshwright.protocol.shared.group import GroupMessageState
 from meshwright.protocol.shared.messages import (
     HandAccepted,
     HandDone,
@@ -598,7 +598,7 @@ DISK_EXAMPLES: dict[str, Any] = {
     "sequence": 1,
     "session": ("session1", 2, WILL, 3),
     "settled": (("settled1", 2),),
-    "shared": EntryState(
+    "shared": GroupMessageState(
         publication=PUBLICATION,
         hand=1,
         client="c2",

@@ -28,7 +28,7 @@ from meshwright.protocol.peers.conversations import Frame, Hello
 from meshwright.protocol.peers.roll import Roll
 from meshwright.protocol.reconfiguration.messages import Bundle
 from meshwright.protocol.sessions.session import Waiting
-from meshwright.protocol.shared.group import EntryState
+from meshwright.protocol.shared.group import GroupMessageState
 from meshwright.protocol.shared.messages import Member
 
 
@@ -87,7 +87,7 @@ DISK_VALUES: dict[str, Any] = {
     "sequence": int,
     "session": tuple[str, int, Will | None, int | None],
     "settled": Roll,
-    "shared": EntryState,
+    "shared": GroupMessageState,
     "star": Doubt,
     "stream": int,
     "stream floor": int,

@@ -23,7 +23,7 @@ class Place(NamedTuple):
     member: Member
 
 
-class EntryState(NamedTuple):
+class GroupMessageState(NamedTuple):
     """What is on disk of a message of a group; older disks have no former_hands and no claim."""
 
     publication: Publication
@@ -38,7 +38,7 @@ class EntryState(NamedTuple):
     claim: int = 0
 
 
-class GroupEntry:
+class GroupMessage:
     """A message of a group; hand 0 was handed to nobody yet. tried: who was handed it before.
 
     former_hands: those of members that may have got it all the same. origin and number: where it
@@ -67,9 +67,9 @@ class GroupEntry:
         self.claim = 0
         self.tried: dict[str, None] = {}
 
-    def state(self) -> EntryState:
+    def state(self) -> GroupMessageState:
         """What is to be on disk."""
-        return EntryState(
+        return GroupMessageState(
             self.publication,
             self.hand,
             self.client,
@@ -119,8 +119,8 @@ class Group:
         self.wanted = parse_filter(key).ungrouped()
         self.members: dict[str, tuple[Member, ...]] = {}
         self.moving: dict[str, None] = {}
-        self.entries: dict[int, GroupEntry] = {}
-        self.hands: dict[int, GroupEntry] = {}
+        self.entries: dict[int, GroupMessage] = {}
+        self.hands: dict[int, GroupMessage] = {}
         self.last = ("", "")
         self.is_in_force = False
         self.unconfirmed: list[tuple[str, int]] = []
@@ -180,9 +180,9 @@ def _turn_order(place: Place) -> tuple[str, str]:
     return place.member.client, place.broker
 
 
-def entry_of(place: int, state: EntryState) -> GroupEntry:
+def group_message_of(place: int, state: GroupMessageState) -> GroupMessage:
     """A message of a group as it was on disk."""
-    entry = GroupEntry(place, state.publication, state.origin, state.number)
+    entry = GroupMessage(place, state.publication, state.origin, state.number)
     entry.hand, entry.client, entry.broker = state.hand, state.client, state.broker
     entry.qos, entry.is_granted = state.qos, state.is_granted
     entry.former_hands, entry.claim = state.former_hands, state.claim

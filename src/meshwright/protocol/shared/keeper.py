@@ -15,7 +15,12 @@ from meshwright.protocol.foundation.turn import Action, Turn
 from meshwright.protocol.peers.removals import Removals
 from meshwright.protocol.peers.roll import SEATS_MAX
 from meshwright.protocol.sessions.deliveries import is_too_late
-from meshwright.protocol.shared.group import EntryState, Group, GroupEntry, entry_of
+from meshwright.protocol.shared.group import (
+    Group,
+    GroupMessage,
+    GroupMessageState,
+    group_message_of,
+)
 from meshwright.protocol.shared.messages import (
     QOS0,
     HandAccepted,
@@ -95,7 +100,9 @@ class SharedKeeper:
             group.moving = dict.fromkeys(disk[key])
         for key in sorted(key for key in disk if key[0] == "shared"):
             group = self._groups[str(key[1])]
-            entry = group.entries[int(key[2])] = entry_of(int(key[2]), EntryState(*disk[key]))
+            entry = group.entries[int(key[2])] = group_message_of(
+                int(key[2]), GroupMessageState(*disk[key])
+            )
             group.hands.update(dict.fromkeys(entry.former_hands, entry))
             if entry.hand:
                 group.hands[entry.hand] = entry
@@ -241,7 +248,7 @@ class SharedKeeper:
         group.qos0.learn(peer, message.qos0)
         for one in map(Holding._make, message.holdings):
             if one.hand not in group.hands:
-                entry = GroupEntry(self._next_serial(), one.publication)
+                entry = GroupMessage(self._next_serial(), one.publication)
                 entry.hand, entry.client, entry.broker = one.hand, one.client, peer
                 entry.qos, entry.is_granted = one.qos, True
                 entry.tried[one.client] = None
@@ -372,7 +379,7 @@ class SharedKeeper:
                     self._forget(turn, group, entry)
             self._assign_rest(turn, group)
 
-    def _bereave(self, turn: Turn, group: Group, entry: GroupEntry) -> None:
+    def _bereave(self, turn: Turn, group: Group, entry: GroupMessage) -> None:
         """A message was with a member that is gone for good: another gets it, if it may."""
         if entry.may_move:
             self._assign(turn, group, entry)
@@ -387,7 +394,7 @@ class SharedKeeper:
 
     def _add_entry(self, turn: Turn, group: Group, frame: StreamFrame) -> None:
         publication = frame.publication
-        entry = GroupEntry(self._next_serial(), publication, frame.origin, frame.number)
+        entry = GroupMessage(self._next_serial(), publication, frame.origin, frame.number)
         group.entries[entry.place] = entry
         if group.take_over is not None:
             group.take_over.events.add(publication.publication_id)
@@ -419,7 +426,7 @@ class SharedKeeper:
                 if is_better and place is not None and place.member.client not in entry.tried:
                     self._assign(turn, group, entry)
 
-    def _assign(self, turn: Turn, group: Group, entry: GroupEntry) -> None:
+    def _assign(self, turn: Turn, group: Group, entry: GroupMessage) -> None:
         """Hand a message to the next member; if none can be reached, to the first that comes."""
         if is_too_late(entry.publication, turn.now_us):
             turn.report(group.refusal(entry.publication, "it has expired"))
@@ -443,13 +450,13 @@ class SharedKeeper:
             hand = entry.hand
             turn.once_synced(lambda later: self._send_entry(later, group, entry, hand))
 
-    def _write_entry(self, turn: Turn, group: Group, entry: GroupEntry) -> None:
+    def _write_entry(self, turn: Turn, group: Group, entry: GroupMessage) -> None:
         turn.write(("shared", group.key, entry.place), entry.state())
 
     def _send_once_synced(self, turn: Turn, peer: str, message: object) -> None:
         turn.once_synced(lambda later: self._send(later, peer, message))
 
-    def _send_entry(self, turn: Turn, group: Group, entry: GroupEntry, hand: int) -> None:
+    def _send_entry(self, turn: Turn, group: Group, entry: GroupMessage, hand: int) -> None:
         if entry.hand == hand and entry.place in group.entries:
             if entry.qos == 2 and not entry.is_granted:
                 self._send(turn, entry.broker, HandOffered(group.key, hand, entry.client))
@@ -467,7 +474,7 @@ class SharedKeeper:
             handed = Handed(group.key, QOS0, place.member.client, publication)
             self._send(turn, place.broker, handed)
 
-    def _forget(self, turn: Turn, group: Group, entry: GroupEntry) -> None:
+    def _forget(self, turn: Turn, group: Group, entry: GroupMessage) -> None:
         del group.entries[entry.place]
         for hand in (entry.hand, *entry.former_hands):
             group.hands.pop(hand, None)
