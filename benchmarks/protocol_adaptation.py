@@ -24,7 +24,6 @@ from meshwright.planning.adaptation.search import SearchRules
 from meshwright.planning.adaptation.values import Traffic
 from meshwright.planning.designs import build_overlay
 from meshwright.protocol.adaptation.self_adaptation import AdaptationRecord
-from meshwright.protocol.adaptation.star_messages import STAR_MESSAGES
 from meshwright.protocol.broker import Broker
 from meshwright.protocol.forwarding.acyclic import AlongTree
 from meshwright.protocol.settings import BrokerSettings
@@ -66,7 +65,7 @@ def _rows_of(popularity: Popularity, degree_max: int) -> Iterator[Row]:
     world.run_until(END_US + 10 * SECOND_US)
     proposed, applied = (_changes(world, step) for step in ("proposed", "applied"))
     per_s = len(snapshot.topics) * SECOND_US / BETWEEN_US
-    spent = sum(world.message_counts[kind] for kind in STAR_MESSAGES)
+    spent = world.counts_by_class().get("adaptation", 0)
     name = (
         f"tree of {BROKERS} brokers that adapts, {popularity} interests, up to {degree_max} links"
     )

@@ -8,7 +8,6 @@ import time
 from benchmarks.table import Row
 from meshwright.model.overlay import Overlay
 from meshwright.protocol.broker import Broker
-from meshwright.protocol.message_classes import MESSAGE_CLASSES
 from meshwright.protocol.settings import BrokerSettings
 from meshwright.protocol.streams.outgoing_settings import OutgoingSettings
 from meshwright.sim.collector import rare_collections
@@ -62,5 +61,5 @@ def _measured(name: str, across_topics: tuple[str, ...]) -> tuple[float, int]:
     start_s = time.process_time()
     done = run(parameters, 1, build)
     spent_s = time.process_time() - start_s
-    message_count = sum(done.world.counts_by_class(MESSAGE_CLASSES).values())
+    message_count = sum(done.world.counts_by_class().values())
     return spent_s / len(done.world.history.deliveries), message_count

@@ -22,7 +22,6 @@ from meshwright.planning.arrangement.plan import arrange
 from meshwright.planning.arrangement.reconfiguration import reconfiguration_cost
 from meshwright.planning.designs import build_overlay
 from meshwright.protocol.foundation.events import PlanGiven
-from meshwright.protocol.message_classes import MESSAGE_CLASSES
 from meshwright.protocol.reconfiguration.blocking import Blocked
 from meshwright.sim.chance import streams
 from meshwright.sim.client import ClientSettings
@@ -128,10 +127,10 @@ def _world(snapshot: Snapshot, plan: Plan) -> World:
 
 
 def _span(world: World, number: int) -> Span:
-    before = world.counts_by_class(MESSAGE_CLASSES).get("reconfiguration", 0)
+    before = world.counts_by_class().get("reconfiguration", 0)
     start_us, end_us = TRAFFIC_US + number * SPAN_US, TRAFFIC_US + (number + 1) * SPAN_US
     world.run_until(end_us)
-    after = world.counts_by_class(MESSAGE_CLASSES).get("reconfiguration", 0)
+    after = world.counts_by_class().get("reconfiguration", 0)
     waits_us = [
         one.acknowledged_us - one.attempted_us
         for one in world.history.publications.values()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 
 from benchmarks.table import Row
-from meshwright.protocol.message_classes import MESSAGE_CLASSES
 from meshwright.sim.collector import rare_collections
 from meshwright.sim.parameters import SimulationParameters
 from meshwright.sim.run import run
@@ -39,7 +38,7 @@ def speed_row(design: str, mix: str) -> Row:
         start_s = time.process_time()
         done = run(parameters, 1, build_broker)
         best_s = min(best_s, time.process_time() - start_s)
-    counts = done.world.counts_by_class(MESSAGE_CLASSES)
+    counts = done.world.counts_by_class()
     total = sum(counts.values())
     per_s = total / best_s
     return Row(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import get_args
 
 import pytest
 from wire_bytes import (
@@ -16,7 +17,8 @@ from wire_bytes import (
 )
 from wire_examples import DISK_EXAMPLES, EXAMPLES
 
-from meshwright.protocol.foundation.message import Message
+from meshwright.protocol.assembly import MESSAGES
+from meshwright.protocol.foundation.message import CountsAs, Message
 from meshwright.protocol.wire import (
     DISK_VALUES,
     SPOKEN,
@@ -54,6 +56,10 @@ def test_each_message_has_one_example() -> None:
 def test_no_two_messages_share_a_tag() -> None:
     tags = Counter(tag_of(one) for one in core_messages())
     assert [tag for tag, count in tags.items() if count > 1] == []
+
+
+def test_each_message_between_brokers_says_what_it_counts_as() -> None:
+    assert {one.__name__ for one in MESSAGES if one.counts_as not in get_args(CountsAs)} == set()
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda one: type(one).__name__)

@@ -5,7 +5,6 @@ import pytest
 
 from meshwright.lab.workloads import generate_snapshot
 from meshwright.planning.designs import build_overlay
-from meshwright.protocol.message_classes import MESSAGE_CLASSES
 from meshwright.sim.chance import streams
 from meshwright.sim.checkers.closed_form import miscounted, publications_due, subscriptions_due
 from meshwright.sim.client import ClientSettings
@@ -40,7 +39,7 @@ def test_messages_of_a_network_where_nothing_changes_equal_the_closed_form(desig
     for topic, broker in pairs():
         clients[broker].subscribe(SNAPSHOT.topics[topic], 1)
         world.run_until(world.agenda.now_us + SECOND_US)
-    subscribed = world.counts_by_class(MESSAGE_CLASSES)
+    subscribed = world.counts_by_class()
     published = [
         (topic, broker)
         for topic in range(len(SNAPSHOT.topics))
@@ -50,7 +49,7 @@ def test_messages_of_a_network_where_nothing_changes_equal_the_closed_form(desig
         clients[broker].publish(SNAPSHOT.topics[topic], 1)
         world.run_until(world.agenda.now_us + SECOND_US // 5)
     world.run_until(world.agenda.now_us + 10 * SECOND_US)
-    counted = world.counts_by_class(MESSAGE_CLASSES)
+    counted = world.counts_by_class()
     due = {
         "publication": publications_due(overlay, SNAPSHOT, published),
         "subscription": subscriptions_due(overlay, SNAPSHOT, pairs()),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from functools import cache
 
-from meshwright.protocol.message_classes import MESSAGE_CLASSES
+from meshwright.protocol.assembly import MESSAGES
 from meshwright.protocol.mobility.messages import (
     MoveAsk,
     MoveBegun,
@@ -23,7 +23,7 @@ ONE_EACH = ("publication", "induced")
 OF_CLASSES = {"publication": "publication", "subscription": "induced", "mobility": "handshake"}
 
 KINDS: dict[type, str] = {
-    **{kind: OF_CLASSES[name] for kind, name in MESSAGE_CLASSES.items() if name in OF_CLASSES},
+    **{kind: OF_CLASSES[kind.counts_as] for kind in MESSAGES if kind.counts_as in OF_CLASSES},
     MoveOffer: "request",
     MoveAsk: "request",
     MoveReady: "request",

@@ -14,6 +14,7 @@ from meshwright.protocol.directory.directory import Directory
 from meshwright.protocol.forwarding.by_epoch import ForwardingByEpoch
 from meshwright.protocol.foundation.events import ClientPacket
 from meshwright.protocol.foundation.facts import Facts
+from meshwright.protocol.foundation.message import PeerMessage, kinds_of
 from meshwright.protocol.foundation.slices import PIECE, Slices, StepCount
 from meshwright.protocol.foundation.stream_frames import StreamFrame
 from meshwright.protocol.foundation.turn import Action, Turn, nothing
@@ -40,6 +41,9 @@ from meshwright.protocol.streams.interest import Interest
 from meshwright.protocol.streams.messages import AllPassed
 from meshwright.protocol.streams.outgoing import Outgoing
 from meshwright.protocol.streams.taking import in_order_of_taking, may_wait
+
+# All that the machines of brokers say to each other.
+MESSAGES = kinds_of(PeerMessage)
 
 
 class Machines:

@@ -19,10 +19,10 @@ from meshwright.model.overlay import Overlay
 from meshwright.model.plan import ClientMove
 from meshwright.model.publication import Publication, StreamPoint
 from meshwright.protocol.adaptation.star_part import Doubt
+from meshwright.protocol.assembly import MESSAGES
 from meshwright.protocol.directory.entries import Entry, EntryChange
-from meshwright.protocol.forwarding.machines import MESSAGES
+from meshwright.protocol.forwarding import machines
 from meshwright.protocol.foundation.effects import DiskKey
-from meshwright.protocol.message_classes import MESSAGE_CLASSES
 from meshwright.protocol.mqtt.packets import Qos1Run, Subscription, Will
 from meshwright.protocol.peers.conversations import Frame, Hello
 from meshwright.protocol.peers.roll import Roll
@@ -101,8 +101,8 @@ DISK_VALUES: dict[str, Any] = {
 
 def _frames_type() -> Any:
     """Lists of frames: the types that a frame or a bundle may hold are written into them."""
-    plain = [one for one in MESSAGE_CLASSES if one not in (Frame, Hello, Bundle)]
-    frame = _holding(Frame, (*plain, _holding(Bundle, MESSAGES)))
+    plain = [one for one in MESSAGES if one not in (Frame, Hello, Bundle)]
+    frame = _holding(Frame, (*plain, _holding(Bundle, machines.MESSAGES)))
     return _holding(list, (frame, Hello))
 
 

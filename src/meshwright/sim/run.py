@@ -11,7 +11,6 @@ from meshwright.model.overlay import Overlay
 from meshwright.model.snapshot import Snapshot
 from meshwright.model.times import SECOND_US
 from meshwright.planning.designs import build_overlay
-from meshwright.protocol.message_classes import MESSAGE_CLASSES
 from meshwright.protocol.observation import Observation
 from meshwright.sim.chance import Streams, streams
 from meshwright.sim.faults import Fault, Field, plan_faults
@@ -150,13 +149,13 @@ def _settle(world: World, parameters: SimulationParameters) -> dict[str, int]:
         quiet_us = min(world.agenda.now_us + QUIET_US, deadline_us)
         # What was sent just before has yet to make its last hops.
         world.run_until(min(world.agenda.now_us + SECOND_US, quiet_us))
-        before = Counter(world.counts_by_class(MESSAGE_CLASSES))
+        before = Counter(world.counts_by_class())
         world.run_until(quiet_us)
         deliveries = len(world.history.deliveries)
         is_still = all(one.is_settled for one in world.clients.values())
         is_still = is_still and not any(one.is_changing for one in world.observe().values())
         if was_still and is_still and seen == deliveries and not lost(world.history):
-            return dict(Counter(world.counts_by_class(MESSAGE_CLASSES)) - before)
+            return dict(Counter(world.counts_by_class()) - before)
         seen, was_still = deliveries, is_still
     return {}
 

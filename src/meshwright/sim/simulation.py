@@ -14,7 +14,6 @@ from meshwright.model.identifiers import BrokerName, TopicName
 from meshwright.model.overlay import Overlay
 from meshwright.planning.designs import design
 from meshwright.protocol.broker import Broker
-from meshwright.protocol.message_classes import MESSAGE_CLASSES
 from meshwright.protocol.mobility.placement import PlacementSettings
 from meshwright.protocol.mobility.policies import MobilitySettings, parse_policies
 from meshwright.protocol.peers.removals import RemovalSettings
@@ -78,7 +77,7 @@ def simulate(
     history = done.world.history
     return SimulationResult(
         totals=totals(history, chain.from_iterable(by_checker.values())),
-        messages=done.world.counts_by_class(MESSAGE_CLASSES),
+        messages=done.world.counts_by_class(),
         dropped_in_changes=sum(
             isinstance(record, LostInChange) for _, _, record in done.world.records.all
         ),
@@ -199,7 +198,7 @@ def _miscounted(done: Run) -> list[Violation]:
         for one in done.world.history.publications.values()
     ]
     due = {"publication": publications_due(done.overlay, done.snapshot, published), "repair": 0}
-    return miscounted(done.world.counts_by_class(MESSAGE_CLASSES), due)
+    return miscounted(done.world.counts_by_class(), due)
 
 
 def _failure(

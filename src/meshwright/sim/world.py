@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 
 from meshwright.history.history import History, Outage
@@ -187,11 +187,11 @@ class World:
                 return name
         return None
 
-    def counts_by_class(self, classes: Mapping[type, str]) -> dict[str, int]:
-        """Messages between brokers by class; a type without a class counts as its own name."""
+    def counts_by_class(self) -> dict[str, int]:
+        """Messages between brokers by what they count as; what says nothing, by its own name."""
         counts: dict[str, int] = defaultdict(int)
         for kind, count in self.message_counts.items():
-            counts[classes.get(kind, kind.__name__)] += count
+            counts[getattr(kind, "counts_as", kind.__name__)] += count
         return dict(sorted(counts.items()))
 
 

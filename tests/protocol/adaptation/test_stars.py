@@ -11,9 +11,8 @@ from changing_networks import SECOND_US, ChangingNetwork
 from meshwright.model.neighbourhood import NeighbourhoodView, Redrawn
 from meshwright.model.overlay import Overlay
 from meshwright.protocol.adaptation.self_adaptation import AdaptationSettings
-from meshwright.protocol.adaptation.star_messages import STAR_MESSAGES, StarRecord
+from meshwright.protocol.adaptation.star_messages import StarRecord
 from meshwright.protocol.broker import Broker
-from meshwright.protocol.message_classes import MESSAGE_CLASSES
 from meshwright.protocol.reconfiguration.tree_rows import Link, with_links_replaced
 from meshwright.protocol.settings import BrokerSettings
 
@@ -105,7 +104,7 @@ def test_stars_that_share_no_broker_are_redrawn_at_the_same_time() -> None:
     assert sorted(map(sorted, locked)) == [["b0", "b1", "b2"], ["b6", "b7", "b8"]]
     assert {broker for _, broker, _ in network.reports("granted")} == {"b0", "b2", "b7", "b8"}
     assert network.reports("denied") == []
-    assert network.world.counts_by_class(MESSAGE_CLASSES).get("repair", 0) == 0
+    assert network.world.counts_by_class().get("repair", 0) == 0
 
 
 def test_an_operator_sees_who_is_locked_and_for_which_change() -> None:
@@ -201,10 +200,14 @@ def test_a_change_of_a_star_costs_seven_messages_for_each_other_broker_and_the_n
     network.traffic(4, per_s=10)
     assert network.end(12) == 1
     counts = network.world.message_counts
-    spent = {kind.__name__: counts[kind] for kind in STAR_MESSAGES if counts[kind]}
+    spent = {
+        kind.__name__: count
+        for kind, count in counts.items()
+        if getattr(kind, "counts_as", "") == "adaptation"
+    }
     news = spent.pop("TreeTold")
     assert set(spent.values()) == {2}
     assert len(spent) == 7
     # All others hear of it once.
     assert news == len(BROKERS) - 3
-    assert network.world.counts_by_class(MESSAGE_CLASSES)["adaptation"] == 7 * 2 + news
+    assert network.world.counts_by_class()["adaptation"] == 7 * 2 + news

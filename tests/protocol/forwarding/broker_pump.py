@@ -18,7 +18,6 @@ from meshwright.model.overlay import Overlay
 from meshwright.model.publication import Publication
 from meshwright.model.snapshot import Snapshot
 from meshwright.protocol.forwarding.forwarding import Forwarding, Surroundings
-from meshwright.protocol.forwarding.machines import FORWARDING_CLASSES
 from meshwright.protocol.foundation.effects import SetTimer, TimerKey
 from meshwright.protocol.foundation.stream_frames import StreamFrame
 from meshwright.protocol.foundation.turn import Turn
@@ -146,9 +145,7 @@ class Pump:
 
     def sent_of(self, message_class: str) -> int:
         """Messages of a class that were sent since the count was cleared."""
-        return sum(
-            count for kind, count in self.sent.items() if FORWARDING_CLASSES[kind] == message_class
-        )
+        return sum(count for kind, count in self.sent.items() if kind.counts_as == message_class)
 
     def receivers(self, topic: str) -> set[str]:
         return {name for name in self.machines if topic in self.wanted[name]}

@@ -15,7 +15,6 @@ from meshwright.planning.placement.clients import BrokerView, Clients, Placement
 from meshwright.planning.placement.clusters import one_cluster
 from meshwright.planning.placement.strategies import PlacementRules, similarity_bounded
 from meshwright.protocol.broker import Broker
-from meshwright.protocol.message_classes import MESSAGE_CLASSES
 from meshwright.protocol.mobility.placement import (
     PlacementSettings,
     View,
@@ -94,7 +93,7 @@ def test_without_a_rule_everybody_stays() -> None:
     world = gathering("none")
     assert all(len(own) == 1 for own in world.history.connections.values())
     assert [len(places) for places in brokers_of(world)] == [len(NAMES)] * GROUP_COUNT
-    assert "placement" not in world.counts_by_class(MESSAGE_CLASSES)
+    assert "placement" not in world.counts_by_class()
 
 
 def test_who_cannot_be_told_stays_and_who_comes_back_is_not_sent_again() -> None:

@@ -14,7 +14,6 @@ from small_network import SmallNetwork
 from meshwright.model.overlay import Overlay
 from meshwright.protocol.forwarding.key_routes import key_routes
 from meshwright.protocol.foundation.events import PlanGiven
-from meshwright.protocol.message_classes import MESSAGE_CLASSES
 from meshwright.protocol.reconfiguration.conversation_marks import (
     PeerMark,
     late_hearers,
@@ -31,7 +30,7 @@ GIVEN_US = TRAFFIC_US + SECOND_US
 
 
 def spent_on(network: ChangingNetwork, kind: str) -> int:
-    return network.world.counts_by_class(MESSAGE_CLASSES).get(kind, 0)
+    return network.world.counts_by_class().get(kind, 0)
 
 
 def traffic_costs(network: ChangingNetwork) -> int:

@@ -6,7 +6,6 @@ import pytest
 from changing_networks import MILLISECOND_US, SECOND_US, TRAFFIC_US, ChangingNetwork
 
 from meshwright.planning.arrangement.plan import arrange
-from meshwright.protocol.message_classes import MESSAGE_CLASSES
 
 GIVEN_US = TRAFFIC_US + SECOND_US
 # Lock and prepare take about a tenth of a second in these networks.
@@ -38,7 +37,7 @@ def test_arrangements_change_under_traffic_and_nobody_waits_or_misses_anything(
     assert network.agreed() == source
     assert len(network.steps("done")) == 3
     assert len(network.steps("drained")) == 3 * brokers
-    assert "repair" not in network.world.counts_by_class(MESSAGE_CLASSES)
+    assert "repair" not in network.world.counts_by_class()
     longest_us = max(still.answer_times_us())
     assert max(network.answer_times_us()) < longest_us + MILLISECOND_US
 
@@ -53,7 +52,7 @@ def test_any_design_can_be_changed_to_any_other(source: str, target: str) -> Non
     network.run(18)
     assert network.faults() == []
     assert network.agreed() == overlay
-    assert "repair" not in network.world.counts_by_class(MESSAGE_CLASSES)
+    assert "repair" not in network.world.counts_by_class()
 
 
 def test_after_a_change_messages_cost_what_the_new_overlay_costs() -> None:
@@ -63,10 +62,10 @@ def test_after_a_change_messages_cost_what_the_new_overlay_costs() -> None:
     for network in (changed, fresh):
         network.traffic(1)
         network.run(7)
-        before = network.world.counts_by_class(MESSAGE_CLASSES)["publication"]
+        before = network.world.counts_by_class()["publication"]
         network.traffic(5)
         network.run(15)
-        spent.append(network.world.counts_by_class(MESSAGE_CLASSES)["publication"] - before)
+        spent.append(network.world.counts_by_class()["publication"] - before)
     assert changed.agreed() == fresh.overlay
     assert spent[0] == spent[1]
 
@@ -85,7 +84,7 @@ def test_subscriptions_made_during_a_change_are_answered_and_carried() -> None:
     assert network.agreed() == network.turned()
     assert all(one.granted_us is not None for one in network.world.history.subscriptions)
     assert len(network.world.history.deliveries) == 240
-    assert "repair" not in network.world.counts_by_class(MESSAGE_CLASSES)
+    assert "repair" not in network.world.counts_by_class()
 
 
 def test_an_abort_before_the_decision_leaves_everything_as_it_was() -> None:

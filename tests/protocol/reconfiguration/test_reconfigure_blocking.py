@@ -6,7 +6,6 @@ import pytest
 from changing_networks import MILLISECOND_US, SECOND_US, TRAFFIC_US, ChangingNetwork
 
 from meshwright.planning.arrangement.plan import arrange
-from meshwright.protocol.message_classes import MESSAGE_CLASSES
 from meshwright.protocol.reconfiguration.blocking import (
     Blocked,
     HoldClients,
@@ -37,7 +36,7 @@ def test_clients_are_held_and_nothing_is_lost(design: str) -> None:
     assert len(blocked(network)) == 12
     assert sum(one.packet_count for one in blocked(network)) > 0
     assert max(network.answer_times_us()) > max(one.blocked_us for one in blocked(network)) / 2
-    assert "repair" not in network.world.counts_by_class(MESSAGE_CLASSES)
+    assert "repair" not in network.world.counts_by_class()
 
 
 def test_messages_are_those_of_the_paper() -> None:
@@ -67,11 +66,11 @@ def test_afterwards_messages_cost_what_they_cost_on_an_overlay_that_was_always_s
         network.give(2 * SECOND_US + SECOND_US // 2, "b00", action, network.turned())
         network.traffic(1)
         network.run(10)
-        before = network.world.counts_by_class(MESSAGE_CLASSES)["publication"]
+        before = network.world.counts_by_class()["publication"]
         network.traffic(4)
         network.run(20)
         assert network.faults() == []
-        counts.append(network.world.counts_by_class(MESSAGE_CLASSES)["publication"] - before)
+        counts.append(network.world.counts_by_class()["publication"] - before)
     assert counts[0] == counts[1]
 
 

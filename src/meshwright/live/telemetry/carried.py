@@ -7,10 +7,10 @@ from typing import Any
 
 import msgspec
 
-from meshwright.protocol.forwarding.machines import ENTERING, FORWARDING_CLASSES
+from meshwright.protocol.forwarding.machines import MESSAGES
 from meshwright.protocol.foundation.stream_frames import StreamFrame
 
-CARRIERS = frozenset(one for one, kind in FORWARDING_CLASSES.items() if kind == "publication")
+CARRIERS = frozenset(one for one in MESSAGES if one.counts_as == "publication")
 
 
 class CarriedCounts(msgspec.Struct, kw_only=True):
@@ -49,7 +49,7 @@ class CarriedFrames:
         counts, frame = self.counts, message.frame
         topic, count = frame.publication.topic, frame.publication.count
         is_wanted = self._wants(topic)
-        if type(message) in ENTERING:
+        if message.is_entering:
             counts.entering += count
         elif is_wanted:
             counts.wanted += count

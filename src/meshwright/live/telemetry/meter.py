@@ -11,7 +11,6 @@ from meshwright.live.telemetry.losses import Losses
 from meshwright.live.telemetry.trace import TraceRecorder
 from meshwright.protocol.forwarding.forwarding import Dropped
 from meshwright.protocol.foundation.stream_frames import StreamFrame
-from meshwright.protocol.message_classes import MESSAGE_CLASSES
 from meshwright.protocol.mqtt.packets import (
     Connack,
     DeliverQos1Run,
@@ -144,7 +143,7 @@ class Meter:
         """What was sent to other brokers, by what it counts as."""
         classes: Counter[str] = Counter()
         for kind, count in self.peer_messages.items():
-            classes[MESSAGE_CLASSES.get(kind, "link")] += count
+            classes[getattr(kind, "counts_as", "link")] += count
         return dict(sorted(classes.items()))
 
     def reported(self, record: Any) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from meshwright.model.publication import Publication
-from meshwright.protocol.foundation.message import Message
+from meshwright.protocol.foundation.message import PeerMessage
 from meshwright.protocol.peers.roll import Roll
 
 # Filters that a broker wants, the number of a claim, or a retained message.
@@ -90,12 +90,14 @@ def claim_key(client: str) -> str:
     return CLAIMS + client
 
 
-class Put(Message, frozen=True, gc=False, tag=44):
+class Put(PeerMessage, frozen=True, gc=False, tag=44):
     """Store my entry, or that of an owner which several brokers write.
 
     is_reading: tell me all entries, too; of two that do so at once, one sees the other's. change:
     what the entry, which is then only a version, has become since an earlier one.
     """
+
+    counts_as = "directory"
 
     request: int
     key: str
@@ -106,25 +108,31 @@ class Put(Message, frozen=True, gc=False, tag=44):
     change: EntryChange | None = None
 
 
-class PutDone(Message, frozen=True, gc=False, tag=45):
+class PutDone(PeerMessage, frozen=True, gc=False, tag=45):
     """It is on disk here; these brokers have read the key lately. entries: if asked for."""
+
+    counts_as = "directory"
 
     request: int
     readers: tuple[str, ...]
     entries: dict[str, Entry] | None = None
 
 
-class PutWhole(Message, frozen=True, gc=False, tag=46):
+class PutWhole(PeerMessage, frozen=True, gc=False, tag=46):
     """I do not have the entry of which you told me what it has become: tell me all of it."""
+
+    counts_as = "directory"
 
     request: int
 
 
-class Get(Message, frozen=True, gc=False, tag=47):
+class Get(PeerMessage, frozen=True, gc=False, tag=47):
     """Tell me all entries, and remember me as a reader if I ask for it.
 
     known: the versions that I have, of which I need not be told what they say.
     """
+
+    counts_as = "directory"
 
     request: int
     key: str
@@ -133,16 +141,20 @@ class Get(Message, frozen=True, gc=False, tag=47):
     known: tuple[tuple[str, int], ...] = ()
 
 
-class Got(Message, frozen=True, gc=False, tag=48):
+class Got(PeerMessage, frozen=True, gc=False, tag=48):
     """All entries of the key at this replica; same: owners of those that you have, or newer."""
+
+    counts_as = "directory"
 
     request: int
     entries: dict[str, Entry]
     same: tuple[str, ...] = ()
 
 
-class AskReaders(Message, frozen=True, gc=False, tag=49):
+class AskReaders(PeerMessage, frozen=True, gc=False, tag=49):
     """Tell me who has read a key lately."""
+
+    counts_as = "directory"
 
     request: int
     key: str

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from meshwright.protocol.foundation.message import Message
+from meshwright.protocol.foundation.message import PeerMessage
 from meshwright.protocol.foundation.turn import Turn
 from meshwright.protocol.peers.removals import Removals
 
@@ -19,8 +19,10 @@ DROPPED_AFTER_US = 300_000_000
 AT_ONCE_MAX = 1_000
 
 
-class Erase(Message, frozen=True, gc=False, tag=50):
+class Erase(PeerMessage, frozen=True, gc=False, tag=50):
     """Forget these entries of mine, each under its key, unless they have a later version."""
+
+    counts_as = "directory"
 
     entries: tuple[tuple[str, int], ...]
 

@@ -18,7 +18,7 @@ from typing import Any, Literal, NamedTuple
 from meshwright.filters.filter import Filter
 from meshwright.model.overlay import Overlay
 from meshwright.protocol.forwarding.answers import Answers, Wait
-from meshwright.protocol.forwarding.forwarding import Surroundings, drop_circling
+from meshwright.protocol.forwarding.forwarding import ForwardingMessage, Surroundings, drop_circling
 from meshwright.protocol.forwarding.link_filters import Change, LinkKnowledge
 from meshwright.protocol.forwarding.living_tree import living_tree, next_hop
 from meshwright.protocol.forwarding.own_topics import WantedCounts
@@ -26,7 +26,6 @@ from meshwright.protocol.forwarding.recent_frames import RecentFrames, frame_key
 from meshwright.protocol.forwarding.star_change import Pause, StarChange
 from meshwright.protocol.forwarding.tree_tables import Behind, StarLink, TableRules, TreeTables
 from meshwright.protocol.foundation.effects import TimerKey
-from meshwright.protocol.foundation.message import Message
 from meshwright.protocol.foundation.stream_frames import StreamFrame
 from meshwright.protocol.foundation.turn import Action, Turn
 
@@ -34,37 +33,41 @@ HELD_MAX = 1_024
 VISITED = 1
 
 
-class AlongTree(Message, frozen=True, gc=False, tag=76):
+class AlongTree(ForwardingMessage, frozen=True, gc=False, tag=76):
     """A frame on its way to those who want it; version: of the tables by which it was sent."""
 
-    epoch: int
+    counts_as = "publication"
+
     frame: StreamFrame
     hops: int
     version: int = 0
 
 
-class FilterChange(Message, frozen=True, gc=False, tag=77):
+class FilterChange(ForwardingMessage, frozen=True, gc=False, tag=77):
     """The sender, or somebody behind it, wants some filters from now on, and others no more."""
 
-    epoch: int
+    counts_as = "subscription"
+
     number: int
     added: tuple[Filter, ...]
     removed: tuple[Filter, ...]
 
 
-class AdvertisementChange(Message, frozen=True, gc=False, tag=78):
+class AdvertisementChange(ForwardingMessage, frozen=True, gc=False, tag=78):
     """The sender, or somebody behind it, sends on some topics from now on, on others no more."""
 
-    epoch: int
+    counts_as = "advertisement"
+
     number: int
     added: tuple[Filter, ...]
     removed: tuple[Filter, ...]
 
 
-class ChangeInstalled(Message, frozen=True, gc=False, tag=79):
+class ChangeInstalled(ForwardingMessage, frozen=True, gc=False, tag=79):
     """Changes up to this number are known to the sender, and to all behind it that need to know."""
 
-    epoch: int
+    counts_as = "acknowledgement"
+
     number: int
 
 

@@ -23,16 +23,17 @@ from meshwright.protocol.forwarding.demands import (
     inherited,
     inherited_place,
 )
-from meshwright.protocol.forwarding.forwarding import Surroundings
+from meshwright.protocol.forwarding.forwarding import ForwardingMessage, Surroundings
 from meshwright.protocol.forwarding.trees import Trees
 from meshwright.protocol.foundation.message import Message
 from meshwright.protocol.foundation.turn import Turn
 
 
-class TreeJoin(Message, frozen=True, gc=False, tag=80):
+class TreeJoin(ForwardingMessage, frozen=True, gc=False, tag=80):
     """Add a child to a place in the tree of a topic, and answer with the number."""
 
-    epoch: int
+    counts_as = "subscription"
+
     topic: str
     place: Place
     child: Place
@@ -40,19 +41,21 @@ class TreeJoin(Message, frozen=True, gc=False, tag=80):
     hops: int
 
 
-class TreeLeave(Message, frozen=True, gc=False, tag=81):
+class TreeLeave(ForwardingMessage, frozen=True, gc=False, tag=81):
     """Take a child from a place in the tree of a topic."""
 
-    epoch: int
+    counts_as = "subscription"
+
     topic: str
     place: Place
     child: Place
 
 
-class TreeInstalled(Message, frozen=True, gc=False, tag=82):
+class TreeInstalled(ForwardingMessage, frozen=True, gc=False, tag=82):
     """The parent of a place stands in the tree, up to the root."""
 
-    epoch: int
+    counts_as = "acknowledgement"
+
     topic: str
     place: Place
     number: int

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, ClassVar, Literal, Protocol
 
 import msgspec
 
 from meshwright.filters.filter import Filter
 from meshwright.model.overlay import Overlay
 from meshwright.protocol.foundation.effects import TimerKey
+from meshwright.protocol.foundation.message import PeerMessage
 from meshwright.protocol.foundation.stream_frames import StreamFrame
 from meshwright.protocol.foundation.turn import Action, Turn
 
@@ -22,6 +23,17 @@ class Dropped(msgspec.Struct, frozen=True, kw_only=True):
     number: int
     topic: str
     reason: str
+
+
+class ForwardingMessage(PeerMessage, frozen=True, gc=False):
+    """What the machines of one overlay say to each other.
+
+    is_entering: it is a frame on its way to where it is spread from.
+    """
+
+    is_entering: ClassVar[bool] = False
+
+    epoch: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +66,8 @@ class Surroundings:
 class Forwarding(Protocol):
     """One broker's part in carrying frames, for one overlay of one epoch.
 
-    accepts says what interest it takes: single topics, or whole filters. Every message has `epoch`
-    as its first field. Frames carry their hops and are dropped past a limit; loops are cut by
-    remembering what was forwarded.
+    accepts says what interest it takes: single topics, or whole filters. Frames carry their hops
+    and are dropped past a limit; loops are cut by remembering what was forwarded.
     """
 
     accepts: Literal["topic", "filter"]

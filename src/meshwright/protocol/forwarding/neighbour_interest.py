@@ -10,16 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from meshwright.protocol.forwarding.forwarding import Surroundings
+from meshwright.protocol.forwarding.forwarding import ForwardingMessage, Surroundings
 from meshwright.protocol.forwarding.own_topics import OwnTopics
-from meshwright.protocol.foundation.message import Message
 from meshwright.protocol.foundation.turn import Turn
 
 
-class InterestChange(Message, frozen=True, gc=False, tag=90):
+class InterestChange(ForwardingMessage, frozen=True, gc=False, tag=90):
     """The sender wants some topics from now on, and others no more."""
 
-    epoch: int
+    counts_as = "subscription"
+
     added: tuple[str, ...]
     removed: tuple[str, ...]
 

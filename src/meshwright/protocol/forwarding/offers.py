@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from meshwright.protocol.forwarding.forwarding import Surroundings
+from meshwright.protocol.forwarding.forwarding import ForwardingMessage, Surroundings
 from meshwright.protocol.forwarding.push_trees import Crowd
 from meshwright.protocol.forwarding.recent_frames import FrameKey, RecentFrames
 from meshwright.protocol.foundation.effects import TimerKey
-from meshwright.protocol.foundation.message import Message
 from meshwright.protocol.foundation.stream_frames import StreamFrame
 from meshwright.protocol.foundation.turn import Turn
 
@@ -22,28 +21,31 @@ KEPT_MIN = 1_024
 MISSING_MAX = 4_096
 
 
-class Push(Message, frozen=True, gc=False, tag=73):
+class Push(ForwardingMessage, frozen=True, gc=False, tag=73):
     """A frame on its way along the tree that spans the crowd from its entry."""
 
-    epoch: int
+    counts_as = "publication"
+
     frame: StreamFrame
     entry: str
     crowd: Crowd
     hops: int
 
 
-class Offer(Message, frozen=True, gc=False, tag=74):
+class Offer(ForwardingMessage, frozen=True, gc=False, tag=74):
     """Frames that the sender has: by origin, topic and number, or by event where there is none."""
 
-    epoch: int
+    counts_as = "offer"
+
     numbered: tuple[tuple[str, str, int], ...]
     events: tuple[tuple[str, int], ...]
 
 
-class Graft(Message, frozen=True, gc=False, tag=75):
+class Graft(ForwardingMessage, frozen=True, gc=False, tag=75):
     """Send me these frames, which you offered, and those that follow on the same trees."""
 
-    epoch: int
+    counts_as = "offer"
+
     numbered: tuple[tuple[str, str, int], ...]
     events: tuple[tuple[str, int], ...]
 

@@ -17,10 +17,9 @@ from meshwright.filters.filter import Filter
 from meshwright.protocol.forwarding.climbing_trees import BranchTable, ClimbingTrees
 from meshwright.protocol.forwarding.cube_hosts import cube_hosts
 from meshwright.protocol.forwarding.demands import End, Place
-from meshwright.protocol.forwarding.forwarding import Surroundings, linked_with
+from meshwright.protocol.forwarding.forwarding import ForwardingMessage, Surroundings, linked_with
 from meshwright.protocol.forwarding.recent_frames import RecentFrames, frame_key
 from meshwright.protocol.foundation.effects import TimerKey
-from meshwright.protocol.foundation.message import Message
 from meshwright.protocol.foundation.stream_frames import StreamFrame
 from meshwright.protocol.foundation.turn import Action, Turn
 
@@ -31,29 +30,33 @@ VISIT = 1
 Drop = tuple[str, int]
 
 
-class ToDominator(Message, frozen=True, gc=False, tag=68):
+class ToDominator(ForwardingMessage, frozen=True, gc=False, tag=68):
     """A frame at a position on its way up to the dominating node."""
 
-    epoch: int
+    counts_as = "publication"
+    is_entering = True
+
     frame: StreamFrame
     position: int
     hops: int
 
 
-class AcrossDominators(Message, frozen=True, gc=False, tag=69):
+class AcrossDominators(ForwardingMessage, frozen=True, gc=False, tag=69):
     """A frame that came to a dominating node over a dimension of their cube."""
 
-    epoch: int
+    counts_as = "publication"
+
     frame: StreamFrame
     position: int
     dimension: int
     hops: int
 
 
-class FromDominator(Message, frozen=True, gc=False, tag=70):
+class FromDominator(ForwardingMessage, frozen=True, gc=False, tag=70):
     """A frame at a position on its way down to who wants it."""
 
-    epoch: int
+    counts_as = "publication"
+
     frame: StreamFrame
     position: int
     hops: int

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from meshwright.filters.filter import Filter
 from meshwright.model.overlay import Overlay
 from meshwright.model.publication import Publication
-from meshwright.protocol.forwarding.forwarding import Forwarding, Surroundings
-from meshwright.protocol.forwarding.machines import FORWARDING_CLASSES, MACHINES
+from meshwright.protocol.forwarding.forwarding import Forwarding, ForwardingMessage, Surroundings
+from meshwright.protocol.forwarding.machines import MACHINES
 from meshwright.protocol.foundation.stream_frames import StreamFrame
 from meshwright.protocol.foundation.turn import Turn, nothing
 
@@ -39,7 +39,7 @@ class Rehearsal:
         self._topic = topic
         self._receivers = tuple(sorted(receivers))
         self._number = 0
-        self._queue: deque[tuple[str, str, Any]] = deque()
+        self._queue: deque[tuple[str, str, ForwardingMessage]] = deque()
         self._hops: dict[tuple[str, str], Hop] = {}
         self._depths: dict[str, int] = {}
         self._machines = {name: self._machine(overlay, name) for name in sorted(alive)}
@@ -73,9 +73,9 @@ class Rehearsal:
         )
         return MACHINES[overlay.design](around)
 
-    def _send(self, source: str, _turn: Turn, target: str, message: Any) -> None:
+    def _send(self, source: str, _turn: Turn, target: str, message: ForwardingMessage) -> None:
         self._queue.append((source, target, message))
-        if FORWARDING_CLASSES.get(type(message)) == "publication" and source in self._depths:
+        if message.counts_as == "publication" and source in self._depths:
             number = self._depths[source] + 1
             self._depths.setdefault(target, number)
             self._hops.setdefault((source, target), Hop(source, target, number))

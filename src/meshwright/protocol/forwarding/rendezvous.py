@@ -14,12 +14,16 @@ from typing import Any, Literal, NamedTuple
 from meshwright.filters.filter import Filter
 from meshwright.protocol.forwarding.climbing_trees import BranchTable, ClimbingTrees
 from meshwright.protocol.forwarding.demands import HOPS_MAX, End, Place
-from meshwright.protocol.forwarding.forwarding import Surroundings, drop_circling, linked_with
+from meshwright.protocol.forwarding.forwarding import (
+    ForwardingMessage,
+    Surroundings,
+    drop_circling,
+    linked_with,
+)
 from meshwright.protocol.forwarding.key_routes import key_routes
 from meshwright.protocol.forwarding.recent_frames import RecentFrames, frame_key
 from meshwright.protocol.forwarding.rooted_trees import RootedTrees, TreeTable
 from meshwright.protocol.foundation.effects import TimerKey
-from meshwright.protocol.foundation.message import Message
 from meshwright.protocol.foundation.stream_frames import StreamFrame
 from meshwright.protocol.foundation.turn import Action, Turn
 
@@ -29,18 +33,21 @@ ROUTES_MAX = 65_536
 UP, DOWN = 1, 2
 
 
-class ToRoot(Message, frozen=True, gc=False, tag=66):
+class ToRoot(ForwardingMessage, frozen=True, gc=False, tag=66):
     """A frame on its way to the root of its topic."""
 
-    epoch: int
+    counts_as = "publication"
+    is_entering = True
+
     frame: StreamFrame
     hops: int
 
 
-class FromRoot(Message, frozen=True, gc=False, tag=67):
+class FromRoot(ForwardingMessage, frozen=True, gc=False, tag=67):
     """A frame on its way down the tree of its topic."""
 
-    epoch: int
+    counts_as = "publication"
+
     frame: StreamFrame
     hops: int
 

@@ -12,44 +12,48 @@ from typing import Any
 
 from meshwright.filters.filter import Filter
 from meshwright.protocol.forwarding.demands import Demand, Demands, End, Heirs, Place, Row, Trail
-from meshwright.protocol.forwarding.forwarding import Surroundings
+from meshwright.protocol.forwarding.forwarding import ForwardingMessage, Surroundings
 from meshwright.protocol.forwarding.trees import Trees
 from meshwright.protocol.foundation.message import Message
 from meshwright.protocol.foundation.turn import Turn
 
 
-class ReceiverJoin(Message, frozen=True, gc=False, tag=84):
+class ReceiverJoin(ForwardingMessage, frozen=True, gc=False, tag=84):
     """JOIN: a receiver's wish, on its way up to the root."""
 
-    epoch: int
+    counts_as = "subscription"
+
     topic: str
     receiver: str
     serial: int
     hops: int
 
 
-class ReceiverInstall(Message, frozen=True, gc=False, tag=85):
+class ReceiverInstall(ForwardingMessage, frozen=True, gc=False, tag=85):
     """TREE: a receiver is behind you, told from the root down."""
 
-    epoch: int
+    counts_as = "subscription"
+
     topic: str
     receiver: str
     serial: int
     hops: int
 
 
-class ReceiverLeave(Message, frozen=True, gc=False, tag=86):
+class ReceiverLeave(ForwardingMessage, frozen=True, gc=False, tag=86):
     """LEAVE: the wish is taken back, on its way up."""
 
-    epoch: int
+    counts_as = "subscription"
+
     topic: str
     receiver: str
 
 
-class ReceiverPrune(Message, frozen=True, gc=False, tag=87):
+class ReceiverPrune(ForwardingMessage, frozen=True, gc=False, tag=87):
     """PRUNE: the receiver is no longer behind you, told from above."""
 
-    epoch: int
+    counts_as = "subscription"
+
     topic: str
     receiver: str
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal
 
 from meshwright.filters.filter import Filter
-from meshwright.protocol.forwarding.forwarding import Surroundings, drop_circling
+from meshwright.protocol.forwarding.forwarding import ForwardingMessage, Surroundings, drop_circling
 from meshwright.protocol.forwarding.neighbour_interest import (
     InterestChange,
     NeighbourInterest,
@@ -24,7 +24,6 @@ from meshwright.protocol.forwarding.offers import Graft, Offer, Offers, Push
 from meshwright.protocol.forwarding.push_trees import Crowd, joined_brokers, push_tree, ways_in
 from meshwright.protocol.forwarding.recent_frames import FrameKey, RecentFrames, frame_key
 from meshwright.protocol.foundation.effects import TimerKey
-from meshwright.protocol.foundation.message import Message
 from meshwright.protocol.foundation.stream_frames import StreamFrame
 from meshwright.protocol.foundation.turn import Action, Turn
 
@@ -34,19 +33,22 @@ ROUTES_MAX = 65_536
 HANDED_IN, PUSHED = 1, 2
 
 
-class HandIn(Message, frozen=True, gc=False, tag=71):
+class HandIn(ForwardingMessage, frozen=True, gc=False, tag=71):
     """A frame on its way to the nearest receiver of its crowd."""
 
-    epoch: int
+    counts_as = "publication"
+    is_entering = True
+
     frame: StreamFrame
     crowd: Crowd
     hops: int
 
 
-class Prune(Message, frozen=True, gc=False, tag=72):
+class Prune(ForwardingMessage, frozen=True, gc=False, tag=72):
     """I get the frames of this tree from elsewhere: end the graft."""
 
-    epoch: int
+    counts_as = "offer"
+
     entry: str
     crowd: Crowd
 

@@ -7,16 +7,15 @@ from collections.abc import Callable
 from typing import Any
 
 from meshwright.protocol.forwarding.demands import Demands
-from meshwright.protocol.forwarding.forwarding import Surroundings
+from meshwright.protocol.forwarding.forwarding import ForwardingMessage, Surroundings
 from meshwright.protocol.forwarding.own_topics import OwnTopics
-from meshwright.protocol.foundation.message import Message
 from meshwright.protocol.foundation.turn import Turn
 
 
-class TellAgain(Message, frozen=True, gc=False, tag=89):
+class TellAgain(ForwardingMessage, frozen=True, gc=False, tag=89):
     """I had lost sight of you: what we told each other is void, so tell me again."""
 
-    epoch: int
+    counts_as = "subscription"
 
 
 class Trees(OwnTopics):

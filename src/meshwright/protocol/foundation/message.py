@@ -6,7 +6,27 @@ away takes its tag along. 1 to 31 are packets of MQTT, the first 15 by MQTT's ow
 
 from __future__ import annotations
 
+from typing import ClassVar, Literal, TypeVar
+
 import msgspec
+
+# The closed forms of planning count publications and subscriptions.
+CountsAs = Literal[
+    "acknowledgement",
+    "adaptation",
+    "advertisement",
+    "directory",
+    "link",
+    "membership",
+    "mobility",
+    "offer",
+    "placement",
+    "publication",
+    "reconfiguration",
+    "repair",
+    "shared",
+    "subscription",
+]
 
 
 class Message(msgspec.Struct, frozen=True, gc=False, array_like=True, repr_omit_defaults=True):
@@ -14,3 +34,20 @@ class Message(msgspec.Struct, frozen=True, gc=False, array_like=True, repr_omit_
 
     Shown without what is as usual: most packets of MQTT use few of their fields.
     """
+
+
+class PeerMessage(Message, frozen=True, gc=False):
+    """Something that brokers say to each other; counts_as: where it is counted."""
+
+    counts_as: ClassVar[CountsAs]
+
+
+Kind = TypeVar("Kind", bound=PeerMessage)
+
+
+def kinds_of(parent: type[Kind]) -> tuple[type[Kind], ...]:
+    """All messages that are made of another, in order of their tags, as far as imported."""
+    found = {parent} if parent.__struct_config__.tag is not None else set()
+    for child in parent.__subclasses__():
+        found.update(kinds_of(child))
+    return tuple(sorted(found, key=lambda kind: int(kind.__struct_config__.tag or 0)))

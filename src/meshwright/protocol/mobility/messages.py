@@ -14,7 +14,7 @@ from collections.abc import Iterable
 import msgspec
 
 from meshwright.model.publication import PublicationId
-from meshwright.protocol.foundation.message import Message
+from meshwright.protocol.foundation.message import PeerMessage
 from meshwright.protocol.mqtt.packets import Subscription
 from meshwright.protocol.sessions.session_state import SessionState
 
@@ -32,19 +32,23 @@ class MovingSettings(msgspec.Struct, frozen=True, kw_only=True):
     claim_rest_us: int = 60_000_000
 
 
-class MoveOffer(Message, frozen=True, gc=False, tag=110):
+class MoveOffer(PeerMessage, frozen=True, gc=False, tag=110):
     """The client has gone, probably to you: ask for its session, so that it is there first."""
+
+    counts_as = "mobility"
 
     client: str
 
 
-class MoveAsk(Message, frozen=True, gc=False, tag=111):
+class MoveAsk(PeerMessage, frozen=True, gc=False, tag=111):
     """The client is here; send its session.
 
     is_offered: the client is not here, but the session was offered. carried: what the filters that
     the client brought along come to, if it did (digest_of). claim: the number with which the client
     is claimed there, or will be.
     """
+
+    counts_as = "mobility"
 
     client: str
     serial: int
@@ -53,8 +57,10 @@ class MoveAsk(Message, frozen=True, gc=False, tag=111):
     claim: int = 0
 
 
-class MoveBegun(Message, frozen=True, gc=False, tag=112):
+class MoveBegun(PeerMessage, frozen=True, gc=False, tag=112):
     """These are its filters, None if the client brought the same; everything else follows."""
+
+    counts_as = "mobility"
 
     client: str
     serial: int
@@ -62,12 +68,14 @@ class MoveBegun(Message, frozen=True, gc=False, tag=112):
     subscriptions: tuple[Subscription, ...] | None
 
 
-class MoveNotHere(Message, frozen=True, gc=False, tag=113):
+class MoveNotHere(PeerMessage, frozen=True, gc=False, tag=113):
     """There is no such session here; elsewhere names who was given it.
 
     is_late: the client came in elsewhere after it came in at the receiver, which is to refuse it.
     settled: all claims up to this number are void, as a session was open here under it.
     """
+
+    counts_as = "mobility"
 
     client: str
     serial: int
@@ -76,57 +84,73 @@ class MoveNotHere(Message, frozen=True, gc=False, tag=113):
     settled: int = 0
 
 
-class MoveReady(Message, frozen=True, gc=False, tag=114):
+class MoveReady(PeerMessage, frozen=True, gc=False, tag=114):
     """Its filters are in force here."""
 
+    counts_as = "mobility"
+
     client: str
     serial: int
 
 
-class MoveStored(Message, frozen=True, gc=False, tag=115):
+class MoveStored(PeerMessage, frozen=True, gc=False, tag=115):
     """These publications wait here for the client: say which of them you have seen."""
 
+    counts_as = "mobility"
+
     client: str
     serial: int
     events: tuple[PublicationId, ...]
 
 
-class MoveSeen(Message, frozen=True, gc=False, tag=116):
+class MoveSeen(PeerMessage, frozen=True, gc=False, tag=116):
     """These need not be sent."""
 
+    counts_as = "mobility"
+
     client: str
     serial: int
     events: tuple[PublicationId, ...]
 
 
-class MoveEnd(Message, frozen=True, gc=False, tag=117):
+class MoveEnd(PeerMessage, frozen=True, gc=False, tag=117):
     """The whole session; it is the receiver's once the receiver has claimed the client."""
+
+    counts_as = "mobility"
 
     client: str
     serial: int
     session_state: SessionState
 
 
-class MoveCancelled(Message, frozen=True, gc=False, tag=118):
+class MoveCancelled(PeerMessage, frozen=True, gc=False, tag=118):
     """The session did not get here: keep it."""
 
+    counts_as = "mobility"
+
     client: str
 
 
-class MoveDone(Message, frozen=True, gc=False, tag=119):
+class MoveDone(PeerMessage, frozen=True, gc=False, tag=119):
     """The client is claimed here and its session on disk: forget yours."""
 
+    counts_as = "mobility"
+
     client: str
 
 
-class HaveYou(Message, frozen=True, gc=False, tag=120):
+class HaveYou(PeerMessage, frozen=True, gc=False, tag=120):
     """A broker asks whether the session that it gave has arrived."""
 
+    counts_as = "mobility"
+
     client: str
 
 
-class Discard(Message, frozen=True, gc=False, tag=121):
+class Discard(PeerMessage, frozen=True, gc=False, tag=121):
     """The client began a new session at a broker: forget yours, if its claim is not above that."""
+
+    counts_as = "mobility"
 
     client: str
     claim: int
@@ -137,8 +161,10 @@ class Discard(Message, frozen=True, gc=False, tag=121):
         return (self.claim, self.broker) < (claim, broker)
 
 
-class DiscardDone(Message, frozen=True, gc=False, tag=122):
+class DiscardDone(PeerMessage, frozen=True, gc=False, tag=122):
     """It is forgotten, and that is on disk."""
+
+    counts_as = "mobility"
 
     client: str
     claim: int

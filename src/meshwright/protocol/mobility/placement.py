@@ -17,7 +17,7 @@ from typing import Any, Literal
 import msgspec
 
 from meshwright.filters.filter import Filter
-from meshwright.protocol.foundation.message import Message
+from meshwright.protocol.foundation.message import PeerMessage
 from meshwright.protocol.foundation.turn import Turn
 from meshwright.protocol.mobility.redirects import Redirects
 from meshwright.protocol.sessions.session import Session
@@ -54,11 +54,13 @@ class PlacementSettings(msgspec.Struct, frozen=True, kw_only=True):
     topics_max: int = 8_192
 
 
-class Summary(Message, frozen=True, gc=False, tag=129):
+class Summary(PeerMessage, frozen=True, gc=False, tag=129):
     """What a broker's clients want, as digests one after another, and how many they are.
 
     load: their subscriptions together. is_open: it takes more clients.
     """
+
+    counts_as = "placement"
 
     topics: bytes
     clients: int

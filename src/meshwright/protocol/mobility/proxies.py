@@ -13,51 +13,58 @@ from dataclasses import dataclass
 from typing import Any
 
 from meshwright.protocol.foundation.effects import CloseClient, Effect, SendClient
-from meshwright.protocol.foundation.message import Message
+from meshwright.protocol.foundation.message import PeerMessage
 from meshwright.protocol.foundation.turn import Action, Turn
 from meshwright.protocol.mqtt import packets
 
 
-class ProxyOpen(Message, frozen=True, gc=False, tag=124):
+class ProxyOpen(PeerMessage, frozen=True, gc=False, tag=124):
     """A client of yours connects here; serial names the connection."""
+
+    counts_as = "mobility"
 
     client: str
     serial: int
     packet: packets.Connect
 
 
-class ProxyPacket(Message, frozen=True, gc=False, tag=125):
+class ProxyPacket(PeerMessage, frozen=True, gc=False, tag=125):
     """A packet from a client to its home."""
 
+    counts_as = "mobility"
+
     client: str
     serial: int
     packet: packets.Packet
 
 
-class ProxyAnswer(Message, frozen=True, gc=False, tag=126):
+class ProxyAnswer(PeerMessage, frozen=True, gc=False, tag=126):
     """A packet from home to a client."""
 
+    counts_as = "mobility"
+
     client: str
     serial: int
     packet: packets.Packet
 
 
-class ProxyDown(Message, frozen=True, gc=False, tag=127):
+class ProxyDown(PeerMessage, frozen=True, gc=False, tag=127):
     """The client's connection is gone, after a goodbye or not."""
+
+    counts_as = "mobility"
 
     client: str
     serial: int
     is_clean: bool
 
 
-class ProxyClosed(Message, frozen=True, gc=False, tag=128):
+class ProxyClosed(PeerMessage, frozen=True, gc=False, tag=128):
     """Home ends the connection."""
+
+    counts_as = "mobility"
 
     client: str
     serial: int
-
-
-PROXY_MESSAGES = (ProxyOpen, ProxyPacket, ProxyAnswer, ProxyDown, ProxyClosed)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from meshwright.protocol.foundation.message import Message
+from meshwright.protocol.foundation.message import PeerMessage
 from meshwright.protocol.foundation.turn import Turn
 from meshwright.protocol.sessions.session import Session
 from meshwright.protocol.sessions.session_state import write_moved
@@ -22,8 +22,10 @@ TICK_US = 1_000_000
 PAUSE_MAX_US = 64_000_000
 
 
-class PointsSettled(Message, frozen=True, gc=False, tag=123):
+class PointsSettled(PeerMessage, frozen=True, gc=False, tag=123):
     """Nobody waits any more for what a client's session published here on some topics."""
+
+    counts_as = "mobility"
 
     client: str
     identity: str

@@ -11,37 +11,47 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from meshwright.protocol.foundation.message import Message
+from meshwright.protocol.foundation.message import PeerMessage
 from meshwright.protocol.foundation.turn import Turn
 from meshwright.protocol.peers.removals import Removals
 from meshwright.protocol.peers.roll import Roll
 
 
-class JoinAsked(Message, frozen=True, gc=False, tag=38):
+class JoinAsked(PeerMessage, frozen=True, gc=False, tag=38):
     """Let me into the network."""
 
+    counts_as = "membership"
 
-class NewcomerCall(Message, frozen=True, gc=False, tag=39):
+
+class NewcomerCall(PeerMessage, frozen=True, gc=False, tag=39):
     """A broker wants to join: say that you are there, and have this roll."""
+
+    counts_as = "membership"
 
     serial: int
     roll: Roll
 
 
-class NewcomerAnswered(Message, frozen=True, gc=False, tag=40):
+class NewcomerAnswered(PeerMessage, frozen=True, gc=False, tag=40):
     """I am, and have it on disk."""
+
+    counts_as = "membership"
 
     serial: int
 
 
-class NotYet(Message, frozen=True, gc=False, tag=41):
+class NotYet(PeerMessage, frozen=True, gc=False, tag=41):
     """These brokers have not answered for you: ask again."""
+
+    counts_as = "membership"
 
     waiting: tuple[str, ...]
 
 
-class Welcome(Message, frozen=True, gc=False, tag=42):
+class Welcome(PeerMessage, frozen=True, gc=False, tag=42):
     """You are on the roll; these brokers have founded the network."""
+
+    counts_as = "membership"
 
     founders: tuple[str, ...]
     roll: Roll

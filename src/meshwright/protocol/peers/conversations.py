@@ -16,7 +16,7 @@ import msgspec
 
 from meshwright.protocol.foundation.effects import CloseLink, OpenLink, SendPeer
 from meshwright.protocol.foundation.events import PeerFrame
-from meshwright.protocol.foundation.message import Message
+from meshwright.protocol.foundation.message import PeerMessage
 from meshwright.protocol.foundation.turn import Turn
 
 TICK = ("links",)
@@ -33,16 +33,20 @@ class ConversationSettings(msgspec.Struct, frozen=True, kw_only=True):
     acknowledge_every: int = 64
 
 
-class Hello(Message, frozen=True, gc=False, tag=32):
+class Hello(PeerMessage, frozen=True, gc=False, tag=32):
     """First word on a connection: who I am now, whom I think you are, what I have of yours."""
+
+    counts_as = "link"
 
     source_epoch: int
     target_epoch: int
     received: int
 
 
-class Frame(Message, Generic[Body], frozen=True, gc=False, tag=33):
+class Frame(PeerMessage, Generic[Body], frozen=True, gc=False, tag=33):
     """One numbered message of a conversation; number 0 carries only the acknowledgement."""
+
+    counts_as = "link"
 
     source_epoch: int
     target_epoch: int

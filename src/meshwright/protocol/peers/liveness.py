@@ -10,12 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from meshwright.protocol.foundation.message import Message
+from meshwright.protocol.foundation.message import PeerMessage
 from meshwright.protocol.foundation.turn import Turn
 
 
-class Rumour(Message, frozen=True, gc=False, tag=34):
+class Rumour(PeerMessage, frozen=True, gc=False, tag=34):
     """Brokers with their versions, and whether they live; and the epoch in force at the sender."""
+
+    counts_as = "membership"
 
     words: tuple[tuple[str, int, bool], ...]
     epoch: int = 0

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from meshwright.protocol.foundation.effects import DiskKey
-from meshwright.protocol.foundation.message import Message
+from meshwright.protocol.foundation.message import PeerMessage
 from meshwright.protocol.foundation.turn import Turn
 from meshwright.protocol.peers.roll import (
     Roll,
@@ -38,23 +38,29 @@ class RemovalSettings(msgspec.Struct, frozen=True, kw_only=True):
     remove_after_us: int = 600_000_000
 
 
-class RollTold(Message, frozen=True, gc=False, tag=35):
+class RollTold(PeerMessage, frozen=True, gc=False, tag=35):
     """The roll on my disk, and whether all that I keep is where it belongs by it."""
+
+    counts_as = "membership"
 
     roll: Roll
     is_settled: bool
     is_question: bool = False
 
 
-class LastCall(Message, frozen=True, gc=False, tag=36):
+class LastCall(PeerMessage, frozen=True, gc=False, tag=36):
     """Say whether this broker has been silent for you, too."""
+
+    counts_as = "membership"
 
     broker: str
     serial: int
 
 
-class CallAnswered(Message, frozen=True, gc=False, tag=37):
+class CallAnswered(PeerMessage, frozen=True, gc=False, tag=37):
     """It has been silent for me; or it lives."""
+
+    counts_as = "membership"
 
     broker: str
     serial: int

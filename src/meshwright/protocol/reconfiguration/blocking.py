@@ -21,7 +21,7 @@ from meshwright.protocol.forwarding.forwarding import Forwarding
 from meshwright.protocol.forwarding.key_routes import key_routes
 from meshwright.protocol.forwarding.rendezvous import Rendezvous
 from meshwright.protocol.forwarding.rooted_trees import RootedTrees, TreeTable
-from meshwright.protocol.foundation.message import Message
+from meshwright.protocol.foundation.message import PeerMessage
 from meshwright.protocol.foundation.turn import Action, Turn
 from meshwright.protocol.mqtt.packets import Publish, PublishQos1Runs, Subscribe, Unsubscribe
 from meshwright.protocol.reconfiguration.heirs import has_same_positions, heirs_of
@@ -32,71 +32,83 @@ LET_GO = ("reconfigure let go",)
 HELD_UP: frozenset[type] = frozenset({Publish, PublishQos1Runs, Subscribe, Unsubscribe})
 
 
-class HoldClients(Message, frozen=True, gc=False, tag=148):
+class HoldClients(PeerMessage, frozen=True, gc=False, tag=148):
     """RCFG_INIT: queue what clients publish and subscribe, as the overlay will change to this."""
+
+    counts_as = "reconfiguration"
 
     epoch: int
     plan: str
     target: Overlay
 
 
-class RingUpdate(Message, frozen=True, gc=False, tag=149):
+class RingUpdate(PeerMessage, frozen=True, gc=False, tag=149):
     """RCFG_DHT_UPDATE: leave the ring and join it at your new place."""
+
+    counts_as = "reconfiguration"
 
     epoch: int
 
 
-class RingLookup(Message, frozen=True, gc=False, tag=150):
+class RingLookup(PeerMessage, frozen=True, gc=False, tag=150):
     """A broker looks for one of its new neighbours, routed on the ring as it was."""
+
+    counts_as = "reconfiguration"
 
     epoch: int
     source: str
     target: str
 
 
-class RingFound(Message, frozen=True, gc=False, tag=151):
+class RingFound(PeerMessage, frozen=True, gc=False, tag=151):
     """The neighbour that was looked for answers."""
 
+    counts_as = "reconfiguration"
+
     epoch: int
 
 
-class RingUpdated(Message, frozen=True, gc=False, tag=152):
+class RingUpdated(PeerMessage, frozen=True, gc=False, tag=152):
     """RCFG_DHT_UPDATED: I have found all my new neighbours."""
 
+    counts_as = "reconfiguration"
+
     epoch: int
 
 
-class TreeUpdate(Message, frozen=True, gc=False, tag=153):
+class TreeUpdate(PeerMessage, frozen=True, gc=False, tag=153):
     """RCFG_TREE_UPDATE: hand over your tables, and put your trees in order."""
 
+    counts_as = "reconfiguration"
+
     epoch: int
 
 
-class TableShipped(Message, frozen=True, gc=False, tag=154):
+class TableShipped(PeerMessage, frozen=True, gc=False, tag=154):
     """The tables of a place for the broker that sits there now, routed on the new ring."""
+
+    counts_as = "reconfiguration"
 
     epoch: int
     target: str
     table: TreeTable
 
 
-class TreeUpdated(Message, frozen=True, gc=False, tag=155):
+class TreeUpdated(PeerMessage, frozen=True, gc=False, tag=155):
     """All trees carry what I want."""
+
+    counts_as = "reconfiguration"
 
     epoch: int
 
 
-class LetClientsGo(Message, frozen=True, gc=False, tag=156):
+class LetClientsGo(PeerMessage, frozen=True, gc=False, tag=156):
     """RCFG_FINISH: the overlay is in force; do what was queued."""
+
+    counts_as = "reconfiguration"
 
     epoch: int
     overlay: Overlay
-
-
-BLOCKING_MESSAGES: tuple[type, ...] = (
-    HoldClients, RingUpdate, RingLookup, RingFound, RingUpdated, TreeUpdate, TableShipped,
-    TreeUpdated, LetClientsGo,
-)  # fmt: skip
 
 
 class Blocked(msgspec.Struct, frozen=True, kw_only=True):

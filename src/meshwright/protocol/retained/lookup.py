@@ -18,7 +18,7 @@ from meshwright.filters.topics import has_wildcard
 from meshwright.model.publication import Publication
 from meshwright.protocol.directory.directory import Directory
 from meshwright.protocol.directory.entries import EVERYBODY, Entries, Entry, merge, register_key
-from meshwright.protocol.foundation.message import Message
+from meshwright.protocol.foundation.message import PeerMessage
 from meshwright.protocol.foundation.slices import PIECE, Slices
 from meshwright.protocol.foundation.turn import Action, Turn
 from meshwright.protocol.peers.removals import Removals
@@ -41,18 +41,22 @@ class Find(Protocol):
         """
 
 
-class RetainedQuestion(Message, frozen=True, gc=False, tag=92):
+class RetainedQuestion(PeerMessage, frozen=True, gc=False, tag=92):
     """Tell me all registers that you keep of topics that this filter takes."""
+
+    counts_as = "directory"
 
     request: int
     topic_filter: str
 
 
-class RetainedAnswer(Message, frozen=True, gc=False, tag=93):
+class RetainedAnswer(PeerMessage, frozen=True, gc=False, tag=93):
     """Topics with their registers here, deleted ones included.
 
     first: how many were told before these. is_last: there are no more.
     """
+
+    counts_as = "directory"
 
     request: int
     registers: tuple[tuple[str, Entry], ...]

@@ -16,7 +16,7 @@ import msgspec
 from meshwright.filters.filter import SHARE_PREFIX, Filter, parse_filter
 from meshwright.filters.index import FilterIndex
 from meshwright.filters.values import Properties
-from meshwright.protocol.foundation.message import Message
+from meshwright.protocol.foundation.message import PeerMessage
 from meshwright.protocol.foundation.rights import Rights
 from meshwright.protocol.foundation.turn import Turn
 
@@ -30,19 +30,23 @@ class FullQueueSettings(msgspec.Struct, frozen=True, kw_only=True):
     holds_us: int = 10_000_000
 
 
-class QueuesChanged(Message, frozen=True, gc=False, tag=94):
+class QueuesChanged(PeerMessage, frozen=True, gc=False, tag=94):
     """Queues here that are full now, each with its filters, and some that have room again.
 
     is_whole: no others are full.
     """
+
+    counts_as = "acknowledgement"
 
     is_whole: bool
     full: tuple[tuple[str, tuple[str, ...]], ...]
     freed: tuple[str, ...] = ()
 
 
-class QueuesUnchanged(Message, frozen=True, gc=False, tag=95):
+class QueuesUnchanged(PeerMessage, frozen=True, gc=False, tag=95):
     """The queues that were full here last still are, and no others."""
+
+    counts_as = "acknowledgement"
 
 
 class QueueRecord(msgspec.Struct, frozen=True, kw_only=True):

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from meshwright.model.publication import Publication
 from meshwright.protocol.directory.directory import replicas_of
-from meshwright.protocol.foundation.message import Message
+from meshwright.protocol.foundation.message import PeerMessage
 from meshwright.protocol.shared.at_most_once import Line
 
 QOS0 = 0
@@ -29,11 +29,13 @@ class Member(NamedTuple):
     is_connected: bool
 
 
-class Members(Message, frozen=True, gc=False, tag=96):
+class Members(PeerMessage, frozen=True, gc=False, tag=96):
     """All clients here that share a subscription; moving ones are on their way elsewhere.
 
     handed: what they were handed without a promise, if the keeper asks for its members.
     """
+
+    counts_as = "directory"
 
     key: str
     version: int
@@ -42,36 +44,46 @@ class Members(Message, frozen=True, gc=False, tag=96):
     handed: tuple[Line, ...] | None = None
 
 
-class MembersKept(Message, frozen=True, gc=False, tag=97):
+class MembersKept(PeerMessage, frozen=True, gc=False, tag=97):
     """The members are on the keeper's disk, and its own subscription is in force."""
+
+    counts_as = "directory"
 
     key: str
     version: int
 
 
-class MembersQuestion(Message, frozen=True, gc=False, tag=98):
+class MembersQuestion(PeerMessage, frozen=True, gc=False, tag=98):
     """The keeper asks for the members as they are now."""
+
+    counts_as = "directory"
 
     key: str
 
 
-class HandOffered(Message, frozen=True, gc=False, tag=99):
+class HandOffered(PeerMessage, frozen=True, gc=False, tag=99):
     """A message of QoS 2 is to go to a client, if it is there."""
+
+    counts_as = "shared"
 
     key: str
     hand: int
     client: str
 
 
-class HandAccepted(Message, frozen=True, gc=False, tag=100):
+class HandAccepted(PeerMessage, frozen=True, gc=False, tag=100):
     """The client is here: hand it the message."""
+
+    counts_as = "shared"
 
     key: str
     hand: int
 
 
-class Handed(Message, frozen=True, gc=False, tag=101):
+class Handed(PeerMessage, frozen=True, gc=False, tag=101):
     """A message for a client; hand is a number that comes once, or QOS0."""
+
+    counts_as = "shared"
 
     key: str
     hand: int
@@ -81,29 +93,35 @@ class Handed(Message, frozen=True, gc=False, tag=101):
     number: int = 0
 
 
-class HandDone(Message, frozen=True, gc=False, tag=102):
+class HandDone(PeerMessage, frozen=True, gc=False, tag=102):
     """The client has answered the message, or nobody else may get it."""
+
+    counts_as = "shared"
 
     key: str
     hand: int
 
 
-class HandUndone(Message, frozen=True, gc=False, tag=103):
+class HandUndone(PeerMessage, frozen=True, gc=False, tag=103):
     """The client is not here, and was not sent the message: give it to another one.
 
     publication: what it is, if its keeper was removed, so that the next may not know of it.
     """
+
+    counts_as = "shared"
 
     key: str
     hand: int
     publication: Publication | None = None
 
 
-class HandMoved(Message, frozen=True, gc=False, tag=104):
+class HandMoved(PeerMessage, frozen=True, gc=False, tag=104):
     """The client went to another broker and took messages along that it has not answered.
 
     claim: the number with which it was claimed where it comes from; of two moves the later counts.
     """
+
+    counts_as = "shared"
 
     key: str
     hands: tuple[int, ...]
@@ -111,8 +129,10 @@ class HandMoved(Message, frozen=True, gc=False, tag=104):
     claim: int
 
 
-class HandForgotten(Message, frozen=True, gc=False, tag=105):
+class HandForgotten(PeerMessage, frozen=True, gc=False, tag=105):
     """The keeper has forgotten the message, and others: they will not come again."""
+
+    counts_as = "shared"
 
     key: str
     hand: int

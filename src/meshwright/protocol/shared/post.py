@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from meshwright.protocol.foundation.message import Message
+from meshwright.protocol.foundation.message import PeerMessage
 from meshwright.protocol.foundation.turn import Turn
 from meshwright.protocol.shared.messages import (
     HandAccepted,
@@ -48,8 +48,10 @@ Word = (
 )
 
 
-class Together(Message, frozen=True, gc=False, tag=108):
+class Together(PeerMessage, frozen=True, gc=False, tag=108):
     """Words on shared subscriptions, in order."""
+
+    counts_as = "shared"
 
     words: tuple[Word, ...]
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from meshwright.model.publication import Publication, PublicationId
 from meshwright.protocol.directory.directory import replicas_of
-from meshwright.protocol.foundation.message import Message
+from meshwright.protocol.foundation.message import PeerMessage
 from meshwright.protocol.foundation.stream_frames import StreamFrame
 from meshwright.protocol.shared.at_most_once import Line
 
@@ -28,18 +28,22 @@ class Holding(NamedTuple):
     qos: int
 
 
-class HoldingsQuestion(Message, frozen=True, gc=False, tag=106):
+class HoldingsQuestion(PeerMessage, frozen=True, gc=False, tag=106):
     """I keep this subscription now: say what you know of it."""
+
+    counts_as = "shared"
 
     key: str
 
 
-class Holdings(Message, frozen=True, gc=False, tag=107):
+class Holdings(PeerMessage, frozen=True, gc=False, tag=107):
     """What members here hold, and what came here of streams (origin, topic).
 
     highest: the highest number of QoS 2. recent: the last numbers, as far as is remembered.
     qos0: what was handed out without a promise.
     """
+
+    counts_as = "shared"
 
     key: str
     holdings: tuple[Holding, ...]
