@@ -1,4 +1,4 @@
-"""All machines of one broker, built and joined: what each needs of others, who hears of what."""
+"""Builds all machines of one broker, gives each what it needs, and says who hears which fact."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ MESSAGES = kinds_of(PeerMessage)
 
 
 class Machines:
-    """One life of a broker: its machines, each given what it needs of the others.
+    """The machines of one broker from its start to its end.
 
-    founders: those with whom the network began, which need not be all that the overlay has.
+    founders: the brokers with which the network began; the overlay may have more by now.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class Machines:
         self._founders = founders
         self._handlers: dict[type, Callable[[Turn, str, Any], None]] = {}
         self.slices = Slices()
-        # What no session wants any more, and is taken back in later steps.
+        # Filters that no session wants any more; they are withdrawn some at a time, in later steps.
         self._unwanted: deque[Filter] = deque()
         self._unwanting = StepCount()
         self._build(incarnation)
@@ -119,7 +119,7 @@ class Machines:
         facts.client_gone.heard_by(self.overlays.client_gone)
 
     def relink(self, turn: Turn) -> None:
-        """Stay connected with neighbours, with all while a plan is led here, and for proxies."""
+        """Stay connected with neighbours, homes of clients here, and all while leading a plan."""
         kept = {*self.overlays.neighbours(), *self.moving.peers()}
         self.conversations.keep(turn, sorted(kept - {self._me}))
 
@@ -130,7 +130,7 @@ class Machines:
         return self.sessions.client_packet
 
     def sweep(self, turn: Turn) -> None:
-        """Forget what nobody uses any more; whatever is needed again is found anew."""
+        """Forget entries, streams and topics that nobody uses; they may be read again."""
         self.directory.sweep(turn)
         self.retained_store.sweep(turn)
         # A stream stays open for less than this after its origin named it.
@@ -342,7 +342,7 @@ class Machines:
         self.overlays: Overlays = Overlays(self._overlay, self._settings, self.forwarding, ground)
 
     def pass_restored(self, turn: Turn) -> None:
-        """After a crash: have those here get what was taken, and waited for something elsewhere."""
+        """After a crash: give local sessions publications that had waited for others elsewhere."""
         kept = self.retained_store.kept()
         for number, publication in may_wait(kept, self.incoming.last_of_own):
             self._pass_here(turn, number, publication)
@@ -352,7 +352,7 @@ class Machines:
             ordering.taken(number, publication)
 
     def _publish(self, turn: Turn, publication: Publication, accepted: Action) -> None:
-        """Take a publication: for those here in this very step, out to others when it may go."""
+        """Take a publication: local sessions get it now, other brokers once it is on disk."""
         number = self._publish_elsewhere(turn, publication, accepted)
         self._pass_here(turn, number, publication)
 
@@ -364,7 +364,7 @@ class Machines:
         return number
 
     def _publish_qos0(self, turn: Turn, publication: Publication) -> None:
-        """Take a publication of QoS 0; one that has an order across topics is kept for it."""
+        """Take a publication of QoS 0; keep it like QoS 1 if its topic has an order with others."""
         if self.outgoing.ordering.takes(publication.topic):
             self._publish(turn, publication, nothing)
             return
@@ -372,7 +372,7 @@ class Machines:
         self._pass_here(turn, 0, publication)
 
     def _pass_here(self, turn: Turn, number: int, publication: Publication) -> None:
-        """Have those here get what is published here, on disk together with it."""
+        """Give a publication that entered here to local sessions, on disk in the same batch."""
         if self._seen_log is not None and number:
             self._seen_log.note(publication)
         if self.interest.wants(publication.topic):
@@ -385,19 +385,19 @@ class Machines:
     def _find_retained(
         self, turn: Turn, wanted: Filter, *, found: Found, answered: Action, complete: Action
     ) -> None:
-        """Look up what is retained, that included which clients here were told is on its way."""
+        """Look up retained messages, once those that were acknowledged here are stored."""
         find = partial(
             self.retained.find, wanted=wanted, found=found, answered=answered, complete=complete
         )
         self.retained_store.when_stored(turn, wanted, find)
 
     def _carry(self, turn: Turn, publication: Publication) -> None:
-        """Take to others what those here have got without a promise."""
+        """Send other brokers a publication of QoS 0 that local clients have got already."""
         self.incoming.passed_qos0(publication)
         self.forwarding.send_out(turn, StreamFrame(self._me, 0, publication))
 
     def _handed_out(self, sent: SentRun) -> None:
-        """Those here have got a run, which is for nobody else."""
+        """Note that local clients have got a run that no other broker wants."""
         last = sent.sequence + sent.run.count - 1
         self.incoming.passed_qos1(sent.publisher, sent.run.topic, last)
 
@@ -415,7 +415,7 @@ class Machines:
             self.incoming.arrive(turn, frame)
 
     def _deliver(self, turn: Turn, frame: StreamFrame) -> bool:
-        """Give a publication to everybody here; True if that wrote to disk."""
+        """Give a publication to local sessions and groups; True if that wrote to disk."""
         publication = frame.publication
         if publication.count > 1 and not (
             self.sessions.run_delivery.takes_plain(publication)
@@ -437,7 +437,7 @@ class Machines:
         return self.sessions.take_shared(turn, client, hand, publication)
 
     def _unwant(self, turn: Turn, wanted: Filter) -> None:
-        """A session wants a filter no more; what comes for who wants it later, is not of before."""
+        """Drop a filter. Later subscribers must not get copies sent before they subscribed."""
         if self._unwanted:
             self._unwanted.append(wanted)
         elif self._unwanting.counts(turn) < PIECE:

@@ -1,4 +1,4 @@
-"""One broker: what happens goes in, what it asks of the world comes out."""
+"""One broker: events go in, effects come out, and nothing else happens."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ from meshwright.protocol.streams import incoming, outgoing, quiet_streams
 class Broker:
     """The machines of one broker behind one door; the first event must be Started.
 
-    founders: the brokers with which the network began, those of the overlay unless told otherwise.
-    Who is neither one of them nor has joined yet begins by asking them to be let in.
+    founders: the brokers with which the network began, by default those of the overlay. A broker
+    that is not one of them, and has not joined before, begins by asking one of them to let it in.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class Broker:
         self._doors: dict[type, Callable[[Turn, Any], None]] = {Started: self._started}
 
     def step(self, now_us: int, event: Event) -> list[Effect]:
-        """Take in what happened, and say what to do about it."""
+        """Take one event at a time, and return the effects that the host is to carry out."""
         turn = self._turn
         turn.now_us = now_us
         turn.number += 1

@@ -1,4 +1,4 @@
-"""A broker that does not belong to a network yet: it asks to be let in, and does nothing else."""
+"""A newcomer: it asks brokers of a network to let it in, and does nothing else until then."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All machines of a broker that carry frames on overlays and change those, joined."""
+"""Joins the machines that carry frames on overlays and those that change overlays."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Ground:
 
 
 class Overlays:
-    """The overlays in use, and how they follow each other."""
+    """The overlays in use: forwarding on them, and changes from one to the next."""
 
     def __init__(
         self,
@@ -141,7 +141,7 @@ class Overlays:
         self._stars.restore(disk)
 
     def started(self, turn: Turn) -> None:
-        """All machines stand."""
+        """All machines are built: begin to look for an overlay, and to adapt it."""
         self.change.entering.started(turn)
         self._adaptation.started(turn)
         self._stars.started(turn)
@@ -161,7 +161,7 @@ class Overlays:
         return {*self._forwarding.neighbours(), *self.change.watched()}
 
     def holds(self, client: str, packet: Any) -> bool:
-        """True if a change holds clients up, and a packet of one until it is done."""
+        """True if the blocking protocol keeps a client's packet until its change is done."""
         return self._blocking.holds(client, packet)
 
     def holds_clients(self) -> bool:
@@ -169,11 +169,11 @@ class Overlays:
         return self._blocking.is_holding
 
     def client_gone(self, _turn: Turn, client: str) -> None:
-        """A client is gone, and says again what it still wants to say."""
+        """Forget packets kept for a client that is gone: it sends them again."""
         self._blocking.forget(client)
 
     def before_peer_renewed(self, _turn: Turn, peer: str) -> None:
-        """A conversation begins anew, and nobody has said anything in it."""
+        """A conversation begins anew: what was noted of the former one is void."""
         self._conversation_marks.forget(peer)
 
     def peer_renewed(self, turn: Turn, peer: str) -> None:
@@ -203,7 +203,7 @@ class Overlays:
         self._blocking.overtaken(turn, epoch)
 
     def _make(self, turn: Turn, epoch: int, overlay: Overlay) -> Forwarding:
-        """A machine for an overlay, which sees who is alive."""
+        """Make the forwarding machine of an overlay, and tell it who is alive."""
         ground, in_force = self._ground, self.change.in_force
         surroundings = Surroundings(
             me=ground.me,

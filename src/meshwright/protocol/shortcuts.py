@@ -1,7 +1,7 @@
-"""Where plain messages go, asked once for many: a question to the machines of a broker.
+"""Where plain messages go, found once for many of them.
 
-A host may hand messages to the recipients itself, without a step for each, as long as the revision
-is the same. What is not answered here goes the whole way, so only what is simple need be known.
+A host may hand plain messages to their recipients itself, without a step for each, as long as the
+revision stays the same. Where the answer is None, messages go through Broker.step as any others.
 """
 
 from __future__ import annotations

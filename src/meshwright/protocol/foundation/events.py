@@ -74,7 +74,7 @@ class Synced(Event, frozen=True, gc=False):
 
 
 class DiskSpace(Event, frozen=True, gc=False):
-    """The disk is full, or has room again; batches under way have a reserve and still succeed."""
+    """The disk is full, or has room again; batches given before have a reserve and succeed."""
 
     is_full: bool
 
@@ -94,7 +94,7 @@ class SystemPublished(Event, frozen=True, gc=False):
 
 
 class RightsChanged(Event, frozen=True, gc=False):
-    """What clients may read and write is not what it was."""
+    """The rights of some clients changed: remembered answers are void."""
 
 
 class EmptyingGiven(Event, frozen=True, gc=False):

@@ -1,4 +1,4 @@
-"""What clients may read and write, as the core asks it of whoever knows."""
+"""What clients may read and write: the questions that the core asks of its host."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Long work, a piece in each step: whoever else has something to say is heard in between."""
+"""Long work done a piece in each step, so that other events are taken in between."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Piece = Callable[[Turn], bool]
 
 
 class Slices:
-    """What one broker has begun and not finished; each gets its turn."""
+    """The unfinished work of one broker; the pieces of several take turns."""
 
     def __init__(self) -> None:
         self._unfinished: deque[Piece] = deque()
@@ -41,7 +41,7 @@ class Slices:
             self._wake(turn)
 
     def _wake(self, turn: Turn) -> None:
-        # Not at once: what has come meanwhile goes first.
+        # Later than now: events that have come meanwhile go first.
         turn.timer(GO_ON, turn.now_us + 1)
 
 
@@ -53,7 +53,7 @@ class StepCount:
         self._count = 0
 
     def counts(self, turn: Turn) -> int:
-        """How often it was done before in this step; counts it."""
+        """Count it once more; returns how often it was done before in this step."""
         if self._number != turn.number:
             self._number, self._count = turn.number, 0
         self._count += 1

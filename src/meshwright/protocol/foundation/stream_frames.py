@@ -17,11 +17,11 @@ EVERY_TOPIC = ""
 
 
 class StreamFrame(msgspec.Struct, frozen=True, gc=False, array_like=True):
-    """One publication of a stream; number 0 is one without a promise (QoS 0).
+    """One publication of a stream; number 0 means QoS 0, which is sent once and never repaired.
 
-    previous names, for the brokers for which it is not simply number - 1, the number that they must
-    have before this one, or NOTHING_OWED. behind: None unless its topic has one order with others;
-    then points of the same origin on those that go before it where they are wanted.
+    previous: pairs of a broker and the number that this broker must have before this frame (or
+    NOTHING_OWED), where that is not number - 1. behind: None unless its topic has one order with
+    other topics; then the numbers on those topics that a broker must have first, if it wants them.
     """
 
     origin: str
@@ -39,6 +39,6 @@ class StreamFrame(msgspec.Struct, frozen=True, gc=False, array_like=True):
 
 
 def place_in(places: dict[tuple[str, str], int], origin: str, topic: str) -> int:
-    """Up to where a stream is passed on, by places as Incoming has them."""
+    """Up to which number a stream is passed on, by what Incoming.places returned."""
     others = places.get((origin, EVERY_TOPIC), 0)
     return max(places.get((origin, topic), 0), others)

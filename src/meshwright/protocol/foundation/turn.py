@@ -1,4 +1,4 @@
-"""One step of a broker: the time, and what its machines ask for meanwhile."""
+"""One step of a broker: its time, and the effects and disk changes that machines ask for."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Turn:
         self.changes[key] = None
 
     def forget(self, *keys: DiskKey) -> None:
-        """Take keys that this step does not write off the disk soon; a crash may restore them."""
+        """Delete keys with a later batch; should a crash keep them on disk, that does no harm."""
         self.forgotten += keys
 
     def at_end(self, action: Action) -> None:
@@ -74,10 +74,10 @@ class Turn:
 
 
 class Journal:
-    """Batches under way to the disk, and what waits for them; all of it is lost in a crash.
+    """Batches that are not synced yet, and actions that wait for each; a crash loses both.
 
-    What is to be forgotten goes along with the next batch, or with the next heartbeat.
-    waiting: what is to be done after which batch.
+    Keys to forget go with the next batch, or with the next heartbeat. waiting: batches in order,
+    each with the actions to do once it is synced.
     """
 
     __slots__ = ("_batch", "_forgotten", "waiting")
@@ -88,7 +88,7 @@ class Journal:
         self._forgotten: list[DiskKey] = []
 
     def close(self, turn: Turn) -> list[Effect]:
-        """End a step: its changes become one batch, and what needs no disk is done at once."""
+        """End a step: write its changes as one batch; do actions at once if nothing is unsynced."""
         while turn.once_synced_actions or turn.changes:
             actions, turn.once_synced_actions = turn.once_synced_actions, []
             if turn.changes:
@@ -119,7 +119,7 @@ class Journal:
         return self.waiting[0][0] - 1 if self.waiting else self._batch
 
     def forget(self, turn: Turn) -> None:
-        """Forget what is to be forgotten, if nothing else goes to the disk."""
+        """Write a batch of deletions, if there are keys to forget."""
         if self._forgotten:
             self.waiting.append((self._write(turn), []))
 

@@ -1,9 +1,9 @@
-"""How a broker of a new name is let into the network by a member that it asks.
+"""How a newcomer is let into the network by a broker that it asks.
 
-Everybody present must answer for the newcomer, and have the same roll: what is asked of the
-directory after a change of the roll waits for all of them, and nobody who is cut off can make a
-majority of newcomers. Then the member puts it on the roll, which spreads like a removal does. What
-the newcomer does for clients waits until everybody has the roll that it is on.
+All present brokers must answer for the newcomer, with the same roll on disk. So a broker that is
+cut off cannot make a majority of newcomers, and the directory, which waits for all after a change
+of the roll, does not wait in vain. Then the broker puts the newcomer on the roll, which spreads as
+a removal does. The newcomer serves clients once all have the roll that it is on.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class Admission:
             JoinAsked: self.asked,
             NewcomerCall: self.called,
             NewcomerAnswered: self.answered,
-            # To a broker that another member has let in meanwhile.
+            # For a newcomer that another broker has let in meanwhile.
             NotYet: _late,
             Welcome: _late,
         }
@@ -97,7 +97,7 @@ class Admission:
         self._call(turn, peer)
 
     def called(self, turn: Turn, peer: str, message: NewcomerCall) -> None:
-        """Answer who has the same roll; who has another hears of it, and is asked again later."""
+        """Answer if the rolls are the same; otherwise tell this roll, and be asked again later."""
         self._removals.learn(turn, message.roll)
         if message.roll != self._removals.roll:
             self._removals.tell(turn, peer)

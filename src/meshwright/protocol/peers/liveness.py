@@ -56,7 +56,7 @@ class Liveness:
         return self._alive
 
     def know(self, brokers: tuple[str, ...]) -> bool:
-        """Count those who were not known as alive, until somebody says otherwise; True if any."""
+        """Take in brokers not known before, as alive until somebody says otherwise; True if any."""
         unknown = [name for name in brokers if name not in self._words]
         if unknown:
             words = {**self._words, **dict.fromkeys(unknown, (0, True))}
@@ -65,7 +65,7 @@ class Liveness:
         return bool(unknown)
 
     def ask_dead(self, turn: Turn) -> None:
-        """Ask those themselves that are said to be dead: who has no neighbours hears no news."""
+        """Ask brokers that are said to be dead; a broker without neighbours hears no rumours."""
         for name, (version, is_alive) in self._words.items():
             if not is_alive:
                 self._send(turn, name, Rumour(((name, version, False),), self._in_force()))
@@ -90,7 +90,7 @@ class Liveness:
         self._send(turn, peer, Rumour(words, self._in_force()))
 
     def heard(self, turn: Turn, peer: str, rumour: Rumour) -> None:
-        """Believe the higher version; of one version, death."""
+        """Believe the higher version of each broker; of equal ones, that it is dead."""
         news = []
         is_changed = False
         for name, version, is_alive in rumour.words:
@@ -103,7 +103,7 @@ class Liveness:
                     self._words[name] = (mine, True)
                     news.append(name)
                 if not is_alive:
-                    # Who says so must hear it first of all: it may be the only neighbour.
+                    # The peer that said so must be told: it may be the only neighbour.
                     self._send(turn, peer, Rumour(((name, mine, True),), self._in_force()))
                 continue
             known = self._words[name]

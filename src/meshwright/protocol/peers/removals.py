@@ -1,9 +1,10 @@
-"""Who belongs to the network: a roll that all brokers come to share, named by directory requests.
+"""Who belongs to the network: the roll, which all brokers come to share.
 
-A broker that has been silent for long is asked about: it is removed if more than half of all say so
-too, and nobody says otherwise. One that returns after all raises its own count, and begins anew but
-for what it took from publishers. Whoever learns of a change puts it on disk, says so to all, and
-says again when all that it keeps for the network is where it now belongs.
+When a broker has been silent for long, one that noticed asks all others. It is removed if more than
+half of them found it silent too, and none has heard it. If it returns after all, it raises its own
+count; it forgets its part in the network, but not what publishers were promised. A broker that
+learns of a change writes the roll to disk and tells all. It tells them once more when it has
+settled: when all that it keeps for the network is where it belongs by the new roll.
 """
 
 from __future__ import annotations
@@ -120,7 +121,7 @@ class Removals:
             self._settled.add(self._me)
 
     def started(self, turn: Turn) -> None:
-        """After a start: ask everybody where they stand, if anybody was ever removed."""
+        """After a start: ask all for their roll, if there ever was a change of it."""
         if self.roll:
             self._tell_all(turn, is_question=True)
 
@@ -145,12 +146,12 @@ class Removals:
         return self._at.get(seat)
 
     def never_removed(self) -> tuple[str, ...]:
-        """Founders that were never found to be gone; all that are present if there are none."""
+        """Founders that were never removed; if there are none, all brokers that are present."""
         found = tuple(name for name in self.brokers if not self._counts.get(name))
         return found or self.present
 
     def in_line(self) -> tuple[str, ...]:
-        """Those of whom one may have kept what this broker keeps: a founder's are founders."""
+        """Brokers that may have kept before what this one keeps; for a founder, founders."""
         return self.founders if self._me in self.founders else self.brokers
 
     def without_roll(self) -> tuple[str, ...]:
@@ -184,7 +185,7 @@ class Removals:
             self._change(turn, later)
 
     def told(self, turn: Turn, peer: str, message: RollTold) -> None:
-        """Another broker says where it stands, and so that it lives."""
+        """A peer tells its roll, and whether it has settled; so it is alive."""
         self._answer_calls(turn, peer, is_silent=False)
         self.learn(turn, message.roll)
         if message.roll == self.roll:
@@ -196,7 +197,7 @@ class Removals:
             self.tell(turn, peer)
 
     def tell(self, turn: Turn, peer: str, *, is_question: bool = False) -> None:
-        """Say where this broker stands, once that is on disk."""
+        """Tell a peer the roll and whether this broker has settled, once that is on disk."""
         turn.once_synced(
             lambda later: self._send(
                 later, peer, RollTold(self.roll, self.has_settled(), is_question)
@@ -220,7 +221,7 @@ class Removals:
                 turn.timer(LOOK, turn.now_us + self._settings.remove_after_us)
 
     def look(self, turn: Turn) -> None:
-        """Ask everybody about who has been silent for too long, and judge by what was answered."""
+        """Ask all about brokers silent for too long; remove those that a majority found silent."""
         after_us = self._settings.remove_after_us
         silent = {
             name: since_us
@@ -243,7 +244,7 @@ class Removals:
             turn.timer(LOOK, max(soonest_us, turn.now_us + after_us // ASK_AGAIN_PART))
 
     def called(self, turn: Turn, peer: str, message: LastCall) -> None:
-        """Another broker asks about a silent one: who has not noticed anything, finds out."""
+        """A peer asks whether a broker is silent; if that is not known, ask the broker itself."""
         name = message.broker
         self._unanswered.setdefault(name, []).append((peer, message.serial))
         if name == self._me or name in self._silent_since_us:
@@ -252,7 +253,7 @@ class Removals:
             self.tell(turn, name, is_question=True)
 
     def call_answered(self, _turn: Turn, peer: str, message: CallAnswered) -> None:
-        """One word that a broker lives is enough."""
+        """A peer answers about a silent broker; one answer that it lives ends the question."""
         serial, agreed = self._calls.get(message.broker, (0, set()))
         if serial == message.serial and message.is_silent:
             agreed.add(peer)

@@ -1,9 +1,9 @@
-"""What goes out through a session: its queue, what is under way, and the client's answers to it.
+"""What goes out through a session: its queue, messages in flight, and the client's answers.
 
-What waits for a session that outlives its connection is on disk before it counts as passed on, and
-leaves the disk when the client has answered. A message whose time has passed before it was first
-sent is dropped, and that is reported; its time is that of the broker where it entered, so clocks
-that differ by a second move an expiry by a second.
+A message for a session that outlives its connection is on disk before its stream is acknowledged,
+and leaves the disk when the client has answered. A message that expires before it was first sent is
+dropped and reported. The broker where it entered set its expiry, so clocks that differ by a second
+move it by a second.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Deliveries:
         *,
         is_kept: bool = False,
     ) -> bool:
-        """Send a publication to clients, or let it wait; True if that counts on the disk.
+        """Send a publication to clients, or queue it; True if a durable session's disk has changed.
 
         hand: of which shared subscription it is, if of any. is_kept: even if the queue is full.
         """
@@ -164,7 +164,7 @@ class Deliveries:
         turn.report(refusal(session.client, publication, QUEUE_IS_FULL))
 
     def takes_run(self, recipient: Recipient, run: packets.Qos1Run) -> bool:
-        """True if a client may be sent a run of QoS 1 now, and has it for itself alone."""
+        """True if a run of QoS 1 may be sent to a client now as one."""
         session, qos_max, _, identifiers = recipient
         if session.is_durable or not session.is_connected:
             return not session.is_durable
@@ -189,7 +189,7 @@ class Deliveries:
         return True
 
     def hand_over(self, turn: Turn, session: Session) -> None:
-        """Send again what is to be, then what waits, as far as the client takes it."""
+        """Send unsent messages in flight, then queued ones, as far as the client's window goes."""
         while session.unsent and session.has_window():
             packet_id = next(iter(session.unsent))
             del session.unsent[packet_id]
@@ -210,7 +210,7 @@ class Deliveries:
         self._bounds.drained(turn, session)
 
     def resume(self, turn: Turn, session: Session) -> None:
-        """Send again what was under way, whatever its age, then what waits."""
+        """On a new connection: send messages in flight again, however old, then queued ones."""
         session.sent_bytes = 0
         unreleased = [one for one in session.in_flight if one not in session.released]
         session.unsent = dict.fromkeys(unreleased)
@@ -226,7 +226,7 @@ class Deliveries:
             self._shared.settled(turn, waiting)
 
     def _send(self, turn: Turn, session: Session, waiting: Waiting, packet_id: int) -> None:
-        """Send a message for the first time, once it is on disk that it is under way."""
+        """Send a message for the first time, once its packet identifier is on disk."""
         session.in_flight[packet_id] = waiting
         session.sent_bytes += waiting.size_bytes()
         if waiting.qos == 2 and not session.is_durable:
@@ -254,7 +254,7 @@ class Deliveries:
             self._settle(turn, session, packet)
 
     def _answers(self, turn: Turn, session: Session, packet_id: int, *, qos: int) -> bool:
-        """Whether an answer is one to its message's QoS; if not, the client has to go."""
+        """Whether an answer fits its message's QoS; if not, the client is disconnected."""
         waiting = session.in_flight.get(packet_id)
         sent_qos = qos if waiting is None else waiting.qos
         if packet_id in session.sent_runs:
@@ -296,7 +296,7 @@ class Deliveries:
         session: Session,
         packet: packets.Puback | packets.Pubrec | packets.Pubcomp,
     ) -> None:
-        """The client has a message for good, or never takes it."""
+        """The client has got a message, or refused it for good: forget it."""
         packet_id = packet.packet_id
         waiting = session.in_flight.pop(packet_id, None)
         if waiting is None:
@@ -313,7 +313,7 @@ class Deliveries:
             if waiting.hand is None:
                 turn.forgotten += keys
             else:
-                # Who hands out messages of a group relies on what it is told of them.
+                # The keeper of the group relies on this, so it must be on disk.
                 for key in keys:
                     turn.delete(key)
                 self._shared.settled(turn, waiting)
@@ -322,7 +322,7 @@ class Deliveries:
 
 
 def on_this_connection(session: Session, packet: object) -> Action:
-    """To send a packet later, on the connection that stands now or not at all."""
+    """An action that sends a packet on the present connection, and not on any later one."""
     connection = session.connection
 
     def send(turn: Turn) -> None:
@@ -345,7 +345,7 @@ class _Sends(list[tuple[Session, int, object]]):
 
 
 def send_once_synced(turn: Turn, session: Session, packet: object) -> None:
-    """Send a packet like on_this_connection once all so far is on disk; many cost little."""
+    """Send a packet once all written so far is synced; cheaper than on_this_connection for many."""
     actions = turn.once_synced_actions
     last = actions[-1] if actions else None
     if type(last) is not _Sends:
@@ -361,7 +361,7 @@ def send_packet(turn: Turn, session: Session, packet: object) -> None:
 
 
 def is_too_late(publication: Publication, now_us: int) -> bool:
-    """True if nobody is to get a message any more."""
+    """True if a message has expired."""
     return publication.expires_us is not None and publication.expires_us <= now_us
 
 
@@ -390,7 +390,7 @@ def _publish_packet(
 
 
 def refusal(client: str, publication: Publication, reason: str) -> Refused:
-    """What is reported of a publication that does not go where it was to."""
+    """The record of a publication that a client did not get, or that was not taken from it."""
     return Refused(
         client=client,
         publisher=publication.publisher,

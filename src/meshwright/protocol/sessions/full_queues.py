@@ -1,9 +1,9 @@
-"""Queues that are full, here and elsewhere: what would go there is refused before it is taken.
+"""Full queues, here and at other brokers: messages for them are refused when published.
 
-A broker tells all others which clients and groups of its have no room, and by which filters they
-would get more; who publishes there is refused. What a peer said holds for a while only, and is
-repeated until it is taken back, so a broker that is gone keeps nobody from publishing. What was
-taken before the word came is kept all the same.
+A broker tells all others which of its clients and groups have no room, and their filters; they
+refuse publications that match. Such word holds for a while only, and is repeated while it is true,
+so a broker that is gone keeps nobody from publishing. Messages acknowledged before the word came
+are queued nevertheless.
 """
 
 from __future__ import annotations
@@ -159,11 +159,11 @@ class FullQueues:
         turn.once_synced(_tell_freed)
 
     def unchanged(self, turn: Turn, peer: str, _message: QueuesUnchanged) -> None:
-        """What a peer said holds on."""
+        """A peer says that the same queues are still full."""
         self._until_us[peer] = turn.now_us + self._settings.holds_us
 
     def peer_lost(self, turn: Turn, peer: str) -> None:
-        """Whatever a peer said, it may be gone; it may not have heard what it was told."""
+        """A peer is lost: forget its full queues, and tell it all again should it return."""
         self._informed.pop(peer, None)
         self._forget(peer)
         turn.once_synced(_tell_freed)
@@ -175,13 +175,13 @@ class FullQueues:
             self._tell_whole(turn, peer)
 
     def wake(self, turn: Turn) -> None:
-        """Look again after a while, and again, as long as somebody waits for room."""
+        """Set the timer, which is set again as long as a client waits for room."""
         if not self._has_tick:
             self._has_tick = True
             turn.timer(TICK, turn.now_us + self._settings.repeat_every_us)
 
     def tick(self, turn: Turn) -> None:
-        """Say again what is full here, and have those try again who wait for others."""
+        """Repeat which queues are full here; clients that wait for other brokers try again."""
         self._has_tick = False
         if self._own():
             for peer in self._others():

@@ -1,8 +1,9 @@
-"""What clients of MQTT 3 publish while there is no room for it: they cannot be told, so they wait.
+"""Clients of MQTT 3 that publish where there is no room: they cannot be told, so they wait.
 
-It is not answered, and what follows it waits behind it, but for answers and goodbyes: a client
-whose own queue is full makes room by its answers. A host reads no more of a client of which much
-waits. What waits is forgotten with its connection: the client has no answer, and sends it again.
+Their message is not answered, and their later packets wait behind it, except answers (which make
+room if the client's own queue is the full one) and DISCONNECT. The host stops reading from a client
+of which much waits. What waits is forgotten with its connection: the client got no answer, and
+sends it again.
 """
 
 from __future__ import annotations
@@ -21,12 +22,12 @@ from meshwright.protocol.sessions.deliveries import Refused
 from meshwright.protocol.sessions.full_queues import FullQueue
 from meshwright.protocol.sessions.session import Session
 
-# A client that is read nevertheless has to go: it comes back, and sends it again.
+# A client that sends more nevertheless is disconnected; it comes back and sends again.
 HELD_BYTES_MAX = 16 << 20
 TOO_MUCH = "too much came while there was no room for it; send it again"
 LEFT = "its publisher left before there was room for it"
 
-# What waits behind a message; the rest makes room, or is the end.
+# Packets that wait behind a message; all others make room, or end the connection.
 IN_TURN = (
     packets.Publish,
     packets.PublishQos1Runs,
@@ -101,7 +102,7 @@ class HeldBack:
         self._append(turn, held, packet)
 
     def takes(self, turn: Turn, session: Session, packet: Any) -> bool:
-        """Have a packet wait behind others of its client, if there are any and it is no answer."""
+        """Keep a packet if others of its client wait; False if it may be taken now."""
         held = self.waiting.get(session.client)
         if held is None or not isinstance(packet, IN_TURN):
             return False
@@ -114,7 +115,7 @@ class HeldBack:
         return True
 
     def drop(self, turn: Turn, client: str) -> None:
-        """The connection of a client is over; what needs no answer is counted as lost."""
+        """A client's connection is over: forget what waited, and report its QoS 0 as lost."""
         held = self.waiting.pop(client, None)
         if held is None:
             return
@@ -133,7 +134,7 @@ class HeldBack:
                 )
 
     def retry(self, turn: Turn) -> None:
-        """There may be room: go on with everybody as far as there is."""
+        """There may be room: take what waits, client by client, until there is none."""
         for held in list(self.waiting.values()):
             if self.waiting.get(held.session.client) is held:
                 self._go_on(turn, held)

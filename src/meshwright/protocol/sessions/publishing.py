@@ -1,4 +1,4 @@
-"""What enters through a session: publications of its client, and its will."""
+"""What enters through a session: its client's publications, and its will."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ OTHER_BROKERS = FullQueue("", "")
 class Publishing:
     """Takes publications, or says why not.
 
-    log_length tells how much the broker keeps for the network, of which log_max is too much. held:
-    clients that cannot be told that there is no room, and wait.
+    log_length: how many publications the broker keeps for other brokers; from log_max on it refuses
+    more. held: clients of MQTT 3, which cannot be told that there is no room and wait for it.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class Publishing:
             return
         if reason is not None:
             if is_system(packet.topic) or not packet.qos:
-                # Not every version and QoS has an answer that says so.
+                # MQTT 3, and QoS 0, have no answer with a reason code.
                 turn.report(refusal(session.client, _unsaid(session, packet), reason[1]))
             if packet.qos:
                 send_packet(turn, session, answer(packet.packet_id, *reason))
@@ -120,7 +120,7 @@ class Publishing:
         self._publish(turn, publication, on_this_connection(session, answer(packet.packet_id)))
 
     def publish_run(self, turn: Turn, session: Session, packet: packets.PublishRun) -> None:
-        """A client publishes messages that those here have got already: others are to get them."""
+        """Send other brokers plain messages of a client that local clients have got already."""
         first, frames = session.sequence + 1, packet.frames
         session.sequence += packet.count
         payload = frames if packet.count > 1 else next(payloads(frames))
@@ -134,7 +134,7 @@ class Publishing:
     ) -> None:
         """A client publishes runs of QoS 1: handed out and answered once they are on disk together.
 
-        They are for clients here, so it is no matter how much is kept for other brokers.
+        Only local clients get them, so log_max does not count.
         """
         safe: list[tuple[int, packets.Qos1Run]] = []
         ids = b""
@@ -161,9 +161,9 @@ class Publishing:
             turn.write(("sequence", session.client), session.sequence)
 
     def restore(self, turn: Turn, disk: dict[DiskKey, Any]) -> None:
-        """After a crash: publish runs that were safe, as others may have come to want them.
+        """After a crash: publish runs that were on disk, as other brokers may want them by now.
 
-        Those here who wanted them then were owed them only while they were connected.
+        Local clients had them while they were connected, and are owed them no longer.
         """
         for key in sorted(key for key in disk if key[0] == "runs"):
             identity, runs = disk[key]
@@ -178,7 +178,7 @@ class Publishing:
             self.publish(turn, session, packet)
 
     def release(self, turn: Turn, session: Session, packet: packets.Pubrel) -> None:
-        """A client forgets a QoS 2 message: so does its session."""
+        """PUBREL: the client is done with a QoS 2 message, and its session forgets it."""
         is_known = session.received.pop(packet.packet_id, session) is None
         if is_known and session.is_durable:
             turn.write(("received", session.client, packet.packet_id), None)
@@ -194,14 +194,14 @@ class Publishing:
         will, session.will = session.will, None
         if session.is_durable:
             turn.write(("sequence", session.client), session.sequence)
-        # Of QoS 0 it goes out later, and must not be taken for something that was said before.
+        # At QoS 0 it leaves later, and needs a sequence above all that the client sent before.
         identity = session.identity if will.qos else f"{session.identity}.will"
         after = self._points_before(session, will.topic, will.qos)
         last = will_publication(identity, session.sequence, will, turn.now_us, after)
         self.publish_last(turn, session.client, last)
 
     def _points_before(self, session: Session, topic: str, qos: int) -> tuple[StreamPoint, ...]:
-        """What a client published at former brokers that goes before what it says on a topic."""
+        """The client's points at former brokers that come before its next message."""
         points = session.points.get(topic, ()) if session.points else ()
         if not session.points or not self._has_order(topic):
             return points if qos else ()
@@ -214,9 +214,9 @@ class Publishing:
         return (*points, *others)
 
     def publish_last(self, turn: Turn, client: str, publication: Publication) -> None:
-        """Publish a will, which this turn takes from the disk, if its client still may.
+        """Publish a will that this turn deletes from the disk, if its client still may.
 
-        What is not kept goes out when that is done, so that a crash cannot repeat it.
+        At QoS 0 it is sent once the deletion is synced, so that a crash cannot repeat it.
         """
         topic = publication.topic
         if self._rights is not None and not self._rights.may_write(client, topic):
@@ -247,7 +247,7 @@ class Publishing:
             self._answers[type(packet)](turn, session, packet)
 
     def _why_wait(self, turn: Turn, session: Session, packet: packets.Publish) -> FullQueue | None:
-        """For what a message has to wait whose client cannot be told that it is refused."""
+        """The full queue for which a message of an MQTT 3 client waits, if any."""
         if not packet.qos or (packet.qos == 2 and packet.packet_id in session.received):
             return None
         if self._log_length() >= self._log_max:
@@ -302,5 +302,5 @@ def is_system(topic: str) -> bool:
 
 
 def _unsaid(session: Session, packet: packets.Publish) -> Publication:
-    """A publication that was not taken, and so has no number of its own."""
+    """A refused publication as a record shows it: it has no sequence of its own."""
     return Publication(session.identity, session.sequence, packet.topic)

@@ -17,8 +17,8 @@ QUEUE_IS_FULL = "the client's queue is full"
 class QueueBounds:
     """Watches the queues of all sessions of a broker.
 
-    A full queue is known as such until a quarter of it is free: whoever was refused and tries again
-    finds room for more than one message. Where messages are dropped, nobody need know.
+    A queue counts as full until a quarter of it is free, so that a publisher that tries again finds
+    room for more than one message. Where the setting is to drop messages, no publisher is told.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class QueueBounds:
             self._full.clear(turn, session.client)
 
     def look_again(self, turn: Turn, find: Callable[[str], Session | None]) -> None:
-        """There may be room for clients since others have taken what waited for them."""
+        """Bytes were freed in other queues: there may be room in those that are full."""
         for client in self._full.own_clients():
             session = find(client)
             if session is not None:
@@ -79,7 +79,7 @@ class QueueBounds:
         )
 
     def _mark(self, turn: Turn, session: Session) -> None:
-        """Refuse what would come by subscriptions of QoS 1 and 2; groups have bounds themselves."""
+        """Tell which filters of QoS 1 and 2 lead to a full queue; groups have their own bounds."""
         wanted: list[Filter] = []
         not_local: list[Filter] = []
         for text, subscription in session.subscriptions.items():

@@ -1,4 +1,4 @@
-"""Which sessions get a publication, and how: worked out once for each topic where that can be."""
+"""Which sessions get a publication, found once for each topic where possible."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ TOPICS_MAX = 65_536
 class Recipients:
     """The filters of all sessions of one broker, those of groups apart.
 
-    What a topic's recipients are is remembered unless it depends on the message: on its content,
-    its publisher, or what was retained before it. Every change of a subscription makes it void, and
-    so does one of rights, without which nobody gets anything.
+    A topic's recipients are remembered unless they depend on the message: on its properties, its
+    publisher, or an earlier retained message. Every change of a subscription or of rights makes
+    them void.
     """
 
     def __init__(self, looks: RetainedReplay, rights: Rights | None) -> None:
@@ -41,12 +41,12 @@ class Recipients:
         self.changed()
 
     def changed(self) -> None:
-        """A subscription, or what somebody may read, is not what it was."""
+        """A subscription or a client's rights changed: forget all that is remembered."""
         self.change_count += 1
         self._by_topic.clear()
 
     def plain(self, publisher: str, topic: str) -> tuple[Recipient, ...] | None:
-        """Who gets what a publisher says on a topic without properties, while nothing changes.
+        """The recipients of a publisher's messages without properties, until something changes.
 
         None if it depends on what was retained before.
         """

@@ -1,11 +1,10 @@
-"""What a new subscription gets of what was retained before it, and how live messages fit in.
+"""Retained messages for a new subscription, and how live messages fit in with them.
 
-While the retained messages are looked up, live ones already flow. A retained message that a live
-one of its publisher has overtaken is not sent, nor one on a topic with a live one that is retained
-itself: what is found is older, or comes live, too. A live one that was already sent as retained, or
-is older than that, is not sent to a subscription that is new: it was published before its answer,
-and so is not owed. A look begins when the filter is in force, and is over when nothing of it is
-left. What is found before SUBACK is sent waits for it.
+Live messages flow while the retained ones are looked up. A retained message is not sent if a live
+one of its publisher has overtaken it, or if its topic got a live one that is retained itself. A
+live message is not sent to a new subscription if it was already sent as retained, or is older: it
+was published before SUBACK, and so is not owed. A look begins when the filter is in force, and ends
+when nothing of it is left. What is found before SUBACK is sent after it.
 """
 
 from __future__ import annotations

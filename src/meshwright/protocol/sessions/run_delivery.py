@@ -1,4 +1,4 @@
-"""Runs of messages given to all who want them at once, where nothing need be done for each."""
+"""Gives a whole run to its recipients, where nothing must be done message by message."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ class RunDelivery:
         return recipients is not None and all(takes(one, run) for one in recipients)
 
     def hand_out(self, turn: Turn, sent: SentRun) -> bool:
-        """Give a run to all who want it; False if it must take the whole way instead.
+        """Give a run to all local clients that want it; False if its messages must go one by one.
 
-        Who has got it nevertheless may get it twice, which QoS 1 allows.
+        A client that got it before that may get it twice, which QoS 1 allows.
         """
         if not self._stays_here(turn.now_us, sent.run.topic):
             return False

@@ -1,4 +1,4 @@
-"""One client's session: what it wants, what waits for it, what is under way to it."""
+"""One client's session: its subscriptions, its queue, and what is in flight to it."""
 
 from __future__ import annotations
 
@@ -208,7 +208,7 @@ class Session:
         self.is_durable = self.is_durable or expiry_s > 0
 
     def open_window(self, receive_maximum: int, window_bytes: int) -> None:
-        """Say how much may be under way on the connection that begins."""
+        """Set how much may be in flight on the connection that begins."""
         self.receive_maximum = receive_maximum
         self.window_bytes = window_bytes
         self.run_bytes = self.run_window = 0
@@ -227,7 +227,7 @@ class Session:
         return number
 
     def free_packet_id(self) -> int:
-        """A packet identifier that is not under way."""
+        """A packet identifier that is not in use."""
         while True:
             self.next_packet_id = self.next_packet_id % 65_535 + 1
             number = self.next_packet_id
@@ -235,7 +235,7 @@ class Session:
                 return number
 
     def free_packet_ids(self, count: int) -> int:
-        """The first of so many packet identifiers in a row that are not under way; 0 if none."""
+        """The first of so many consecutive packet identifiers not in use; 0 if there are none."""
         first = self.next_packet_id + 1
         if first + count > PACKET_ID_MAX:
             first = 1
@@ -265,7 +265,7 @@ class Session:
         return sent_count <= 1 or self.sent_bytes + run_count * largest <= self.window_bytes
 
     def sends_run(self, run: Qos1Run, publisher: str, sequence: int, packet_id: int) -> None:
-        """Count a run as under way, with packet identifiers from one on."""
+        """Count a run as in flight, under consecutive packet identifiers."""
         size_bytes = len(run.frames) // run.count
         if size_bytes > self.run_bytes or not self.sent_runs:
             self.run_bytes = size_bytes
@@ -278,7 +278,7 @@ class Session:
             self.sent_runs.update(dict.fromkeys(range(packet_id, packet_id + run.count), sent))
 
     def sends_alone(self, run: Qos1Run, publisher: str, sequence: int) -> int:
-        """Count a run of one as under way; its packet identifier, or 0 if that is not simple."""
+        """Count a run of one as in flight; its packet identifier, or 0 if more must be done."""
         sent_runs, packet_id = self.sent_runs, self.next_packet_id % PACKET_ID_MAX + 1
         if (
             self.queue
@@ -296,7 +296,7 @@ class Session:
         return packet_id
 
     def settles_alone(self, packet_id: int) -> bool:
-        """The client has a message; False if that calls for more than to count it."""
+        """The client has acknowledged a message; False if more must be done than to count it."""
         if self.queue or self.unsent:
             return False
         return self.sent_runs.pop(packet_id, None) is not None
@@ -307,7 +307,7 @@ class Session:
         return [number for number in packet_ids if sent_runs.pop(number, None) is None]
 
     def lay_open(self) -> None:
-        """Make single messages of what is under way in runs, in the order of sending."""
+        """Make single messages of the runs in flight, in the order of sending."""
         laid_open = {
             number: Waiting(
                 sent.place + number - sent.packet_id, sent.publication(number), 1, False, ()
@@ -321,7 +321,7 @@ class Session:
             self.in_flight = dict(sorted(together.items(), key=lambda item: item[1].place))
 
     def let_go(self) -> None:
-        """The session is over: whoever still knows of it keeps none of its messages."""
+        """The session is over: drop its messages, as others may still refer to it for a while."""
         self.queue.clear()
         self.in_flight.clear()
         self.sent_runs.clear()

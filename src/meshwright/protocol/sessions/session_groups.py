@@ -1,4 +1,4 @@
-"""What sessions tell of clients that share subscriptions, and of messages shared with them."""
+"""What sessions tell the machine of shared subscriptions: joins, leaves, answers, moves."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class SessionGroups(Protocol):
         """A client shares a subscription no more."""
 
     def stirred(self, turn: Turn, session: Session) -> None:
-        """A client has come or gone."""
+        """A client connected or disconnected."""
 
     def arrived(self, turn: Turn, session: Session) -> None:
         """A session is here for good."""
@@ -33,7 +33,7 @@ class SessionGroups(Protocol):
         """A session is over."""
 
     def mark(self, turn: Turn, waiting: Waiting) -> None:
-        """A message was taken for good."""
+        """A message of a group is on disk in a session, or was sent to its client."""
 
     def settled(self, turn: Turn, waiting: Waiting) -> None:
         """A client has answered a message, or it was dropped aloud."""

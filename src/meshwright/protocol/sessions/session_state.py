@@ -72,7 +72,7 @@ def packed(
 def _all_points(
     session: Session, me: str, own: dict[str, int]
 ) -> dict[str, tuple[StreamPoint, ...]]:
-    """Points of all brokers: who waits for what was published here may not wait for more."""
+    """The client's points at all brokers; at this one only those that somebody may wait for."""
     found = {}
     for topic in {**session.points, **own}:
         points = [one for one in session.points.get(topic, ()) if one.origin != me]
@@ -84,7 +84,7 @@ def _all_points(
 
 
 def unpack(turn: Turn, session: Session, session_state: SessionState) -> None:
-    """Give an arriving session what it brought, before what has come here meanwhile; to disk.
+    """Fill an arriving session with its state, before what was queued here meanwhile; to disk.
 
     All of it gets new places: those of its former broker may be in use here.
     """

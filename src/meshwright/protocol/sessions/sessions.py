@@ -1,4 +1,4 @@
-"""The sessions of a broker: packets in, packets out, and what of it is on disk.
+"""The sessions of a broker: where clients' packets come in, and which machine takes each.
 
 A QoS 1 or 2 message of a client is answered when its stream has it on disk. What waits for a client
 whose session outlives its connection is on disk before the stream is acknowledged, and leaves it
@@ -40,7 +40,7 @@ from meshwright.protocol.sessions.wills import (
     will_publication,
 )
 
-# More than a client can publish between two writes of how far it has counted.
+# More than a client can publish between two writes of its sequence.
 UNWRITTEN_MAX = 1 << 40
 
 
@@ -146,7 +146,7 @@ class Sessions:
         self._change_count += 1
 
     def rights_changed(self, turn: Turn) -> None:
-        """What clients may read is not what it was: nobody gets more than that from now on."""
+        """Rights changed: drop queued messages that their clients may not read any more."""
         self._recipients.changed()
         for session in self._sessions.values():
             self._deliveries.withhold(turn, session)
@@ -156,9 +156,9 @@ class Sessions:
         return self._recipients.plain(publisher, topic)
 
     def publish_wills(self, turn: Turn) -> None:
-        """After a crash: nobody who was connected said goodbye, and time went on."""
+        """After a crash: clients that were connected did not say goodbye, so wills fall due."""
         for client, (identity, will) in self._wills.items():
-            # How far the client had counted is not known, so its will counts for itself.
+            # The client's last sequence is not known, so its will has a publisher of its own.
             last = will_publication(f"{identity}.will", 1, will, turn.now_us)
             self.publishing.publish_last(turn, client, last)
             turn.write(("will", client), None)
@@ -166,7 +166,7 @@ class Sessions:
         for session in list(self._sessions.values()):
             self._bounds.queued(turn, session)
             if session.disconnected_us is None:
-                # How many of QoS 0 it published since it was last on disk is not known.
+                # Its sequence may be higher than on disk, as QoS 0 is not written.
                 session.sequence += UNWRITTEN_MAX
                 self._detach(turn, session)
             else:
@@ -241,7 +241,7 @@ class Sessions:
         session.let_go()
 
     def look_for_room(self, turn: Turn) -> None:
-        """Queues may have room again: so may publishers go on that wait for it."""
+        """Queues may have room again: let publishers that wait for it go on."""
         self._bounds.look_again(turn, self._sessions.get)
         self.publishing.retry(turn)
 
@@ -267,14 +267,14 @@ class Sessions:
             self.close(turn, session)
 
     def leaves(self, turn: Turn, session: Session) -> None:
-        """A session was sent elsewhere, its will included: nothing falls due here."""
+        """A session was sent to another broker with its will: no timer of it counts here."""
         session.is_leaving = True
         self._change_count += 1
         self._write_state(turn, session)
         self._outside.shared.departed(turn, session)
 
     def stays(self, turn: Turn, session: Session) -> None:
-        """A session that was to go elsewhere did not get there: nobody waits for it any more."""
+        """A session that was sent to another broker did not arrive: it is served here again."""
         if session.awaited_until_us and session.disconnected_us is not None:
             waited_us = min(turn.now_us, session.awaited_until_us)
             session.disconnected_us = max(session.disconnected_us, waited_us)

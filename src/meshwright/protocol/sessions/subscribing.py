@@ -1,7 +1,7 @@
 """SUBSCRIBE and UNSUBSCRIBE: many filters are taken some at a time, and answered together.
 
-Until one such packet is done, the next of its client waits. What is not taken when the client's
-connection ends, nobody was promised.
+A client's next such packet waits until this one is done. If the connection ends before, the rest is
+dropped: no SUBACK promised it.
 """
 
 from __future__ import annotations

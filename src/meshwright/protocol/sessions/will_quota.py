@@ -1,4 +1,4 @@
-"""Room for wills: whoever was let in with one has it published, however much is kept by then."""
+"""Room for wills: they are counted when clients connect, so that they can be published."""
 
 from __future__ import annotations
 
