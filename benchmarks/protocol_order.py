@@ -9,7 +9,7 @@ from benchmarks.table import Row
 from meshwright.model.overlay import Overlay
 from meshwright.protocol.broker import Broker
 from meshwright.protocol.settings import BrokerSettings
-from meshwright.protocol.streams.outgoing_settings import OutgoingSettings
+from meshwright.protocol.streams.outgoing import OutgoingSettings
 from meshwright.sim.collector import rare_collections
 from meshwright.sim.parameters import SimulationParameters
 from meshwright.sim.run import run

@@ -12,7 +12,7 @@ from meshwright.protocol.mqtt.packets import Publish
 from meshwright.protocol.sessions.session_settings import SessionSettings
 from meshwright.protocol.settings import BrokerSettings
 from meshwright.protocol.shortcuts import NEVER, Qos1Route, Shortcut
-from meshwright.protocol.streams.outgoing_settings import OutgoingSettings
+from meshwright.protocol.streams.outgoing import OutgoingSettings
 
 CLIENTS = ("c0", "c1", "c2", "c3")
 TOPICS = ("a", "a/b")

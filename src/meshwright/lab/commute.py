@@ -25,7 +25,7 @@ from meshwright.protocol.mobility.policies import MobilitySettings, parse_polici
 from meshwright.protocol.peers.conversations import ConversationSettings
 from meshwright.protocol.settings import BrokerSettings
 from meshwright.protocol.streams.incoming import IncomingSettings
-from meshwright.protocol.streams.outgoing_settings import OutgoingSettings
+from meshwright.protocol.streams.outgoing import OutgoingSettings
 from meshwright.sim.chance import streams
 from meshwright.sim.collector import rare_collections
 from meshwright.sim.network import NetworkSettings

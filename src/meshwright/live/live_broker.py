@@ -31,7 +31,7 @@ from meshwright.protocol.sessions.session import RECEIVE_MAXIMUM, UNLIMITED
 from meshwright.protocol.sessions.session_settings import SessionSettings
 from meshwright.protocol.settings import BrokerSettings
 from meshwright.protocol.shared.room import SharedSettings
-from meshwright.protocol.streams.outgoing_settings import OutgoingSettings
+from meshwright.protocol.streams.outgoing import OutgoingSettings
 
 SECRET_BYTES_MIN = 16
 

@@ -18,7 +18,7 @@ from meshwright.protocol.sessions.full_queues import FullQueueSettings
 from meshwright.protocol.sessions.session_settings import SessionSettings
 from meshwright.protocol.shared.room import SharedSettings
 from meshwright.protocol.streams.incoming import IncomingSettings
-from meshwright.protocol.streams.outgoing_settings import OutgoingSettings
+from meshwright.protocol.streams.outgoing import OutgoingSettings
 
 
 class BrokerSettings(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,7 +7,7 @@ from small_network import SmallNetwork
 
 from meshwright.protocol.settings import BrokerSettings
 from meshwright.protocol.streams.ordering import Ordering
-from meshwright.protocol.streams.outgoing_settings import OutgoingSettings
+from meshwright.protocol.streams.outgoing import OutgoingSettings
 
 ORDERED = BrokerSettings(outgoing=OutgoingSettings(across_topics=("spBv1.0/#",)))
 BIRTH, DATA = "spBv1.0/g/NBIRTH/e", "spBv1.0/g/NDATA/e"

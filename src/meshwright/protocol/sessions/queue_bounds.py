@@ -1,17 +1,20 @@
-"""When the queue of a session is full, and what is done about it."""
+"""How many sessions there may be and how much may wait in them; what is done when one is full."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from meshwright.filters.filter import Filter, parse_filter
+from meshwright.protocol.foundation.client_names import user_and_id
 from meshwright.protocol.foundation.turn import Turn
+from meshwright.protocol.mqtt.packets import QUOTA_EXCEEDED, Connack
 from meshwright.protocol.sessions.full_queues import FullQueues
-from meshwright.protocol.sessions.session import Session
+from meshwright.protocol.sessions.session import QueueTally, Session
 from meshwright.protocol.sessions.session_settings import SessionSettings
-from meshwright.protocol.sessions.session_tallies import SessionTallies
 
 QUEUE_IS_FULL = "the client's queue is full"
+TOO_MANY = "too many sessions are kept; try again later, or let one of yours end"
+NOBODY = QueueTally()
 
 
 class QueueBounds:
@@ -89,3 +92,50 @@ class QueueBounds:
                 if subscription.no_local:
                     not_local.append(one)
         self._full.mark(turn, session.client, tuple(wanted), frozenset(not_local))
+
+
+class SessionTallies:
+    """Counts kept as sessions come and go; anonymous clients are no user, and count in all only."""
+
+    def __init__(self, settings: SessionSettings) -> None:
+        self._settings = settings
+        self._all = QueueTally()
+        self._by_user: dict[str, QueueTally] = {}
+
+    def opened(self, session: Session) -> None:
+        """One more session."""
+        user, _ = user_and_id(session.client)
+        tallies = [self._all]
+        if user:
+            tallies.append(self._by_user.setdefault(user, QueueTally()))
+        session.queue.count_in(tallies)
+
+    def closed(self, session: Session) -> None:
+        """One session less."""
+        session.queue.count_in([])
+        user, _ = user_and_id(session.client)
+        if user in self._by_user and not self._by_user[user].session_count:
+            del self._by_user[user]
+
+    def refusal(self, client: str) -> Connack | None:
+        """Why a client cannot have a session that it had not before, if so."""
+        settings, of_user = self._settings, self._of_user(client)
+        if (
+            self._all.session_count < settings.sessions_max
+            and of_user.session_count < settings.user_sessions_max
+        ):
+            return None
+        return Connack(False, QUOTA_EXCEEDED, reason_text=TOO_MANY)
+
+    def is_over(self, client: str) -> bool:
+        """True if so much waits, in all or for a client's user, that no more may."""
+        settings = self._settings
+        return (
+            self._all.byte_count >= settings.queued_bytes_max
+            or self._of_user(client).byte_count >= settings.user_queued_bytes_max
+        )
+
+    def _of_user(self, client: str) -> QueueTally:
+        if not self._by_user:
+            return NOBODY
+        return self._by_user.get(user_and_id(client)[0], NOBODY)

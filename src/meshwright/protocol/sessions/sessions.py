@@ -20,7 +20,7 @@ from meshwright.protocol.foundation.turn import Action, Turn
 from meshwright.protocol.mqtt import packets
 from meshwright.protocol.sessions.deliveries import Deliveries, send_packet
 from meshwright.protocol.sessions.publishing import Publishing
-from meshwright.protocol.sessions.queue_bounds import QueueBounds
+from meshwright.protocol.sessions.queue_bounds import QueueBounds, SessionTallies
 from meshwright.protocol.sessions.recipients import Recipients
 from meshwright.protocol.sessions.retained_replay import RetainedReplay
 from meshwright.protocol.sessions.run_delivery import RunDelivery
@@ -29,7 +29,6 @@ from meshwright.protocol.sessions.session_disk import erase, restored_sessions, 
 from meshwright.protocol.sessions.session_outside import Outside
 from meshwright.protocol.sessions.session_settings import SessionSettings
 from meshwright.protocol.sessions.session_state import SessionState, unpack
-from meshwright.protocol.sessions.session_tallies import SessionTallies
 from meshwright.protocol.sessions.subscribing import Subscribing
 from meshwright.protocol.sessions.will_quota import WillQuota
 from meshwright.protocol.sessions.wills import (

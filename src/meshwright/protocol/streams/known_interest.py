@@ -1,4 +1,4 @@
-"""What an origin knows of the interest of other brokers, and who of them wants a topic."""
+"""What an origin knows of the interest of other brokers, and how it reads the directory for it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from functools import lru_cache
 from meshwright.filters.filter import Filter, parse_filter
 from meshwright.filters.index import FilterIndex
 from meshwright.filters.names import TopicNames
+from meshwright.protocol.directory.directory import Directory
 from meshwright.protocol.directory.entries import WILDCARDS, Entries, Entry, EntryChange
+from meshwright.protocol.foundation.turn import Action, Turn
 from meshwright.protocol.streams.messages import Joining
 
 # Interested brokers, each with its filters on content, or none if it wants everything.
@@ -169,3 +171,50 @@ def _difference(former: tuple[str, ...], latter: tuple[str, ...]) -> EntryChange
 @lru_cache(maxsize=65_536)
 def _parsed(text: str) -> Filter:
     return parse_filter(text)
+
+
+class InterestReading:
+    """Reads the directory for one origin, and has KnownInterest learn what it finds.
+
+    Who wants a topic stands under its own key and under that of wildcards, which all topics share.
+    A reading must begin after the publication was taken for which it is made. So a reading of the
+    wildcards that has begun does not count for later topics; but those share the next one.
+    """
+
+    def __init__(self, directory: Directory, known: KnownInterest) -> None:
+        self._directory = directory
+        self._known = known
+        self._is_reading_wildcards = False
+        self._next_actions: list[Action] = []
+
+    def read(self, turn: Turn, topic: str, done: Action) -> None:
+        """Learn all entries by which somebody may want a topic."""
+
+        def got_topic(later: Turn) -> None:
+            self._next_actions.append(done)
+            if not self._is_reading_wildcards:
+                self._read_wildcards(later)
+
+        self._read(turn, topic, got_topic)
+
+    def _read_wildcards(self, turn: Turn) -> None:
+        self._is_reading_wildcards = True
+        actions, self._next_actions = self._next_actions, []
+
+        def got_wildcards(later: Turn) -> None:
+            self._is_reading_wildcards = False
+            for action in actions:
+                action(later)
+            if self._next_actions and not self._is_reading_wildcards:
+                self._read_wildcards(later)
+
+        self._read(turn, WILDCARDS, got_wildcards)
+
+    def _read(self, turn: Turn, key: str, done: Action) -> None:
+        before = self._known.entries(key)
+
+        def got(later: Turn, entries: Entries) -> None:
+            self._known.learn_all(key, entries, before)
+            done(later)
+
+        self._directory.get(turn, key, got, known=before)

@@ -11,6 +11,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import msgspec
+
 from meshwright.filters.filter import parse_filter
 from meshwright.model.publication import Publication
 from meshwright.protocol.directory.directory import Directory
@@ -19,8 +21,7 @@ from meshwright.protocol.foundation.effects import DiskKey
 from meshwright.protocol.foundation.stream_frames import NOTHING_OWED, StreamFrame
 from meshwright.protocol.foundation.turn import Action, Turn
 from meshwright.protocol.peers.conversations import Conversations, Mark
-from meshwright.protocol.streams.interest_reading import InterestReading
-from meshwright.protocol.streams.known_interest import KnownInterest
+from meshwright.protocol.streams.known_interest import InterestReading, KnownInterest
 from meshwright.protocol.streams.messages import (
     Acknowledged,
     Announce,
@@ -35,7 +36,6 @@ from meshwright.protocol.streams.messages import (
     StandingQuestion,
 )
 from meshwright.protocol.streams.ordering import Ordering
-from meshwright.protocol.streams.outgoing_settings import OutgoingSettings
 from meshwright.protocol.streams.outgoing_stream import (
     Member,
     OutgoingStream,
@@ -51,11 +51,30 @@ from meshwright.protocol.streams.outgoing_stream import (
     undoubt,
     widen,
 )
-from meshwright.protocol.streams.quiet_streams import QuietStreams
+from meshwright.protocol.streams.quiet_streams import QuietSettings, QuietStreams
 
 TICK = ("outgoing",)
 FORGET_GONE = ("gone",)
 Send = Callable[[Turn, str, Any], None]
+
+
+class OutgoingSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """When a frame is sent again, how many at a time, and how often members are read anew.
+
+    trust_us: how long after a reading this broker is told of changes; it must be well below the
+    time for which the directory remembers readers. keep_for_gone_us: how long what is owed to a
+    broker that was removed for good is kept for who takes over its shared subscriptions.
+    across_topics: filters of topics that have one order together, for each publisher.
+    """
+
+    repair_after_us: int = 2_000_000
+    repair_window: int = 64
+    check_every_us: int = 1_000_000
+    qos0_max: int = 1_000
+    trust_us: int = 25_000_000
+    keep_for_gone_us: int = 60_000_000
+    quiet: QuietSettings = QuietSettings()
+    across_topics: tuple[str, ...] = ()
 
 
 class Outgoing:
