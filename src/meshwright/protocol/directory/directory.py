@@ -1,4 +1,4 @@
-"""Who is interested in a key: sets that a majority keeps, so a later reader sees what was written.
+"""Sets of entries by key, kept by majorities: a later reader sees what was written before.
 
 Each key is kept by a few brokers, drawn by rendezvous hashing. A broker writes only its own entry
 under a key, with versions that it counts itself, so replicas merge by the highest version and need

@@ -1,4 +1,4 @@
-"""Sessions that others are to forget, as their clients began anew: said until it is done."""
+"""Tells brokers to discard a session whose client began a new one, until they have."""
 
 from __future__ import annotations
 

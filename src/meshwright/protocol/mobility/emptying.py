@@ -1,4 +1,4 @@
-"""A broker that is to be stopped: its clients go elsewhere, and what it promised is kept first.
+"""Emptying: a broker that is to be stopped sends its clients elsewhere, and keeps its promises.
 
 Clients that connect are turned away, those that are connected are told to go, and sessions follow
 them or go ahead. The broker goes on as the origin of what was published here until everybody

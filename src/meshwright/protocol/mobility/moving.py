@@ -1,4 +1,4 @@
-"""All machines of a broker that have to do with clients that move, joined by their policies."""
+"""Joins the machines for clients that move, as the policies of the network say."""
 
 from __future__ import annotations
 
@@ -198,7 +198,7 @@ class Moving:
         self._arriving.roll_changed(turn)
 
     def begin_anew(self, turn: Turn) -> None:
-        """The others have gone on without this broker: no session here is whole any more."""
+        """The network has gone on without this broker: end its sessions, which missed messages."""
         self._departing.forget_all(turn)
         for session in self._sessions.all():
             self._sessions.take_over(turn, session)

@@ -1,8 +1,9 @@
-"""What clients published here before they left, watched until nobody waits for it any more.
+"""Watches what clients published here before they left, until no receiver waits for it.
 
-A session takes along up to where streams of this broker go before all that its client publishes
-elsewhere. Once all of that is settled its new broker is told, so that the client need not name it
-for ever. Should that get lost, messages are longer than they need be, and nothing else.
+A session that moves takes along the last numbers of its client in this broker's streams: they go
+before all that the client publishes elsewhere. Once receivers have them, the session's new broker
+is told, and the client's messages need not name them any more. Should that word be lost, messages
+are longer than they need be, and nothing else.
 """
 
 from __future__ import annotations

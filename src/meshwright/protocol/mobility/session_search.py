@@ -1,4 +1,4 @@
-"""Where a client's session is: who may have it is asked in turn, and where nobody has, one begins.
+"""Finds a client's session: asks brokers that may have it in turn; if none has, begins one.
 
 A broker claims a client before it begins a session. Of two claims at once at least one sees the
 other: the lower one yields, and the higher one asks the lower one first, which may have a session

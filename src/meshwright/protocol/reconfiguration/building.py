@@ -1,4 +1,4 @@
-"""How a broker makes the overlay of a plan ready: from what it knows already, where that holds.
+"""Builds the overlay of a plan, from what is known on the one in force where that still holds.
 
 In the mode "carry" a broker takes what it heard and told on the overlay in force to its place in
 the new one, and tells only differences. Who gets another position hands what is known to its heir.

@@ -1,4 +1,4 @@
-"""Change of overlay: this broker's part in it, and how it stays with the others whatever happens.
+"""Change of overlay: one broker's part in it.
 
 Every overlay has an epoch, a number that no two plans share. The overlay in force is that of the
 highest epoch that any broker has switched to; it is on disk, and whoever meets a broker with an

@@ -110,7 +110,7 @@ class RetainedStore:
         return topic in self._waiting
 
     def is_crowded(self, topic: str) -> bool:
-        """True if so much waits without a promise that more on a topic had better come later."""
+        """True if so much QoS 0 waits on a topic that a publisher had better be read later."""
         count = self._qos0_count(topic) if topic in self._waiting else 0
         return 2 * count >= self._settings.qos0_max or self._outgoing.is_crowded(topic)
 

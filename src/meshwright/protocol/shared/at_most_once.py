@@ -1,7 +1,7 @@
-"""What is handed out of shared subscriptions without a promise: at most once, whoever crashes.
+"""QoS 0 in shared subscriptions: handed out at most once, whoever crashes.
 
-Nothing of it is on disk. Brokers remember what their members were handed last, so that a copy which
-comes to a keeper that has forgotten it, or to the next keeper, goes to nobody a second time.
+Nothing of it is on disk. Brokers remember what their members were handed last, and tell a keeper
+that has restarted, or a new one. So a late copy is not handed out a second time.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class LastHanded:
 class HandedBefore:
     """A keeper's side: what was handed out before it began, as far as it was told.
 
-    waiting: brokers that were not heard yet; until they are, nothing goes out without a promise.
+    waiting: brokers that were not heard yet; until they are, no QoS 0 is handed out.
     """
 
     __slots__ = ("_lines", "waiting")

@@ -93,8 +93,8 @@ class Group:
 
     hands: entries by all numbers under which they were handed out. inherited: what came from a
     former keeper's origins, and may come once more in its stream. handed_before: what former
-    keepers have handed out with a promise. qos0: what was handed out without one, by a
-    former keeper or before a crash.
+    keepers have handed out of QoS 1 and 2. qos0: what was handed out of QoS 0, by a former keeper
+    or before a crash.
     """
 
     __slots__ = (
@@ -146,13 +146,13 @@ class Group:
         )
 
     def members_changed(self) -> None:
-        """Other members take turns from now on."""
+        """Members came or went: forget the order of turns."""
         self._order = []
 
     def next_place(self, tried: Container[str], is_lost: Callable[[str], bool]) -> Place | None:
-        """Whose turn it is: among the best there are, the one after who was last.
+        """The member whose turn it is: of the best, the one after the last.
 
-        Best is who can be reached, was not handed the same before, and is connected.
+        The best can be reached, were not handed the same message before, and are connected.
         """
         if not self._order:
             self._order = sorted(self.places(), key=_turn_order)

@@ -32,7 +32,7 @@ class Member(NamedTuple):
 class Members(PeerMessage, frozen=True, gc=False, tag=96):
     """All clients here that share a subscription; moving ones are on their way elsewhere.
 
-    handed: what they were handed without a promise, if the keeper asks for its members.
+    handed: what they were handed of QoS 0, if the keeper asks for its members.
     """
 
     counts_as = "directory"

@@ -1,4 +1,4 @@
-"""How much a group may have under way and waiting, and what becomes of more."""
+"""How many messages a group may have, in flight and waiting, and what becomes of more."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ class Holdings(PeerMessage, frozen=True, gc=False, tag=107):
     """What members here hold, and what came here of streams (origin, topic).
 
     highest: the highest number of QoS 2. recent: the last numbers, as far as is remembered.
-    qos0: what was handed out without a promise.
+    qos0: what was handed out of QoS 0.
     """
 
     counts_as = "shared"

@@ -1,9 +1,9 @@
-"""Streams that arrive here: each publication is passed on once, and in the order of its publisher.
+"""Streams of other origins: each publication is passed on once, in its publisher's order.
 
-A frame may come twice, late, or straight from its origin. It is passed on when all that this
-broker is owed before it was; until then it is held. A publisher that moved names its last
-publications at its former brokers, which come first. What is published at this very broker comes
-here in the step in which it is taken, so it is for those who want it then, and for nobody later.
+A frame may come twice, late, or straight from its origin. It is passed on to local sessions once
+all frames that this broker is owed before it were; until then it is held. A publisher that moved
+names its last publications at former brokers, which are passed on first. What is published at this
+broker is passed on in the step in which it is taken, so later subscribers do not get it.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ class Incoming:
         return length
 
     def forget_unwanted(self, turn: Turn) -> None:
-        """Nobody here wants some topics any more: what is held of them is for nobody to come."""
+        """Drop what is held of topics that nobody here wants: later subscribers must not get it."""
         wants = self._wants
         for key in [key for key in self._holding if not wants(key[1])]:
             self._holding.pop(key).held.clear()
@@ -166,7 +166,7 @@ class Incoming:
                 self.arrive(turn, frame)
 
     def remember(self, turn: Turn, topic_filter: str) -> None:
-        """A session that outlives crashes now wants topics: write where their streams stand."""
+        """A durable session wants topics from now on: write how far their streams are passed on."""
         levels = levels_of(topic_filter)
         for (origin, topic), stream in self._streams.items():
             if levels_cover(levels, levels_of(topic)):
@@ -197,7 +197,7 @@ class Incoming:
         """A frame came, by the overlay or straight from its origin."""
         publication = frame.publication
         if not frame.number:
-            # One without a promise comes in turn or not at all.
+            # QoS 0 is passed on in order or not at all.
             publisher = (publication.publisher, publication.topic)
             first = publication.sequence
             if self._seen_qos0.advance(publisher, first, first + publication.count - 1):
@@ -244,16 +244,16 @@ class Incoming:
         return sorted(number for points in own for name, number in points if name == topic)
 
     def passed_qos0(self, publication: Publication) -> None:
-        """Everybody here who wants a publication without a promise has got it."""
+        """Note that local clients have got a publication of QoS 0."""
         publisher = (publication.publisher, publication.topic)
         self._seen_qos0[publisher] = publication.sequence + publication.count - 1
 
     def passed_qos1(self, publisher: str, topic: str, sequence: int) -> None:
-        """Everybody here who wants a topic has got what a publisher sent up to a sequence."""
+        """Note that local clients have got a publisher's messages on a topic up to a sequence."""
         self._newest_passed[publisher, topic] = sequence
 
     def owed_nothing(self, turn: Turn, peer: str, message: OwedNothing) -> None:
-        """Nothing up to a number is on its way: let go what waited for it.
+        """An origin says that nothing up to a number is to come: pass on what waited for it.
 
         After a crash an origin may send it all the same, as it cannot know who came when.
         """
@@ -282,7 +282,7 @@ class Incoming:
         self.origins_informed(turn)
 
     def origins_informed(self, turn: Turn) -> None:
-        """Origins know again what is wanted here: what they skip, need not be waited for."""
+        """Origins know again what is wanted here: do not wait for numbers that they skip."""
         held: dict[str, list[Numbered]] = {}
         for (origin, _), stream in self._holding.items():
             found = [(number, frame.publication) for number, frame in stream.held.items()]
@@ -314,7 +314,7 @@ class Incoming:
             send(turn, origin, Acknowledged(tuple(points.items())))
 
     def _skip(self, turn: Turn, key: tuple[str, str], number: int) -> None:
-        """Do not wait for anything up to a number: should it come after all, it is too late."""
+        """Wait for no number up to this; a frame that has one comes too late."""
         stream = self._streams.get(key) or self._begin(key)
         stream.last = max(stream.last, number)
         self._advance(turn, key, stream)
@@ -344,7 +344,7 @@ class Incoming:
     def _pass_on(
         self, turn: Turn, key: tuple[str, str], stream: IncomingStream, frame: StreamFrame
     ) -> bool:
-        """Give what is next to everybody here; False if something elsewhere goes before it."""
+        """Pass the next frame on; False if a publication of another stream goes before it."""
         if frame.publication.after or frame.behind or self._unpassed:
             missing = self._missing(turn, frame)
             if missing:
@@ -368,7 +368,7 @@ class Incoming:
         return True
 
     def _leave_behind(self, origin: str, points: tuple[tuple[str, int], ...]) -> None:
-        """What nobody here wants goes before what is passed on: who comes later is not owed it."""
+        """Skip earlier frames that nobody here wants: later subscribers are not owed them."""
         for topic, number in points:
             if not self._wants(topic):
                 stream = self._streams.get((origin, topic)) or self._begin((origin, topic))
@@ -408,7 +408,7 @@ class Incoming:
         return not self._is_known_by(publication.topic, frame.known)
 
     def _make_room(self, stream: IncomingStream, number: int) -> None:
-        """Have room for what is next: nothing before it is wanted, what is later comes again."""
+        """Make room for the next frame by dropping later ones, which their origin sends again."""
         for earlier in [one for one in stream.held if one < number]:
             del stream.held[earlier]
         if number not in stream.held and len(stream.held) >= self._settings.held_max:
@@ -461,7 +461,7 @@ class Incoming:
         return [(self._me, *before[-1])] if before else []
 
     def _advance(self, turn: Turn, key: tuple[str, str], stream: IncomingStream) -> None:
-        """Pass on what was held only because of what has just come."""
+        """Pass on frames that were held only because of those just passed on."""
         self._advanced.append((key, stream))
         if len(self._advanced) > 1:
             # Whoever is at it already goes on with this: rows of what waits may be long.

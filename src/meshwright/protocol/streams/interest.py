@@ -1,4 +1,4 @@
-"""What this broker wants, told to the directory, to origins and to the overlay.
+"""What this broker's clients want, told to the directory, to origins and to the overlay.
 
 A filter is in force when a majority of the directory has it, every origin known to read its key has
 confirmed it (or is lost, and is told when it returns), and the overlay carries it here. A broker
@@ -100,7 +100,7 @@ class Interest:
         return {Joined: self.joined, Announce: self.announced}
 
     def restore(self, turn: Turn, disk: dict[DiskKey, Any], wanted: list[Filter]) -> None:
-        """After a start: want what the sessions want, and take back what nobody wants any more."""
+        """After a start: announce what the sessions want, and withdraw what no session wants."""
         former = [str(key[1]) for key in disk if key[0] == "interest"]
         for one in wanted:
             self._count(one)
@@ -175,12 +175,12 @@ class Interest:
         self._doubted.update(dict.fromkeys(found))
 
     def forget_found(self, turn: Turn, *, before_us: int, in_use: Container[str]) -> None:
-        """Have no overlay carry topics found long ago: who opens one again names it first."""
+        """Stop carrying topics found long ago through wildcards; origins announce them anew."""
         found = self._discovered.items()
         self._lose(turn, [t for t, at_us in found if at_us < before_us and t not in in_use])
 
     def forget_left(self, turn: Turn) -> None:
-        """Forget keys under which the network knows no more that this broker was ever there."""
+        """Forget keys once all replicas have forgotten this broker's entry under them."""
         in_flight = {*self._in_flight, *self._gathered}
         for keys in self._given_up.values():
             in_flight.update(keys)

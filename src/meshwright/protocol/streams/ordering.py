@@ -1,8 +1,8 @@
-"""Order across topics, for other brokers: what a publisher sent on some topics leaves in order.
+"""Order across topics: a publisher's messages on named topics leave their origin in order.
 
-Topics that an operator names have one order together. Of each publisher, what it publishes on them
-leaves its origin in the order in which it was taken, and names what is before it on other topics
-and not known to be safe yet. Only the origin need know which topics these are.
+An operator names topics that have one order together. A publisher's messages on them leave their
+origin in the order in which they were taken. Each names those before it on other topics that are
+not known to be safe yet. Only the origin need know which topics these are.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Point = tuple[str, int]
 
 
 class Ordering:
-    """What of one origin's ordered topics was taken and not sent, or sent and is not safe yet.
+    """The publications of one origin on ordered topics that are not sent, or not safe, yet.
 
     streams: those of the origin, by topic.
     """
@@ -52,13 +52,13 @@ class Ordering:
         return found
 
     def taken(self, number: int, publication: Publication) -> None:
-        """A publication was taken; nothing of its publisher that comes later leaves before it."""
+        """A publication was taken: its publisher's later ones leave after it."""
         topic = publication.topic
         self._by_publisher.setdefault(publication.publisher, deque()).append((topic, number))
         self._by_topic.setdefault(topic, deque()).append(number)
 
     def ready(self, number: int, publication: Publication) -> Iterator[Point]:
-        """A publication may leave, as it is on disk and its topic is open: what leaves now."""
+        """A publication is on disk and its topic open: returns all that may leave now, in order."""
         numbers = self._by_topic.get(publication.topic)
         if not numbers or number < numbers[0]:
             return  # it has left before
@@ -78,7 +78,7 @@ class Ordering:
                     looked_at.append((point[0], self._by_topic[point[0]][0]))
 
     def behind(self, number: int, publication: Publication) -> tuple[Point, ...] | None:
-        """What goes before a publication on other topics: the last that is kept, on each.
+        """Points that go before a publication: on each other topic the last one that is kept.
 
         To name only the very last is not enough, nor only what somebody is known to be owed: who is
         owed that no more, or turns out to have wanted more, must wait for the rest. None if it has

@@ -1,8 +1,8 @@
 """Streams of which this broker is the origin: numbered, kept on disk, sent again until safe.
 
-Who is owed a publication is read from the directory after the publication was taken, so nobody
-whose subscription was in force before it is missed, whatever the overlay did meanwhile. Clients of
-this broker got it when it was taken, so this broker owes itself only what waits here.
+Who is owed a publication is read from the directory after the publication was taken. So no broker
+is missed whose interest was in force before it, whatever the overlay did. Local sessions got the
+publication when it was taken, so this broker owes itself only what still waits for others.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ Send = Callable[[Turn, str, Any], None]
 
 
 class OutgoingSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """When a frame is sent again, how many at a time, and how often members are read anew.
+    """When a frame is sent again, how many at a time, and how often receivers are read anew.
 
     trust_us: how long after a reading this broker is told of changes; it must be well below the
     time for which the directory remembers readers. keep_for_gone_us: how long what is owed to a
@@ -112,7 +112,7 @@ class Outgoing:
         self.quiet = QuietStreams(me, self._streams, self._known, conversations, settings.quiet)
         self._has_tick = False
         self._log_length = 0
-        # Topics on which something waits without a promise.
+        # Topics on which QoS 0 waits for the topic to open.
         self._unopened: dict[str, None] = {}
         self.change_count = 0
 
@@ -159,7 +159,7 @@ class Outgoing:
         return self._log_length
 
     def qos0_length(self) -> int:
-        """The most that waits without a promise for one topic to open."""
+        """The most publications of QoS 0 that wait for one topic to open."""
         lengths = [len(self._streams[topic].qos0) for topic in self._unopened]
         return max(lengths, default=0)
 
@@ -201,7 +201,7 @@ class Outgoing:
         return stream.read_us + self._settings.trust_us
 
     def is_crowded(self, topic: str) -> bool:
-        """True if half of what may wait without a promise for a topic to open does."""
+        """True if half as many publications of QoS 0 as may wait for a topic to open do."""
         stream = self._streams.get(topic)
         return stream is not None and (2 * len(stream.qos0) >= self._settings.qos0_max)
 
@@ -250,7 +250,7 @@ class Outgoing:
             self._open_if_ready(turn, stream)
 
     def owed_asked(self, turn: Turn, peer: str, message: OwedQuestion) -> None:
-        """Say so once a broker need not wait for a number; if it must, that comes by itself."""
+        """Answer once a broker need not wait for a number; if it must, the frame will come."""
         stream = self._streams.get(message.topic)
         if stream is None:
             self._send(turn, peer, OwedNothing(message.topic, message.number))
@@ -293,7 +293,7 @@ class Outgoing:
                     self._repair(turn, peer, stream, member)
 
     def roll_changed(self, turn: Turn) -> None:
-        """Do not wait for who is gone for good; what it is owed may be asked for by others."""
+        """Do not wait for removed brokers; what they are owed may be asked for by new keepers."""
         turn.timer(FORGET_GONE, turn.now_us + self._settings.keep_for_gone_us)
         self._forget_gone(turn, frozenset(filter(self._is_removed, self._forgotten)))
         for stream in self._streams.values():

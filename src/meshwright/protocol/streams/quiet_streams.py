@@ -1,4 +1,4 @@
-"""Streams on which nothing happens: their origin forgets them, and lets everybody else do so.
+"""Quiet streams: their origin forgets them, and tells others when they may.
 
 An origin has a floor, on disk: all that it takes from now on gets a higher number, on any topic. So
 a stream that nobody used since the floor was raised is nothing but a number below it, and is
@@ -21,7 +21,7 @@ from meshwright.protocol.streams.outgoing_stream import OutgoingStream
 
 SWEEP = ("quiet streams",)
 
-# A disk that forgets what it had in a crash says here which numbers were never used before, too.
+# Also after a disk lost what was not synced, no number up to this was given.
 FLOOR: DiskKey = ("stream floor",)
 
 
@@ -60,7 +60,7 @@ class QuietStreams:
         turn.timer(SWEEP, turn.now_us + self._settings.sweep_every_us)
 
     def sweep(self, turn: Turn, *, is_raised: bool) -> None:
-        """Forget what was quiet since the last time, tell what is safe, and raise the floor."""
+        """Forget streams that stayed quiet, tell others what is safe, and raise the floor."""
         for topic, stream in list(self._streams.items()):
             if self._is_quiet(turn, stream):
                 del self._streams[topic]
@@ -69,7 +69,7 @@ class QuietStreams:
         passed = self._passed()
         if passed > self._told:
             self._told = passed
-            # Numbers that were called late copies must not be given after a crash.
+            # Once synced: a number that was called a late copy must not be given after a crash.
             turn.once_synced(lambda later: self._tell(later, AllPassed(passed)))
         highest = max([stream.number for stream in self._streams.values()], default=0)
         if is_raised and highest > self.floor:

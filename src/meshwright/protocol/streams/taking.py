@@ -43,9 +43,9 @@ def in_order_of_taking(kept: Iterable[Numbered]) -> list[Numbered]:
 
 
 def may_wait(kept: Iterable[Numbered], last_of: Callable[[str], int]) -> Iterator[Numbered]:
-    """What those here may not have got: it, or what goes before it, names what was elsewhere.
+    """Publications that local sessions may not have got: they waited for points elsewhere.
 
-    All else was handed to them on disk in one with the publication itself.
+    All others were queued in the same batch in which they were taken.
     """
     kept = list(kept)
     if not any(publication.after for _, publication in kept):
