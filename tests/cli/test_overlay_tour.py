@@ -9,7 +9,7 @@ from commands import call
 
 from meshwright.files.overlays import read_overlay
 from meshwright.files.snapshots import read_snapshot
-from meshwright.planning.recommendation import CANDIDATES
+from meshwright.model.designs import candidates
 
 Told = tuple[str, dict[str, Any]]
 
@@ -30,12 +30,12 @@ def told(folder: Path) -> Told:
 
 def test_the_tour_plans_every_design_and_draws_before_and_after(told: Told, folder: Path) -> None:
     shown, document = told
-    assert [row["name"] for row in document["designs"]] == list(CANDIDATES)
+    assert [row["name"] for row in document["designs"]] == list(candidates())
     assert document["recommended"] is not None
-    assert all(f"\n {name} " in shown for name in CANDIDATES)
+    assert all(f"\n {name} " in shown for name in candidates())
     whole = folder / "new" / "whole"
     snapshot = read_snapshot(whole / "interests.csv", whole / "rates.csv")
-    for name in CANDIDATES:
+    for name in candidates():
         assert read_overlay(whole / "overlays" / f"{name}.json").brokers == snapshot.brokers
 
 

@@ -10,10 +10,10 @@ from commands import answered, call, refused, small_network, small_tree
 
 from meshwright.files.overlays import write_overlay
 from meshwright.files.plans import read_plan
+from meshwright.model.designs import candidates
 from meshwright.model.evaluation import Evaluation
 from meshwright.model.plan import PlanCost
 from meshwright.planning.arrangement.methods import METHODS
-from meshwright.planning.recommendation import CANDIDATES
 
 PLAN_KEYS = {
     "command", "seed", "plan", "summary", "moved", "steps", "cost", "reconfiguration_cost",
@@ -157,13 +157,13 @@ def test_every_design_is_compared_with_a_sentence(tmp_path: Path) -> None:
     interests, rates = small_network(tmp_path)
     words = ("overlay", "compare", "--interests", interests, "--rates", rates)
     document = answered(*words)
-    assert [row["name"] for row in document["designs"]] == list(CANDIDATES)
-    assert document["recommended"] in CANDIDATES
+    assert [row["name"] for row in document["designs"]] == list(candidates())
+    assert document["recommended"] in candidates()
     for row in document["designs"]:
         assert row["sentence"].startswith(row["name"])
         assert set(row) == {"name", "evaluation", "seconds", "fits", "price", "sentence"}
     shown = call(*words, "--k", "2").stdout
-    assert all(f"\n {name} " in shown for name in CANDIDATES)
+    assert all(f"\n {name} " in shown for name in candidates())
 
 
 def test_a_comparison_of_some_designs_gives_them_the_same_figures(tmp_path: Path) -> None:

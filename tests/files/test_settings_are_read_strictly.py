@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 import pytest
@@ -16,10 +17,12 @@ class Listener(msgspec.Struct, frozen=True, kw_only=True):
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
     packet_bytes_max: int = 1024
+    queue_full: Literal["refuse", "drop"] | None = None
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     name: str = "broker"
+    durability: Literal["synced", "memory"] = "synced"
     listeners: tuple[Listener, ...] = ()
     limits: Limits | None = None
 
@@ -53,6 +56,14 @@ def test_settings_are_decoded_into_their_struct(tmp_path: Path) -> None:
         (
             "[limits]\npacket_bytes_max = true",
             "line 2: limits.packet_bytes_max: expected `int`, got `bool`; see docs/broker.toml.",
+        ),
+        (
+            'durability = "disk"',
+            "line 1: durability: invalid enum value 'disk'; choose 'synced' or 'memory'.",
+        ),
+        (
+            '[limits]\nqueue_full = "wait"',
+            "line 2: limits.queue_full: invalid enum value 'wait'; choose 'refuse' or 'drop'.",
         ),
         ("[[listeners]]", "line 1: listeners: object missing required field `address`"),
         ("name = ", "line 1: this is not TOML (invalid value"),

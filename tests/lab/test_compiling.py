@@ -9,7 +9,7 @@ REPLAY_AFTER_COMPILING = """
 import sys
 from numba.core.dispatcher import Dispatcher
 from meshwright.lab import compiling
-from meshwright.planning.recommendation import CANDIDATES
+from meshwright.model.designs import candidates
 
 def compiled():
     return {
@@ -19,11 +19,11 @@ def compiled():
         for signature in kernel.signatures
     }
 
-compiling.compile_for_replay(CANDIDATES)
+compiling.compile_for_replay(candidates())
 before = compiled()
 # As many topics as in the demonstration, of which each broker wants most, and more epochs.
 compiling.TOPICS, compiling.TOPICS_PER_BROKER, compiling.EPOCHS = 170, 140, 3
-compiling.compile_for_replay(CANDIDATES)
+compiling.compile_for_replay(candidates())
 print(len(before), sorted(compiled() - before))
 """
 

@@ -6,13 +6,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from meshwright.model.designs import DESIGNS
 from meshwright.model.identifiers import BrokerName, TopicName
 from meshwright.model.interests import interests_from_pairs
 from meshwright.model.snapshot import Snapshot
 from meshwright.pipeline.brokers import Brokers
 from meshwright.pipeline.stages.replay_units import CHANGE, PUBLISHED, SPAN, counted, replay_unit
 from meshwright.planning.evaluation.evaluate import carrier_of, evaluate, management_messages
-from meshwright.planning.succession import FOLLOWING, EpochRules, follow
+from meshwright.planning.succession import EpochRules, follow
 
 BROKER_COUNT, TOPIC_COUNT, SLOT_FIRST, SLOT_COUNT = 9, 5, 4, 3
 RNG = np.random.default_rng(3)
@@ -59,7 +60,7 @@ def slot_snapshot(slot: int) -> Snapshot:
     )
 
 
-@pytest.mark.parametrize("design", FOLLOWING)
+@pytest.mark.parametrize("design", DESIGNS)
 def test_slots_side_by_side_count_what_each_slot_alone_does(design: str) -> None:
     overlay = follow(design, None, slot_snapshot(0), EpochRules(), seed=0).overlay
     unit = replay_unit(events(), BROKERS, SLOT_FIRST, SLOT_COUNT)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from meshwright.lab.swarm import DESIGNS, Case, run_case
+from meshwright.lab.swarm import Case, run_case
+from meshwright.model.designs import candidates
 
 SEEDS_A_DESIGN = 20
 
 
-@pytest.mark.parametrize("design", DESIGNS)
+@pytest.mark.parametrize("design", candidates())
 def test_nothing_acknowledged_is_lost_doubled_or_reordered(design: str) -> None:
     for seed in range(SEEDS_A_DESIGN):
         result = run_case(Case(design, seed)).result

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from meshwright.cli.options import AdaptationRule, PlacementRule
+from meshwright.cli.options import ALL_DESIGNS, known_design
+from meshwright.model.designs import AdaptationRule, PlacementRule
 
 
 def broker(
@@ -56,11 +57,21 @@ def broker(
         Path | None,
         typer.Option("--brokers", metavar="FILE", help="JSON of name: [peer address, clients']."),
     ] = None,
+    design: Annotated[
+        str | None,
+        typer.Option(
+            "--design",
+            metavar="DESIGN",
+            callback=known_design,
+            show_default="the settings'",
+            help=f"How a network that it founds is joined: {ALL_DESIGNS}.",
+        ),
+    ] = None,
     placement: Annotated[
         PlacementRule | None,
         typer.Option(
             "--placement",
-            show_default="the settings'",
+            show_default="the settings' or the design's",
             help="similarity: clients may be sent to brokers whose clients want the same.",
         ),
     ] = None,
@@ -68,7 +79,7 @@ def broker(
         AdaptationRule | None,
         typer.Option(
             "--adaptation",
-            show_default="the settings'",
+            show_default="the settings' or the design's",
             help="ocbr: while brokers are joined as a tree, they fit it to their traffic.",
         ),
     ] = None,
@@ -98,6 +109,7 @@ def broker(
         join=join,
         secret=secret,
         http=http,
+        design=design,
         placement=placement,
         adaptation=adaptation,
     )
@@ -126,7 +138,7 @@ def broker(
             begins_as = founding_overlay(settings.design, (settings.name,))
         network = Network(begins_as, others)
     redraw = None
-    if settings.adaptation.rule == "ocbr":
+    if settings.adaptation_rule == "ocbr":
         from meshwright.planning.adaptation.redraw import redraw_by
 
         redraw = redraw_by()

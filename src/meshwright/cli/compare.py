@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, get_args
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from meshwright.cli.options import (
-    AnyDesign,
     BrokerCount,
     Cell,
     DelayWeight,
+    DesignNames,
     Json,
     K,
     Master,
@@ -29,15 +29,7 @@ if TYPE_CHECKING:
 def compare(
     *,
     trace: Annotated[Path, typer.Argument(metavar="TRACE", help="The folder of a trace.")],
-    designs: Annotated[
-        str | None,
-        typer.Option(
-            "--designs",
-            metavar="A,B",
-            show_default="all but the last three",
-            help=f"Of {', '.join(get_args(AnyDesign))}, dynatops-greedy, ssbr-greedy, lsap.",
-        ),
-    ] = None,
+    designs: DesignNames = None,
     placements: Annotated[
         str | None,
         typer.Option(

@@ -12,17 +12,19 @@ import typer
 
 from meshwright.cli.check import sentences
 from meshwright.cli.options import (
-    LIVE_DESIGNS,
+    ALL_DESIGNS,
+    DesignNames,
     Json,
-    Master,
     OwnK,
-    PlacementRule,
+    OwnMaster,
     Remote,
     Seed,
     finite,
+    known_design,
 )
 from meshwright.cli.screen import CHECK_SAYS_NO, answer, task_bar, working
 from meshwright.cli.spark import opened_session, session_work
+from meshwright.model.designs import DEFAULT_DESIGN, PlacementRule, chosen_designs
 
 # What a shell says of a command that was stopped by Ctrl-C.
 STOPPED = 130
@@ -42,13 +44,23 @@ def demo(
         int, typer.Option("--clients", min=8, max=5_000, help="MQTT clients on real sockets.")
     ] = 300,
     design: Annotated[
-        str, typer.Option("--design", help=f"How the live brokers are joined: {LIVE_DESIGNS}.")
-    ] = "chord",
+        str,
+        typer.Option(
+            "--design",
+            metavar="DESIGN",
+            callback=known_design,
+            help=f"How the live brokers are joined: {ALL_DESIGNS}.",
+        ),
+    ] = DEFAULT_DESIGN,
     k: OwnK = None,
     placement: Annotated[
-        PlacementRule,
-        typer.Option("--placement", help="Whether clients are sent to where others are alike."),
-    ] = "none",
+        PlacementRule | None,
+        typer.Option(
+            "--placement",
+            show_default="the design's",
+            help="Whether clients are sent to where others are alike.",
+        ),
+    ] = None,
     seconds: Annotated[
         float,
         typer.Option("--seconds", min=2.0, max=3_600.0, callback=finite, help="Live traffic."),
@@ -65,15 +77,12 @@ def demo(
             "--rate", min=0.1, max=10_000.0, callback=finite, help="Publications a second, in all."
         ),
     ] = 40.0,
-    designs: Annotated[
-        str | None,
-        typer.Option("--designs", metavar="A,B", show_default="all", help="Designs to compare."),
-    ] = None,
+    designs: DesignNames = None,
     out: Annotated[
         Path, typer.Option("--out", metavar="DIR", help="Folder for everything it makes.")
     ] = Path("demo"),
     seed: Seed = 1,
-    master: Master = None,
+    master: OwnMaster = None,
     remote: Remote = None,
     as_json: Json = False,
 ) -> None:
@@ -94,13 +103,13 @@ def demo(
     from meshwright.pipeline.environment import forget_foreign_spark
     from meshwright.pipeline.findings import compared
     from meshwright.pipeline.wishes import wanted_designs
-    from meshwright.planning.recommendation import CANDIDATES
 
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     if master is None and remote is None:
         forget_foreign_spark()
     parameters = DemoParameters(
-        brokers=brokers, clients=clients, design=design, k=k, placement=placement,
+        brokers=brokers, clients=clients, design=design, k=k,
+        placement=placement or "design",
         seconds=seconds, days=days,
         publications_per_second=rate, designs=wanted_designs(designs), seed=seed,
     )  # fmt: skip
@@ -110,7 +119,7 @@ def demo(
     began_s = time.monotonic()
     with (
         _told_when_stopped(folder),
-        compiling_kernels(parameters.designs or CANDIDATES) as compiled,
+        compiling_kernels(chosen_designs(parameters.designs)) as compiled,
         opened_session(master=master, remote=remote, is_short=True) as session,
     ):
         script = _script(session, parameters, folder)

@@ -7,7 +7,6 @@ from typing import Any
 
 import msgspec
 
-from meshwright.cli.options import AdaptationRule, PlacementRule
 from meshwright.errors import InputFileError, OperatorError
 from meshwright.files.reading import read_bytes
 from meshwright.files.settings import blaming_settings, read_settings
@@ -18,6 +17,7 @@ from meshwright.live.settings import (
     LiveSettings,
     check_settings,
 )
+from meshwright.model.designs import AdaptationRule, PlacementRule
 
 
 def combined_settings(
@@ -30,6 +30,7 @@ def combined_settings(
     join: list[str] | None = None,
     secret: Path | None = None,
     http: str | None = None,
+    design: str | None = None,
     placement: PlacementRule | None = None,
     adaptation: AdaptationRule | None = None,
 ) -> LiveSettings:
@@ -49,6 +50,8 @@ def combined_settings(
         changes["listeners"] = (msgspec.structs.replace(first, address=listen, advertise=None),)
     if http is not None:
         changes["telemetry"] = msgspec.structs.replace(settings.telemetry, http=http)
+    if design is not None:
+        changes["design"] = design
     if placement is not None:
         changes["placement"] = msgspec.structs.replace(settings.placement, rule=placement)
     if adaptation is not None:

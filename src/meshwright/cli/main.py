@@ -33,6 +33,8 @@ from meshwright.cli import (
 from meshwright.errors import MeshwrightError
 
 BAD_INPUT = 2
+# How the library that checks options begins what it says of a choice that there is not.
+CHECKER_SAYS = "Value error, "
 
 
 class OneSentenceGroup(TyperGroup):
@@ -41,6 +43,9 @@ class OneSentenceGroup(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
+        except typer.BadParameter as error:
+            error.message = error.message.removeprefix(CHECKER_SAYS)  # it says nothing to a person
+            raise
         except MeshwrightError as error:
             typer.echo(f"error: {str(error).rstrip('.')}.", err=True)
         except OSError as error:

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Literal
 
 import typer
 
-LinkDesign = Literal["gm", "gm2", "harary", "cycle", "dcbm", "minmax", "best"]
-Geometry = Literal["chord", "tapestry", "pastry", "quadtree"]
-AnyDesign = Literal[
-    "chord", "dynatops", "tapestry", "pastry", "quadtree", "hypercube",
-    "gm", "gm2", "harary", "cycle", "dcbm", "minmax", "best", "tree", "ocbr",
-]  # fmt: skip
-# What brokers can be joined as; dynatops and ocbr are what planning makes of chord and tree.
-LIVE_DESIGNS = ", ".join(name for name in get_args(AnyDesign) if name not in ("dynatops", "ocbr"))
-PlacementRule = Literal["none", "similarity"]
-AdaptationRule = Literal["none", "ocbr"]
+from meshwright.errors import ProblemError
+from meshwright.model.designs import DESIGNS, candidates, design
+
+ALL_DESIGNS = ", ".join(DESIGNS)
+KEY_GEOMETRIES = tuple(
+    dict.fromkeys(row.geometry for row in DESIGNS.values() if row.forwarding == "rendezvous")
+)
 AllSettings = Annotated[
     Path | None,
     typer.Option("--config", metavar="FILE", help="Settings of all; see docs/broker.toml."),
@@ -30,6 +27,22 @@ def finite(value: float) -> float:
     if not math.isfinite(value):
         raise typer.BadParameter("give a finite number")
     return value
+
+
+def known_design(name: str | None) -> str | None:
+    """Refuse a name that no design has, before anything is read or started."""
+    if name is not None:
+        design(name)
+    return name
+
+
+def known_geometry(name: str) -> str:
+    """Refuse a name that no key geometry has."""
+    if name not in KEY_GEOMETRIES:
+        raise ProblemError(
+            f"There is no key geometry {name!r}; choose one of {', '.join(KEY_GEOMETRIES)}."
+        )
+    return name
 
 
 def cell_side(degrees: float) -> float:
@@ -47,14 +60,19 @@ Data = Annotated[
 Seed = Annotated[
     int, typer.Option("--seed", min=0, help="Start of all chance; the same seed, the same result.")
 ]
+WHERE_SPARK_WORKS = "Where Spark works: local[2], spark://host:7077, yarn, k8s://..."
 Master = Annotated[
     str | None,
     typer.Option(
         "--master",
         metavar="URL",
         show_default="the environment's, else this machine",
-        help="Where Spark works: local[2], spark://host:7077, yarn, k8s://...",
+        help=WHERE_SPARK_WORKS,
     ),
+]
+OwnMaster = Annotated[
+    str | None,
+    typer.Option("--master", metavar="URL", show_default="this machine", help=WHERE_SPARK_WORKS),
 ]
 Remote = Annotated[
     str | None,
@@ -117,12 +135,29 @@ Tie = Annotated[
     typer.Option("--tie", help="gm, gm2: the lowest of equal pairs, or the one least linked."),
 ]
 DesignName = Annotated[
-    AnyDesign,
+    str,
     typer.Option(
         "--design",
         metavar="DESIGN",
-        help=f"How brokers are to be joined: {', '.join(get_args(AnyDesign))}.",
+        callback=known_design,
+        help=f"How brokers are joined: {ALL_DESIGNS}.",
         show_default=False,
+    ),
+]
+DesignNames = Annotated[
+    str | None,
+    typer.Option(
+        "--designs", metavar="A,B,...", show_default=", ".join(candidates()),
+        help=f"Of {ALL_DESIGNS}.",
+    ),
+]  # fmt: skip
+Geometry = Annotated[
+    str,
+    typer.Option(
+        "--geometry",
+        metavar="GEOMETRY",
+        callback=known_geometry,
+        help=f"Where positions are: {', '.join(KEY_GEOMETRIES)}.",
     ),
 ]
 Objective = Annotated[
@@ -132,7 +167,12 @@ Objective = Annotated[
     ),
 ]
 PlanMethod = Annotated[
-    Method, typer.Option("--method", help="chord, tapestry, ...: how brokers get positions.")
+    Method | None,
+    typer.Option(
+        "--method",
+        show_default="the design's, else best",
+        help="chord, tapestry, ...: how brokers get positions.",
+    ),
 ]
 Placement = Annotated[
     Literal["static", "location", "similarity", "similarity-bounded"] | None,

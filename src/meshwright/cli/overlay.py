@@ -16,10 +16,11 @@ from meshwright.cli.metrics_table import (
 )
 from meshwright.cli.options import (
     DelayWeight,
+    DesignName,
+    DesignNames,
     Interests,
     Json,
     K,
-    LinkDesign,
     Order,
     OverlayFile,
     OwnK,
@@ -40,7 +41,7 @@ app = typer.Typer(
 @app.command()
 def build(
     *,
-    design: Annotated[LinkDesign, typer.Option("--design", help="How to choose the links.")],
+    design: DesignName,
     interests: Interests,
     out: Annotated[Path, typer.Option("--out", metavar="FILE", help="The overlay.json to write.")],
     k: OwnK = None,
@@ -49,7 +50,7 @@ def build(
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
-    """Join brokers so that every topic's brokers reach each other through themselves alone.
+    """Join brokers by a design, for what they want.
 
     Example: meshwright overlay build --design best --k 3 --interests interests.csv
     --out overlay.json
@@ -69,7 +70,7 @@ def build(
     snapshot = read_snapshot(interests)
     with blaming(interests):
         refuse_large_k(k or 1, len(snapshot.brokers))
-    with working(f"Building {design} for {len(snapshot.brokers)} brokers"):
+    with working(f"Building {design} for {counted(len(snapshot.brokers), 'broker')}"):
         overlay = build_overlay(design, snapshot, k=k, rng=np.random.default_rng(seed), **given)
         found = evaluation_of(overlay, snapshot)
     write_overlay(overlay, out)
@@ -184,12 +185,7 @@ def compare(
     interests: Interests,
     rates: Rates,
     k: K = 1,
-    designs: Annotated[
-        str | None,
-        typer.Option(
-            "--designs", metavar="A,B,...", show_default="all", help="Designs, with commas."
-        ),
-    ] = None,
+    designs: DesignNames = None,
     delay_weight: DelayWeight = 1.0,
     degree_max: Annotated[
         int | None,
@@ -215,10 +211,11 @@ def compare(
     """
     from meshwright.files.reading import blaming
     from meshwright.files.snapshots import read_snapshot
-    from meshwright.lab.comparison import chosen_candidates, planned
+    from meshwright.lab.comparison import planned
+    from meshwright.model.designs import chosen_designs
     from meshwright.planning.recommendation import Wish, judge
 
-    names = chosen_candidates(designs)
+    names = chosen_designs(designs)
     wish = Wish(
         k=k,
         delay_weight=delay_weight,

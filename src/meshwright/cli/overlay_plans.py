@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 def arrange(
     *,
-    geometry: Annotated[Geometry, typer.Option("--geometry", help="Where positions are.")],
+    geometry: Geometry,
     interests: Interests,
     rates: Rates,
     method: Annotated[Method, typer.Option("--method", help="How brokers get positions.")],

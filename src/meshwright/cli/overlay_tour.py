@@ -31,11 +31,12 @@ def tour(
     """
     from meshwright.files.writing import make_folder
     from meshwright.lab.tour import WISH, draw_tour, plan_tour, tour_snapshot, write_network
-    from meshwright.planning.recommendation import CANDIDATES, judge
+    from meshwright.model.designs import candidates
+    from meshwright.planning.recommendation import judge
 
     make_folder(out)
     snapshot = tour_snapshot(seed)
-    rows = list(tracked(plan_tour(snapshot, seed), len(CANDIDATES), "Planning with every design"))
+    rows = list(tracked(plan_tour(snapshot, seed), len(candidates()), "Planning with every design"))
     found = judge([row.candidate for row in rows], snapshot, WISH)
     with working("Drawing before and after"):
         files = draw_tour(snapshot, rows, out, seed)

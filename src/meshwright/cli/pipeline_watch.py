@@ -58,7 +58,7 @@ def watch(
         int, typer.Option("--files-per-batch", min=1, help="Files that are taken at once.")
     ] = 1000,
     objective: Objective = "net",
-    method: PlanMethod = "best",
+    method: PlanMethod = None,
     delay_weight: DelayWeight = 1.0,
     k: OwnK = None,
     force: Force = False,

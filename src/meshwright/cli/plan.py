@@ -65,7 +65,7 @@ def create(
     ] = None,
     t_free: TFree = "10h",
     slot: Slot = "1h",
-    method: PlanMethod = "best",
+    method: PlanMethod = None,
     delay_weight: DelayWeight = 1.0,
     k: OwnK = None,
     cluster_size: ClusterSize = 10,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from meshwright.cli.options import Json, Master, OwnK, Remote, finite
-from meshwright.cli.screen import CHECK_SAYS_NO, answer, plain_table, tracked
+from meshwright.cli.options import DesignName, Json, Master, OwnK, Remote, finite
+from meshwright.cli.screen import CHECK_SAYS_NO, answer, counted, plain_table, tracked
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,22 +20,10 @@ if TYPE_CHECKING:
 STORIES_SHOWN_MAX = 3
 SEED_RANGE = re.compile(r"(\d{1,18})(?:\.\.(\d{1,18}))?")
 
-SimulatedDesign = Literal[
-    "chord", "tapestry", "pastry", "quadtree", "hypercube",
-    "gm", "gm2", "harary", "cycle", "best", "tree",
-]  # fmt: skip
-
 
 def simulate(
     *,
-    design: Annotated[
-        SimulatedDesign,
-        typer.Option(
-            "--design",
-            metavar="DESIGN",
-            help=f"How brokers are joined: {', '.join(get_args(SimulatedDesign))}.",
-        ),
-    ],
+    design: DesignName,
     brokers: Annotated[int, typer.Option("--brokers", min=1, help="Number of brokers.")] = 8,
     clients: Annotated[int, typer.Option("--clients", min=1, help="Number of clients.")] = 24,
     duration: Annotated[
@@ -126,7 +114,8 @@ def simulate(
             "qos0_dropped_in_changes": dropped,
             "failures": failures,
         },
-        f"{design}, {brokers} brokers, {clients} clients, seeds {chosen[0]} to {chosen[-1]}",
+        f"{design}, {counted(brokers, 'broker')}, {counted(clients, 'client')}, "
+        f"seeds {chosen[0]} to {chosen[-1]}",
         plain_table(dict.fromkeys(totals, True), [[f"{count:,}" for count in totals.values()]]),
         plain_table(dict.fromkeys(messages, True), [[f"{count:,}" for count in messages.values()]]),
         *([f"QoS 0 dropped in changes of overlay: {dropped:,}"] if reconfigure else []),

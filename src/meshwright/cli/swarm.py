@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from meshwright.cli.options import Json
+from meshwright.cli.options import DesignNames, Json
 from meshwright.cli.screen import CHECK_SAYS_NO, answer, plain_table, tracked
 from meshwright.cli.simulate import seed_range, told
 
@@ -23,9 +23,7 @@ def swarm(
         str,
         typer.Option("--seeds", metavar="A..B", help="Seeds of each design, both ends included."),
     ] = "1..100",
-    designs: Annotated[
-        str, typer.Option("--designs", metavar="A,B,...", show_default="all", help="Which designs.")
-    ] = "",
+    designs: DesignNames = None,
     processes: Annotated[
         int | None,
         typer.Option(
@@ -38,10 +36,11 @@ def swarm(
 
     Example: meshwright swarm --designs chord,tree --seeds 1..10
     """
-    from meshwright.lab.swarm import DESIGNS, cases, run_swarm
+    from meshwright.lab.swarm import cases, run_swarm
+    from meshwright.model.designs import chosen_designs
     from meshwright.sim.simulation import summed
 
-    names = [name.strip() for name in designs.split(",") if name.strip()] or DESIGNS
+    names = chosen_designs(designs)
     chosen = cases(names, seed_range(seeds))
     running = run_swarm(chosen, processes=processes or os.cpu_count() or 1)
     outcomes = list(tracked(running, len(chosen), "Simulating seeds"))

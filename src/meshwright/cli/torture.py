@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from meshwright.cli.check import sentences
-from meshwright.cli.options import AllSettings, Json, Seed
+from meshwright.cli.options import ALL_DESIGNS, AllSettings, Json, Seed
 from meshwright.cli.screen import CHECK_SAYS_NO, answer, plain_table, working
+from meshwright.model.designs import DEFAULT_DESIGN, chosen_designs
 
 if TYPE_CHECKING:
     from meshwright.cli.screen import PlainTable
@@ -22,9 +22,12 @@ def torture(
     designs: Annotated[
         str,
         typer.Option(
-            "--designs", "--design", metavar="A,B,...", help="One after another; all for each."
+            "--designs",
+            "--design",
+            metavar="A,B,...",
+            help=f"One after another, all for each: {ALL_DESIGNS}.",
         ),
-    ] = "chord",
+    ] = DEFAULT_DESIGN,
     brokers: Annotated[
         int, typer.Option("-n", "--brokers", min=2, max=50, help="Processes of each network.")
     ] = 5,
@@ -62,7 +65,7 @@ def torture(
 
     if config is not None:
         read_live_settings(config)
-    chosen = _chosen(designs)
+    chosen = chosen_designs(designs)
     results = {
         design: _run(
             TortureParameters(
@@ -94,22 +97,6 @@ def torture(
     )
     if found:
         raise typer.Exit(CHECK_SAYS_NO)
-
-
-def _chosen(designs: str) -> Sequence[str]:
-    """The designs that are named, all of which there are; folders are named by them."""
-    from meshwright.errors import ProblemError
-    from meshwright.lab.swarm import DESIGNS
-    from meshwright.planning.designs import design
-
-    named = [name.strip() for name in designs.split(",") if name.strip()]
-    if not named:
-        raise ProblemError("--designs names no design; write one, several with commas, or all.")
-    if named == ["all"]:
-        return DESIGNS
-    for name in named:
-        design(name)
-    return named
 
 
 def _run(

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from meshwright.cli.options import (
-    LIVE_DESIGNS,
-    AdaptationRule,
+    ALL_DESIGNS,
     AllSettings,
     OwnK,
-    PlacementRule,
     Seed,
+    known_design,
 )
 from meshwright.cli.screen import counted, working
+from meshwright.model.designs import DEFAULT_DESIGN, AdaptationRule, PlacementRule
 
 if TYPE_CHECKING:
     from meshwright.live.local_network import LocalNetwork
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from meshwright.protocol.inspection import BrokerView
 
 DEFAULT_COUNT = 3
-DEFAULT_DESIGN = "chord"
 LOOK_EVERY_S = 0.2
 ANSWER_S = 10.0
 
@@ -40,8 +39,10 @@ def up(
         str | None,
         typer.Option(
             "--design",
-            show_default="chord, or the folder's",
-            help=f"How they are joined: {LIVE_DESIGNS}.",
+            metavar="DESIGN",
+            callback=known_design,
+            show_default=f"{DEFAULT_DESIGN}, or the folder's",
+            help=f"How they are joined: {ALL_DESIGNS}.",
         ),
     ] = None,
     k: OwnK = None,
@@ -57,11 +58,17 @@ def up(
     config: AllSettings = None,
     placement: Annotated[
         PlacementRule | None,
-        typer.Option("--placement", show_default="the settings'", help="Of all brokers."),
+        typer.Option(
+            "--placement", show_default="the settings' or the design's", help="Of all brokers."
+        ),
     ] = None,
     adaptation: Annotated[
         AdaptationRule | None,
-        typer.Option("--adaptation", show_default="the settings'", help="Of a tree's brokers."),
+        typer.Option(
+            "--adaptation",
+            show_default="the settings' or the design's",
+            help="Of a tree's brokers.",
+        ),
     ] = None,
     seed: Seed = 0,
 ) -> None:
@@ -78,7 +85,7 @@ def up(
     from meshwright.live.local_network import LocalNetwork
     from meshwright.live.settings import read_live_settings
     from meshwright.live.supervision import Supervision
-    from meshwright.planning.designs import check_adaptable
+    from meshwright.model.designs import check_adaptable
 
     overlay = _overlay(data, count, design, k=k, seed=seed)
     if config is not None:
@@ -117,6 +124,7 @@ def _overlay(
     """That of the network in the folder, if it is what is asked for; else a new one."""
     from meshwright.errors import OperatorError
     from meshwright.live.local_network import standing_overlay
+    from meshwright.model.designs import founded_as
     from meshwright.planning.founding import founding_overlay
 
     standing = standing_overlay(data)
@@ -126,15 +134,15 @@ def _overlay(
         return founding_overlay(design or DEFAULT_DESIGN, names, k=k, seed=seed)
     is_same = count is None or names == standing.brokers
     if design is not None or k is not None:
-        asked = founding_overlay(design or standing.design, names, k=k, seed=seed)
-        is_same &= asked.design == standing.design and (
+        asked = founding_overlay(design or founded_as(standing), names, k=k, seed=seed)
+        is_same &= founded_as(asked) == founded_as(standing) and (
             k is None or asked.params == standing.params
         )
     if is_same:
         return standing
     raise OperatorError(
         f"{data} holds a network of {counted(len(standing.brokers), 'broker')}, founded as "
-        f"{standing.design}; leave out -n, --design and --k to go on with it, or name another "
+        f"{founded_as(standing)}; leave out -n, --design and --k to go on with it, or name another "
         "folder with --data"
     )
 

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar, get_args
+from typing import Any, Literal, TypeVar, get_args, get_origin
 
 import msgspec
 
@@ -21,6 +21,9 @@ T = TypeVar("T", bound=msgspec.Struct)
 _PLACE = re.compile(r"^(.*) - at `\$(.*)`$")
 _LINE = re.compile(r"line (\d+)")
 _STEP = re.compile(r"\.([\w-]+)|\[(\d+)\]")
+
+# How the decoder begins what it says of a word that is none of those a setting may be.
+NO_CHOICE = "Invalid enum value"
 
 # The keys on the way to a setting, and numbers of tables among their like.
 Place = tuple[str | int, ...]
@@ -53,10 +56,11 @@ def read_settings(path: Path, kind: type[T], *, documented_in: str) -> T:
         if match := _PLACE.match(message):
             message, place = match.group(1), _place(match.group(2))
         where = f"{_shown(place)}: " if place else ""
+        choices = _choices(_kind_at(kind, place)) if message.startswith(NO_CHOICE) else ""
         raise InputFileError(
             str(path),
             f"{where}{message[:1].lower()}{message[1:]}",
-            remedy=f"see {documented_in}",
+            remedy=f"choose {choices}" if choices else f"see {documented_in}",
             line=_line_of(text, place),
         ) from None
 
@@ -108,6 +112,23 @@ def _struct_in(kind: Any) -> Any:
     if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
         return kind
     return next((inner for inner in map(_struct_in, get_args(kind)) if inner is not None), None)
+
+
+def _kind_at(kind: Any, place: Place) -> Any:
+    """What the setting at a place may be."""
+    for step in place:
+        if isinstance(step, str):
+            fields = msgspec.structs.fields(_struct_in(kind))
+            kind = next(one.type for one in fields if one.encode_name == step)
+    return kind
+
+
+def _choices(kind: Any) -> str:
+    """The words among which a setting is one, maybe optional or in a list."""
+    if get_origin(kind) is Literal:
+        *others, last = map(repr, get_args(kind))
+        return f"{', '.join(others)} or {last}" if others else last
+    return next((found for found in map(_choices, get_args(kind)) if found), "")
 
 
 def _place(path: str) -> Place:

@@ -24,6 +24,8 @@ from meshwright.lab.scripted import Deed, Script, play
 from meshwright.live.control import TrafficView
 from meshwright.live.control_client import running_brokers
 from meshwright.live.local_network import LocalNetwork, free_ports
+from meshwright.live.settings import PlacementChoice
+from meshwright.model.designs import DEFAULT_DESIGN
 from meshwright.model.overlay import Overlay
 from meshwright.model.times import SECOND_US
 from meshwright.pipeline.generators.parameters import LocationParameters
@@ -39,7 +41,6 @@ from meshwright.pipeline.replay import TraceReplay, replay_trace
 from meshwright.pipeline.session import Session
 from meshwright.pipeline.trace_deeds import located_deeds
 from meshwright.planning.founding import founding_overlay
-from meshwright.protocol.mobility.placement import PlacementRule
 
 DAY_S = 86_400
 GRID = 12
@@ -61,9 +62,9 @@ class DemoParameters:
 
     brokers: int = 8
     clients: int = 300
-    design: str = "chord"
+    design: str = DEFAULT_DESIGN
     k: int | None = None
-    placement: PlacementRule = "none"
+    placement: PlacementChoice = "design"
     seconds: float = 40.0
     days: float = 1.0
     publications_per_second: float = 40.0

@@ -14,16 +14,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from msgspec.structs import replace
 
-from meshwright.planning.designs import design as design_named
+from meshwright.model.designs import design as design_named
 from meshwright.sim.collector import rare_collections
 from meshwright.sim.faults import FAULTS
 from meshwright.sim.parameters import SimulationParameters
 from meshwright.sim.simulation import SimulationResult, simulate
 
-DESIGNS = (
-    "chord", "tapestry", "pastry", "quadtree", "hypercube",
-    "gm", "gm2", "harary", "cycle", "best", "tree",
-)  # fmt: skip
 POLICIES = (
     "standard", "prefetching", "logging", "home", "device", "prefetching+logging",
     "prefetching+logging+device",
@@ -82,15 +78,15 @@ def mixed(case: Case) -> SimulationParameters:
     faults = tuple(name for name in FAULTS if rng.random() < 0.4)
     mobility = str(rng.choice(POLICIES)) if rng.random() < 0.6 else None
     has_plans, adapts, has_k, tight, shares, retains = (rng.random(6) < 0.4).tolist()
-    k_most = design_named(case.design).k_most
+    row = design_named(case.design)
     parameters = SimulationParameters(
         design=case.design,
         faults=faults,
         mobility=mobility,
         moves_per_s=round(float(rng.uniform(0.5, 5.0)), 1),
         reconfigure=has_plans,
-        adapts=adapts and case.design == "tree",
-        k=K_ASKED if has_k and k_most is None else None,
+        adapts=adapts and row.can_adapt,
+        k=K_ASKED if has_k and row.k_most is None else None,
         tight=tight,
         shared_share=0.3 if shares else 0.0,
         retained_share=0.2 if retains else 0.0,

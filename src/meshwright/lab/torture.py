@@ -23,6 +23,7 @@ from meshwright.history.violation import Violation, seconds
 from meshwright.lab.witness import Stopwatch, Witness
 from meshwright.live.local_network import LocalNetwork, free_ports
 from meshwright.live.settings import read_live_settings
+from meshwright.model.designs import DEFAULT_DESIGN
 from meshwright.planning.founding import founding_overlay
 
 LOOK_EVERY_S = 0.1
@@ -41,7 +42,7 @@ class TortureParameters(msgspec.Struct, frozen=True, kw_only=True):
     how many strike all brokers at once.
     """
 
-    design: str = "chord"
+    design: str = DEFAULT_DESIGN
     brokers: int = 5
     clients: int = 12
     topics: int = 6

@@ -12,9 +12,10 @@ from meshwright.lab.carried import Carried, carried_on_geometry, carried_on_tree
 from meshwright.lab.comparison import Timed, planned
 from meshwright.lab.figures.before_after import Pair, Panel, draw_pairs
 from meshwright.lab.workloads import generate_snapshot
+from meshwright.model.designs import candidates
 from meshwright.model.snapshot import Snapshot
 from meshwright.planning.evaluation.evaluate import node_degrees
-from meshwright.planning.recommendation import CANDIDATES, Candidate, Wish
+from meshwright.planning.recommendation import Candidate, Wish
 
 BROKER_COUNT = 100
 TOPIC_COUNT = 60
@@ -37,7 +38,7 @@ def tour_snapshot(seed: int) -> Snapshot:
 
 def plan_tour(snapshot: Snapshot, seed: int) -> Iterator[Timed]:
     """Every design in turn, as many as there are candidates."""
-    return planned(CANDIDATES, snapshot, WISH, seed=seed)
+    return planned(candidates(), snapshot, WISH, seed=seed)
 
 
 def write_network(snapshot: Snapshot, rows: Sequence[Timed], folder: Path) -> dict[str, Path]:

@@ -152,7 +152,7 @@ def _core_settings(
     )
     wanted = settings.placement
     placement = PlacementSettings(
-        rule=wanted.rule,
+        rule=settings.placement_rule,
         every_us=round(wanted.every_s * SECOND_US),
         gain_min=wanted.gain_min,
         load_slack=wanted.load_slack,

@@ -24,6 +24,7 @@ from meshwright.files.writing import make_folder, private_opener, write_whole
 from meshwright.live.addresses import Address, Whereabouts, parse_address
 from meshwright.live.control_client import BrokerControl
 from meshwright.live.settings import DOCUMENTED_IN, LiveSettings
+from meshwright.model.designs import founded_as
 from meshwright.model.overlay import Overlay
 
 HOST = "127.0.0.1"
@@ -78,11 +79,11 @@ class LocalNetwork:
         self._killed: set[str] = set()
         self._overlay = overlay
         self._folder = folder
-        self._options = options
+        self._options = ("--design", founded_as(overlay), *options)
         self._has_secret = False
         first_http: str | None = None
         if settings is not None:
-            self._options = ("--config", str(settings), *options)
+            self._options = ("--config", str(settings), *self._options)
             shared = read_settings(settings, LiveSettings, documented_in=DOCUMENTED_IN)
             self._has_secret = shared.peers.secret_file is not None
             first_http = shared.telemetry.http

@@ -24,8 +24,12 @@ from meshwright.files.reading import read_bytes
 from meshwright.files.settings import Place, blaming_settings, read_settings
 from meshwright.filters.filter import parse_filter
 from meshwright.live.addresses import is_loopback, parse_address
-from meshwright.protocol.forwarding.machines import MACHINES
-from meshwright.protocol.mobility.placement import PlacementRule
+from meshwright.model.designs import (
+    DEFAULT_DESIGN,
+    DESIGNS,
+    AdaptationRule,
+    PlacementRule,
+)
 from meshwright.protocol.mobility.policies import parse_policies
 from meshwright.protocol.sessions.session_settings import QueueFull
 
@@ -42,7 +46,9 @@ HOW_TO_CLOSE = (
 
 _ORIGIN = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*://[^/\s]+/?")
 
-AdaptationRule = Literal["none", "ocbr"]
+# "design": as the design of the network does that this broker founds.
+PlacementChoice = Literal["design", "none", "similarity"]
+AdaptationChoice = Literal["design", "none", "ocbr"]
 
 
 class TlsSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -126,7 +132,7 @@ class TelemetrySettings(msgspec.Struct, frozen=True, kw_only=True):
 class PlacementSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Whether clients are sent to brokers whose clients want the same, and for how much gain."""
 
-    rule: PlacementRule = "none"
+    rule: PlacementChoice = "design"
     every_s: float = 10.0
     gain_min: float = 0.2
     load_slack: float = 0.1
@@ -137,7 +143,7 @@ class PlacementSettings(msgspec.Struct, frozen=True, kw_only=True):
 class AdaptationSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Whether brokers joined as a tree fit it to their traffic, and how often they look."""
 
-    rule: AdaptationRule = "none"
+    rule: AdaptationChoice = "design"
     every_s: float = 60.0
 
 
@@ -152,7 +158,7 @@ class LiveSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str = "broker"
     folder: Path = Path(".meshwright")
-    design: str = "chord"
+    design: str = DEFAULT_DESIGN
     durability: Literal["synced", "memory"] = "synced"
     disk_bytes_max: int = 0
     mobility: str = "standard"
@@ -164,6 +170,18 @@ class LiveSettings(msgspec.Struct, frozen=True, kw_only=True):
     access: AccessSettings = AccessSettings()
     limits: LimitSettings = LimitSettings()
     telemetry: TelemetrySettings = TelemetrySettings()
+
+    @property
+    def placement_rule(self) -> PlacementRule:
+        """How clients are placed, as the settings or the design say."""
+        rule = self.placement.rule
+        return DESIGNS[self.design].placement if rule == "design" else rule
+
+    @property
+    def adaptation_rule(self) -> AdaptationRule:
+        """How a tree is adapted, as the settings or the design say."""
+        rule = self.adaptation.rule
+        return DESIGNS[self.design].adaptation if rule == "design" else rule
 
     def all_listeners(self) -> tuple[ListenerSettings, ...]:
         """Those that are set, or one on this machine for anybody."""
@@ -189,11 +207,11 @@ def check_settings(settings: LiveSettings) -> LiveSettings:
             f"{settings.name!r} is no name for a broker",
             remedy="use letters and digits",
         )
-    if settings.design not in MACHINES:
+    if settings.design not in DESIGNS:
         raise SettingError(
             ("design",),
             f"There is no design {settings.design!r}",
-            remedy=f"choose one of {', '.join(MACHINES)}",
+            remedy=f"choose one of {', '.join(DESIGNS)}",
         )
     try:
         parse_policies(settings.mobility)

@@ -46,11 +46,11 @@ from meshwright.pipeline.trace_brokers import (
 from meshwright.pipeline.traces import read_table, table_names
 from meshwright.pipeline.wildcards import has_wildcard
 from meshwright.pipeline.wishes import (
-    chosen_designs,
     is_located,
     is_tabled,
     raise_impossible,
     refuse_impossible,
+    replayed_designs,
 )
 from meshwright.planning.placement.clusters import exchange_messages
 from meshwright.planning.succession import EpochRules
@@ -114,7 +114,7 @@ class _Replay:
             timeline,
             brokers,
             placements,
-            chosen_designs(self.parameters),
+            replayed_designs(self.parameters),
             {},
             self._wildcard_count(),
         )

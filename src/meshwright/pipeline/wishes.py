@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NoReturn, cast, get_args
+from typing import NoReturn, get_args
 
 from meshwright.errors import OperatorError
 from meshwright.model import schema
+from meshwright.model.designs import chosen_designs
 from meshwright.pipeline.parameters import PlacementName, ReplayParameters
 from meshwright.pipeline.traces import check_trace, table_folder, table_names
-from meshwright.planning.recommendation import CANDIDATES
-from meshwright.planning.succession import FOLLOWING
 
 
 def refuse_impossible(trace: Path, parameters: ReplayParameters) -> None:
     """Say what can be said of a wish from a trace's tables and their footers alone."""
     names = table_names(trace)
-    chosen_designs(parameters)
+    replayed_designs(parameters)
     is_by_place = is_located(names, parameters)
     table_folder(trace, schema.POSITIONS if is_by_place else schema.SUBSCRIPTIONS)
     for placement in parameters.placement.methods or ():
@@ -26,11 +25,9 @@ def refuse_impossible(trace: Path, parameters: ReplayParameters) -> None:
     check_trace(trace)
 
 
-def chosen_designs(parameters: ReplayParameters) -> tuple[str, ...]:
+def replayed_designs(parameters: ReplayParameters) -> tuple[str, ...]:
     """The designs of a replay in one order."""
-    wanted = parameters.overlay.designs or CANDIDATES
-    _refuse_unknown(wanted, FOLLOWING, "design")
-    return tuple(name for name in FOLLOWING if name in wanted)
+    return chosen_designs(parameters.overlay.designs)
 
 
 def is_located(names: Sequence[str], parameters: ReplayParameters) -> bool:
@@ -58,22 +55,16 @@ def raise_impossible(trace: Path, placement: PlacementName) -> NoReturn:
 
 def wanted_designs(names: str | None) -> tuple[str, ...] | None:
     """The designs of a list with commas; None for every candidate."""
-    return None if names is None else _listed(names, FOLLOWING, "design")
+    return None if names is None else chosen_designs(names)
 
 
 def wanted_placements(names: str | None) -> tuple[PlacementName, ...] | None:
     """The placements of a list with commas; None for all that a trace allows."""
-    known = get_args(PlacementName)
-    return None if names is None else cast("Any", _listed(names, known, "placement"))
-
-
-def _listed(names: str, known: Sequence[str], kind: str) -> tuple[str, ...]:
-    wanted = tuple(name.strip() for name in names.split(","))
-    _refuse_unknown(wanted, known, kind)
-    return wanted
-
-
-def _refuse_unknown(wanted: Sequence[str], known: Sequence[str], kind: str) -> None:
+    if names is None:
+        return None
+    known: dict[str, PlacementName] = {name: name for name in get_args(PlacementName)}
+    wanted = [name.strip() for name in names.split(",")]
     for name in wanted:
         if name not in known:
-            raise OperatorError(f"There is no {kind} {name!r}; choose from {', '.join(known)}.")
+            raise OperatorError(f"There is no placement {name!r}; choose from {', '.join(known)}.")
+    return tuple(known[name] for name in wanted)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import msgspec
 import numpy as np
 
 from meshwright.errors import ProblemError
+from meshwright.model.designs import design, joined_as
 from meshwright.model.identifiers import BrokerName, TopicName
 from meshwright.model.interests import interests_from_pairs
 from meshwright.model.overlay import Overlay
@@ -13,9 +15,12 @@ from meshwright.planning.designs import build_overlay
 
 
 def founding_overlay(
-    design: str, brokers: tuple[str, ...], *, k: int | None = None, seed: int = 0
+    name: str, brokers: tuple[str, ...], *, k: int | None = None, seed: int = 0
 ) -> Overlay:
-    """How brokers are joined before any of them has clients."""
+    """How brokers are joined before any of them has clients.
+
+    There is nothing yet to arrange or adapt a variant by: it begins as its base, and is noted.
+    """
     if len(set(brokers)) != len(brokers):
         raise ProblemError("Two brokers have the same name; give each its own.")
     everybody = np.arange(len(brokers), dtype=np.int64)
@@ -23,4 +28,6 @@ def founding_overlay(
     snapshot = Snapshot(
         tuple(map(BrokerName, brokers)), (TopicName("everything"),), interests, np.ones(1)
     )
-    return build_overlay(design, snapshot, k=k, rng=np.random.default_rng(seed))
+    row = design(name)
+    overlay = build_overlay(joined_as(name), snapshot, k=k, rng=np.random.default_rng(seed))
+    return msgspec.structs.replace(overlay, params={**overlay.params, **row.given})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from meshwright.model.designs import DESIGNS
 from meshwright.model.interests import Int32Array
 from meshwright.model.overlay import Overlay, Parameter
 from meshwright.model.snapshot import Snapshot
@@ -33,14 +34,15 @@ def on_key_geometry(
     **geometry_params: int,
 ) -> Overlay:
     """Brokers on the positions of a key geometry, by hash or by another arrangement method."""
-    geometry = key_geometry(design, len(snapshot.brokers), identifiers=None, **geometry_params)
+    count, shape = len(snapshot.brokers), DESIGNS[design].geometry
+    geometry = key_geometry(shape, count, identifiers=None, **geometry_params)
     positions = hash_positions(snapshot.brokers)
     if arrangement != "hash":
         problem = arrangement_problem(snapshot, geometry, delay_weight)
         seed = int(rng.integers(2**32))
         search = new_search(problem, positions, seed=seed, net=False)
         positions = arrangement_method(arrangement)(search).target
-    return arranged_overlay(snapshot, geometry, positions, {"arrangement": arrangement})
+    return arranged_overlay(design, snapshot, geometry, positions, {"arrangement": arrangement})
 
 
 def on_map(
@@ -50,9 +52,10 @@ def on_map(
     if arrangement is not None or snapshot.coordinates is None:
         return on_key_geometry(design, snapshot, rng=rng, arrangement=arrangement or "hash")
     identifiers = identifiers_of_coordinates(snapshot.coordinates)
-    geometry = key_geometry(design, len(identifiers), identifiers=np.sort(identifiers))
+    shape = DESIGNS[design].geometry
+    geometry = key_geometry(shape, len(identifiers), identifiers=np.sort(identifiers))
     positions = np.searchsorted(geometry.identifiers, identifiers).astype(np.int32)
-    return arranged_overlay(snapshot, geometry, positions, {"arrangement": "location"})
+    return arranged_overlay(design, snapshot, geometry, positions, {"arrangement": "location"})
 
 
 def on_hypercube(

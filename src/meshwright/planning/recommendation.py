@@ -16,26 +16,12 @@ import msgspec
 import numpy as np
 
 from meshwright.errors import ProblemError
+from meshwright.model.designs import candidates, design
 from meshwright.model.evaluation import Evaluation
 from meshwright.model.overlay import Overlay, Parameter
 from meshwright.model.snapshot import Snapshot
-from meshwright.planning.designs import DESIGNS, build_overlay
+from meshwright.planning.designs import build_overlay
 from meshwright.planning.evaluation.evaluate import evaluate
-
-# Twice the links of an inner broker of a 4-ary tree: without a limit, adaptation ends in a star.
-OCBR_DEGREE_MAX = 10
-
-# Designs that are another one with parameters, each listed after it.
-VARIANTS: dict[str, tuple[str, dict[str, Parameter]]] = {
-    "dynatops": ("chord", {"arrangement": "best"}),
-    "ocbr": ("tree", {"adapted": True, "degree_max": OCBR_DEGREE_MAX}),
-}
-
-CANDIDATES: tuple[str, ...] = tuple(
-    name
-    for design in DESIGNS
-    for name in (design, *(variant for variant, (of, _) in VARIANTS.items() if of == design))
-)
 
 DELAY = "delay"  # the part of a price that is no message
 NOTHING_FITS = "No design fits: want a lower k, or allow more links or a larger load spread."
@@ -89,7 +75,8 @@ def recommend(
 ) -> Recommendation:
     """Every candidate built and judged; progress is told the name of each before it is built."""
     found = []
-    for name, stream in zip(CANDIDATES, rng.spawn(len(CANDIDATES)), strict=True):
+    names = candidates()
+    for name, stream in zip(names, rng.spawn(len(names)), strict=True):
         if progress is not None:
             progress(name)
         found.append(candidate(name, snapshot, wish, rng=stream))
@@ -103,11 +90,12 @@ def candidate(name: str, snapshot: Snapshot, wish: Wish, *, rng: np.random.Gener
             f"{len(snapshot.brokers)} brokers cannot hold k = {wish.k}; choose between 1 and "
             f"{max(len(snapshot.brokers) - 1, 1)}."
         )
-    design, params = VARIANTS.get(name, (name, {}))
-    if "arrangement" in params:
-        params = params | {"delay_weight": wish.delay_weight}
-    k = wish.k if DESIGNS[design].can_be_asked(wish.k) else None
-    overlay = build_overlay(design, snapshot, k=k, rng=rng, **params)
+    row = design(name)
+    params: dict[str, Parameter] = {}
+    if "arrangement" in row.given:
+        params["delay_weight"] = wish.delay_weight
+    k = wish.k if row.can_be_asked(wish.k) else None
+    overlay = build_overlay(name, snapshot, k=k, rng=rng, **params)
     found = evaluate(overlay, snapshot, delay_weight=wish.delay_weight)
     return Candidate(name=name, overlay=overlay, evaluation=found)
 

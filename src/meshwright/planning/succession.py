@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import msgspec
 import numpy as np
 
-from meshwright.errors import ProblemError
+from meshwright.model.designs import OCBR_DEGREE_MAX, Design, design
 from meshwright.model.evaluation import Evaluation
 from meshwright.model.overlay import Overlay
 from meshwright.model.plan import Plan
@@ -23,20 +23,8 @@ from meshwright.planning.adaptation.search import SearchRules
 from meshwright.planning.adaptation.values import Traffic
 from meshwright.planning.arrangement.plan import arrange
 from meshwright.planning.arrangement.reconfiguration import RECONFIGURABILITY_BETA
-from meshwright.planning.designs import DESIGNS, build_overlay
+from meshwright.planning.designs import build_overlay
 from meshwright.planning.evaluation.evaluate import evaluate
-from meshwright.planning.recommendation import CANDIDATES, OCBR_DEGREE_MAX
-
-ARRANGED = {
-    "dynatops": "best",
-    "dynatops-greedy": "dynatops-greedy",
-    "ssbr-greedy": "ssbr-greedy",
-    "lsap": "lsap",
-}
-ADAPTED = "ocbr"
-
-# Every candidate, and DYNATOPS by the other methods of arrangement too.
-FOLLOWING: tuple[str, ...] = (*CANDIDATES, *(name for name in ARRANGED if name not in CANDIDATES))
 
 
 class EpochRules(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,27 +54,26 @@ def follow(
     name: str, former: Overlay | None, snapshot: Snapshot, rules: EpochRules, *, seed: int
 ) -> Successor:
     """The overlay that comes after the former one, or the first of all."""
-    if name not in FOLLOWING:
-        raise ProblemError(f"There is no design {name!r}; choose one of {', '.join(FOLLOWING)}.")
-    if name in ARRANGED:
-        return _planned(_arranged(name, former, snapshot, rules, seed), snapshot, rules)
-    if name == ADAPTED:
-        return _planned(_adapted(former, snapshot, seed), snapshot, rules)
-    if former is not None and DESIGNS[name].forwarding != "topic_connected":
+    row = design(name)
+    if "arrangement" in row.given:
+        return _planned(_arranged(row, former, snapshot, rules, seed), snapshot, rules)
+    if row.adaptation != "none":
+        return _planned(_adapted(name, former, snapshot, seed), snapshot, rules)
+    if former is not None and row.forwarding != "topic_connected":
         return _successor(former, former, snapshot, rules, "This design never changes.")
-    k = rules.k if DESIGNS[name].can_be_asked(rules.k) else None
+    k = rules.k if row.can_be_asked(rules.k) else None
     overlay = build_overlay(name, snapshot, k=k, rng=np.random.default_rng(seed))
     return _successor(overlay, former, snapshot, rules, "Linked for the interests of this epoch.")
 
 
 def _arranged(
-    name: str, former: Overlay | None, snapshot: Snapshot, rules: EpochRules, seed: int
+    row: Design, former: Overlay | None, snapshot: Snapshot, rules: EpochRules, seed: int
 ) -> Plan:
     """The plan of a method if it pays, else one in which everybody stays."""
     return arrange(
         snapshot,
-        "chord",
-        ARRANGED[name],
+        row.geometry,
+        str(row.given["arrangement"]),
         delay_weight=rules.delay_weight,
         source=former,
         seed=seed,
@@ -95,10 +82,11 @@ def _arranged(
     )
 
 
-def _adapted(former: Overlay | None, snapshot: Snapshot, seed: int) -> Plan:
+def _adapted(name: str, former: Overlay | None, snapshot: Snapshot, seed: int) -> Plan:
+    """The plan of the brokers' own rule, from a tree that nobody has adapted yet."""
     rng = np.random.default_rng(seed)
     if former is None:
-        former = build_overlay("tree", snapshot, rng=rng, degree_max=OCBR_DEGREE_MAX)
+        former = build_overlay(name, snapshot, rng=rng, adapted=False)
     messages = np.ceil(snapshot.publications).astype(np.int64)
     rules = AdaptationRules(search=SearchRules(degree_max=OCBR_DEGREE_MAX))
     return adapt(former, Traffic(snapshot.interests.transposed(), messages), rng, rules=rules)

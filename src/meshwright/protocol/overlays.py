@@ -15,7 +15,7 @@ from meshwright.protocol.adaptation.star_master import Ended
 from meshwright.protocol.adaptation.stars import Stars, StarsAround
 from meshwright.protocol.forwarding.by_epoch import ForwardingByEpoch
 from meshwright.protocol.forwarding.forwarding import Forwarding, Surroundings
-from meshwright.protocol.forwarding.machines import FRAMES, MACHINES, TELLINGS
+from meshwright.protocol.forwarding.machines import FRAMES, TELLINGS, machine_for
 from meshwright.protocol.foundation.effects import DiskKey
 from meshwright.protocol.foundation.stream_frames import StreamFrame
 from meshwright.protocol.foundation.turn import Action, Turn
@@ -216,7 +216,7 @@ class Overlays:
             carried=self._adaptation.counter(epoch),
             version=in_force.versions.get(ground.me, 0) if epoch == in_force.epoch else 0,
         )
-        machine = MACHINES[overlay.design](surroundings)
+        machine = machine_for(surroundings)
         machine.alive_changed(turn, ground.liveness.alive())
         return machine
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from meshwright.errors import ProblemError
-from meshwright.planning.designs import check_adaptable, design
+from meshwright.model.designs import check_adaptable, design
 from meshwright.protocol.mobility.policies import parse_policies
 from meshwright.sim.faults import FAULTS
 
@@ -57,10 +57,20 @@ class SimulationParameters(msgspec.Struct, frozen=True, kw_only=True):
     ordered: bool = False
 
     @property
+    def is_adapting(self) -> bool:
+        """Whether brokers redraw their tree, as asked for here or as their design does."""
+        return self.adapts or design(self.design).adaptation != "none"
+
+    @property
+    def is_gathering(self) -> bool:
+        """Whether brokers place their clients, as asked for here or as their design does."""
+        return self.gathers or design(self.design).placement != "none"
+
+    @property
     def is_still(self) -> bool:
         """Whether nothing changes while publications flow, and brokers want topics by name."""
         changes = (
-            self.faults, self.reconfigure, self.adapts, self.gathers, self.mobility,
+            self.faults, self.reconfigure, self.is_adapting, self.is_gathering, self.mobility,
             self.changes_per_s, self.doubles_per_s, self.will_share,
         )  # fmt: skip
         filters = (self.wildcard_share, self.content_share, self.shared_share)

@@ -9,11 +9,12 @@ from typing import Literal
 import msgspec
 import numpy as np
 
+from meshwright.model.designs import design
 from meshwright.model.overlay import Overlay
 from meshwright.model.plan import Plan, PlanCost, Step
 from meshwright.model.snapshot import Snapshot
 from meshwright.overlays.growth import with_broker
-from meshwright.planning.designs import build_overlay, design
+from meshwright.planning.designs import build_overlay
 from meshwright.protocol.foundation.events import PlanGiven
 from meshwright.protocol.reconfiguration.blocking import can_block
 from meshwright.sim.world import World

@@ -119,7 +119,7 @@ def _prepare(
         tuple(world.clients),
         start_us,
         faulty_end_us,
-        has_plans=parameters.reconfigure or parameters.adapts or bool(joining),
+        has_plans=parameters.reconfigure or parameters.is_adapting or bool(joining),
         newcomers=joining,
     )
     faults = plan_faults(parameters.faults, field, chances.faults)

@@ -10,9 +10,9 @@ import msgspec
 
 from meshwright.history.judgement import TOTALS, totals, violations
 from meshwright.history.violation import Violation
+from meshwright.model.designs import design
 from meshwright.model.identifiers import BrokerName, TopicName
 from meshwright.model.overlay import Overlay
-from meshwright.planning.designs import design
 from meshwright.protocol.broker import Broker
 from meshwright.protocol.mobility.placement import PlacementSettings
 from meshwright.protocol.mobility.policies import MobilitySettings, parse_policies
@@ -152,8 +152,8 @@ def forgetful(settings: BrokerSettings) -> BrokerSettings:
 
 def builder_of(parameters: SimulationParameters) -> BuildMachine:
     """What makes the machines of a simulation, with what its parameters say of brokers."""
-    settings = adapting_settings() if parameters.adapts else BrokerSettings()
-    if parameters.gathers:
+    settings = adapting_settings() if parameters.is_adapting else BrokerSettings()
+    if parameters.is_gathering:
         settings = msgspec.structs.replace(settings, placement=GATHERING)
     if "never_returns" in parameters.faults:
         settings = msgspec.structs.replace(settings, removal=IMPATIENT)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from meshwright.errors import ProblemError
+from meshwright.model.designs import DESIGNS
 from meshwright.model.identifiers import BrokerName, TopicName
 from meshwright.model.interests import interests_from_sets
 from meshwright.model.overlay import Overlay
@@ -18,7 +19,6 @@ from meshwright.planning.changes.network import PlanWish, begun_overlay, plan_ne
 from meshwright.planning.designs import build_overlay
 from meshwright.planning.evaluation.evaluate import evaluate
 from meshwright.planning.placement.clients import Clients
-from meshwright.planning.recommendation import CANDIDATES
 from meshwright.planning.topic_connected.validation import is_topic_connected
 
 
@@ -33,7 +33,7 @@ def drawn_snapshot(broker_count: int = 12, topic_count: int = 10, seed: int = 0)
     )
 
 
-@pytest.mark.parametrize("name", CANDIDATES)
+@pytest.mark.parametrize("name", DESIGNS)
 def test_every_design_is_planned_with_reasons(name: str) -> None:
     snapshot = drawn_snapshot()
     plan = plan_network(snapshot, PlanWish(name))
@@ -46,7 +46,7 @@ def test_every_design_is_planned_with_reasons(name: str) -> None:
     assert plan == plan_network(snapshot, PlanWish(name))
 
 
-@pytest.mark.parametrize("name", CANDIDATES)
+@pytest.mark.parametrize("name", DESIGNS)
 def test_a_plan_leads_where_the_next_one_finds_little_better(name: str) -> None:
     snapshot = drawn_snapshot()
     first = plan_network(snapshot, PlanWish(name))

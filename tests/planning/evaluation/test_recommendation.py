@@ -8,11 +8,9 @@ import pytest
 
 from meshwright.errors import ProblemError
 from meshwright.lab.workloads import generate_snapshot
+from meshwright.model.designs import candidates
 from meshwright.model.snapshot import Snapshot
-from meshwright.planning.designs import DESIGNS
 from meshwright.planning.recommendation import (
-    CANDIDATES,
-    VARIANTS,
     Recommendation,
     Wish,
     judge,
@@ -31,8 +29,7 @@ def found(snapshot: Snapshot) -> Recommendation:
 
 
 def test_every_design_and_variant_gets_one_sentence(found: Recommendation) -> None:
-    assert set(CANDIDATES) == {*DESIGNS, *VARIANTS}
-    assert [verdict.name for verdict in found.verdicts] == list(CANDIDATES)
+    assert [verdict.name for verdict in found.verdicts] == list(candidates())
     for verdict in found.verdicts:
         assert verdict.sentence.startswith(f"{verdict.name} ")
         assert verdict.sentence.endswith(".")
@@ -85,7 +82,7 @@ def test_progress_hears_each_candidate_once_and_the_same_seed_gives_the_same_ans
 ) -> None:
     heard: list[str] = []
     again = recommend(snapshot, Wish(), rng=np.random.default_rng(1), progress=heard.append)
-    assert heard == list(CANDIDATES)
+    assert heard == list(candidates())
     assert msgspec.json.encode(again) == msgspec.json.encode(found)
 
 

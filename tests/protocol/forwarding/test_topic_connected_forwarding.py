@@ -15,8 +15,9 @@ from broker_stories import (
 )
 
 from meshwright.lab.workloads import generate_snapshot
+from meshwright.model.designs import DESIGNS
 from meshwright.model.overlay import Overlay
-from meshwright.planning.designs import DESIGNS, build_overlay
+from meshwright.planning.designs import build_overlay
 from meshwright.planning.evaluation.topic_connected import TopicConnected as ClosedForm
 from meshwright.planning.evaluation.topic_connected import topic_connected_of
 from meshwright.protocol.forwarding.offers import (

@@ -45,7 +45,7 @@ def arrange(
     if source is None:
         geometry = key_geometry(geometry_name, len(snapshot.brokers))
         start = hash_positions(snapshot.brokers)
-        source = arranged_overlay(snapshot, geometry, start, {"arrangement": "hash"})
+        source = arranged_overlay(geometry_name, snapshot, geometry, start, {"arrangement": "hash"})
     else:
         geometry, start = read_seats(source, snapshot, geometry_name)
     problem = arrangement_problem(snapshot, geometry, delay_weight)
@@ -61,10 +61,12 @@ def arrange(
     if must_pay and before.total - after.total - price <= 0.0:
         path, after, price = _staying(search), before, 0.0
     moved = int(path.moved[-1])
-    params: dict[str, Parameter] = {"arrangement": method}
+    target, params = source, dict[str, Parameter](arrangement=method)
+    if moved:
+        target = arranged_overlay(source.design, snapshot, geometry, path.target, params)
     return Plan(
         source=source,
-        target=source if moved == 0 else arranged_overlay(snapshot, geometry, path.target, params),
+        target=target,
         steps=_steps(path, snapshot.brokers, method) if moved else (),
         cost=_plan_cost(before, after),
         reconfiguration_cost=price,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from meshwright.errors import ProblemError
+from meshwright.model.designs import design
 from meshwright.model.interests import Int32Array
 from meshwright.model.overlay import Overlay, Parameter
 from meshwright.model.snapshot import Snapshot
@@ -13,6 +14,7 @@ from meshwright.overlays.key_geometries import key_geometry
 
 
 def arranged_overlay(
+    design: str,
     snapshot: Snapshot,
     geometry: KeyGeometry,
     positions: Int32Array,
@@ -28,7 +30,7 @@ def arranged_overlay(
     names = snapshot.brokers
     identifiers = geometry.identifiers[positions].tolist()
     return Overlay(
-        design=geometry.name,
+        design=design,
         params={**geometry.params, **params},
         brokers=names,
         links=tuple((names[one], names[other]) for one, other in links.tolist()),
@@ -40,7 +42,7 @@ def read_seats(
     overlay: Overlay, snapshot: Snapshot, geometry_name: str
 ) -> tuple[KeyGeometry, Int32Array]:
     """The geometry of an overlay and the arrangement of the snapshot's brokers on it."""
-    if overlay.design != geometry_name:
+    if design(overlay.design).geometry != geometry_name:
         raise ProblemError(
             f"The overlay to start from is of design {overlay.design!r}, not {geometry_name!r}; "
             "start from one of the same geometry."

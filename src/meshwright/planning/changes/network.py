@@ -10,6 +10,13 @@ import msgspec
 import numpy as np
 
 from meshwright.errors import ProblemError
+from meshwright.model.designs import (
+    OCBR_DEGREE_MAX,
+    Design,
+    ForwardingKind,
+    design,
+    joined_as,
+)
 from meshwright.model.overlay import Overlay
 from meshwright.model.plan import Plan
 from meshwright.model.snapshot import Snapshot
@@ -19,34 +26,43 @@ from meshwright.planning.adaptation.search import SearchRules
 from meshwright.planning.adaptation.values import Traffic
 from meshwright.planning.arrangement.plan import arrange
 from meshwright.planning.changes.links import link_plan
-from meshwright.planning.designs import ForwardingKind, build_overlay, design
-from meshwright.planning.recommendation import OCBR_DEGREE_MAX, VARIANTS
+from meshwright.planning.designs import build_overlay
 
 Objective = Literal["net", "cost"]
+
+METHOD = "best"  # of arranging brokers, where neither the wish nor the design names one
 
 
 @dataclass(frozen=True, slots=True)
 class PlanWish:
     """What a plan is to reach.
 
-    design: one of DESIGNS or VARIANTS. objective: `net` changes what saves more in the horizon than
-    the change costs, `cost` whatever lowers the cost. method: how brokers get positions.
+    objective: `net` changes what saves more in the horizon than the change costs, `cost` whatever
+    lowers the cost. method: how brokers get positions; None for the design's own.
     reconfigurability_beta: plan positions only where the cost is more than this share of moving
     everybody [DYNATOPS, Alg. 3]; None to try always. degree_max: links of a broker on a tree.
     """
 
     design: str
     objective: Objective = "net"
-    method: str = "best"
+    method: str | None = None
     delay_weight: float = 1.0
     k: int | None = None
     degree_max: int = OCBR_DEGREE_MAX
     reconfigurability_beta: float | None = None
 
     @property
-    def geometry(self) -> str:
+    def joined_as(self) -> str:
         """The design without what a variant adds to it: that is the plan's own work."""
-        return VARIANTS[self.design][0] if self.design in VARIANTS else self.design
+        return joined_as(self.design)
+
+    @property
+    def row(self) -> Design:
+        """What the design is and can do."""
+        return design(self.design)
+
+
+Planner = Callable[[Snapshot, PlanWish, Overlay | None, int], Plan]
 
 
 def plan_network(
@@ -58,25 +74,23 @@ def plan_network(
     """
     if source is not None:
         _refuse_strangers(source, snapshot)
-        if source.design != wish.geometry:
+        if source.design != wish.joined_as:
             return _redesigned(snapshot, wish, source, seed)
-    kind = design(wish.geometry).forwarding
-    return PLANNERS[kind](snapshot, wish, source, seed)
+    return _planner(wish)(snapshot, wish, source, seed)
 
 
 def begun_overlay(snapshot: Snapshot, wish: PlanWish, seed: int) -> Overlay:
     """The overlay of a design before anybody planned: by hash, or without any link."""
-    name = wish.geometry
-    if design(name).forwarding == "topic_connected":
-        return Overlay(design=name, brokers=snapshot.brokers, links=())
-    return build_overlay(name, snapshot, k=wish.k, rng=np.random.default_rng(seed))
+    if wish.row.forwarding == "topic_connected":
+        return Overlay(design=wish.joined_as, brokers=snapshot.brokers, links=())
+    return build_overlay(wish.joined_as, snapshot, k=wish.k, rng=np.random.default_rng(seed))
 
 
 def _arranged(snapshot: Snapshot, wish: PlanWish, source: Overlay | None, seed: int) -> Plan:
     return arrange(
         snapshot,
-        wish.geometry,
-        wish.method,
+        wish.row.geometry,
+        wish.method or str(wish.row.given.get("arrangement", METHOD)),
         delay_weight=wish.delay_weight,
         source=source or begun_overlay(snapshot, wish, seed),
         seed=seed,
@@ -86,7 +100,7 @@ def _arranged(snapshot: Snapshot, wish: PlanWish, source: Overlay | None, seed: 
 
 
 def _linked(snapshot: Snapshot, wish: PlanWish, source: Overlay | None, seed: int) -> Plan:
-    target = build_overlay(wish.geometry, snapshot, k=wish.k, rng=np.random.default_rng(seed))
+    target = build_overlay(wish.joined_as, snapshot, k=wish.k, rng=np.random.default_rng(seed))
     return link_plan(
         source or begun_overlay(snapshot, wish, seed),
         target,
@@ -112,15 +126,14 @@ def _adapted(snapshot: Snapshot, wish: PlanWish, source: Overlay | None, seed: i
 
 
 def _unmoved(snapshot: Snapshot, wish: PlanWish, source: Overlay | None, seed: int) -> Plan:
-    """Where brokers sit by their names alone there is nothing to plan."""
+    """Where brokers are joined by their names alone there is nothing to plan."""
     today = source or begun_overlay(snapshot, wish, seed)
     return link_plan(today, today, snapshot, delay_weight=wish.delay_weight, only_if_worth=True)
 
 
 def _redesigned(snapshot: Snapshot, wish: PlanWish, source: Overlay, seed: int) -> Plan:
     """The best overlay of the wished design in place of one of another."""
-    planner = PLANNERS[design(wish.geometry).forwarding]
-    best = planner(snapshot, replace(wish, objective="cost"), None, seed).target
+    best = _planner(wish)(snapshot, replace(wish, objective="cost"), None, seed).target
     return link_plan(
         source,
         best,
@@ -128,6 +141,11 @@ def _redesigned(snapshot: Snapshot, wish: PlanWish, source: Overlay, seed: int) 
         delay_weight=wish.delay_weight,
         only_if_worth=wish.objective == "net",
     )
+
+
+def _planner(wish: PlanWish) -> Planner:
+    is_fixed = wish.row.forwarding == "acyclic" and not wish.row.can_adapt
+    return _unmoved if is_fixed else PLANNERS[wish.row.forwarding]
 
 
 def _refuse_strangers(source: Overlay, snapshot: Snapshot) -> None:
@@ -139,7 +157,7 @@ def _refuse_strangers(source: Overlay, snapshot: Snapshot) -> None:
         )
 
 
-PLANNERS: dict[ForwardingKind, Callable[[Snapshot, PlanWish, Overlay | None, int], Plan]] = {
+PLANNERS: dict[ForwardingKind, Planner] = {
     "rendezvous": _arranged,
     "topic_connected": _linked,
     "acyclic": _adapted,

@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import numpy as np
 
+from meshwright.model.designs import ForwardingKind, design
 from meshwright.model.evaluation import Evaluation
 from meshwright.model.interests import Int64Array
 from meshwright.model.overlay import Overlay
 from meshwright.model.snapshot import Snapshot
-from meshwright.planning.designs import ForwardingKind, design
 from meshwright.planning.evaluation.acyclic import acyclic_of
 from meshwright.planning.evaluation.forwarding import Carrier, Forwarding, PublicationMessages
 from meshwright.planning.evaluation.partition import partition_of

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from meshwright.model.designs import design
 from meshwright.model.identifiers import topic_key
 from meshwright.model.interests import BoolArray, Int32Array, Int64Array, Interests
 from meshwright.model.overlay import Overlay
@@ -155,7 +156,7 @@ class Rendezvous:
 
 def rendezvous_of(overlay: Overlay, snapshot: Snapshot) -> Rendezvous:
     """The forwarding of an overlay that has positions on a key geometry."""
-    geometry, positions = read_seats(overlay, snapshot, overlay.design)
+    geometry, positions = read_seats(overlay, snapshot, design(overlay.design).geometry)
     keys = np.array([topic_key(topic) for topic in snapshot.topics], dtype=np.int64)
     return rendezvous(geometry, positions, owners(geometry, keys), snapshot)
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from meshwright.model.designs import design
 from meshwright.model.identifiers import topic_key
 from meshwright.model.interests import Int32Array, Int64Array, Interests
 from meshwright.model.overlay import Overlay
@@ -104,7 +105,7 @@ class TreeCarrier:
 
 def tree_carrier_of(overlay: Overlay, snapshot: Snapshot) -> TreeCarrier:
     """The topic trees of an overlay that has positions on a key geometry."""
-    geometry, positions = read_seats(overlay, snapshot, overlay.design)
+    geometry, positions = read_seats(overlay, snapshot, design(overlay.design).geometry)
     # Topics at several times are topics of one name.
     keys = {topic: topic_key(topic) for topic in dict.fromkeys(snapshot.topics)}
     key_of_topics = np.array([keys[topic] for topic in snapshot.topics], dtype=np.int64)

@@ -8,6 +8,7 @@ from inspect import signature
 import numpy as np
 
 from meshwright.errors import CallerError
+from meshwright.model.designs import design
 from meshwright.model.identifiers import topic_key
 from meshwright.model.overlay import Overlay, Parameter
 from meshwright.overlays.geometry import KeyGeometry, TreeDirection
@@ -67,22 +68,27 @@ def key_routes(overlay: Overlay, seen: frozenset[str]) -> KeyRoutes:
     """The routes of an overlay among those of its brokers that are seen."""
     positions = overlay.positions or {}
     occupied = tuple(sorted((positions[name], name) for name in seen if name in positions))
-    return _routes(overlay.design, _geometry_params(overlay), occupied)
+    return _routes(_geometry(overlay), _geometry_params(overlay), occupied)
 
 
 # All brokers of one process share these; those that see the same need them computed once.
 @lru_cache(maxsize=16)
-def _routes(design: str, params: tuple[tuple[str, int], ...], occupied: Positions) -> KeyRoutes:
+def _routes(shape: str, params: tuple[tuple[str, int], ...], occupied: Positions) -> KeyRoutes:
     identifiers = np.array([identifier for identifier, _ in occupied], dtype=np.int64)
-    geometry = key_geometry(design, len(occupied), identifiers=identifiers, **dict(params))
+    geometry = key_geometry(shape, len(occupied), identifiers=identifiers, **dict(params))
     return KeyRoutes(geometry, tuple(name for _, name in occupied))
+
+
+def _geometry(overlay: Overlay) -> str:
+    shape = design(overlay.design).geometry
+    if shape not in KEY_GEOMETRIES:
+        raise CallerError(f"Design {overlay.design!r} has no key geometry; forward it otherwise.")
+    return shape
 
 
 def _geometry_params(overlay: Overlay) -> tuple[tuple[str, int], ...]:
     """Those parameters of an overlay that are its geometry's, by name."""
-    if overlay.design not in KEY_GEOMETRIES:
-        raise CallerError(f"Design {overlay.design!r} has no key geometry; forward it otherwise.")
-    known = signature(KEY_GEOMETRIES[overlay.design]).parameters
+    known = signature(KEY_GEOMETRIES[_geometry(overlay)]).parameters
     chosen: list[tuple[str, Parameter]] = sorted(overlay.params.items())
     return tuple(
         (name, value) for name, value in chosen if name in known and isinstance(value, int)

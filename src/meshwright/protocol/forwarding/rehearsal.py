@@ -11,7 +11,7 @@ from meshwright.filters.filter import Filter
 from meshwright.model.overlay import Overlay
 from meshwright.model.publication import Publication
 from meshwright.protocol.forwarding.forwarding import Forwarding, ForwardingMessage, Surroundings
-from meshwright.protocol.forwarding.machines import MACHINES
+from meshwright.protocol.forwarding.machines import machine_for
 from meshwright.protocol.foundation.stream_frames import StreamFrame
 from meshwright.protocol.foundation.turn import Turn, nothing
 
@@ -71,7 +71,7 @@ class Rehearsal:
             arrived=lambda _turn, _frame: None,
             receivers_of=lambda _topic: self._receivers,
         )
-        return MACHINES[overlay.design](around)
+        return machine_for(around)
 
     def _send(self, source: str, _turn: Turn, target: str, message: ForwardingMessage) -> None:
         self._queue.append((source, target, message))

@@ -12,11 +12,12 @@ import hashlib
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 
 from meshwright.filters.filter import Filter
+from meshwright.model.designs import PlacementRule
 from meshwright.protocol.foundation.message import PeerMessage
 from meshwright.protocol.foundation.turn import Turn
 from meshwright.protocol.mobility.redirects import Redirects
@@ -30,8 +31,6 @@ SHARED = "$share/"
 PERIODS_MAX = 3
 # Rules as in planning: a gain that falls short by rounding is one.
 ROUNDING = 1e-9
-
-PlacementRule = Literal["none", "similarity"]
 
 
 class PlacementSettings(msgspec.Struct, frozen=True, kw_only=True):

@@ -15,7 +15,9 @@ from typing import Any
 
 import msgspec
 
+from meshwright.model.designs import design
 from meshwright.model.overlay import Overlay
+from meshwright.overlays.key_geometries import KEY_GEOMETRIES, key_geometry
 from meshwright.protocol.forwarding.by_epoch import ForwardingByEpoch
 from meshwright.protocol.forwarding.forwarding import Forwarding
 from meshwright.protocol.forwarding.key_routes import key_routes
@@ -377,8 +379,14 @@ class Blocking:
 
 
 def can_block(source: Overlay, target: Overlay) -> bool:
-    """Whether the paper's protocol leads from one overlay to another: same positions on a ring."""
-    return source.design in {"chord", "tapestry"} and has_same_positions(source, target)
+    """Whether the paper's protocol leads from one overlay to another: same positions on a ring.
+
+    It hands on the tables of trees that grow from their roots.
+    """
+    shape = design(source.design).geometry
+    if shape not in KEY_GEOMETRIES or not has_same_positions(source, target):
+        return False
+    return key_geometry(shape, 1).tree_direction == "root_to_member"
 
 
 def _trees(machine: Forwarding) -> RootedTrees:

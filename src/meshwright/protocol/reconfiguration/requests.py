@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from meshwright.model.designs import DESIGNS
 from meshwright.model.overlay import Overlay
 from meshwright.model.plan import ClientMove, Plan
 from meshwright.overlays.growth import with_broker
-from meshwright.protocol.forwarding.machines import MACHINES
 from meshwright.protocol.foundation.effects import DiskKey
 from meshwright.protocol.foundation.events import PlanGiven
 from meshwright.protocol.foundation.turn import Turn
@@ -147,8 +147,8 @@ class Requests:
     def _why_not(self, target: Overlay, moves: Moves) -> str | None:
         if self._coordinator.undertaking is not None:
             return "another plan is under way here; wait for its end or abort it"
-        if target.design not in MACHINES:
-            return f"nothing forwards on the design {target.design!r}"
+        if target.design not in DESIGNS:
+            return f"there is no design {target.design!r}; plan for one that there is"
         if sorted(target.brokers) != sorted(self._in_force.overlay.brokers):
             return "a plan keeps the brokers of the overlay in force; plan again"
         astray = [one for one in moves if one.target not in target.brokers]

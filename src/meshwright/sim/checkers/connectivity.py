@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from meshwright.history.violation import Violation
+from meshwright.model.designs import design
 from meshwright.model.overlay import Overlay
 from meshwright.model.snapshot import Snapshot
-from meshwright.planning.designs import design
 from meshwright.planning.evaluation.indexes import link_indexes
 from meshwright.planning.topic_connected.validation import failing_topics
 

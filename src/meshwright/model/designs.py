@@ -1,0 +1,198 @@
+"""The designs: each is named once, in this table, with what it is and what it can do.
+
+Every room and every command reads the table; none has a list of its own. A row is data: planning's
+functions are named and not imported, as planning stands above this room, and only
+`meshwright.planning.designs` follows the names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from meshwright.errors import ProblemError
+from meshwright.model.overlay import Overlay, Parameter
+
+ForwardingKind = Literal["rendezvous", "partition", "topic_connected", "acyclic"]
+PlacementRule = Literal["none", "similarity"]
+AdaptationRule = Literal["none", "ocbr"]
+
+DEFAULT_DESIGN = "chord"
+# Twice the links of an inner broker of a 4-ary tree: without a limit, adaptation ends in a star.
+OCBR_DEGREE_MAX = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Design:
+    """One design.
+
+    forwarding: the machine that carries its frames. geometry: one of overlays' key geometries,
+    hypercube, graph or tree; it says how an overlay grows by a broker. build: the planning function
+    build(design, snapshot, rng=, **params) that makes an overlay, as module:function; with k= where
+    forwarding is topic_connected. choose_links: of such a design, the function of interests that
+    its builder calls. params: those that may be asked for. k: from k_least to k_most, any if that
+    is None; k_own where none is asked for. can_adapt: whether brokers may redraw it by themselves.
+
+    A variant is another design, its base, with the parameters of given. Its overlays are the
+    base's; placement and adaptation are what its brokers do besides. is_baseline: it is compared,
+    simulated and swarmed only where it is named.
+    """
+
+    forwarding: ForwardingKind
+    geometry: str
+    build: str
+    choose_links: str | None = None
+    params: tuple[str, ...] = ()
+    k_least: int = 1
+    k_most: int | None = 1
+    k_own: int = 1
+    can_adapt: bool = False
+    base: str | None = None
+    given: dict[str, Parameter] = field(default_factory=dict)
+    placement: PlacementRule = "none"
+    adaptation: AdaptationRule = "none"
+    is_baseline: bool = False
+
+    def can_be_asked(self, k: int) -> bool:
+        """Whether the design can be built for k."""
+        return self.k_least <= k and (self.k_most is None or k <= self.k_most)
+
+
+def _on_keys(geometry: str, *params: str) -> Design:
+    return Design(
+        forwarding="rendezvous",
+        geometry=geometry,
+        build="meshwright.planning.overlay_builders:on_key_geometry",
+        params=("arrangement", "delay_weight", *params),
+    )
+
+
+def _linked(
+    choose_links: str, *params: str, k_least: int = 1, k_most: int | None = 1, k_own: int = 1
+) -> Design:
+    return Design(
+        forwarding="topic_connected",
+        geometry="graph",
+        build="meshwright.planning.overlay_builders:topic_connected",
+        choose_links=f"meshwright.planning.topic_connected.{choose_links}",
+        params=params,
+        k_least=k_least,
+        k_most=k_most,
+        k_own=k_own,
+    )
+
+
+_CHORD = _on_keys("chord")
+_TREE = Design(
+    forwarding="acyclic",
+    geometry="tree",
+    build="meshwright.planning.overlay_builders:on_tree",
+    params=("fanout", "adapted", "degree_max"),
+    can_adapt=True,
+)
+
+
+def _arranged(method: str) -> Design:
+    return replace(_CHORD, base="chord", given={"arrangement": method}, placement="similarity")
+
+
+DESIGNS: dict[str, Design] = {
+    "chord": _CHORD,
+    "dynatops": _arranged("best"),
+    "tapestry": _on_keys("tapestry", "base"),
+    "pastry": _on_keys("pastry", "base", "leaf_count"),
+    "quadtree": replace(
+        _on_keys("quadtree"),
+        build="meshwright.planning.overlay_builders:on_map",
+        params=("arrangement",),
+    ),
+    "hypercube": Design(
+        forwarding="partition",
+        geometry="hypercube",
+        build="meshwright.planning.overlay_builders:on_hypercube",
+        params=("low_bit_count", "events"),
+    ),
+    "gm": _linked("greedy:gm", "tie"),
+    "gm2": _linked("greedy:gm2", "tie", k_least=2, k_most=2, k_own=2),
+    "harary": _linked("circulants:harary", "order", k_most=None, k_own=2),
+    "cycle": _linked("circulants:cycle", k_least=2, k_most=2, k_own=2),
+    "dcbm": _linked("greedy:dcbm", "part_count", "bulk_topic_count"),
+    "minmax": _linked("greedy:minmax"),
+    "best": _linked("best:best", k_least=2, k_most=None, k_own=2),
+    "tree": _TREE,
+    "ocbr": replace(
+        _TREE,
+        base="tree",
+        given={"adapted": True, "degree_max": OCBR_DEGREE_MAX},
+        adaptation="ocbr",
+    ),
+    # The paper's other methods of arrangement.
+    "dynatops-greedy": replace(_arranged("dynatops-greedy"), is_baseline=True),
+    "ssbr-greedy": replace(_arranged("ssbr-greedy"), is_baseline=True),
+    "lsap": replace(_arranged("lsap"), is_baseline=True),
+}
+
+
+def design(name: str) -> Design:
+    """The design of a name."""
+    if name not in DESIGNS:
+        raise ProblemError(f"There is no design {name!r}; choose one of {', '.join(DESIGNS)}.")
+    return DESIGNS[name]
+
+
+def candidates() -> tuple[str, ...]:
+    """The designs that are compared, simulated and swarmed where none is named."""
+    return tuple(name for name, row in DESIGNS.items() if not row.is_baseline)
+
+
+def chosen_designs(names: str | Sequence[str] | None) -> tuple[str, ...]:
+    """The designs of a list, or of a text with commas, in the table's order.
+
+    None, or the word all, stands for the candidates.
+    """
+    listed = names.split(",") if isinstance(names, str) else names
+    if listed is None:
+        return candidates()
+    wanted = [name.strip() for name in listed if name.strip()]
+    if wanted == ["all"]:
+        return candidates()
+    if not wanted:
+        raise ProblemError("The list of designs is empty; name one, several with commas, or all.")
+    for name in wanted:
+        design(name)
+    return tuple(name for name in DESIGNS if name in wanted)
+
+
+def check_params(name: str, params: Iterable[str]) -> None:
+    """Refuse a parameter that a design has not."""
+    known = design(name).params
+    for param in params:
+        if param not in known:
+            raise ProblemError(
+                f"The design {name} has no parameter {param!r}; "
+                f"it takes {', '.join(known) or 'none'}."
+            )
+
+
+def joined_as(name: str) -> str:
+    """The design that overlays of a design are of: its own, or its base."""
+    return design(name).base or name
+
+
+def founded_as(overlay: Overlay) -> str:
+    """The design that an overlay was built as: the variant whose parameters it has, or its own."""
+    for name, row in DESIGNS.items():
+        if row.base == overlay.design and row.given.items() <= overlay.params.items():
+            return name
+    return overlay.design
+
+
+def check_adaptable(name: str) -> None:
+    """Refuse a design that brokers cannot fit to their traffic by themselves."""
+    if not design(name).can_adapt:
+        able = [other for other, row in DESIGNS.items() if row.can_adapt]
+        raise ProblemError(
+            f"Brokers on the design {name!r} cannot adapt it by themselves; "
+            f"take {' or '.join(map(repr, able))}."
+        )
