@@ -9,7 +9,8 @@ much time ends it, and nothing has changed.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, Literal
+from enum import Enum
+from typing import Any
 
 from meshwright.protocol.adaptation.star_around import StarAround, report
 from meshwright.protocol.adaptation.star_messages import (
@@ -25,6 +26,7 @@ from meshwright.protocol.adaptation.star_messages import (
     StarTables,
 )
 from meshwright.protocol.forwarding.tree_tables import star_links
+from meshwright.protocol.foundation.transitions import Transitions
 from meshwright.protocol.foundation.turn import Action, Turn
 from meshwright.protocol.reconfiguration.tree_rows import (
     Link,
@@ -37,7 +39,25 @@ from meshwright.protocol.reconfiguration.tree_rows import (
 DEADLINE = ("star deadline",)
 
 Ended = Callable[[Turn, bool], None]
-Stage = Literal["lock", "prepare", "decide", "switch"]
+
+
+class Stage(Enum):
+    """How far a change is for who leads it."""
+
+    LOCK = "the others are asked to be locked for it"
+    PREPARE = "they are given their new links, and say when they are ready"
+    DECIDE = "the new rows are on their way to this broker's disk"
+    SWITCH = "it is decided: all use the new links, and what went by the old ones arrives"
+
+
+STAGES = Transitions(
+    {
+        Stage.LOCK: (Stage.PREPARE,),
+        Stage.PREPARE: (Stage.DECIDE,),
+        Stage.DECIDE: (Stage.SWITCH,),
+        Stage.SWITCH: (),
+    }
+)
 
 
 class Led:
@@ -52,12 +72,13 @@ class Led:
         self.rows = rows
         self.others = others
         self.ended = ended
-        self.begin("lock")
-
-    def begin(self, stage: Stage) -> None:
-        """Go on to a stage in which nobody has answered."""
-        self.stage = stage
+        self.stage = Stage.LOCK
         self.answered: set[str] = set()
+
+    def go_on(self, stage: Stage) -> None:
+        """The next stage begins, in which nobody has answered."""
+        self.stage = STAGES.checked(self.stage, stage)
+        self.answered = set()
 
     @property
     def brokers(self) -> tuple[str, ...]:
@@ -66,7 +87,7 @@ class Led:
     @property
     def is_decided(self) -> bool:
         """Whether it may be on disk, so that it can end in one way only."""
-        return self.stage in {"decide", "switch"}
+        return self.stage in (Stage.DECIDE, Stage.SWITCH)
 
 
 class StarMaster:
@@ -81,9 +102,9 @@ class StarMaster:
     def handlers(self) -> dict[type, Callable[[Turn, str, Any], None]]:
         """Which message is for which method."""
         return {
-            StarGranted: lambda turn, peer, it: self._answered(turn, peer, it.change, "lock"),
-            StarReady: lambda turn, peer, it: self._answered(turn, peer, it.change, "prepare"),
-            StarDrained: lambda turn, peer, it: self._answered(turn, peer, it.change, "switch"),
+            StarGranted: lambda turn, peer, it: self._answered(turn, peer, it.change, Stage.LOCK),
+            StarReady: lambda turn, peer, it: self._answered(turn, peer, it.change, Stage.PREPARE),
+            StarDrained: lambda turn, peer, it: self._answered(turn, peer, it.change, Stage.SWITCH),
             StarDenied: self._denied,
             StarQuestion: self._questioned,
         }
@@ -118,7 +139,7 @@ class StarMaster:
     def gives_way_to(self, turn: Turn, peer: str) -> bool:
         """Whether this broker leads nothing that another master has to wait for."""
         led = self.led
-        if led is not None and led.stage == "lock" and peer < self._around.me:
+        if led is not None and led.stage is Stage.LOCK and peer < self._around.me:
             self._abort(turn, led, f"gives way to {peer}")
         return self.led is None
 
@@ -138,7 +159,7 @@ class StarMaster:
             return
         if not led.is_decided:
             self._abort(turn, led, f"{peer} may have forgotten it")
-        elif led.stage == "switch":
+        elif led.stage is Stage.SWITCH:
             self._tell_switch(turn, led, peer)
 
     def overruled(self, turn: Turn) -> None:
@@ -146,18 +167,18 @@ class StarMaster:
         led = self.led
         if led is not None:
             self._end(turn, led, "aborted", "another overlay is in force")
-            if led.stage != "switch":
+            if led.stage is not Stage.SWITCH:
                 led.ended(turn, False)
 
     def _answered(self, turn: Turn, peer: str, change: str, stage: Stage) -> None:
         led = self._led(change)
-        if led is None or led.stage != stage or peer not in led.others:
+        if led is None or led.stage is not stage or peer not in led.others:
             return
         led.answered.add(peer)
-        if stage == "switch":
+        if stage is Stage.SWITCH:
             self._finish_if_drained(turn, led)
         elif led.answered.issuperset(led.others):
-            if stage == "lock":
+            if stage is Stage.LOCK:
                 self._prepare(turn, led)
             else:
                 self._decide(turn, led)
@@ -167,7 +188,7 @@ class StarMaster:
         around = self._around
         tree = around.tree()
         assert tree is not None
-        led.begin("prepare")
+        led.go_on(Stage.PREPARE)
         tree.pause()
         star = led.brokers
         overlay = with_rows(around.in_force.overlay, led.rows)
@@ -185,14 +206,14 @@ class StarMaster:
 
     def _decide(self, turn: Turn, led: Led) -> None:
         """All are ready: once the new rows are on disk, there is no way back."""
-        led.begin("decide")
+        led.go_on(Stage.DECIDE)
         report(turn, led.change, "prepared", led.brokers)
         around = self._around
         around.in_force.redraw(turn, led.rows)
 
         def written(later: Turn) -> None:
             if self.led is led:
-                led.begin("switch")
+                led.go_on(Stage.SWITCH)
                 report(later, led.change, "decided", led.brokers)
                 around.adopt(later, led.rows, led.brokers)
                 later.timer(DEADLINE, later.now_us + around.settings.patience_us)
@@ -210,7 +231,7 @@ class StarMaster:
         """When all that live have sent their last by the old links, it has all arrived."""
         alive = self._around.alive()
         waiting = [one for one in led.others if one in alive and one not in led.answered]
-        if led.stage == "switch" and not waiting:
+        if led.stage is Stage.SWITCH and not waiting:
             self._finish(turn, led)
 
     def _finish(self, turn: Turn, led: Led, detail: str = "") -> None:
@@ -231,13 +252,13 @@ class StarMaster:
 
     def _deadline(self, turn: Turn) -> None:
         led = self.led
-        if led is None or led.stage == "decide":
+        if led is None or led.stage is Stage.DECIDE:
             return
         missing = ", ".join(one for one in led.others if one not in led.answered)
         if led.is_decided:
             self._finish(turn, led, f"not waiting for {missing}")
         else:
-            self._abort(turn, led, f"in stage {led.stage} no answer from {missing}")
+            self._abort(turn, led, f"in stage {led.stage.name.lower()} no answer from {missing}")
 
     def _denied(self, turn: Turn, peer: str, message: StarDenied) -> None:
         led = self._led(message.change)
@@ -248,7 +269,7 @@ class StarMaster:
         """Whoever knows links of that version tells them; only the master knows that none are."""
         around, led = self._around, self._led(message.change)
         if led is not None:
-            if led.stage == "switch":
+            if led.stage is Stage.SWITCH:
                 self._tell_switch(turn, led, peer)
         elif around.version(peer) >= message.version:
             around.news.tell_all(turn, peer)

@@ -9,7 +9,8 @@ returns is overruled by a new epoch, in which no older change counts.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal
+from enum import Enum
+from typing import Any
 
 import msgspec
 
@@ -27,6 +28,7 @@ from meshwright.protocol.adaptation.star_messages import (
     StarTables,
 )
 from meshwright.protocol.foundation.effects import DiskKey
+from meshwright.protocol.foundation.transitions import Transitions
 from meshwright.protocol.foundation.turn import Action, Turn
 from meshwright.protocol.reconfiguration.tree_rows import TreeRow, with_rows
 
@@ -34,6 +36,19 @@ LEASE = ("star lease",)
 DOUBT: DiskKey = ("star",)
 # Questions about a change whose master is dead, until somebody overrules it.
 QUESTIONS_MAX = 2
+
+
+class Stage(Enum):
+    """How far a change is for a broker that takes part in it."""
+
+    LOCKED = "it may leave whenever it likes"
+    READY = "only the master knows what becomes of it, so that it is on disk"
+    SWITCHED = "the new links are in use, and what went by the old ones arrives"
+
+
+STAGES = Transitions(
+    {Stage.LOCKED: (Stage.READY,), Stage.READY: (Stage.SWITCHED,), Stage.SWITCHED: ()}
+)
 
 
 class Doubt(msgspec.Struct, frozen=True, array_like=True):
@@ -54,8 +69,12 @@ class Bond:
         self.master = master
         self.brokers = brokers
         self.rows: tuple[TreeRow, ...] = ()
-        self.stage: Literal["locked", "ready", "switched"] = "locked"
+        self.stage = Stage.LOCKED
         self.asked_count = 0
+
+    def go_on(self, stage: Stage) -> None:
+        """The next stage begins."""
+        self.stage = STAGES.checked(self.stage, stage)
 
 
 class StarPart:
@@ -84,7 +103,7 @@ class StarPart:
         if doubt is not None:
             bond = Bond(doubt.change, doubt.master, tuple(row.broker for row in doubt.rows))
             bond.rows = doubt.rows
-            bond.stage = "ready"
+            bond.go_on(Stage.READY)
             self.bond = bond
 
     def started(self, turn: Turn) -> None:
@@ -120,9 +139,9 @@ class StarPart:
         bond = self.bond
         if bond is None:
             return
-        if bond.stage == "locked":
+        if bond.stage is Stage.LOCKED:
             self._around.send(turn, bond.master, StarDenied(bond.change, why))
-        if bond.stage == "ready":
+        if bond.stage is Stage.READY:
             self._around.let_go(turn)
         else:
             self._release(turn, "released", why)
@@ -130,8 +149,8 @@ class StarPart:
     def adopted(self, turn: Turn) -> None:
         """The links of this broker are new: if those of the change, it is decided."""
         bond = self.bond
-        if bond is not None and bond.stage == "ready" and self._is_adopted(bond):
-            bond.stage = "switched"
+        if bond is not None and bond.stage is Stage.READY and self._is_adopted(bond):
+            bond.go_on(Stage.SWITCHED)
             turn.write(DOUBT, None)
             report(turn, bond.change, "switched", bond.brokers)
 
@@ -140,7 +159,7 @@ class StarPart:
         bond = self.bond
         if bond is None or bond.master != peer:
             return
-        if bond.stage == "ready":
+        if bond.stage is Stage.READY:
             self._ask(turn, bond)
         else:
             self._release(turn, "released", f"{peer} may have forgotten it")
@@ -152,7 +171,7 @@ class StarPart:
 
     def _tables_heard(self, turn: Turn, peer: str, message: StarTables) -> None:
         bond, around = self._bond(message.change), self._around
-        if bond is None or bond.stage != "locked":
+        if bond is None or bond.stage is not Stage.LOCKED:
             around.send(turn, peer, StarDenied(message.change, "not locked for it any more"))
             return
         tree = around.tree()
@@ -165,18 +184,18 @@ class StarPart:
         tree.pause()
         around.relink(turn)
         bond.rows = message.rows
-        bond.stage = "ready"
+        bond.go_on(Stage.READY)
         turn.write(DOUBT, Doubt(bond.change, bond.master, bond.rows))
 
         def written(later: Turn) -> None:
-            if self.bond is bond and bond.stage == "ready":
+            if self.bond is bond and bond.stage is Stage.READY:
                 around.send(later, peer, StarReady(bond.change))
 
         turn.once_synced(written)
 
     def _switch_heard(self, turn: Turn, peer: str, message: StarSwitch) -> None:
         around, bond = self._around, self._bond(message.change)
-        if bond is not None and bond.stage == "ready":
+        if bond is not None and bond.stage is Stage.READY:
             around.adopt(turn, bond.rows, bond.brokers)
         if around.version(around.me) >= message.version:
             answer = StarDrained(message.change)
@@ -185,12 +204,12 @@ class StarPart:
     def _finish_heard(self, turn: Turn, peer: str, message: StarFinish) -> None:
         del peer
         bond = self._bond(message.change)
-        if bond is not None and bond.stage == "switched":
+        if bond is not None and bond.stage is Stage.SWITCHED:
             self._release(turn, "drained")
 
     def _abort_heard(self, turn: Turn, peer: str, message: StarAbort) -> None:
         bond = self._bond(message.change)
-        if bond is not None and bond.stage != "switched" and bond.master == peer:
+        if bond is not None and bond.stage is not Stage.SWITCHED and bond.master == peer:
             self._release(turn, "aborted")
 
     def _lease_over(self, turn: Turn) -> None:
@@ -198,7 +217,7 @@ class StarPart:
         bond = self.bond
         if bond is None:
             return
-        if bond.stage != "ready":
+        if bond.stage is not Stage.READY:
             self.disturbed(turn, "its master says nothing")
             return
         self._around.let_go(turn)
@@ -231,7 +250,7 @@ class StarPart:
         """Be free."""
         bond, self.bond = self.bond, None
         assert bond is not None
-        if bond.stage == "ready":
+        if bond.stage is Stage.READY:
             turn.write(DOUBT, None)
         report(turn, bond.change, step, bond.brokers, detail)
         self._around.let_go(turn)

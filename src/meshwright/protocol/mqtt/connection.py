@@ -15,6 +15,7 @@ from meshwright.errors import MqttError
 from meshwright.model.times import SECOND_US
 from meshwright.protocol.foundation.client_names import client_name
 from meshwright.protocol.foundation.events import ClientDown, ClientPacket, ClientUp, Event
+from meshwright.protocol.foundation.transitions import Transitions
 from meshwright.protocol.mqtt import packets, roaming
 from meshwright.protocol.mqtt.answers import connack_for, fitting, is_unsayable, without_words
 from meshwright.protocol.mqtt.decoding import Decoder
@@ -44,6 +45,19 @@ class State(Enum):
     OPEN = "both sides talk"
     ENDING = "nothing is read any more, and what came before is still answered"
     CLOSED = "nothing is read or sent any more but what flush returns"
+
+
+STATES = Transitions(
+    {
+        State.SILENT: (State.ASKING, State.CLOSED),
+        State.ASKING: (State.ADMITTED, State.CLOSED),
+        State.ADMITTED: (State.OPEN, State.CLOSED),
+        State.OPEN: (State.ENDING, State.CLOSED),
+        State.ENDING: (State.CLOSED,),
+        # Both sides may close it, and the line may break.
+        State.CLOSED: (State.CLOSED,),
+    }
+)
 
 
 class Connection:
@@ -169,7 +183,7 @@ class Connection:
         """The client is who it says it is: what to tell the broker; user: "" if anonymous."""
         assert self.state is State.ASKING
         assert self.connect is not None
-        self.state = State.ADMITTED
+        self._become(State.ADMITTED)
         self.client = client_name(user, self._client_id)
         granted = msgspec.structs.replace(
             self.connect,
@@ -184,7 +198,7 @@ class Connection:
         """Send the client away before the broker has heard of it."""
         assert self.state in (State.SILENT, State.ASKING)
         self._say(packets.Connack(False, reason, reason_text=reason_text))
-        self.state = State.CLOSED
+        self._become(State.CLOSED)
 
     def send(self, packet: packets.Packet) -> list[Event]:
         """A packet from the broker; what the client could not be told comes back as its answer."""
@@ -240,7 +254,7 @@ class Connection:
 
     def hang_up(self) -> None:
         """The broker closes the connection, and need not be told."""
-        self.state = State.CLOSED
+        self._become(State.CLOSED)
 
     def close(self, reason: int, reason_text: str | None = None) -> list[Event]:
         """The server ends the conversation."""
@@ -252,7 +266,7 @@ class Connection:
         """End the conversation for a fault, once what came before it is answered."""
         self._last_words = packets.Disconnect(reason, reason_text=reason_text)
         if self.state is State.OPEN:
-            self.state = State.ENDING
+            self._become(State.ENDING)
         return self._settle(0)
 
     def _settle(self, count: int) -> list[Event]:
@@ -279,13 +293,13 @@ class Connection:
         except MqttError as fault:
             self._refuse_for(fault)
         else:
-            self.state = State.ASKING
+            self._become(State.ASKING)
 
     def _refuse_for(self, fault: MqttError) -> None:
         """A first packet that is no good: answered if the client could read the answer."""
         self.fault = fault
         if self._decoder.version is None:
-            self.state = State.CLOSED
+            self._become(State.CLOSED)
             return
         self._version = self._decoder.version
         self.refuse(fault.reason, fault.problem)
@@ -295,11 +309,11 @@ class Connection:
         assert self.connect is not None
         if packet.reason:
             self._say(packet)
-            self.state = State.CLOSED
+            self._become(State.CLOSED)
             return []
         assigned = None if self.connect.client_id else self._client_id
         self._say(connack_for(packet, self._terms, self.connect, assigned))
-        self.state = State.OPEN
+        self._become(State.OPEN)
         early, self._early = self._early, []
         return self._take(early)
 
@@ -371,12 +385,15 @@ class Connection:
         """Only MQTT 5 lets a server say why it closes, and only after its CONNACK."""
         if self.state in (State.OPEN, State.ENDING) and self._version == MQTT_5:
             self._say(packet)
-        self.state = State.CLOSED
+        self._become(State.CLOSED)
 
     def _end(self, *, clean: bool) -> list[Event]:
         is_known = self._is_known()
-        self.state = State.CLOSED
+        self._become(State.CLOSED)
         return [ClientDown(self.client, clean)] if is_known else []
+
+    def _become(self, state: State) -> None:
+        self.state = STATES.checked(self.state, state)
 
     def _is_talking(self) -> bool:
         return self.state in (State.SILENT, State.OPEN)

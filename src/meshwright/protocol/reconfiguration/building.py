@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from enum import Enum
 from functools import partial
 from typing import Any
 
 from meshwright.model.overlay import Overlay
 from meshwright.protocol.forwarding.by_epoch import ForwardingByEpoch
 from meshwright.protocol.forwarding.forwarding import Forwarding
+from meshwright.protocol.foundation.transitions import Transitions
 from meshwright.protocol.foundation.turn import Action, Turn, nothing
 from meshwright.protocol.reconfiguration.conversation_marks import Marks
 from meshwright.protocol.reconfiguration.heirs import heirs_of
@@ -31,6 +33,17 @@ from meshwright.protocol.reconfiguration.messages import (
 STUCK = ("reconfigure stuck",)
 # Messages held for overlays that are not here yet.
 EARLY_MAX = 65_536
+
+
+class Stage(Enum):
+    """How far an overlay is built."""
+
+    WAITING = "its machine begins when what was known at this place before comes"
+    BEGUN = "its machine is there, and learns what is wanted here"
+    READY = "it can be switched to"
+
+
+STAGES = Transitions({Stage.WAITING: (Stage.BEGUN,), Stage.BEGUN: (Stage.READY,), Stage.READY: ()})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,15 +69,23 @@ class BuildingAround:
 class Work:
     """One overlay that is being built; answer is told how far it is."""
 
-    __slots__ = ("answer", "heirs", "is_begun", "lock", "marks", "ready")
+    __slots__ = ("answer", "heirs", "lock", "marks", "stage")
 
     def __init__(self, lock: Lock, answer: Callable[[Turn, Ready], None]) -> None:
         self.lock = lock
         self.answer = answer
-        self.ready: Ready | None = None
         self.heirs: dict[str, str] = {}
         self.marks: Marks | None = None
-        self.is_begun = False
+        self.stage = Stage.WAITING
+
+    def go_on(self, stage: Stage) -> None:
+        """The next stage begins."""
+        self.stage = STAGES.checked(self.stage, stage)
+
+    def say(self, turn: Turn) -> None:
+        """Answer whether it is ready, or may never be."""
+        is_ready = self.stage is Stage.READY
+        self.answer(turn, Ready(self.lock.epoch, self.marks, is_ready=is_ready))
 
 
 class Building:
@@ -166,14 +187,14 @@ class Building:
 
     def again(self, turn: Turn) -> None:
         """Say again that the overlay is ready, if it is."""
-        if self._work is not None and self._work.ready is not None:
-            self._work.answer(turn, self._work.ready)
+        if self._work is not None and self._work.stage is Stage.READY:
+            self._work.say(turn)
 
     def stuck(self, turn: Turn) -> None:
         """If the overlay is not ready by now, something may be torn, which marks show."""
         work = self._work
-        if work is not None and work.is_begun and work.ready is None:
-            work.answer(turn, Ready(work.lock.epoch, work.marks, is_ready=False))
+        if work is not None and work.stage is Stage.BEGUN:
+            work.say(turn)
 
     def drop(self, epoch: int) -> None:
         """An overlay is not to be."""
@@ -210,7 +231,8 @@ class Building:
         early = self._early.get(epoch, [])
         if only_inherited:
             heirs = [message for _, message in early if isinstance(message, Inheritance)]
-            if heirs and work is not None and work.lock.epoch == epoch and not work.is_begun:
+            is_waiting = work is not None and work.stage is Stage.WAITING
+            if heirs and work is not None and work.lock.epoch == epoch and is_waiting:
                 if heirs[0].table is None:
                     self._begin_empty(turn, work, is_late=True)
                 else:
@@ -222,7 +244,7 @@ class Building:
 
     def _begin_empty(self, turn: Turn, work: Work, *, is_late: bool) -> None:
         """Build an overlay from nothing; who is late asks for what others take for known."""
-        work.is_begun = True
+        work.go_on(Stage.BEGUN)
         epoch = work.lock.epoch
         self._add_machine(turn, epoch, work.lock.target)
         if is_late:
@@ -232,7 +254,7 @@ class Building:
 
     def _begin_with(self, turn: Turn, work: Work, known: Any) -> None:
         """Build an overlay from what was known at this place."""
-        work.is_begun = True
+        work.go_on(Stage.BEGUN)
         epoch, remaining = work.lock.epoch, 2
 
         def one_done(later: Turn) -> None:
@@ -251,9 +273,9 @@ class Building:
         self._replay(turn, epoch)
 
     def _ready(self, turn: Turn, *, work: Work) -> None:
-        work.ready = Ready(work.lock.epoch, work.marks)
+        work.go_on(Stage.READY)
         if self._work is work:
-            work.answer(turn, work.ready)
+            work.say(turn)
 
     def _add_machine(self, turn: Turn, epoch: int, overlay: Overlay) -> None:
         self._forwarding.add(epoch, self._around.make(turn, epoch, overlay))

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from enum import Enum
+from typing import Any
 
 import msgspec
 
+from meshwright.protocol.foundation.transitions import Transitions
 from meshwright.protocol.foundation.turn import Action, Turn
 from meshwright.protocol.reconfiguration.conversation_marks import Marks, late_hearers, torn_pairs
 from meshwright.protocol.reconfiguration.messages import (
@@ -38,6 +40,25 @@ CHECK = ("reconfigure check",)
 Torn = dict[str, tuple[str, ...] | None]
 
 
+class Step(Enum):
+    """How far a plan is for who leads it."""
+
+    PREPARE = "all build the overlay to come, and say when it is ready"
+    MEND = "some begin anew with each other, of whom one may have missed something"
+    DECIDE = "the overlay is on its way to this broker's disk"
+    SWITCH = "it is decided: all switch, and say what is left of older overlays"
+
+
+STEPS = Transitions(
+    {
+        Step.PREPARE: (Step.MEND, Step.DECIDE),
+        Step.MEND: (Step.MEND, Step.PREPARE),
+        Step.DECIDE: (Step.SWITCH,),
+        Step.SWITCH: (),
+    }
+)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Patience:
     """How long a plan may take until it is decided, what is torn may mend, older overlays drain."""
@@ -58,22 +79,11 @@ class Undertaking:
     """
 
     __slots__ = (
-        "answers",
-        "asked",
-        "brokers",
-        "heirs",
-        "is_mending",
-        "is_on_disk",
-        "late",
-        "lock",
-        "mended",
-        "step",
-        "told",
-        "unready",
-        "vouched",
+        "answers", "asked", "brokers", "heirs", "late", "lock", "mended", "step", "told",
+        "unready", "vouched",
     )  # fmt: skip
 
-    def __init__(self, lock: Lock, heirs: dict[str, str]) -> None:
+    def __init__(self, lock: Lock, heirs: dict[str, str], step: Step = Step.PREPARE) -> None:
         self.lock = lock
         self.brokers = frozenset(lock.target.brokers)
         self.heirs = heirs
@@ -82,15 +92,16 @@ class Undertaking:
         self.vouched: set[str] = set()
         self.unready: set[str] = set()
         self.mended: Torn = {}
-        self.is_mending = False
-        self.is_on_disk = False
-        self.begin("prepare")
-
-    def begin(self, step: Literal["prepare", "switch"]) -> None:
-        """Go on to a step, in which nobody was told or has answered yet."""
         self.step = step
         self.told: dict[str, None] = {}
         self.answers: dict[str, Marks | None] = {}
+
+    def go_on(self, step: Step) -> None:
+        """The next step begins. When it is to be decided, nobody was told so or has answered."""
+        self.step = STEPS.checked(self.step, step)
+        if step is Step.DECIDE:
+            self.told = {}
+            self.answers = {}
 
     @property
     def epoch(self) -> int:
@@ -98,7 +109,8 @@ class Undertaking:
 
     @property
     def is_decided(self) -> bool:
-        return self.step == "switch"
+        """Whether it may be on disk, so that it can end in one way only."""
+        return self.step in (Step.DECIDE, Step.SWITCH)
 
 
 class Coordinator:
@@ -135,8 +147,8 @@ class Coordinator:
         """Which message is for which method."""
         return {
             Deny: self._denied,
-            Ready: lambda turn, peer, it: self._answered(turn, peer, it, "prepare"),
-            Drained: lambda turn, peer, it: self._answered(turn, peer, it, "switch"),
+            Ready: self._answered,
+            Drained: self._answered,
             AbortAsked: self._abort_asked,
         }
 
@@ -155,10 +167,9 @@ class Coordinator:
     def resume(self, turn: Turn, lock: Lock) -> None:
         """After a crash: bring a plan to its end that was decided before."""
         if self.undertaking is None:
-            self.undertaking = Undertaking(lock, {})
-            self.undertaking.is_on_disk = True
+            self.undertaking = Undertaking(lock, {}, Step.SWITCH)
             self._watch(turn)
-            self._begin_switch(turn, self.undertaking)
+            self._begin_drain(turn)
 
     def leads(self, epoch: int) -> bool:
         """Whether the plan of an epoch is under way here."""
@@ -167,8 +178,8 @@ class Coordinator:
     def on_disk(self, turn: Turn, epoch: int) -> None:
         """The overlay of an epoch is on this broker's disk: if it is led here, it is decided."""
         undertaking = self._led(epoch)
-        if undertaking is not None and not undertaking.is_on_disk:
-            undertaking.is_on_disk = True
+        if undertaking is not None and undertaking.step is Step.DECIDE:
+            undertaking.go_on(Step.SWITCH)
             self._report(turn, "decided")
             self._advance(turn)
 
@@ -213,7 +224,7 @@ class Coordinator:
         for name in [*others, self._me]:
             if self.undertaking is undertaking and name not in undertaking.told:
                 self._tell(turn, undertaking, name)
-        if self.undertaking is undertaking and undertaking.step == "prepare":
+        if self.undertaking is undertaking and not undertaking.is_decided:
             self._vouch(turn, undertaking)
         if self.undertaking is undertaking and self._is_complete(undertaking):
             self._next(turn, undertaking)
@@ -221,9 +232,9 @@ class Coordinator:
     def _tell(self, turn: Turn, undertaking: Undertaking, name: str) -> None:
         lock = undertaking.lock
         message: Any = lock
-        if undertaking.step == "switch":
+        if undertaking.is_decided:
             # First on its own disk: from then on the plan is decided.
-            if name != self._me and not undertaking.is_on_disk:
+            if name != self._me and undertaking.step is Step.DECIDE:
                 return
             in_force = self._in_force()
             is_mine = in_force.epoch == lock.epoch
@@ -251,12 +262,13 @@ class Coordinator:
 
     def _next(self, turn: Turn, undertaking: Undertaking) -> None:
         """All have answered: go on, unless something is torn, unready or under way."""
-        if undertaking.step == "prepare":
+        if not undertaking.is_decided:
             self._mend(turn, undertaking)
             is_unready = not undertaking.unready.isdisjoint(self._alive())
-            if not is_unready and not undertaking.is_mending:
+            if not is_unready and undertaking.step is Step.PREPARE:
                 self._report(turn, "prepared")
-                self._begin_switch(turn, undertaking)
+                undertaking.go_on(Step.DECIDE)
+                self._begin_drain(turn)
         elif self._late_hearers(undertaking):
             turn.timer(CHECK, turn.now_us + self._patience.check_us)
         else:
@@ -287,7 +299,7 @@ class Coordinator:
         if not torn:
             return
         undertaking.mended.update(torn)
-        undertaking.is_mending = True
+        undertaking.go_on(Step.MEND)
         self._report(turn, "mended", f"{len(torn)} brokers begin anew with others")
         for name, peers in torn.items():
             self._send(turn, name, Renew(undertaking.epoch, peers))
@@ -295,12 +307,11 @@ class Coordinator:
 
     def _mended(self, turn: Turn) -> None:
         undertaking = self.undertaking
-        if undertaking is not None and undertaking.is_mending:
-            undertaking.is_mending = False
+        if undertaking is not None and undertaking.step is Step.MEND:
+            undertaking.go_on(Step.PREPARE)
             self._advance(turn)
 
-    def _begin_switch(self, turn: Turn, undertaking: Undertaking) -> None:
-        undertaking.begin("switch")
+    def _begin_drain(self, turn: Turn) -> None:
         turn.timer(DEADLINE, turn.now_us + self._patience.drain_us)
         self._advance(turn)
 
@@ -333,7 +344,7 @@ class Coordinator:
         if undertaking.is_decided:
             self._finish(turn, undertaking, f"not waiting for {', '.join(missing) or 'the rest'}")
         else:
-            self.abort(turn, f"in step {undertaking.step} no answer from {', '.join(missing)}")
+            self.abort(turn, f"in step prepare no answer from {', '.join(missing)}")
 
     def _finish(self, turn: Turn, undertaking: Undertaking, detail: str = "") -> None:
         self._report(turn, "done", detail)
@@ -345,9 +356,11 @@ class Coordinator:
         if self.leads(message.epoch):
             self.abort(turn, f"{peer} denies: {message.why}")
 
-    def _answered(self, turn: Turn, peer: str, message: Ready | Drained, step: str) -> None:
+    def _answered(self, turn: Turn, peer: str, message: Ready | Drained) -> None:
         undertaking = self._led(message.epoch)
-        if undertaking is not None and undertaking.step == step and peer in undertaking.told:
+        if undertaking is None or undertaking.is_decided is isinstance(message, Ready):
+            return
+        if peer in undertaking.told:
             undertaking.answers[peer] = message.marks
             undertaking.unready.discard(peer)
             if isinstance(message, Ready) and not message.is_ready:
