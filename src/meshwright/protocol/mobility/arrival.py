@@ -3,11 +3,56 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import Enum
 
 from meshwright.model.publication import Publication, PublicationId
+from meshwright.protocol.foundation.transitions import Transitions
 from meshwright.protocol.mobility.messages import MoveAsk
 from meshwright.protocol.mobility.session_claims import Claim, Claims
 from meshwright.protocol.mqtt import packets
+
+
+class Stage(Enum):
+    """How far a client's session is on its way here."""
+
+    SEARCHING = "the directory is asked who claims the client"
+    STALLED = "who may have the session cannot be asked: the next tick searches anew"
+    ASKING = "the source was asked for the session"
+    FETCHING = "the source has begun to send it"
+    UNPACKED = "all of it is here, and is written and claimed; its source keeps it until then"
+    CLAIMING = "no other broker has it: the client is claimed, and then the session opened"
+
+
+STAGES = Transitions(
+    {
+        Stage.SEARCHING: (Stage.STALLED, Stage.ASKING, Stage.CLAIMING),
+        Stage.STALLED: (Stage.SEARCHING,),
+        Stage.ASKING: (Stage.SEARCHING, Stage.STALLED, Stage.ASKING, Stage.FETCHING),
+        Stage.FETCHING: (
+            Stage.SEARCHING, Stage.STALLED, Stage.ASKING, Stage.FETCHING, Stage.UNPACKED,
+        ),
+        Stage.UNPACKED: (Stage.CLAIMING,),
+        # Another broker that claims the client at the same time may have its session, too.
+        Stage.CLAIMING: (Stage.STALLED, Stage.ASKING, Stage.CLAIMING),
+    }
+)  # fmt: skip
+
+
+class Brought(Enum):
+    """What becomes of the filters that a client brought along."""
+
+    UNUSED = "its session's own filters are put in force once they are known"
+    SUBSCRIBING = "they are put in force without waiting for the source"
+    IN_FORCE = "they are in force, for the source to compare with the session's own"
+
+
+FILTERS = Transitions(
+    {
+        Brought.UNUSED: (Brought.UNUSED, Brought.SUBSCRIBING),
+        Brought.SUBSCRIBING: (Brought.UNUSED, Brought.IN_FORCE),
+        Brought.IN_FORCE: (Brought.UNUSED,),
+    }
+)
 
 
 @dataclass(slots=True, eq=False)
@@ -16,11 +61,10 @@ class Arrival:
 
     found: who claims it, when that was last read. candidates: those of them that may have its
     session, the next to be asked first; denied: who has none. claim: the number for this broker's
-    claim, floor: all up to this are void. is_claiming: the claim is made, and no session opened yet
-    that it is for; former: this broker's claim before it. source: who was asked for the session, a
-    candidate or who was given it. is_offered: it comes ahead of its client. is_early: the filters
-    that the client brought were put in force without waiting for the source. seen: what need not be
-    sent.
+    claim, floor: all up to this are void. has_claimed: the claim was made, in whatever stage, and
+    is to be withdrawn if no session is opened; former: this broker's claim before it. source: who
+    was last asked for the session, a candidate or who was given it. is_offered: it comes ahead of
+    its client. seen: what need not be sent.
     """
 
     client: str
@@ -33,17 +77,32 @@ class Arrival:
     claim: int = 0
     floor: int = 0
     former: Claim | None = None
-    is_claiming: bool = False
+    has_claimed: bool = False
     source: str | None = None
-    is_stalled: bool = False
-    is_unpacked: bool = False
     is_offered: bool = False
-    is_early: bool = False
-    is_in_force: bool = False
-    is_begun: bool = False
+    stage: Stage = Stage.SEARCHING
+    brought: Brought = Brought.UNUSED
     begun_us: int = 0
     seen: dict[PublicationId, Publication] = field(default_factory=dict)
     put_off: list[tuple[str, MoveAsk]] = field(default_factory=list)
+
+    def go_on(self, stage: Stage) -> None:
+        """Another stage begins."""
+        self.stage = STAGES.checked(self.stage, stage)
+
+    def use_brought(self, brought: Brought) -> None:
+        """Something else becomes of the filters that the client brought."""
+        self.brought = FILTERS.checked(self.brought, brought)
+
+    @property
+    def is_unpacked(self) -> bool:
+        """True if a session came here that its former broker keeps until it is claimed."""
+        return self.stage is Stage.UNPACKED
+
+    @property
+    def is_expected(self) -> bool:
+        """True if the source is to send the session."""
+        return self.stage in (Stage.ASKING, Stage.FETCHING)
 
     @property
     def holder(self) -> Claim | None:
@@ -56,7 +115,7 @@ class Arrival:
         self.candidates = [one for one in claims if self._counts(one)]
         highest = claims[0].number if claims else 0
         self.claim = max(highest + 1, now_us)
-        if not self.is_claiming:
+        if not self.has_claimed:
             self.former = next((one for one in claims if one.broker == me), None)
 
     def deny(self, settled: int) -> None:

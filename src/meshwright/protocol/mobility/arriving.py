@@ -13,7 +13,7 @@ from meshwright.errors import FilterError
 from meshwright.filters.filter import parse_filter
 from meshwright.protocol.foundation.effects import CloseClient, SendClient
 from meshwright.protocol.foundation.turn import Turn
-from meshwright.protocol.mobility.arrival import Arrival
+from meshwright.protocol.mobility.arrival import Arrival, Brought, Stage
 from meshwright.protocol.mobility.messages import (
     Discard,
     HaveYou,
@@ -135,7 +135,7 @@ class Arriving:
         session = self._sessions.find(ask.client)
         is_here = session is not None and not session.is_arriving
         is_mutual = arrival.source == peer
-        if arrival.is_claiming and not arrival.is_unpacked and not (is_mutual and is_here):
+        if arrival.has_claimed and not arrival.is_unpacked and not (is_mutual and is_here):
             self._refuse(turn, arrival, CONNECTED_ELSEWHERE)
             return False
         if arrival.source is None or (is_mutual and not is_here):
@@ -153,7 +153,7 @@ class Arriving:
         """The client began anew elsewhere under a claim: so it does not here under a lower one."""
         client = message.client
         arrival = self._arrivals.get(client)
-        if arrival is None or not (arrival.is_claiming or arrival.is_unpacked):
+        if arrival is None or not (arrival.has_claimed or arrival.is_unpacked):
             return
         if message.is_below(arrival.claim, self._me):
             return
@@ -208,22 +208,22 @@ class Arriving:
     def begun(self, turn: Turn, peer: str, message: MoveBegun) -> None:
         """The filters of a session are here: put them in force, then say so."""
         arrival = self._current(message.client, message.serial)
-        if arrival is None:
+        if arrival is None or not arrival.is_expected:
             self._send(turn, peer, MoveCancelled(message.client))
             return
-        arrival.is_begun = True
+        arrival.go_on(Stage.FETCHING)
         arrival.begun_us = turn.now_us
         if message.subscriptions is None:
             session = self._sessions.find(message.client)
             if session is None:
                 # What was prepared is gone since it was asked for: it is to be said in full.
-                arrival.is_early = False
+                arrival.use_brought(Brought.UNUSED)
                 self._ask(turn, arrival, peer)
                 return
             session.identity = message.identity
             self._ready_if_early(turn, arrival)
             return
-        arrival.is_early = False
+        arrival.use_brought(Brought.UNUSED)
         ready = MoveReady(message.client, message.serial)
         self._sessions.prepare(
             turn,
@@ -236,7 +236,7 @@ class Arriving:
     def not_here(self, turn: Turn, peer: str, message: MoveNotHere) -> None:
         """Ask where the session was given to; if its holder knows of none, there is none."""
         arrival = self._current(message.client, message.serial)
-        if arrival is None or arrival.is_unpacked:
+        if arrival is None or not arrival.is_expected:
             return
         if arrival.is_offered:
             arrival.source = None
@@ -253,12 +253,12 @@ class Arriving:
             self._session_search.denied(turn, arrival, message.settled)
         else:
             # It was given, but did not arrive: its holder will find that out, too.
-            arrival.is_stalled = True
+            arrival.go_on(Stage.STALLED)
 
     def stored(self, turn: Turn, peer: str, message: MoveStored) -> None:
         """Say which publications came here anyway, and keep them for the session."""
         arrival = self._current(message.client, message.serial)
-        if arrival is None or arrival.is_unpacked:
+        if arrival is None or arrival.stage is not Stage.FETCHING:
             self._send(turn, peer, MoveCancelled(message.client))
             return
         if self._seen_log is not None:
@@ -269,13 +269,13 @@ class Arriving:
     def end(self, turn: Turn, peer: str, message: MoveEnd) -> None:
         """The whole session is here: to disk, then claim the client."""
         arrival = self._current(message.client, message.serial)
-        if arrival is None or arrival.is_unpacked:
+        if arrival is None or arrival.stage is not Stage.FETCHING:
             self._send(turn, peer, MoveCancelled(message.client))
             return
         if not self._sessions.will_quota.has_room_for(message.session_state.will):
             self._refuse(turn, arrival, NO_ROOM_FOR_WILL)
             return
-        arrival.is_unpacked = True
+        arrival.go_on(Stage.UNPACKED)
         # The directory was read before the session came, and may have changed since.
         arrival.claim = max(arrival.claim, message.session_state.claim + 1)
         arrival.floor = message.session_state.claim
@@ -310,19 +310,20 @@ class Arriving:
     def peer_renewed(self, turn: Turn, peer: str) -> None:
         """Ask again for what a peer may have forgotten to send."""
         for arrival in list(self._arrivals.values()):
-            if arrival.source == peer and not arrival.is_unpacked:
+            if arrival.source == peer and arrival.is_expected:
                 self._ask(turn, arrival, peer)
 
     def roll_changed(self, turn: Turn) -> None:
         """A session does not come from who is gone for good: find out anew where it is."""
         for arrival in list(self._arrivals.values()):
             source = arrival.source
-            if source is not None and not arrival.is_unpacked and not self._may_ask(source):
-                arrival.source = None
-                if arrival.is_offered:
-                    self._give_up(turn, arrival)
-                else:
-                    arrival.is_stalled = True
+            if source is None or arrival.is_unpacked or self._may_ask(source):
+                continue
+            arrival.source = None
+            if arrival.is_offered:
+                self._give_up(turn, arrival)
+            elif arrival.is_expected:
+                arrival.go_on(Stage.STALLED)
 
     def tick(self, turn: Turn) -> None:
         """Turn away clients that have waited too long; they may try again."""
@@ -333,8 +334,8 @@ class Arriving:
                 self._refuse(turn, arrival, "the session cannot be fetched now; try again")
             elif self._is_held_up(turn, arrival):
                 self._leave_there(turn, arrival)
-            elif arrival.is_stalled:
-                arrival.is_stalled = False
+            elif arrival.stage is Stage.STALLED:
+                arrival.go_on(Stage.SEARCHING)
                 self._session_search.find(turn, arrival)
         if self._arrivals:
             self._wake(turn)
@@ -357,8 +358,7 @@ class Arriving:
     def _is_held_up(self, turn: Turn, arrival: Arrival) -> bool:
         """True if a session cannot come soon: an origin that owes it something is out of reach."""
         waited_us = turn.now_us - arrival.begun_us
-        is_under_way = arrival.is_begun and not arrival.is_unpacked
-        return is_under_way and waited_us > self._settings.lodge_after_us
+        return arrival.stage is Stage.FETCHING and waited_us > self._settings.lodge_after_us
 
     def _leave_there(self, turn: Turn, arrival: Arrival) -> None:
         """Let a client in without its session, which comes when the client comes once more."""
@@ -378,10 +378,10 @@ class Arriving:
 
     def _ask(self, turn: Turn, arrival: Arrival, holder: str) -> None:
         arrival.source = holder
-        arrival.is_begun = False
+        arrival.go_on(Stage.ASKING)
         self._prepare_early(turn, arrival)
         carried = None
-        if arrival.is_early and arrival.packet is not None:
+        if arrival.brought is not Brought.UNUSED and arrival.packet is not None:
             carried = digest_of(arrival.packet.carried or ())
         ask = MoveAsk(arrival.client, arrival.serial, arrival.is_offered, carried, arrival.claim)
         self._send(turn, holder, ask)
@@ -393,22 +393,23 @@ class Arriving:
         there is a session here, which may be the only one.
         """
         carried = arrival.packet.carried if arrival.packet is not None else None
-        if not self._trusts_devices or carried is None or arrival.is_early:
+        if not self._trusts_devices or carried is None:
+            return
+        if arrival.brought is not Brought.UNUSED:
             return
         if self._sessions.find(arrival.client) is not None or not _are_plain(carried):
             return
-        arrival.is_early = True
-        arrival.is_in_force = False
+        arrival.use_brought(Brought.SUBSCRIBING)
 
         def in_force(later: Turn) -> None:
-            arrival.is_in_force = True
+            arrival.use_brought(Brought.IN_FORCE)
             self._ready_if_early(later, arrival)
 
         self._sessions.prepare(turn, arrival.client, "", carried, in_force)
 
     def _ready_if_early(self, turn: Turn, arrival: Arrival) -> None:
         is_current = self._arrivals.get(arrival.client) is arrival
-        is_ready = arrival.is_early and arrival.is_in_force and arrival.is_begun
+        is_ready = arrival.brought is Brought.IN_FORCE and arrival.stage is Stage.FETCHING
         if is_current and is_ready and arrival.source is not None:
             self._send(turn, arrival.source, MoveReady(arrival.client, arrival.serial))
 
@@ -417,7 +418,7 @@ class Arriving:
         assert arrival.source is not None
         self._send(turn, arrival.source, MoveDone(arrival.client))
         arrival.source = None
-        arrival.is_unpacked = False
+        arrival.go_on(Stage.CLAIMING)
         arrival.former = Claim(arrival.claim, self._me, arrival.floor)
 
     def _open(self, turn: Turn, arrival: Arrival) -> None:
@@ -455,7 +456,7 @@ class Arriving:
     def _drop(self, turn: Turn, arrival: Arrival) -> None:
         """A client waits no more, and nothing was opened for it."""
         del self._arrivals[arrival.client]
-        if arrival.is_claiming:
+        if arrival.has_claimed:
             self._session_claims.withdraw(turn, arrival.client, arrival.former)
 
     def _give_up(self, turn: Turn, arrival: Arrival) -> None:

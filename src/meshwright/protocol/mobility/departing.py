@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from enum import Enum
 from functools import partial
 from typing import Any
 
@@ -14,6 +15,7 @@ from meshwright.model.publication import PublicationId
 from meshwright.protocol.directory.directory import Directory
 from meshwright.protocol.foundation.effects import DiskKey
 from meshwright.protocol.foundation.stream_frames import place_in
+from meshwright.protocol.foundation.transitions import Transitions
 from meshwright.protocol.foundation.turn import Turn
 from meshwright.protocol.mobility.messages import (
     Discard,
@@ -44,12 +46,31 @@ from meshwright.protocol.streams.messages import Standing, StandingQuestion
 TICK = ("departing",)
 
 
+class Stage(Enum):
+    """How far a session is on its way to the broker that asked for it."""
+
+    PREPARING = "its filters are being put in force there"
+    COLLECTING = "all that entered the network before is still to come here"
+    SIFTING = "its new broker was told what it stores, to say what of that it has seen"
+    SIFTED = "its new broker has said so"
+
+
+STAGES = Transitions(
+    {
+        Stage.PREPARING: (Stage.COLLECTING,),
+        Stage.COLLECTING: (Stage.SIFTING,),
+        Stage.SIFTING: (Stage.SIFTED,),
+        Stage.SIFTED: (),
+    }
+)
+
+
 @dataclass(slots=True, eq=False)
 class Departure:
     """A session that is leaving, and what it still waits for.
 
     claim: with which number its client is claimed there. is_offered: it goes ahead of its client.
-    seen: what its new broker has seen, None if not asked. keys: whose readers are being asked for.
+    seen: what its new broker has said to have seen. keys: whose readers are being asked for.
     questions: by serial, who was asked what. owed: how far streams (origin, topic) must have come
     here before the session can go. sent: how far they were sent then, so nothing else up to there
     is for the session.
@@ -60,13 +81,16 @@ class Departure:
     serial: int
     claim: int
     is_offered: bool = False
-    is_ready: bool = False
-    is_sifting: bool = False
-    seen: frozenset[PublicationId] | None = None
+    stage: Stage = Stage.PREPARING
+    seen: frozenset[PublicationId] = frozenset()
     keys: dict[str, None] = field(default_factory=dict)
     questions: dict[int, tuple[str, str]] = field(default_factory=dict)
     owed: dict[tuple[str, str], int] = field(default_factory=dict)
     sent: dict[tuple[str, str], int] = field(default_factory=dict)
+
+    def go_on(self, stage: Stage) -> None:
+        """The next stage begins."""
+        self.stage = STAGES.checked(self.stage, stage)
 
 
 class Departing:
@@ -205,7 +229,9 @@ class Departing:
             return
         if departure.target != peer:
             return
-        departure.is_ready = True
+        # Who was asked twice for its filters puts them in force twice.
+        if departure.stage is Stage.PREPARING:
+            departure.go_on(Stage.COLLECTING)
         departure.keys = dict.fromkeys(key_of(parse_filter(t)) for t in session.subscriptions)
         for key in list(departure.keys):
             asked = partial(self._readers_known, departure=departure, key=key)
@@ -226,6 +252,9 @@ class Departing:
         departure = self._departures.get(message.client)
         if departure is None or departure.target != peer or departure.serial != message.serial:
             return
+        if departure.stage is not Stage.SIFTING:
+            return
+        departure.go_on(Stage.SIFTED)
         departure.seen = frozenset(message.events)
         self._go_if_complete(turn, departure)
 
@@ -283,7 +312,7 @@ class Departing:
         self._has_tick = False
         for departure in list(self._departures.values()):
             self._go_if_complete(turn, departure)
-        if any(departure.is_ready for departure in self._departures.values()):
+        if any(one.stage is not Stage.PREPARING for one in self._departures.values()):
             self._wake(turn)
 
     def _wake(self, turn: Turn) -> None:
@@ -305,7 +334,7 @@ class Departing:
         """Send the session once all that entered before its filters moved has come here."""
         session = self._sessions.find(departure.client)
         is_current = self._departures.get(departure.client) is departure
-        if session is None or not is_current or not departure.is_ready:
+        if session is None or not is_current or departure.stage is Stage.PREPARING:
             return
         if departure.keys or departure.questions or session.unsafe_run_count:
             # After a crash, runs that are on disk would come after what its client says elsewhere.
@@ -316,20 +345,18 @@ class Departing:
         if departure.is_offered and not may_go_ahead(session):
             self._recall(turn, departure.client, unless=None)
             return
-        if departure.seen is None and self._asks_what_was_seen:
+        if departure.stage is Stage.COLLECTING and self._asks_what_was_seen:
             self._ask_what_was_seen(turn, session, departure)
-            if departure.is_sifting:
-                return
+        if departure.stage is Stage.SIFTING:
+            return
         del self._departures[departure.client]
         self._give(turn, session, departure, places)
 
     def _ask_what_was_seen(self, turn: Turn, session: Session, departure: Departure) -> None:
-        """Before a session goes, name what it stores, if it stores anything; once."""
-        if departure.is_sifting:
-            return
+        """Before a session goes, name what it stores, if it stores anything."""
         events = stored_ids((*session.in_flight.values(), *session.queue))
         if events:
-            departure.is_sifting = True
+            departure.go_on(Stage.SIFTING)
             stored = MoveStored(departure.client, departure.serial, events)
             self._send(turn, departure.target, stored)
 
@@ -373,7 +400,7 @@ class Departing:
         points = self._left.given(turn, session, departure.target)
         for key, number in departure.sent.items():
             places[key] = max(number, places.get(key, 0))
-        session_state = sifted(packed(session, places, self._me, points), departure.seen or ())
+        session_state = sifted(packed(session, places, self._me, points), departure.seen)
         if departure.is_offered:
             assert session.disconnected_us is not None
             away_us = turn.now_us - session.disconnected_us

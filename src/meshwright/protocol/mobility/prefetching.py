@@ -89,5 +89,4 @@ class Prefetching:
 
 def may_go_ahead(session: Session) -> bool:
     """True if a session may leave before its client is back: it lasts, and no will is due."""
-    is_away = session.disconnected_us is not None and not session.is_arriving
-    return is_away and session.expiry_s > 0 and session.will is None
+    return session.is_away and session.expiry_s > 0 and session.will is None

@@ -198,7 +198,7 @@ class Redirects:
             return None
         if session is None or session.is_arriving:
             return "its session is not here"
-        return self._why_keep_connected(session) if session.disconnected_us is None else None
+        return self._why_keep_connected(session) if not session.is_away else None
 
     def _why_keep_connected(self, session: Session) -> str | None:
         if not session.expiry_s:

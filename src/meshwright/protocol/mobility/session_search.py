@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from meshwright.protocol.foundation.turn import Turn
-from meshwright.protocol.mobility.arrival import Arrival
+from meshwright.protocol.mobility.arrival import Arrival, Brought, Stage
 from meshwright.protocol.mobility.messages import Discard
 from meshwright.protocol.mobility.session_claims import Claim, Claims, SessionClaims
 from meshwright.protocol.mqtt import packets
@@ -79,7 +79,7 @@ class SessionSearch:
         stale = self._sessions.find(arrival.client)
         if stale is not None and (stale.is_arriving or stale.claim <= holder.floor):
             self._sessions.end(turn, stale)
-            arrival.is_early = False
+            arrival.use_brought(Brought.UNUSED)
         if packet.clean_start:
             arrival.deny_all()
             self.claim(turn, arrival)
@@ -101,7 +101,7 @@ class SessionSearch:
         target = self._then.given_to(client)
         is_here = session is not None and not session.is_arriving
         if target is not None and not self._may_ask(target):
-            arrival.is_stalled = True
+            arrival.go_on(Stage.STALLED)
         elif target is not None:
             self._then.ask(turn, arrival, target)
         elif mine is None:
@@ -125,6 +125,7 @@ class SessionSearch:
         It may also have gone elsewhere since the claims were read.
         """
         arrival.source = None
+        arrival.go_on(Stage.SEARCHING)
         arrival.deny(settled)
         before = arrival.found
 
@@ -136,7 +137,7 @@ class SessionSearch:
 
         if arrival.packet is not None and arrival.candidates:
             self._go_on(turn, arrival, arrival.packet)
-        elif arrival.is_claiming:
+        elif arrival.has_claimed:
             self._session_claims.find(turn, arrival.client, partial(self._claimed, arrival=arrival))
         else:
             self._session_claims.find(turn, arrival.client, found)
@@ -145,7 +146,9 @@ class SessionSearch:
         """Claim the client; then its session is opened, unless others have claimed it, too."""
         if not self._then.is_current(arrival):
             return
-        arrival.is_claiming = True
+        arrival.has_claimed = True
+        if not arrival.is_unpacked:
+            arrival.go_on(Stage.CLAIMING)
         claimed = partial(self._claimed, arrival=arrival)
         self._session_claims.claim(turn, arrival.client, arrival.claim, arrival.floor, claimed)
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
+from enum import Enum
 from typing import NamedTuple
 
 import msgspec
 
 from meshwright.model.publication import Publication, StreamPoint
+from meshwright.protocol.foundation.transitions import Transitions
 from meshwright.protocol.mqtt.packets import MQTT_5, Qos1Run, Subscription, Will
 from meshwright.protocol.mqtt.qos1_runs import PACKET_ID_MAX, SentRun
 
@@ -16,6 +18,29 @@ from meshwright.protocol.mqtt.qos1_runs import PACKET_ID_MAX, SentRun
 RECEIVE_MAXIMUM = PACKET_ID_MAX
 # More than there will ever be.
 UNLIMITED = 1 << 62
+
+
+class Phase(Enum):
+    """Where a session's client is, and the session itself."""
+
+    ARRIVING = "it collects here, but its client's former broker still has it"
+    DISCONNECTED = "its client has no connection here"
+    CONNECTING = "its client is here, and CONNACK waits for the disk"
+    CONNECTED = "CONNACK was sent"
+    LEAVING = "it was sent elsewhere, and is kept until it has arrived there"
+
+
+PHASES = Transitions(
+    {
+        Phase.ARRIVING: (Phase.DISCONNECTED,),
+        Phase.DISCONNECTED: (Phase.CONNECTING, Phase.LEAVING),
+        Phase.CONNECTING: (Phase.CONNECTED, Phase.DISCONNECTED),
+        Phase.CONNECTED: (Phase.DISCONNECTED,),
+        Phase.LEAVING: (Phase.DISCONNECTED,),
+    }
+)
+# Looked at for each message.
+CONNECTED = Phase.CONNECTED
 
 # A shared subscription, and the number under which its keeper handed a message to a member.
 Hand = tuple[str, int]
@@ -116,10 +141,9 @@ class Session:
     in_flight: by packet identifier, what was sent and is not settled, in the order of sending;
     unsent holds those that were not yet sent again on this connection, released those of QoS 2
     whose message the client has. received: packet identifiers of QoS 2 messages from the client
-    that it has not released. is_arriving: it collects here, but its client's former broker still
-    has it. is_leaving: it was sent elsewhere. floors, points and visits: what is left of former
-    brokers. version: of MQTT, as its client speaks it. claim: a number as high as any with which a
-    broker claimed the client for this session.
+    that it has not released. floors, points and visits: what is left of former brokers. version:
+    of MQTT, as its client speaks it. claim: a number as high as any with which a broker claimed the
+    client for this session.
     window_bytes: once so much is under way, nothing more is sent. sent_bytes: of what was sent on
     this connection but for runs, and the client has not said that it has it.
     sent_runs: like in_flight, what was sent in runs, which only a session has that ends with its
@@ -138,12 +162,10 @@ class Session:
         "floors",
         "identity",
         "in_flight",
-        "is_arriving",
-        "is_connected",
         "is_durable",
-        "is_leaving",
         "next_index",
         "next_packet_id",
+        "phase",
         "points",
         "queue",
         "receive_maximum",
@@ -163,16 +185,16 @@ class Session:
         "window_bytes",
     )  # fmt: skip
 
-    def __init__(self, client: str, identity: str) -> None:
+    def __init__(self, client: str, identity: str, phase: Phase = Phase.DISCONNECTED) -> None:
         self.client = client
         self.identity = identity
+        self.phase = phase
         self.sequence = 0
         self.expiry_s = 0
         self.version = MQTT_5
         self.receive_maximum = RECEIVE_MAXIMUM
         self.window_bytes = UNLIMITED
         self.sent_bytes = 0
-        self.is_connected = False
         self.connection = 0
         self.disconnected_us: int | None = None
         self.awaited_until_us = 0
@@ -186,8 +208,6 @@ class Session:
         self.received: dict[int, None] = {}
         self.next_index = 0
         self.next_packet_id = 0
-        self.is_arriving = False
-        self.is_leaving = False
         self.floors: dict[tuple[str, str], int] = {}
         self.points: dict[str, tuple[StreamPoint, ...]] = {}
         self.visits: tuple[str, ...] = ()
@@ -196,6 +216,30 @@ class Session:
         self.run_bytes = 0
         self.run_window = 0
         self.unsafe_run_count = 0
+
+    def become(self, phase: Phase) -> None:
+        """Another phase begins."""
+        self.phase = PHASES.checked(self.phase, phase)
+
+    @property
+    def is_connected(self) -> bool:
+        """True if its client has got CONNACK here."""
+        return self.phase is CONNECTED
+
+    @property
+    def is_away(self) -> bool:
+        """True if its client has no connection here; one whose session arrives may have."""
+        return self.phase in (Phase.DISCONNECTED, Phase.LEAVING)
+
+    @property
+    def is_arriving(self) -> bool:
+        """True if it is not this broker's yet."""
+        return self.phase is Phase.ARRIVING
+
+    @property
+    def is_leaving(self) -> bool:
+        """True if it may be another broker's already."""
+        return self.phase is Phase.LEAVING
 
     @property
     def waiting_count(self) -> int:
@@ -330,7 +374,7 @@ class Session:
         """True if the client takes one more message now."""
         run_count = len(self.sent_runs)
         sent_count = len(self.in_flight) - len(self.unsent) + run_count
-        if not self.is_connected or sent_count >= self.receive_maximum:
+        if self.phase is not CONNECTED or sent_count >= self.receive_maximum:
             return False
         return not sent_count or self.sent_bytes + run_count * self.run_bytes < self.window_bytes
 

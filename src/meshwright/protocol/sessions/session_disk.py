@@ -6,7 +6,7 @@ from typing import Any
 
 from meshwright.protocol.foundation.effects import DiskKey
 from meshwright.protocol.foundation.turn import Turn
-from meshwright.protocol.sessions.session import Session, Waiting
+from meshwright.protocol.sessions.session import Phase, Session, Waiting
 
 
 def restored_sessions(disk: dict[DiskKey, Any]) -> dict[str, Session]:
@@ -15,7 +15,9 @@ def restored_sessions(disk: dict[DiskKey, Any]) -> dict[str, Session]:
     for key in _keys(disk, "session"):
         client = str(key[1])
         identity, session_expiry_s, will, disconnected_us = disk[key]
-        session = sessions[client] = Session(client, identity)
+        # Who was connected has lost its connection with the crash, which is seen to later.
+        phase = Phase.CONNECTING if disconnected_us is None else Phase.DISCONNECTED
+        session = sessions[client] = Session(client, identity, phase)
         session.expiry_s, session.will = session_expiry_s, will
         session.disconnected_us = disconnected_us
         session.is_durable = True

@@ -24,7 +24,7 @@ from meshwright.protocol.sessions.queue_bounds import QueueBounds, SessionTallie
 from meshwright.protocol.sessions.recipients import Recipients
 from meshwright.protocol.sessions.retained_replay import RetainedReplay
 from meshwright.protocol.sessions.run_delivery import RunDelivery
-from meshwright.protocol.sessions.session import Recipient, Session, recipient_of
+from meshwright.protocol.sessions.session import Phase, Recipient, Session, recipient_of
 from meshwright.protocol.sessions.session_disk import erase, restored_sessions, write_state
 from meshwright.protocol.sessions.session_outside import Outside
 from meshwright.protocol.sessions.session_settings import SessionSettings
@@ -164,7 +164,7 @@ class Sessions:
         self._wills.clear()
         for session in list(self._sessions.values()):
             self._bounds.queued(turn, session)
-            if session.disconnected_us is None:
+            if not session.is_away:
                 # Its sequence may be higher than on disk, as QoS 0 is not written.
                 session.sequence += UNWRITTEN_MAX
                 self._detach(turn, session)
@@ -190,7 +190,7 @@ class Sessions:
         if session is None:
             self._serial += 1
             identity = f"{client}@{self._me}.{self._incarnation}.{self._serial}"
-            session = self._open(client, identity)
+            session = self._open(client, identity, Phase.DISCONNECTED)
         # Nothing may be sent before CONNACK, nor on an earlier connection any more.
         session.connection += 1
         session.last_for(packet.session_expiry_s)
@@ -198,6 +198,7 @@ class Sessions:
         session.open_window(receive_maximum, self._settings.inflight_bytes_max)
         session.version = packet.protocol_version
         session.will = packet.will
+        session.become(Phase.CONNECTING)
         session.disconnected_us = None
         session.awaited_until_us = 0
         self._write_state(turn, session)
@@ -212,7 +213,7 @@ class Sessions:
     def disconnect(self, turn: Turn, client: str, *, clean: bool) -> None:
         """A client's connection is gone; a session that does not outlive it ends."""
         session = self._sessions.get(client)
-        if session is not None and session.disconnected_us is None and not session.is_arriving:
+        if session is not None and not (session.is_away or session.is_arriving):
             if clean:
                 session.will = None
             self._detach(turn, session)
@@ -220,7 +221,7 @@ class Sessions:
     def due(self, turn: Turn, client: str) -> None:
         """The time of a will or of a whole session may have come."""
         session = self._sessions.get(client)
-        if session is None or session.disconnected_us is None or session.is_leaving:
+        if session is None or session.phase is not Phase.DISCONNECTED:
             return
         if is_expired(session, turn.now_us):
             self.close(turn, session)
@@ -244,8 +245,8 @@ class Sessions:
         self._bounds.look_again(turn, self._sessions.get)
         self.publishing.retry(turn)
 
-    def _open(self, client: str, identity: str) -> Session:
-        session = self._sessions[client] = Session(client, identity)
+    def _open(self, client: str, identity: str, phase: Phase) -> Session:
+        session = self._sessions[client] = Session(client, identity, phase)
         self._tallies.opened(session)
         return session
 
@@ -255,19 +256,19 @@ class Sessions:
 
     def take_over(self, turn: Turn, session: Session) -> None:
         """The client is elsewhere: close what connection it has here."""
-        if session.disconnected_us is None:
+        if not session.is_away:
             self._send_away(turn, session, packets.Disconnect(packets.SESSION_TAKEN_OVER))
 
     def end_by_order(self, turn: Turn, session: Session) -> None:
         """An operator ends a session: its client is told to go, if it is here."""
-        if session.disconnected_us is None:
+        if not session.is_away:
             self._send_away(turn, session, packets.Disconnect(packets.ADMINISTRATIVE_ACTION))
         if self._sessions.get(session.client) is session:
             self.close(turn, session)
 
     def leaves(self, turn: Turn, session: Session) -> None:
         """A session was sent to another broker with its will: no timer of it counts here."""
-        session.is_leaving = True
+        session.become(Phase.LEAVING)
         self._change_count += 1
         self._write_state(turn, session)
         self._outside.shared.departed(turn, session)
@@ -280,7 +281,7 @@ class Sessions:
             self._write_state(turn, session)
         session.awaited_until_us = 0
         if session.is_leaving:
-            session.is_leaving = False
+            session.become(Phase.DISCONNECTED)
             self._outside.shared.arrived(turn, session)
         self.due(turn, session.client)
 
@@ -296,8 +297,7 @@ class Sessions:
         stale = self._sessions.get(client)
         if stale is not None:
             self.end(turn, stale)
-        session = self._open(client, identity)
-        session.is_arriving = True
+        session = self._open(client, identity, Phase.ARRIVING)
         remaining = 1
 
         def one_done(later: Turn) -> None:
@@ -315,7 +315,7 @@ class Sessions:
     def unpack(self, turn: Turn, client: str, session_state: SessionState) -> None:
         """The rest of an arriving session is here: from now on it is this broker's."""
         session = self._sessions[client]
-        session.is_arriving = False
+        session.become(Phase.DISCONNECTED)
         session.disconnected_us = turn.now_us
         unpack(turn, session, session_state)
         self._bounds.queued(turn, session)
@@ -382,7 +382,7 @@ class Sessions:
 
     def _connected(self, turn: Turn, session: Session, *, is_present: bool) -> None:
         """Answer CONNECT, then send again what was under way, then what waits."""
-        session.is_connected = True
+        session.become(Phase.CONNECTED)
         self._change_count += 1
         self._outside.shared.stirred(turn, session)
         turn.ask(SendClient(session.client, packets.Connack(is_present)))
@@ -390,7 +390,7 @@ class Sessions:
 
     def _detach(self, turn: Turn, session: Session) -> None:
         """The connection of a session is over; what falls due at once is done."""
-        session.is_connected = False
+        session.become(Phase.DISCONNECTED)
         self.publishing.held.drop(turn, session.client)
         turn.facts.client_gone.tell(turn, session.client)
         self._change_count += 1
@@ -420,7 +420,7 @@ class Sessions:
         """Put on disk what a crash must not undo: a session that lasts, or else its will."""
         if session.is_durable:
             write_state(turn, session)
-        elif session.will is not None and session.disconnected_us is None:
+        elif session.will is not None and not session.is_away:
             self._wills[session.client] = (session.identity, session.will)
             turn.write(("will", session.client), self._wills[session.client])
 
