@@ -143,8 +143,12 @@ class Departing:
         """After a crash: ask whether what was given has arrived."""
         for client in sorted(str(key[1]) for key in disk if key[0] == "given"):
             self._given[client] = disk["given", client]
-            self._send(turn, self._given[client], HaveYou(client))
             session = self._sessions.find(client)
+            if session is not None and not session.is_away:
+                # Its client was gone when it was given, so this is one that began since.
+                self._take_back(turn, client)
+                continue
+            self._send(turn, self._given[client], HaveYou(client))
             if session is not None:
                 self._sessions.leaves(turn, session)
         self._claim_back(turn)
@@ -271,8 +275,8 @@ class Departing:
         if self._given.get(message.client) == peer:
             self._take_back(turn, message.client)
             session = self._sessions.find(message.client)
-            # The client may have come back meanwhile, and its session may be on its way here.
-            if session is not None and not session.is_arriving:
+            # The client may have come back meanwhile, and another session be here, or arrive.
+            if session is not None and session.is_leaving:
                 self._sessions.end(turn, session, peer)
 
     def discarded(self, turn: Turn, message: Discard) -> None:
@@ -433,7 +437,7 @@ class Departing:
             self._keep(turn, client)
             return
         self._take_back(turn, client)
-        if session is not None:
+        if session is not None and session.is_leaving:
             self._sessions.end(turn, session)
 
     def _keep(self, turn: Turn, client: str) -> None:
@@ -443,7 +447,7 @@ class Departing:
         session = self._sessions.find(client)
         if session is None:
             return
-        if is_unwanted and not session.is_arriving:
+        if is_unwanted and session.is_leaving:
             self._close(turn, session)
         else:
             self._sessions.stays(turn, session)
