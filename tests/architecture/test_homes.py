@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import re
 
 import pytest
 from sources import imported_packages, module_name, parsed, python_files
+
+from meshwright.protocol.sessions.session import Session
 
 HOMES = {
     "pyspark": r"meshwright\.pipeline(\..*)?",
@@ -43,3 +46,25 @@ def test_the_core_imports_nothing_impure() -> None:
         and (found := imported_packages(parsed(path)) & IMPURE)
     ]
     assert not strays
+
+
+def test_live_writes_into_no_session_of_the_core() -> None:
+    fields = set(Session.__slots__)
+    strays = [
+        f"{module_name(path)}:{target.lineno} {ast.unparse(target)}"
+        for path in python_files("src")
+        if module_name(path).startswith("meshwright.live")
+        for node in ast.walk(parsed(path))
+        for target in written(node)
+        if isinstance(target, ast.Attribute) and target.attr in fields
+        # What an object of live writes of its own has no more than one dot.
+        if not isinstance(target.value, ast.Name) or "session" in target.value.id
+    ]
+    assert not strays
+
+
+def written(node: ast.AST) -> list[ast.expr]:
+    """Where an assignment stores something."""
+    if isinstance(node, ast.Assign):
+        return node.targets
+    return [node.target] if isinstance(node, ast.AugAssign | ast.AnnAssign) else []

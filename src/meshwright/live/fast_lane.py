@@ -240,7 +240,7 @@ class FastLane:
         meter.sent_messages[0] += sent_count
         meter.sent_bytes[0] += size * sent_count
         assert self._session is not None
-        self._session.sequence += 1
+        self._session.publishes(1)
         return True
 
     def _find(self, key: bytes) -> Way | None:
@@ -299,7 +299,7 @@ class FastLane:
             self._hand(lines, said, frames, count=count, payload_sum=payload_sum)
         if way.topic is None:
             assert self._session is not None
-            self._session.sequence += count
+            self._session.publishes(count)
         else:
             parts, before = self._leaving.setdefault(way, ([], 0))
             parts.append(frames)

@@ -257,6 +257,10 @@ class Session:
         self.window_bytes = window_bytes
         self.run_bytes = self.run_window = 0
 
+    def publishes(self, count: int) -> None:
+        """Count messages of QoS 0 of its client that were handed on without a step."""
+        self.sequence += count
+
     def has_sent(self, publication: Publication) -> bool:
         """True if its client published it, in this session or in one before."""
         return publication.publisher.rpartition("@")[0] == self.client
