@@ -235,7 +235,7 @@ WILL = Will(
 )
 RUN = Qos1Run(topic="t/1", frames=b"f2", count=3, id_at=4, is_5=True)
 WAITING = Waiting(
-    place=1,
+    index=1,
     publication=PUBLICATION,
     qos=2,
     retain=True,

@@ -66,7 +66,7 @@ MUTATIONS = [
     pytest.param(
         Deliveries,
         "deliver",
-        'turn.write(("queue", session.client, waiting.place), waiting)',
+        'turn.write(("queue", session.client, waiting.index), waiting)',
         "pass",
         id="queue-not-on-disk",
     ),
@@ -80,8 +80,8 @@ MUTATIONS = [
     pytest.param(
         Departing,
         "_go_if_complete",
-        "if any(place_in(places, *key) < number for key, number in departure.owed.items()):",
-        "if False:",
+        "if any(passed_in(passed_numbers, *key) < number",
+        "if any(False",
         id="leaves-too-early",
     ),
     pytest.param(

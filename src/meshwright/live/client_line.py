@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
-from meshwright.live.access.doorman import Admission
+from meshwright.live.access.doorman import Acceptance
 from meshwright.live.access.gate import Gate
 from meshwright.live.fast_lane import FastLane
 from meshwright.live.heap import GIVE_BACK_AFTER_S, give_back
@@ -71,7 +71,7 @@ class ClientLine(asyncio.Protocol):
         self.gate: Gate | None = None
         self._transport: asyncio.Transport | None = None
         self._lingering: Lingering | None = None
-        self._admission: asyncio.Task[None] | None = None
+        self._acceptance: asyncio.Task[None] | None = None
         self.is_slow = False
         self.is_flushing = False
         self.flushed_us = 0
@@ -181,8 +181,8 @@ class ClientLine(asyncio.Protocol):
         """Pass on what comes before the conversation is open; returns how many packets."""
         events = self._machine.receive(now_us, block)
         self._pass_on(events)
-        if self._machine.state is State.ASKING and self._admission is None:
-            self._admission = asyncio.get_running_loop().create_task(self._admit())
+        if self._machine.state is State.ASKING and self._acceptance is None:
+            self._acceptance = asyncio.get_running_loop().create_task(self._accept())
         self.want_flush()
         return len(events)
 
@@ -244,8 +244,8 @@ class ClientLine(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         del exc
         self._transport = None
-        if self._admission is not None:
-            self._admission.cancel()
+        if self._acceptance is not None:
+            self._acceptance.cancel()
         self._pass_on(self._machine.lost())
         if self._was_let_in:
             self._meter.client_left(self.client, is_over=self._ends_with_connection)
@@ -327,7 +327,7 @@ class ClientLine(asyncio.Protocol):
         if self._lingering is not None:
             self._lingering.leave()
 
-    async def _admit(self) -> None:
+    async def _accept(self) -> None:
         machine = self._machine
         connect = machine.connect
         assert connect is not None
@@ -335,15 +335,15 @@ class ClientLine(asyncio.Protocol):
         listener = self._listener
         try:
             async with asyncio.timeout(listener.terms.connect_patience_us / SECOND_US):
-                admission = await listener.doorman.admit(
+                acceptance = await listener.doorman.accept(
                     listener.settings, connect, certificate_name(certificate), self.address
                 )
         except TimeoutError:
-            admission = Admission(refusal=packets.SERVER_BUSY)
+            acceptance = Acceptance(refusal=packets.SERVER_BUSY)
         if machine.state is not State.ASKING:
             return
-        self.user, self._has_password = admission.user, admission.has_password
-        refusal = admission.refusal
+        self.user, self._has_password = acceptance.user, acceptance.has_password
+        refusal = acceptance.refusal
         if listener.doorman.has_rules:
             name = client_name(self.user, machine.client)
             self.gate = Gate(listener.doorman, name, self.send)
@@ -353,7 +353,7 @@ class ClientLine(asyncio.Protocol):
             self._meter.client_turned_away(refusal)
             machine.refuse(refusal)
         else:
-            self._host.client_up(self, machine.admit(self.user))
+            self._host.client_up(self, machine.accept(self.user))
         self.want_flush()
 
     def _pass_on(self, events: list[Event]) -> None:

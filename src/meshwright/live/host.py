@@ -175,9 +175,9 @@ class Host:
         self.tell(Started(opened.incarnation, opened.contents))
         return found
 
-    async def until_member(self) -> None:
+    async def until_it_belongs(self) -> None:
         """Wait until the broker belongs to its network, which most do from the start."""
-        if not self._broker.is_member:
+        if not self._broker.belongs:
             await self._let_in.wait()
 
     async def stop(self) -> None:
@@ -232,7 +232,7 @@ class Host:
 
     def rights_changed(self) -> None:
         """What clients may read and write is not what it was; before the start nobody minds."""
-        if self._is_running and self._broker.is_member:
+        if self._is_running and self._broker.belongs:
             self.tell(RightsChanged())
 
     def client_up(self, port: ClientPort, event: ClientUp) -> None:
@@ -252,7 +252,7 @@ class Host:
             self.tell(event)
 
     def _belongs_to(self) -> Belonging:
-        if self._is_running and self._broker.is_member:
+        if self._is_running and self._broker.belongs:
             return self._broker.overlay, self._broker.founders
         return None, ()
 

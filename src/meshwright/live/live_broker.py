@@ -95,7 +95,7 @@ class LiveBroker:
         addresses = [await listener.open() for listener in self.listeners]
         clients = self.settings.all_listeners()[0].advertise or str(addresses[0])
         await self.host.start(parse_address(self.settings.peers.listen), clients)
-        await self.host.until_member()
+        await self.host.until_it_belongs()
         self._reporting.start(self.host.incarnation)
         self.http = await self.control.open(self.settings.telemetry.http)
         # Clients come last: whoever is let in finds everything running.

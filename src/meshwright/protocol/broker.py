@@ -89,31 +89,31 @@ class Broker:
         return observed(self._machines, self._queue_bounds)
 
     @property
-    def is_member(self) -> bool:
+    def belongs(self) -> bool:
         """True once the broker belongs to its network; a founder does from its start on."""
         return self._applicant is None
 
     @property
     def overlay(self) -> Overlay:
-        """The overlay in force; of a member only."""
+        """The overlay in force; only once it belongs to a network."""
         return self._machines.overlays.change.in_force.overlay
 
     @property
     def founders(self) -> tuple[str, ...]:
-        """The brokers with which the network began; of a member only."""
+        """The brokers with which the network began; only once it belongs to a network."""
         return self._machines.removals.founders
 
     def wants(self, topic: str) -> bool:
-        """True if some client here wants the topic; of a member only."""
+        """True if some client here wants the topic; only once it belongs to a network."""
         return self._machines.interest.wants(topic)
 
     def view(self) -> BrokerView:
-        """Everything that an operator may see of the broker; of a member only."""
+        """Everything that an operator may see of the broker; only once it belongs to a network."""
         return inspect(self._me, self.observe(), self._machines)
 
     @property
     def shortcuts(self) -> Shortcuts:
-        """Where plain messages go without a step; of a member only."""
+        """Where plain messages go without a step; only once it belongs to a network."""
         return self._shortcuts
 
     def _started(self, turn: Turn, event: Started) -> None:
@@ -125,7 +125,7 @@ class Broker:
             self._apply(turn, incarnation, disk)
 
     def _apply(self, turn: Turn, incarnation: int, disk: dict[DiskKey, Any]) -> None:
-        """Ask to be let in; once that is on disk, begin as a member."""
+        """Ask to be let in; once that is on disk, begin to serve clients."""
 
         def let_in(later: Turn, kept: dict[DiskKey, Any]) -> None:
             for key, value in kept.items():
@@ -138,9 +138,9 @@ class Broker:
             self._begin(later, kept[removals.FOUNDERS], incarnation, {**disk, **kept})
             self._disk_space(later, DiskSpace(applicant.disk_is_full))
 
-        members = tuple(name for name in self._overlay.brokers if name != self._me)
+        others = tuple(name for name in self._overlay.brokers if name != self._me)
         applicant = self._applicant = Applicant(
-            self._me, members, self._settings.conversations, incarnation=incarnation, let_in=let_in
+            self._me, others, self._settings.conversations, incarnation=incarnation, let_in=let_in
         )
         self._doors = {**applicant.doors(), Synced: self._journal.synced}
         applicant.started(turn)

@@ -36,38 +36,38 @@ from meshwright.protocol.peers.roll import own_count
 from meshwright.protocol.reconfiguration.entering import OUTSIDE
 
 ASK = ("apply",)
-# A member that cannot have everybody's word by then may be the wrong one to ask.
+# A broker that cannot have everybody's word by then may be the wrong one to ask.
 ASK_EVERY_US = 2_000_000
 ASKS, WAITS, LET_IN = "asks", "waits", "is let in"
 
 
 class JoinRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """How a broker comes into its network; step: asks a member, waits for some, or is let in."""
+    """How a broker comes into its network; step: asks one of it, waits for some, or is let in."""
 
     step: str
     detail: str = ""
 
 
 class Applicant:
-    """Asks one member after the other; let_in gets what is to be on disk from then on."""
+    """Asks one broker after the other; let_in gets what is to be on disk from then on."""
 
     def __init__(
         self,
         me: str,
-        members: tuple[str, ...],
+        others: tuple[str, ...],
         settings: ConversationSettings,
         *,
         incarnation: int,
         let_in: Callable[[Turn, dict[DiskKey, Any]], None],
     ) -> None:
         self._me = me
-        self._members = members
+        self._others = others
         self._let_in = let_in
-        # Those that come at once do not all ask the same member.
+        # Those that come at once do not all ask the same broker.
         self._asked_count = hashlib.sha1(me.encode()).digest()[0]
         self._is_let_in = False
         self.disk_is_full = False
-        # The half life before the one that a member has: its conversations are others.
+        # Half a life before the one in which it belongs: those conversations are others.
         self._conversations = Conversations(
             me,
             2 * incarnation - 1,
@@ -108,7 +108,7 @@ class Applicant:
         return Observation(OUTSIDE, lone_overlay(self._me), True, lengths, bounds)
 
     def hang_up(self, turn: Turn) -> None:
-        """End all connections: a member begins its conversations anew."""
+        """End all connections: conversations begin anew once the broker belongs."""
         for name in self._conversations.peers():
             turn.ask(CloseLink(name))
         turn.report(JoinRecord(step=LET_IN))
@@ -116,10 +116,10 @@ class Applicant:
     def _ask(self, turn: Turn) -> None:
         if self._is_let_in:
             return
-        member = self._members[self._asked_count % len(self._members)]
+        broker = self._others[self._asked_count % len(self._others)]
         self._asked_count += 1
-        turn.report(JoinRecord(step=ASKS, detail=member))
-        self._conversations.send(turn, member, JoinAsked())
+        turn.report(JoinRecord(step=ASKS, detail=broker))
+        self._conversations.send(turn, broker, JoinAsked())
         turn.timer(ASK, turn.now_us + ASK_EVERY_US)
 
     def _timer_fired(self, turn: Turn, event: TimerFired) -> None:
@@ -145,7 +145,7 @@ class Applicant:
 
 
 class _Deaf(dict[type, Callable[[Turn, str, Any], None]]):
-    """Handlers that ignore what they do not know: it is said again to a member."""
+    """Handlers that ignore what they do not know: it is said again once the broker belongs."""
 
     def __missing__(self, _kind: type) -> Callable[[Turn, str, Any], None]:
         return _ignore_message

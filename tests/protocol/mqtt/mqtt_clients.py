@@ -45,7 +45,7 @@ class Server(SmallNetwork):
             if former is not None:
                 self.cause(former.connection.close(packets.SESSION_TAKEN_OVER))
             self.named[connection.client] = client
-            self.cause([connection.admit()])
+            self.cause([connection.accept()])
         self.hear()
 
     def cause(self, events: list[Event]) -> None:

@@ -341,7 +341,7 @@ def test_nobody_is_told_goodbye_before_the_answer_to_connect() -> None:
     server = Server()
     client = server.client()
     client.connection.receive(0, encode(client.connect_packet("c"), MQTT_5))
-    client.connection.admit()
+    client.connection.accept()
     told = client.connection.close(packets.SERVER_SHUTTING_DOWN)
     assert told == [ClientDown("c", clean=False)]
     assert client.connection.flush() == b""
@@ -365,7 +365,7 @@ def test_the_end_waits_for_answers_but_not_for_ever(version: int) -> None:
     connection = Connection(Terms(), 0, assigned_client_id="c")
     connect = packets.Connect(client_id="c", protocol_version=version)
     connection.receive(0, encode(connect, version))
-    connection.admit()
+    connection.accept()
     connection.send(packets.Connack(False))
     connection.flush()
     said = (_qos_2(1), Publish("t", b"", 1, packet_id=2), b"\xf1\0", Publish("t"))

@@ -85,9 +85,9 @@ def test_who_joins_waits_for_who_is_away_and_nobody_waits_with_it() -> None:
     assert any(isinstance(one, Connack) and one.reason for one in network.got["early"])
     network.connect("old", "b0")
     assert network.subscribe("old", "t")
-    assert not network.machines["n"].is_member
+    assert not network.machines["n"].belongs
     network.advance(60)
-    assert network.machines["n"].is_member
+    assert network.machines["n"].belongs
     assert all("n" in one.observe().overlay.brokers for one in network.machines.values())
 
 
@@ -101,7 +101,7 @@ def test_the_few_that_are_cut_off_do_not_grow() -> None:
     for newcomer in ("m", "n"):
         network.start(newcomer)
     network.advance(60)
-    assert not any(network.machines[name].is_member for name in ("m", "n"))
+    assert not any(network.machines[name].belongs for name in ("m", "n"))
     assert network.disks["b2"].get(("removals", "b0")) is None
     assert network.disks["b0"][("removals", "b2")] == 1
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from meshwright.protocol.shared.group import Group, Place
+from meshwright.protocol.shared.group import Candidate, Group
 from meshwright.protocol.shared.messages import Member
 
 BROKERS = ("b0", "b1", "b2")
@@ -19,13 +19,13 @@ MEMBERS = st.dictionaries(
 )
 
 
-def plain_next_place(group: Group, tried: set[str], lost: set[str]) -> Place | None:
-    def rank(place: Place) -> tuple[bool, bool, bool, bool, tuple[str, str]]:
-        at = (place.member.client, place.broker)
-        is_tried, is_away = place.member.client in tried, not place.member.is_connected
-        return (place.broker in lost, is_tried, is_away, at <= group.last, at)
+def plain_next_candidate(group: Group, tried: set[str], lost: set[str]) -> Candidate | None:
+    def rank(candidate: Candidate) -> tuple[bool, bool, bool, bool, tuple[str, str]]:
+        at = (candidate.member.client, candidate.broker)
+        is_tried, is_away = candidate.member.client in tried, not candidate.member.is_connected
+        return (candidate.broker in lost, is_tried, is_away, at <= group.last, at)
 
-    return min(group.places(), key=rank, default=None)
+    return min(group.candidates(), key=rank, default=None)
 
 
 @given(
@@ -43,8 +43,8 @@ def test_the_next_is_the_best_after_who_was_last(
     group = Group("$share/g/t")
     group.members, group.last = members, last
     for _ in range(3):
-        place = group.next_place(tried, lost.__contains__)
-        expected = plain_next_place(group, tried, lost)
-        assert place == expected
-        if place is not None:
-            group.last = (place.member.client, place.broker)
+        candidate = group.next_candidate(tried, lost.__contains__)
+        expected = plain_next_candidate(group, tried, lost)
+        assert candidate == expected
+        if candidate is not None:
+            group.last = (candidate.member.client, candidate.broker)

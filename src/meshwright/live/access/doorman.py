@@ -19,7 +19,7 @@ CLIENTS_KEPT_MAX = 65_536
 
 
 @dataclass(frozen=True, slots=True)
-class Admission:
+class Acceptance:
     """Who it is, or the reason code of the refusal; has_password: a password said who."""
 
     user: str = ""
@@ -65,28 +65,28 @@ class Doorman:
             found = self._clients[client] = self._rules.of(client_id, user)
         return found
 
-    async def admit(
+    async def accept(
         self,
         listener: ListenerSettings,
         connect: packets.Connect,
         certified: str | None,
         address: str,
-    ) -> Admission:
+    ) -> Acceptance:
         """Judge one client; certified: the name in its certificate; address: where it is."""
         if certified is not None and listener.certificate_is_user:
-            return Admission(certified)
+            return Acceptance(certified)
         if connect.user_name is not None and self._passwords is not None:
             check = partial(self._passwords.are_right, connect.user_name, connect.password or b"")
             is_right = await self._checks.check(address, check)
             if is_right is None:
-                return Admission(refusal=packets.SERVER_BUSY)
+                return Acceptance(refusal=packets.SERVER_BUSY)
             # The files may have been read anew meanwhile.
             if is_right and self.knows(connect.user_name):
-                return Admission(connect.user_name, has_password=True)
-            return Admission(refusal=packets.BAD_USER_NAME_OR_PASSWORD)
+                return Acceptance(connect.user_name, has_password=True)
+            return Acceptance(refusal=packets.BAD_USER_NAME_OR_PASSWORD)
         if listener.anonymous:
-            return Admission()
-        return Admission(refusal=packets.NOT_AUTHORIZED)
+            return Acceptance()
+        return Acceptance(refusal=packets.NOT_AUTHORIZED)
 
 
 def _read(settings: AccessSettings) -> tuple[Passwords | None, Rules]:

@@ -38,7 +38,7 @@ class StreamFrame(msgspec.Struct, frozen=True, gc=False, array_like=True):
         return self.number - 1
 
 
-def place_in(places: dict[tuple[str, str], int], origin: str, topic: str) -> int:
-    """Up to which number a stream is passed on, by what Incoming.places returned."""
-    others = places.get((origin, EVERY_TOPIC), 0)
-    return max(places.get((origin, topic), 0), others)
+def passed_in(passed_numbers: dict[tuple[str, str], int], origin: str, topic: str) -> int:
+    """Up to which number a stream is passed on, by what Incoming.passed_numbers returned."""
+    others = passed_numbers.get((origin, EVERY_TOPIC), 0)
+    return max(passed_numbers.get((origin, topic), 0), others)

@@ -162,7 +162,7 @@ class Arriving:
             arrival.source = None
         self._refuse(turn, arrival, CONNECTED_ELSEWHERE)
 
-    def admit(self, turn: Turn, client: str, packet: packets.Connect) -> None:
+    def accept(self, turn: Turn, client: str, packet: packets.Connect) -> None:
         """A client connects: find out where its session is."""
         ahead = self._arrivals.get(client)
         if ahead is not None and ahead.is_offered and ahead.is_unpacked and ahead.packet is None:

@@ -14,7 +14,7 @@ from meshwright.filters.filter import parse_filter
 from meshwright.model.publication import PublicationId
 from meshwright.protocol.directory.directory import Directory
 from meshwright.protocol.foundation.effects import DiskKey
-from meshwright.protocol.foundation.stream_frames import place_in
+from meshwright.protocol.foundation.stream_frames import passed_in
 from meshwright.protocol.foundation.transitions import Transitions
 from meshwright.protocol.foundation.turn import Turn
 from meshwright.protocol.mobility.messages import (
@@ -94,7 +94,7 @@ class Departure:
 
 
 class Departing:
-    """The sending side of moves. places: how far every stream has come here."""
+    """The sending side of moves. passed_numbers: how far every stream has come here."""
 
     def __init__(
         self,
@@ -106,7 +106,7 @@ class Departing:
         *,
         send: Callable[[Turn, str, Any], None],
         discard: Callable[[Turn, str, Discard], None],
-        places: Callable[[], dict[tuple[str, str], int]],
+        passed_numbers: Callable[[], dict[tuple[str, str], int]],
         left: PublishBarriers,
         is_removed: Callable[[str], bool],
         asks_what_was_seen: bool,
@@ -122,7 +122,7 @@ class Departing:
         self._discard = discard
         # Sessions that were given, and that nobody wants since.
         self._unwanted: set[str] = set()
-        self._places = places
+        self._passed_numbers = passed_numbers
         self._left = left
         self._asks_what_was_seen = asks_what_was_seen
         self._serial = incarnation << 32
@@ -343,8 +343,8 @@ class Departing:
         if departure.keys or departure.questions or session.unsafe_run_count:
             # After a crash, runs that are on disk would come after what its client says elsewhere.
             return
-        places = self._places()
-        if any(place_in(places, *key) < number for key, number in departure.owed.items()):
+        passed_numbers = self._passed_numbers()
+        if any(passed_in(passed_numbers, *key) < number for key, number in departure.owed.items()):
             return
         if departure.is_offered and not may_go_ahead(session):
             self._recall(turn, departure.client, unless=None)
@@ -354,7 +354,7 @@ class Departing:
         if departure.stage is Stage.SIFTING:
             return
         del self._departures[departure.client]
-        self._give(turn, session, departure, places)
+        self._give(turn, session, departure, passed_numbers)
 
     def _ask_what_was_seen(self, turn: Turn, session: Session, departure: Departure) -> None:
         """Before a session goes, name what it stores, if it stores anything."""
@@ -399,12 +399,12 @@ class Departing:
         turn: Turn,
         session: Session,
         departure: Departure,
-        places: dict[tuple[str, str], int],
+        passed_numbers: dict[tuple[str, str], int],
     ) -> None:
         points = self._left.given(turn, session, departure.target)
         for key, number in departure.sent.items():
-            places[key] = max(number, places.get(key, 0))
-        session_state = sifted(packed(session, places, self._me, points), departure.seen)
+            passed_numbers[key] = max(number, passed_numbers.get(key, 0))
+        session_state = sifted(packed(session, passed_numbers, self._me, points), departure.seen)
         if departure.is_offered:
             assert session.disconnected_us is not None
             away_us = turn.now_us - session.disconnected_us

@@ -138,7 +138,7 @@ class Moving:
             site.sessions,
             send=site.conversations.send,
             discard=self._discards.tell,
-            places=site.incoming.places,
+            passed_numbers=site.incoming.passed_numbers,
             left=self._left,
             is_removed=site.removals.is_removed,
             asks_what_was_seen=self.seen_log is not None,
@@ -212,7 +212,7 @@ class Moving:
     def client_up(self, turn: Turn, client: str, packet: packets.Connect) -> None:
         """A client connects here."""
         self._proxies.local_up(turn, client)
-        self._admit(turn, client, packet)
+        self._accept(turn, client, packet)
 
     def has_proxies(self) -> bool:
         """True while clients here have their home elsewhere, or the other way round."""
@@ -295,7 +295,7 @@ class Moving:
         inside = Inside(
             send=site.conversations.send,
             is_lost=site.conversations.is_lost,
-            up=self._admit,
+            up=self._accept,
             packet=site.packet,
             down=self._down,
             relink=site.relink,
@@ -312,10 +312,10 @@ class Moving:
         )
         return Placement(site.me, settings, site.sessions, self._redirects, around)
 
-    def _admit(self, turn: Turn, client: str, packet: packets.Connect) -> None:
+    def _accept(self, turn: Turn, client: str, packet: packets.Connect) -> None:
         is_away = self.emptying.turns_away(turn, client, packet)
         if not is_away and not self._redirects.turns_away(turn, client, packet):
-            self._arriving.admit(turn, client, packet)
+            self._arriving.accept(turn, client, packet)
 
     def _down(self, turn: Turn, client: str, is_clean: bool) -> None:
         self.client_down(turn, client, is_clean=is_clean)

@@ -141,7 +141,7 @@ class Connection:
         return self._heard_us + self._patience_us
 
     def receive(self, now_us: int, block: bytes) -> list[Event]:
-        """Bytes from the client; when it asks for admission, admit it or refuse it."""
+        """Bytes from the client; when it asks for acceptance, accept it or refuse it."""
         if self.state in (State.ENDING, State.CLOSED) or not block:
             return []
         if self.state is State.OPEN:
@@ -179,7 +179,7 @@ class Connection:
         came, at = self._decoder.take_some(block, at, 1)
         return self._take(came), at
 
-    def admit(self, user: str = "") -> ClientUp:
+    def accept(self, user: str = "") -> ClientUp:
         """The client is who it says it is: what to tell the broker; user: "" if anonymous."""
         assert self.state is State.ASKING
         assert self.connect is not None

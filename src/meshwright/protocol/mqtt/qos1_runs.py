@@ -27,32 +27,32 @@ LOW_BYTES = bytes(number & 0xFF for number in range(PACKET_ID_MAX + 1))
 
 
 class SentRun(msgspec.Struct, frozen=True, gc=False):
-    """A run as one client was sent it: its first packet identifier, and its first place there."""
+    """A run as one client was sent it: its first packet identifier, and index in the queue."""
 
     run: Qos1Run
     publisher: str
     sequence: int
     packet_id: int
-    place: int
+    index: int
 
     def publication(self, packet_id: int) -> Publication:
         """The message that was sent with a packet identifier."""
-        place = packet_id - self.packet_id
-        payload = payload_of(self.run, place)
-        return Publication(self.publisher, self.sequence + place, self.run.topic, payload, 1)
+        index = packet_id - self.packet_id
+        payload = payload_of(self.run, index)
+        return Publication(self.publisher, self.sequence + index, self.run.topic, payload, 1)
 
 
 def publications(run: Qos1Run, publisher: str, sequence: int) -> Iterator[Publication]:
     """The messages of a run one by one, the first with a sequence number."""
-    for place in range(run.count):
-        payload = payload_of(run, place)
-        yield Publication(publisher, sequence + place, run.topic, payload, 1)
+    for index in range(run.count):
+        payload = payload_of(run, index)
+        yield Publication(publisher, sequence + index, run.topic, payload, 1)
 
 
-def payload_of(run: Qos1Run, place: int) -> bytes:
+def payload_of(run: Qos1Run, index: int) -> bytes:
     """What one message of a run says."""
     step = len(run.frames) // run.count
-    return run.frames[place * step + payload_at(run) : (place + 1) * step]
+    return run.frames[index * step + payload_at(run) : (index + 1) * step]
 
 
 def payload_at(run: Qos1Run) -> int:
@@ -134,12 +134,12 @@ def spliced(run: Qos1Run, packet_id: int, *, is_5: bool) -> bytes:
 def qos0(run: Qos1Run) -> bytes:
     """The packets of a run as plain messages of MQTT 3.1.1, for a client that asks for QoS 0."""
     head = _head(run, PLAIN, 0)
-    return b"".join([head + payload_of(run, place) for place in range(run.count)])
+    return b"".join([head + payload_of(run, index) for index in range(run.count)])
 
 
 def _zipped(run: Qos1Run, ids: Iterator[bytes]) -> Iterator[tuple[bytes, bytes]]:
-    for place, one in enumerate(ids):
-        yield one, payload_of(run, place)
+    for index, one in enumerate(ids):
+        yield one, payload_of(run, index)
 
 
 def _head(run: Qos1Run, first: int, extra: int) -> bytes:

@@ -40,10 +40,10 @@ class RetainedSettings(msgspec.Struct, frozen=True, kw_only=True):
 class _Pending:
     """A publication that waits for its register, or for one before it; place 0 is not on disk."""
 
-    __slots__ = ("accepted", "place", "publication")
+    __slots__ = ("accepted", "index", "publication")
 
-    def __init__(self, place: int, publication: Publication, accepted: list[Action]) -> None:
-        self.place = place
+    def __init__(self, index: int, publication: Publication, accepted: list[Action]) -> None:
+        self.index = index
         self.publication = publication
         self.accepted = accepted
 
@@ -64,7 +64,7 @@ class RetainedStore:
         self._directory = directory
         self._outgoing = outgoing
         self._writer = writer
-        self._place = 0
+        self._index = 0
         self._waiting: dict[str, deque[_Pending]] = {}
         self._questions: dict[str, list[tuple[str, OwedQuestion]]] = {}
         self.change_count = 0
@@ -75,11 +75,11 @@ class RetainedStore:
 
     def restore(self, turn: Turn, disk: dict[DiskKey, Any]) -> None:
         """Take up again what was not stored, or not known to be."""
-        for place in sorted(int(key[1]) for key in disk if key[0] == "retaining"):
-            self._place = place
-            publication = disk["retaining", place]
+        for index in sorted(int(key[1]) for key in disk if key[0] == "retaining"):
+            self._index = index
+            publication = disk["retaining", index]
             waiting = self._waiting.setdefault(publication.topic, deque())
-            waiting.append(_Pending(place, publication, []))
+            waiting.append(_Pending(index, publication, []))
         for topic in list(self._waiting):
             self._go_on(turn, topic)
 
@@ -91,10 +91,10 @@ class RetainedStore:
         topic = publication.topic
         if not publication.retain and topic not in self._waiting:
             return self._outgoing.publish(turn, publication, accepted)
-        self._place += 1
-        turn.write(("retaining", self._place), publication)
-        self._wait(turn, _Pending(self._place, publication, [accepted]))
-        promised_count = sum(pending.place > 0 for pending in self._waiting[topic])
+        self._index += 1
+        turn.write(("retaining", self._index), publication)
+        self._wait(turn, _Pending(self._index, publication, [accepted]))
+        promised_count = sum(pending.index > 0 for pending in self._waiting[topic])
         return self._outgoing.number_of(topic) + promised_count
 
     def publish_qos0(self, turn: Turn, publication: Publication) -> None:
@@ -146,7 +146,7 @@ class RetainedStore:
         """All that is kept on disk, with the numbers that it has or will have."""
         kept = self._outgoing.kept()
         for topic, waiting in self._waiting.items():
-            promised = [pending.publication for pending in waiting if pending.place]
+            promised = [pending.publication for pending in waiting if pending.index]
             kept += enumerate(promised, self._outgoing.number_of(topic) + 1)
         return kept
 
@@ -154,7 +154,7 @@ class RetainedStore:
         """Publications kept on disk because somebody may still need them."""
         length = self._outgoing.log_length()
         for waiting in self._waiting.values():
-            length += sum(pending.place > 0 for pending in waiting)
+            length += sum(pending.index > 0 for pending in waiting)
         return length
 
     def sweep(self, turn: Turn) -> None:
@@ -167,7 +167,7 @@ class RetainedStore:
         for topic, waiting in self._waiting.items():
             number = self._outgoing.number_of(topic)
             for pending in waiting:
-                if pending.place:
+                if pending.index:
                     number += 1
                     if pending.publication.publisher == publisher:
                         points[topic] = number
@@ -189,14 +189,14 @@ class RetainedStore:
             turn.once_synced(partial(self._go_on, topic=topic))
 
     def _qos0_count(self, topic: str) -> int:
-        return sum(not pending.place for pending in self._waiting.get(topic, ()))
+        return sum(not pending.index for pending in self._waiting.get(topic, ()))
 
     def _go_on(self, turn: Turn, topic: str) -> None:
         """Store the newest value that waits; without one, let go what waited only for its turn."""
         waiting = self._waiting[topic]
-        places = [at for at, pending in enumerate(waiting) if pending.publication.retain]
-        if places:
-            self._store(turn, topic, places[-1] + 1)
+        indexes = [at for at, pending in enumerate(waiting) if pending.publication.retain]
+        if indexes:
+            self._store(turn, topic, indexes[-1] + 1)
             return
         self._let_go(turn, topic, len(waiting))
         del self._waiting[topic]
@@ -229,11 +229,11 @@ class RetainedStore:
         for _ in range(count):
             pending = waiting.popleft()
             accepted = partial(_all, actions=pending.accepted)
-            if not pending.place:
+            if not pending.index:
                 self._outgoing.publish_qos0(turn, pending.publication)
                 turn.once_synced(accepted)
                 continue
-            turn.write(("retaining", pending.place), None)
+            turn.write(("retaining", pending.index), None)
             self._outgoing.publish(turn, pending.publication, accepted)
 
 

@@ -108,7 +108,7 @@ class Deliveries:
                 session.next_index += 1
                 if session.is_durable:
                     counts = True
-                    turn.write(("queue", session.client, waiting.place), waiting)
+                    turn.write(("queue", session.client, waiting.index), waiting)
                     if hand is not None:
                         self._shared.mark(turn, waiting)
                 if packet_id:
@@ -205,7 +205,7 @@ class Deliveries:
                 packet_id = session.free_packet_id()
                 if session.is_durable:
                     key = ("under_way", session.client, packet_id)
-                    turn.write(key, (waiting.place, False))
+                    turn.write(key, (waiting.index, False))
                 self._send(turn, session, waiting, packet_id)
         self._bounds.drained(turn, session)
 
@@ -235,7 +235,7 @@ class Deliveries:
 
     def _drop(self, turn: Turn, session: Session, waiting: Waiting, reason: str) -> None:
         if session.is_durable:
-            turn.write(("queue", session.client, waiting.place), None)
+            turn.write(("queue", session.client, waiting.index), None)
         self._refuse(turn, session, waiting, reason)
 
     def _refuse(self, turn: Turn, session: Session, waiting: Waiting, reason: str) -> None:
@@ -278,7 +278,7 @@ class Deliveries:
             session.released[packet.packet_id] = None
             if session.is_durable:
                 key = ("under_way", session.client, packet.packet_id)
-                turn.write(key, (waiting.place, True))
+                turn.write(key, (waiting.index, True))
         reason = packets.SUCCESS if waiting is not None else packets.PACKET_IDENTIFIER_NOT_FOUND
         release = packets.Pubrel(packet.packet_id, reason)
         send_once_synced(turn, session, release)

@@ -165,8 +165,8 @@ class HeldBack:
 def single_packets(run: packets.Qos1Run) -> list[packets.Publish]:
     """The messages of a run one by one, as their client sent them."""
     return [
-        packets.Publish(run.topic, payload_of(run, place), 1, False, packet_id)
-        for place, packet_id in enumerate(numbers(packet_ids(run)))
+        packets.Publish(run.topic, payload_of(run, index), 1, False, packet_id)
+        for index, packet_id in enumerate(numbers(packet_ids(run)))
     ]
 
 

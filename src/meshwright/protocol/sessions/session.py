@@ -54,7 +54,7 @@ class Waiting(msgspec.Struct, frozen=True, gc=False, array_like=True):
     had to wait.
     """
 
-    place: int
+    index: int
     publication: Publication
     qos: int
     retain: bool
@@ -358,7 +358,7 @@ class Session:
         """Make single messages of the runs in flight, in the order of sending."""
         laid_open = {
             number: Waiting(
-                sent.place + number - sent.packet_id, sent.publication(number), 1, False, ()
+                sent.index + number - sent.packet_id, sent.publication(number), 1, False, ()
             )
             for number, sent in self.sent_runs.items()
         }
@@ -366,7 +366,7 @@ class Session:
         self.sent_bytes += sum([one.size_bytes() for one in laid_open.values()])
         if laid_open:
             together = {**self.in_flight, **laid_open}
-            self.in_flight = dict(sorted(together.items(), key=lambda item: item[1].place))
+            self.in_flight = dict(sorted(together.items(), key=lambda item: item[1].index))
 
     def let_go(self) -> None:
         """The session is over: drop its messages, as others may still refer to it for a while."""

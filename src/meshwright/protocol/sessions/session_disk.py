@@ -42,7 +42,7 @@ def write_state(turn: Turn, session: Session) -> None:
 
 def keys_of_sent(client: str, packet_id: int, waiting: Waiting) -> tuple[DiskKey, ...]:
     """Where a message is on disk that was sent: a second key tells what its own one does not."""
-    queued = ("queue", client, waiting.place)
+    queued = ("queue", client, waiting.index)
     if waiting.packet_id and waiting.qos == 1:
         return (queued,)
     return queued, ("under_way", client, packet_id)
@@ -59,20 +59,20 @@ def erase(turn: Turn, session: Session) -> None:
         for key in keys_of_sent(client, packet_id, waiting):
             turn.write(key, None)
     for waiting in session.queue:
-        turn.write(("queue", client, waiting.place), None)
+        turn.write(("queue", client, waiting.index), None)
 
 
 def _restore_messages(sessions: dict[str, Session], disk: dict[DiskKey, Any]) -> None:
     """Have what was sent under way again, and the rest wait, both in the order of their places."""
     sent_later: dict[tuple[str, int], tuple[int, bool]] = {}
     for key in _keys(disk, "under_way"):
-        place, is_released = disk[key]
-        sent_later[str(key[1]), place] = (int(key[2]), is_released)
+        index, is_released = disk[key]
+        sent_later[str(key[1]), index] = (int(key[2]), is_released)
     for key in _keys(disk, "queue"):
         session, waiting = sessions[str(key[1])], disk[key]
-        session.next_index = waiting.place + 1
+        session.next_index = waiting.index + 1
         at_once = (waiting.packet_id, False)
-        packet_id, is_released = sent_later.get((session.client, waiting.place), at_once)
+        packet_id, is_released = sent_later.get((session.client, waiting.index), at_once)
         if not packet_id:
             session.queue.append(waiting)
             continue

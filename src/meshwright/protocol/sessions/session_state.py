@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from meshwright.model.publication import StreamPoint
-from meshwright.protocol.foundation.stream_frames import EVERY_TOPIC, place_in
+from meshwright.protocol.foundation.stream_frames import EVERY_TOPIC, passed_in
 from meshwright.protocol.foundation.turn import Turn
 from meshwright.protocol.mqtt.packets import Subscription, Will
 from meshwright.protocol.sessions.session import Session, Waiting
@@ -40,7 +40,7 @@ class SessionState(msgspec.Struct, frozen=True):
 
 
 def packed(
-    session: Session, places: dict[tuple[str, str], int], me: str, points: dict[str, int]
+    session: Session, passed: dict[tuple[str, str], int], me: str, points: dict[str, int]
 ) -> SessionState:
     """A session as it is now; floors of before still hold where streams stand lower.
 
@@ -48,7 +48,7 @@ def packed(
     """
     session.lay_open()
     floors = dict(session.floors)
-    for key, number in places.items():
+    for key, number in passed.items():
         floors[key] = max(number, floors.get(key, 0))
     return SessionState(
         session.identity,
@@ -101,7 +101,7 @@ def unpack(turn: Turn, session: Session, session_state: SessionState) -> None:
     arrived = [
         waiting
         for waiting in session.queue
-        if waiting.number > place_in(session.floors, waiting.origin, waiting.publication.topic)
+        if waiting.number > passed_in(session.floors, waiting.origin, waiting.publication.topic)
     ]
     session.queue.clear()
     session.next_index = 0
@@ -117,9 +117,9 @@ def unpack(turn: Turn, session: Session, session_state: SessionState) -> None:
 
 def _placed(session: Session, waiting: Waiting, packet_id: int = 0) -> Waiting:
     """A message at the next place of a session."""
-    place = session.next_index
+    index = session.next_index
     session.next_index += 1
-    return msgspec.structs.replace(waiting, place=place, packet_id=packet_id)
+    return msgspec.structs.replace(waiting, index=index, packet_id=packet_id)
 
 
 def write_session(turn: Turn, session: Session) -> None:
@@ -132,11 +132,11 @@ def write_session(turn: Turn, session: Session) -> None:
     for packet_id in session.received:
         turn.write(("received", client, packet_id), True)
     for waiting in session.queue:
-        turn.write(("queue", client, waiting.place), waiting)
+        turn.write(("queue", client, waiting.index), waiting)
     for packet_id, waiting in session.in_flight.items():
-        turn.write(("queue", client, waiting.place), waiting)
+        turn.write(("queue", client, waiting.index), waiting)
         if packet_id in session.released:
-            turn.write(("under_way", client, packet_id), (waiting.place, True))
+            turn.write(("under_way", client, packet_id), (waiting.index, True))
 
 
 def write_moved(turn: Turn, session: Session) -> None:

@@ -16,8 +16,8 @@ from meshwright.protocol.shared.messages import Member
 from meshwright.protocol.shared.takeover import HandedOut, TakeOver
 
 
-class Place(NamedTuple):
-    """Where a member is."""
+class Candidate(NamedTuple):
+    """A member with the broker where it is, to be handed a message."""
 
     broker: str
     member: Member
@@ -47,14 +47,24 @@ class GroupMessage:
     """
 
     __slots__ = (
-        "broker", "claim", "client", "former_hands", "hand", "is_granted", "number", "origin",
-        "place", "publication", "qos", "tried",
+        "broker",
+        "claim",
+        "client",
+        "former_hands",
+        "hand",
+        "index",
+        "is_granted",
+        "number",
+        "origin",
+        "publication",
+        "qos",
+        "tried",
     )  # fmt: skip
 
     def __init__(
-        self, place: int, publication: Publication, origin: str = "", number: int = 0
+        self, index: int, publication: Publication, origin: str = "", number: int = 0
     ) -> None:
-        self.place = place
+        self.index = index
         self.origin = origin
         self.number = number
         self.publication = publication
@@ -128,7 +138,7 @@ class Group:
         self.inherited: set[PublicationId] = set()
         self.handed_before = HandedOut()
         self.qos0 = HandedBefore()
-        self._order: list[Place] = []
+        self._order: list[Candidate] = []
 
     def was_handed(self, frame: StreamFrame) -> bool:
         """True if a former keeper had a message, so that it is no more for this one."""
@@ -149,40 +159,43 @@ class Group:
         """Members came or went: forget the order of turns."""
         self._order = []
 
-    def next_place(self, tried: Container[str], is_lost: Callable[[str], bool]) -> Place | None:
+    def next_candidate(
+        self, tried: Container[str], is_lost: Callable[[str], bool]
+    ) -> Candidate | None:
         """The member whose turn it is: of the best, the one after the last.
 
         The best can be reached, were not handed the same message before, and are connected.
         """
         if not self._order:
-            self._order = sorted(self.places(), key=_turn_order)
+            self._order = sorted(self.candidates(), key=_turn_order)
         first = bisect_right(self._order, self.last, key=_turn_order)
-        for place in chain(islice(self._order, first, None), islice(self._order, first)):
-            member = place.member
-            if member.is_connected and member.client not in tried and not is_lost(place.broker):
-                return place
+        for candidate in chain(islice(self._order, first, None), islice(self._order, first)):
+            member = candidate.member
+            is_new = member.client not in tried
+            if member.is_connected and is_new and not is_lost(candidate.broker):
+                return candidate
 
-        def rank(place: Place) -> tuple[bool, bool, bool, bool, tuple[str, str]]:
-            at = _turn_order(place)
-            is_tried, is_away = place.member.client in tried, not place.member.is_connected
-            return (is_lost(place.broker), is_tried, is_away, at <= self.last, at)
+        def rank(candidate: Candidate) -> tuple[bool, bool, bool, bool, tuple[str, str]]:
+            at = _turn_order(candidate)
+            is_tried, is_away = candidate.member.client in tried, not candidate.member.is_connected
+            return (is_lost(candidate.broker), is_tried, is_away, at <= self.last, at)
 
         return min(self._order, key=rank, default=None)
 
-    def places(self) -> Iterator[Place]:
+    def candidates(self) -> Iterator[Candidate]:
         """All members, in a fixed order."""
         for broker in sorted(self.members):
             for member in self.members[broker]:
-                yield Place(broker, member)
+                yield Candidate(broker, member)
 
 
-def _turn_order(place: Place) -> tuple[str, str]:
-    return place.member.client, place.broker
+def _turn_order(candidate: Candidate) -> tuple[str, str]:
+    return candidate.member.client, candidate.broker
 
 
-def group_message_of(place: int, state: GroupMessageState) -> GroupMessage:
+def group_message_of(index: int, state: GroupMessageState) -> GroupMessage:
     """A message of a group as it was on disk."""
-    entry = GroupMessage(place, state.publication, state.origin, state.number)
+    entry = GroupMessage(index, state.publication, state.origin, state.number)
     entry.hand, entry.client, entry.broker = state.hand, state.client, state.broker
     entry.qos, entry.is_granted = state.qos, state.is_granted
     entry.former_hands, entry.claim = state.former_hands, state.claim

@@ -252,7 +252,7 @@ class SharedKeeper:
                 entry.hand, entry.client, entry.broker = one.hand, one.client, peer
                 entry.qos, entry.is_granted = one.qos, True
                 entry.tried[one.client] = None
-                group.entries[entry.place] = group.hands[one.hand] = entry
+                group.entries[entry.index] = group.hands[one.hand] = entry
                 group.take_over.events.add(one.publication.publication_id)
                 self._write_entry(turn, group, entry)
         self._ask_origins(turn, group)
@@ -338,7 +338,7 @@ class SharedKeeper:
         if not moving:
             return
         had_moving = list(group.moving)
-        present = {place.member.client for place in group.places()}
+        present = {candidate.member.client for candidate in group.candidates()}
         group.moving = dict.fromkeys(client for client in moving if client not in present)
         if list(group.moving) != had_moving:
             turn.write(("moving", group.key), tuple(group.moving) or None)
@@ -395,7 +395,7 @@ class SharedKeeper:
     def _add_entry(self, turn: Turn, group: Group, frame: StreamFrame) -> None:
         publication = frame.publication
         entry = GroupMessage(self._next_serial(), publication, frame.origin, frame.number)
-        group.entries[entry.place] = entry
+        group.entries[entry.index] = entry
         if group.take_over is not None:
             group.take_over.events.add(publication.publication_id)
         self._assign(turn, group, entry)
@@ -421,9 +421,13 @@ class SharedKeeper:
         """Give what lost brokers hold to members that can be reached, if two may get it."""
         for entry in list(group.entries.values()):
             if entry.hand and entry.may_move and self._is_lost(entry.broker):
-                place = group.next_place(entry.tried, self._is_lost)
-                is_better = place is not None and not self._is_lost(place.broker)
-                if is_better and place is not None and place.member.client not in entry.tried:
+                candidate = group.next_candidate(entry.tried, self._is_lost)
+                is_better = candidate is not None and not self._is_lost(candidate.broker)
+                if (
+                    is_better
+                    and candidate is not None
+                    and candidate.member.client not in entry.tried
+                ):
                     self._assign(turn, group, entry)
 
     def _assign(self, turn: Turn, group: Group, entry: GroupMessage) -> None:
@@ -435,14 +439,16 @@ class SharedKeeper:
         if entry.hand:
             entry.former_hands += (entry.hand,)
         entry.is_granted, entry.claim = False, 0
-        place = group.next_place(entry.tried, self._is_lost) if group.take_over is None else None
-        if place is None or self._is_lost(place.broker):
+        candidate = (
+            group.next_candidate(entry.tried, self._is_lost) if group.take_over is None else None
+        )
+        if candidate is None or self._is_lost(candidate.broker):
             entry.hand, entry.client, entry.broker = 0, "", ""
         else:
             entry.hand = self._next_serial()
             group.hands[entry.hand] = entry
-            entry.client, entry.broker = place.member.client, place.broker
-            entry.qos = min(entry.publication.qos, place.member.qos)
+            entry.client, entry.broker = candidate.member.client, candidate.broker
+            entry.qos = min(entry.publication.qos, candidate.member.qos)
             entry.tried[entry.client] = None
             group.last = (entry.client, entry.broker)
         self._write_entry(turn, group, entry)
@@ -451,13 +457,13 @@ class SharedKeeper:
             turn.once_synced(lambda later: self._send_entry(later, group, entry, hand))
 
     def _write_entry(self, turn: Turn, group: Group, entry: GroupMessage) -> None:
-        turn.write(("shared", group.key, entry.place), entry.state())
+        turn.write(("shared", group.key, entry.index), entry.state())
 
     def _send_once_synced(self, turn: Turn, peer: str, message: object) -> None:
         turn.once_synced(lambda later: self._send(later, peer, message))
 
     def _send_entry(self, turn: Turn, group: Group, entry: GroupMessage, hand: int) -> None:
-        if entry.hand == hand and entry.place in group.entries:
+        if entry.hand == hand and entry.index in group.entries:
             if entry.qos == 2 and not entry.is_granted:
                 self._send(turn, entry.broker, HandOffered(group.key, hand, entry.client))
                 return
@@ -468,15 +474,15 @@ class SharedKeeper:
     def _hand_qos0(self, turn: Turn, group: Group, publication: Publication) -> None:
         if group.take_over is not None or not group.qos0.may_hand(publication, self._is_lost):
             return
-        place = group.next_place((), self._is_lost)
-        if place is not None and place.member.is_connected:
-            group.last = (place.member.client, place.broker)
-            handed = Handed(group.key, QOS0, place.member.client, publication)
-            self._send(turn, place.broker, handed)
+        candidate = group.next_candidate((), self._is_lost)
+        if candidate is not None and candidate.member.is_connected:
+            group.last = (candidate.member.client, candidate.broker)
+            handed = Handed(group.key, QOS0, candidate.member.client, publication)
+            self._send(turn, candidate.broker, handed)
 
     def _forget(self, turn: Turn, group: Group, entry: GroupMessage) -> None:
-        del group.entries[entry.place]
+        del group.entries[entry.index]
         for hand in (entry.hand, *entry.former_hands):
             group.hands.pop(hand, None)
-        turn.write(("shared", group.key, entry.place), None)
+        turn.write(("shared", group.key, entry.index), None)
         self._room.changed(turn, group)

@@ -130,7 +130,7 @@ class Incoming:
         """The highest number passed on of what is published here on a topic."""
         return self.last_of(self._me, topic)
 
-    def places(self) -> dict[tuple[str, str], int]:
+    def passed_numbers(self) -> dict[tuple[str, str], int]:
         """Where every stream stands, by origin and topic, and where those stand that are not here.
 
         The latter stand under the origin and EVERY_TOPIC.
