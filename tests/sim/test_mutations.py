@@ -287,7 +287,7 @@ RARE_MUTATIONS = [
         id="will-lost-in-a-crash",
     ),
     pytest.param(
-        (RecentFrames, "mark", "return before", "return 0"),
+        (RecentFrames, "note", "return before", "return 0"),
         "loops",
         {"design": "gm2"},
         id="circles",
