@@ -69,6 +69,7 @@ class SmallNetwork:
         self.timers: dict[tuple[str, Any], int] = {}
         self.links: set[frozenset[str]] = set()
         self.cut: set[frozenset[str]] = set()
+        self.closed: list[tuple[str, str]] = []
         self.queue: deque[tuple[str, Event]] = deque()
         self.held: dict[tuple[str, str], list[Event]] = {}
         self.got: dict[str, list[Any]] = {}
@@ -240,6 +241,7 @@ class SmallNetwork:
             case OpenLink(peer):
                 self._open(broker, peer)
             case CloseLink(peer):
+                self.closed.append((broker, peer))
                 self._break(frozenset((broker, peer)))
             case SendClient(client, packet):
                 if self.connected.get(client) == broker:

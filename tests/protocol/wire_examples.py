@@ -171,7 +171,6 @@ from meshwright.protocol.shared.messages import (
     MembersKept,
     MembersQuestion,
 )
-from meshwright.protocol.shared.post import Together
 from meshwright.protocol.shared.takeover import Holding, Holdings, HoldingsQuestion
 from meshwright.protocol.streams.messages import (
     Acknowledged,
@@ -460,17 +459,6 @@ EXAMPLES: tuple[Message, ...] = (
         highest=(("b5", "b6", 7),),
         recent=(("b8", "b9", (10,)),),
         qos0=(("b11", "b12", 13),),
-    ),
-    Together(
-        words=(
-            Members(
-                key="topic t/1",
-                version=2,
-                members=(Member(client="c3", qos=4, is_connected=True),),
-                moving=("c5",),
-                handed=(("b6", "b7", 8),),
-            ),
-        )
     ),
     MoveOffer(client="c1"),
     MoveAsk(client="c1", serial=2, is_offered=True, carried=b"c3", claim=4),

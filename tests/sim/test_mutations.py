@@ -246,7 +246,7 @@ RARE_MUTATIONS = [
         id="log-without-bound",
     ),
     pytest.param(
-        (Conversations, "send", "len(unacknowledged) >= self._unacknowledged_max", "False"),
+        (Conversations, "_put_off", "conversation.spare_count >= self._spare_max", "False"),
         "queues",
         {"faults": ("partition",), "tight": True, "publications_per_s": 100.0},
         id="conversation-without-bound",

@@ -34,8 +34,8 @@ from meshwright.protocol.sessions.sessions import Sessions
 from meshwright.protocol.settings import BrokerSettings
 from meshwright.protocol.shared.keeper import SharedKeeper
 from meshwright.protocol.shared.member import SharedMember
-from meshwright.protocol.shared.post import SharedPost, Together
 from meshwright.protocol.shared.room import SharedRoom
+from meshwright.protocol.spare_messages import is_spare
 from meshwright.protocol.streams.incoming import Incoming
 from meshwright.protocol.streams.interest import Interest
 from meshwright.protocol.streams.messages import AllPassed
@@ -148,7 +148,6 @@ class Machines:
             **self.retained.handlers(),
             **self.shared_member.handlers(),
             **self.shared_keeper.handlers(),
-            Together: self._shared_post.heard,
             **self.full_queues.handlers(),
             **self.incoming.handlers(),
             **self.interest.handlers(),
@@ -183,9 +182,8 @@ class Machines:
         self.interest = Interest(
             self.directory,
             self.forwarding,
-            send=self.conversations.send,
+            conversations=self.conversations,
             incarnation=incarnation,
-            is_lost=self.conversations.is_lost,
             slices=self.slices,
         )
         self._build_shared(incarnation)
@@ -214,7 +212,7 @@ class Machines:
         self.incoming: Incoming = Incoming(
             self._me,
             settings.incoming,
-            send=self.conversations.send,
+            conversations=self.conversations,
             deliver=self._deliver,
             is_informed=self.interest.is_informed,
             is_known_by=self.interest.is_known_by,
@@ -238,9 +236,7 @@ class Machines:
             self._me,
             self.removals,
             self._settings.directory,
-            send=self.conversations.send,
-            # Both sides may ask as much as the other one, and have more to say than that.
-            asked_max=max(1, self._settings.conversations.unacknowledged_max // 4),
+            conversations=self.conversations,
             incarnation=incarnation,
         )
         self.forwarding = ForwardingByEpoch()
@@ -273,8 +269,7 @@ class Machines:
         self.retained = Retained(
             self.removals,
             self.directory,
-            send=self.conversations.send,
-            is_lost=self.conversations.is_lost,
+            conversations=self.conversations,
             incarnation=incarnation,
             slices=self.slices,
         )
@@ -285,13 +280,13 @@ class Machines:
             2 * incarnation,
             self._settings.conversations,
             handlers=self._handlers,
+            is_spare=is_spare,
         )
 
     def _build_shared(self, incarnation: int) -> None:
-        post = self._shared_post = SharedPost(self._me, self.conversations.send, self._handlers)
         self.shared_member = SharedMember(
             self.removals,
-            send=post.send,
+            send=self.conversations.send,
             take=self._take_shared,
             incarnation=incarnation,
         )
@@ -299,7 +294,7 @@ class Machines:
             self._me,
             SharedRoom(self._settings.shared, self.full_queues),
             self.removals,
-            send=post.send,
+            send=self.conversations.send,
             want=self.interest.add,
             unwant=self._unwant,
             remember=self._remember,

@@ -41,7 +41,7 @@ def queue_bounds(settings: BrokerSettings) -> tuple[tuple[str, int], ...]:
     return (
         ("log", settings.sessions.log_max),
         ("client", settings.sessions.queue_max),
-        ("peer", settings.conversations.unacknowledged_max),
+        ("peer", settings.conversations.window + settings.conversations.spare_max),
         ("held", settings.incoming.held_max),
         ("qos0", settings.outgoing.qos0_max),
         ("group", settings.shared.queue_max),

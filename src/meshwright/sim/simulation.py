@@ -132,7 +132,7 @@ def tightened(settings: BrokerSettings) -> BrokerSettings:
         settings,
         sessions=replace(settings.sessions, log_max=20, queue_max=20, inflight_max=8),
         shared=replace(settings.shared, queue_max=8),
-        conversations=replace(settings.conversations, unacknowledged_max=100),
+        conversations=replace(settings.conversations, window=40, spare_max=60),
         incoming=replace(settings.incoming, held_max=4),
         outgoing=replace(settings.outgoing, qos0_max=4),
         retained_store=replace(settings.retained_store, qos0_max=4),

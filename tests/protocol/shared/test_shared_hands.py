@@ -153,7 +153,7 @@ def test_what_a_member_took_along_twice_is_answered_where_it_is() -> None:
 
 
 def test_more_than_a_conversation_lets_wait_is_handed_and_answered_after_a_crash() -> None:
-    conversations = ConversationSettings(unacknowledged_max=50, acknowledge_every=10)
+    conversations = ConversationSettings(window=50, spare_max=50, acknowledge_every=10)
     network = crewed(settings=BrokerSettings(conversations=conversations), session_expiry_s=600)
     for client in CREW[1:]:
         network.unsubscribe(client, GROUP)

@@ -9,6 +9,7 @@ import pytest
 from meshwright.model.publication import Publication, StreamPoint
 from meshwright.protocol.foundation.stream_frames import NOTHING_OWED, StreamFrame
 from meshwright.protocol.foundation.turn import Turn
+from meshwright.protocol.peers.conversations import Conversations, ConversationSettings
 from meshwright.protocol.streams.incoming import Incoming, IncomingSettings
 from meshwright.protocol.streams.messages import OwedNothing, Repair
 
@@ -25,10 +26,16 @@ def incoming(*, held_max: int = 4, unwanted: Container[str] = ()) -> tuple[Incom
         passed.append(frame.publication.payload)
         return False
 
+    conversations = Conversations(
+        "me",
+        1,
+        ConversationSettings(),
+        handlers={},
+    )
     machine = Incoming(
         "me",
         IncomingSettings(held_max=held_max),
-        send=lambda *_: None,
+        conversations=conversations,
         deliver=deliver,
         is_informed=lambda _: True,
         is_known_by=lambda _, known: known >= PRESENT,

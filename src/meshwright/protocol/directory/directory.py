@@ -33,8 +33,8 @@ from meshwright.protocol.directory.entries import (
 )
 from meshwright.protocol.directory.erasures import Erase, Erasures
 from meshwright.protocol.directory.kept_entries import KeptEntries
-from meshwright.protocol.directory.questions import Questions
 from meshwright.protocol.foundation.turn import Turn
+from meshwright.protocol.peers.conversations import Conversations
 from meshwright.protocol.peers.removals import Removals
 from meshwright.protocol.peers.roll import Roll
 
@@ -91,10 +91,7 @@ class _Request:
 
 
 class Directory:
-    """One broker's part: the replicas it keeps, and the questions it asks.
-
-    asked_max: how many questions a peer may have to answer at once.
-    """
+    """One broker's part: the replicas it keeps, and the questions it asks."""
 
     def __init__(
         self,
@@ -102,20 +99,19 @@ class Directory:
         removals: Removals,
         settings: DirectorySettings,
         *,
-        send: Callable[[Turn, str, Any], None],
-        asked_max: int,
+        conversations: Conversations,
         incarnation: int,
     ) -> None:
         self._me = me
         self._removals = removals
         self._settings = settings
-        self._send = send
+        self._conversations = conversations
+        self._send = conversations.send
         self.kept = KeptEntries()
         self._own: dict[str, Entry] = {}
         self._readers: dict[str, dict[str, int]] = {}
         self._requests: dict[int, _Request] = {}
-        self._questions = Questions(me, send, at_once_max=asked_max)
-        self._erasures = Erasures(removals, send)
+        self._erasures = Erasures(removals, conversations.send)
         self._swept_present: tuple[str, ...] = ()
         # An answer to a question from before a crash must not count for one after it.
         self._request_count = incarnation << 32
@@ -184,7 +180,7 @@ class Directory:
         for key, entry in list(self._own.items()):
             if entry.is_void and key not in in_flight:
                 self.put(turn, key, entry, lambda _turn, _readers: None)
-        self._erasures.tell(turn)
+        self._erasures.tell(turn, asked={one.key for one in self._requests.values()})
         self._sweep_readers(turn)
         present = self._removals.present
         if self._swept_present == present or self._removals.unsettled():
@@ -235,15 +231,14 @@ class Directory:
 
     def peer_renewed(self, turn: Turn, peer: str) -> None:
         """Ask a replica again what it may have forgotten."""
-        self._questions.peer_renewed(turn, peer)
+        mine = [number for number, one in self._requests.items() if peer in one.asked()]
+        self._conversations.feed(turn, peer, mine, self._ask_one)
 
     def roll_changed(self, turn: Turn) -> None:
         """Ask all questions again by the new roll, and hand over what others keep by it."""
         requests, self._requests = self._requests, {}
-        self._questions.forget_all()
-        for request in requests.values():
-            if not request.is_hand_over:
-                self._begin(turn, request)
+        again = [self._number(one) for one in requests.values() if not one.is_hand_over]
+        self._ask_all(turn, again)
         self.hand_over(turn)
 
     def hand_over(self, turn: Turn) -> None:
@@ -264,12 +259,14 @@ class Directory:
                 self._removals.settle(later)
 
         roll = self._removals.roll
+        handed = []
         for key, entry, owner in puts:
-            if not self._has_moved(key):
-                continue
-            remaining += 1
-            put = partial(_put, key, entry, owner)
-            self._ask(turn, key, put, one_done, is_hand_over=True)
+            if self._has_moved(key):
+                remaining += 1
+                put = partial(_put, key, entry, owner)
+                request = _Request(key, put, one_done, is_hand_over=True, last=None)
+                handed.append(self._number(request))
+        self._ask_all(turn, handed)
         one_done(turn)
 
     def put_asked(self, turn: Turn, peer: str, message: Put) -> None:
@@ -311,20 +308,17 @@ class Directory:
     def whole_asked(self, turn: Turn, peer: str, message: PutWhole) -> None:
         """A replica does not have what an entry was before: tell it all."""
         request = self._requests.get(message.request)
-        if request is None:
-            self._questions.answered(turn, peer, message.request)
-        else:
-            whole = request.build(message.request, self._removals.roll)
-            self._questions.ask_instead(turn, peer, whole)
+        if request is not None and peer in request.asked():
+            self._send(turn, peer, request.build(message.request, self._removals.roll))
 
     def put_done(self, turn: Turn, peer: str, message: PutDone) -> None:
-        request = self._answered(turn, peer, message.request)
+        request = self._answered(peer, message.request)
         if request is not None:
             request.readers.update(message.readers)
             merge(request.merged, message.entries or {})
             is_enough = self._has_majority(request)
             if is_enough and (request.last is None or not request.waiting):
-                self._close(message.request)
+                del self._requests[message.request]
                 self._erase(turn, request)
             if is_enough and not request.is_done:
                 request.is_done = True
@@ -333,12 +327,12 @@ class Directory:
                 request.done(turn, found)
 
     def got(self, turn: Turn, peer: str, message: Got) -> None:
-        request = self._answered(turn, peer, message.request)
+        request = self._answered(peer, message.request)
         if request is not None:
             merge(request.merged, message.entries)
             merge(request.merged, {name: request.known[name] for name in message.same})
             if self._has_majority(request):
-                self._close(message.request)
+                del self._requests[message.request]
                 request.done(turn, request.merged)
 
     def erase_asked(self, turn: Turn, peer: str, message: Erase) -> None:
@@ -377,13 +371,30 @@ class Directory:
         key: str,
         build: Callable[[int, Roll], Question],
         done: Callable[..., None],
-        *,
-        is_hand_over: bool = False,
-        last: Entry | None = None,
     ) -> None:
-        self._begin(turn, _Request(key, build, done, is_hand_over=is_hand_over, last=last))
+        self._begin(turn, _Request(key, build, done, is_hand_over=False, last=None))
 
     def _begin(self, turn: Turn, request: _Request) -> None:
+        number = self._number(request)
+        for broker in request.asked():
+            self._ask_one(turn, broker, number)
+
+    def _ask_all(self, turn: Turn, numbers: list[int]) -> None:
+        """Ask many questions, each broker as it has room for them."""
+        asked: dict[str, list[int]] = {}
+        for number in numbers:
+            for broker in self._requests[number].asked():
+                asked.setdefault(broker, []).append(number)
+        for broker, mine in asked.items():
+            self._conversations.feed(turn, broker, mine, self._ask_one)
+
+    def _ask_one(self, turn: Turn, broker: str, number: int) -> None:
+        request = self._requests.get(number)
+        if request is not None and broker in request.asked():
+            self._send(turn, broker, request.message)
+
+    def _number(self, request: _Request) -> int:
+        """Give a request its number, and find out who is to be asked."""
         self._request_count += 1
         number, removals = self._request_count, self._removals
         message = request.build(number, removals.roll)
@@ -396,8 +407,7 @@ class Directory:
             required = (*required, *removals.without_roll())
         request.begin(message, self.replicas_of(request.key), required)
         self._requests[number] = request
-        for broker in request.asked():
-            self._questions.ask(turn, broker, message)
+        return number
 
     def _entries_of(self, key: str) -> Entries:
         """What is kept under a key, and what this broker keeps of it that belongs elsewhere."""
@@ -423,8 +433,7 @@ class Directory:
         self._removals.tell(turn, peer)
         return False
 
-    def _answered(self, turn: Turn, peer: str, number: int) -> _Request | None:
-        self._questions.answered(turn, peer, number)
+    def _answered(self, peer: str, number: int) -> _Request | None:
         request = self._requests.get(number)
         if request is None or (peer not in request.waiting and peer not in request.required):
             return None
@@ -432,10 +441,6 @@ class Directory:
             request.waiting.remove(peer)
         request.required.pop(peer, None)
         return request
-
-    def _close(self, number: int) -> None:
-        request = self._requests.pop(number)
-        self._questions.close(number, request.asked())
 
     def _has_majority(self, request: _Request) -> bool:
         return len(request.waiting) <= self.spare_count() and not request.required

@@ -7,7 +7,7 @@ before, and whoever kept it by an earlier roll had time to drop it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import Any
 
 from meshwright.protocol.foundation.message import PeerMessage
@@ -46,9 +46,15 @@ class Erasures:
         for replica in replicas:
             self._gathered.setdefault(replica, []).append((key, version))
 
-    def tell(self, turn: Turn) -> None:
-        """Have everybody forget what was gathered."""
+    def tell(self, turn: Turn, *, asked: Container[str]) -> None:
+        """Have everybody forget what was gathered.
+
+        asked: keys on which a question is open, so that a replica may yet get an older copy.
+        """
         gathered, self._gathered = self._gathered, {}
         for replica, entries in gathered.items():
-            for first in range(0, len(entries), AT_ONCE_MAX):
-                self._send(turn, replica, Erase(tuple(entries[first : first + AT_ONCE_MAX])))
+            ready = [entry for entry in entries if entry[0] not in asked]
+            if len(ready) < len(entries):
+                self._gathered[replica] = [entry for entry in entries if entry[0] in asked]
+            for first in range(0, len(ready), AT_ONCE_MAX):
+                self._send(turn, replica, Erase(tuple(ready[first : first + AT_ONCE_MAX])))

@@ -35,6 +35,7 @@ from meshwright.protocol.mobility.seen_log import SeenLog, filled
 from meshwright.protocol.mobility.session_claims import Claim, Claims, SessionClaims
 from meshwright.protocol.mobility.session_search import CONNECTED_ELSEWHERE, Found, SessionSearch
 from meshwright.protocol.mqtt import packets
+from meshwright.protocol.peers.conversations import Conversations
 from meshwright.protocol.sessions.session_state import write_moved
 from meshwright.protocol.sessions.sessions import Sessions
 from meshwright.protocol.sessions.will_quota import NO_ROOM_FOR_WILL
@@ -52,7 +53,7 @@ class Around:
     of clients that are connected.
     """
 
-    send: Callable[[Turn, str, Any], None]
+    conversations: Conversations
     discard: Callable[[Turn, str, Discard], None]
     is_removed: Callable[[str], bool]
     given_to: Callable[[str], str | None]
@@ -81,7 +82,7 @@ class Arriving:
         self._session_claims = session_claims
         self._sessions = sessions
         self._around = around
-        self._send = around.send
+        self._send = around.conversations.send
         self._trusts_devices = mobility.has("device")
         self._seen_log = seen_log
         self._serial = incarnation << 32
@@ -309,9 +310,13 @@ class Arriving:
 
     def peer_renewed(self, turn: Turn, peer: str) -> None:
         """Ask again for what a peer may have forgotten to send."""
-        for arrival in list(self._arrivals.values()):
-            if arrival.source == peer and arrival.is_expected:
-                self._ask(turn, arrival, peer)
+        asked = [one for one in self._arrivals.values() if one.source == peer]
+        self._around.conversations.feed(turn, peer, asked, self._ask_again)
+
+    def _ask_again(self, turn: Turn, peer: str, arrival: Arrival) -> None:
+        is_current = self._arrivals.get(arrival.client) is arrival
+        if is_current and arrival.source == peer and arrival.is_expected:
+            self._ask(turn, arrival, peer)
 
     def roll_changed(self, turn: Turn) -> None:
         """A session does not come from who is gone for good: find out anew where it is."""

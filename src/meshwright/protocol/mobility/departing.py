@@ -37,6 +37,7 @@ from meshwright.protocol.mobility.prefetching import may_go_ahead
 from meshwright.protocol.mobility.publish_barriers import PublishBarriers
 from meshwright.protocol.mobility.seen_log import sifted, stored_ids
 from meshwright.protocol.mobility.session_claims import Claims, SessionClaims
+from meshwright.protocol.peers.conversations import Conversations
 from meshwright.protocol.sessions.session import Session
 from meshwright.protocol.sessions.session_state import packed
 from meshwright.protocol.sessions.sessions import Sessions
@@ -104,7 +105,7 @@ class Departing:
         directory: Directory,
         sessions: Sessions,
         *,
-        send: Callable[[Turn, str, Any], None],
+        conversations: Conversations,
         discard: Callable[[Turn, str, Discard], None],
         passed_numbers: Callable[[], dict[tuple[str, str], int]],
         left: PublishBarriers,
@@ -118,7 +119,8 @@ class Departing:
         self._is_removed = is_removed
         self._directory = directory
         self._sessions = sessions
-        self._send = send
+        self._conversations = conversations
+        self._send = conversations.send
         self._discard = discard
         # Sessions that were given, and that nobody wants since.
         self._unwanted: set[str] = set()
@@ -303,13 +305,24 @@ class Departing:
 
     def peer_renewed(self, turn: Turn, peer: str) -> None:
         """Ask again what a peer may have forgotten to answer."""
-        for client, target in self._given.items():
-            if target == peer:
-                self._send(turn, peer, HaveYou(client))
-        for departure in self._departures.values():
-            for serial, (origin, key) in departure.questions.items():
-                if origin == peer:
-                    self._send(turn, origin, StandingQuestion(serial, key))
+        given = [client for client, target in self._given.items() if target == peer]
+        self._conversations.feed(turn, peer, given, self._ask_given)
+        asked = [
+            (departure, serial)
+            for departure in self._departures.values()
+            for serial, (origin, _) in departure.questions.items()
+            if origin == peer
+        ]
+        self._conversations.feed(turn, peer, asked, self._ask_standing)
+
+    def _ask_given(self, turn: Turn, peer: str, client: str) -> None:
+        if self._given.get(client) == peer:
+            self._send(turn, peer, HaveYou(client))
+
+    def _ask_standing(self, turn: Turn, origin: str, asked: tuple[Departure, int]) -> None:
+        departure, serial = asked
+        if serial in departure.questions:
+            self._send(turn, origin, StandingQuestion(serial, departure.questions[serial][1]))
 
     def tick(self, turn: Turn) -> None:
         """See whether what sessions wait for has come."""

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from meshwright.protocol.foundation.turn import Turn
 from meshwright.protocol.mobility.messages import Discard, DiscardDone
+from meshwright.protocol.peers.conversations import Conversations
 
 
 class Discards:
     """What this broker has told others to forget, until they say that it is done."""
 
-    def __init__(
-        self, send: Callable[[Turn, str, Any], None], is_removed: Callable[[str], bool]
-    ) -> None:
-        self._send = send
+    def __init__(self, conversations: Conversations, is_removed: Callable[[str], bool]) -> None:
+        self._conversations = conversations
         self._is_removed = is_removed
         self._unsettled: dict[str, dict[str, Discard]] = {}
 
@@ -23,7 +21,7 @@ class Discards:
         """Have a peer forget its session of a client, unless its claim is above that of this."""
         if not self._is_removed(peer):
             self._unsettled.setdefault(peer, {})[discard.client] = discard
-            self._send(turn, peer, discard)
+            self._conversations.send(turn, peer, discard)
 
     def done(self, peer: str, message: DiscardDone) -> None:
         """A peer has forgotten it."""
@@ -34,8 +32,12 @@ class Discards:
 
     def peer_renewed(self, turn: Turn, peer: str) -> None:
         """Say again what a peer may not have heard."""
-        for discard in self._unsettled.get(peer, {}).values():
-            self._send(turn, peer, discard)
+        unsettled = list(self._unsettled.get(peer, {}).values())
+        self._conversations.feed(turn, peer, unsettled, self._tell_again)
+
+    def _tell_again(self, turn: Turn, peer: str, discard: Discard) -> None:
+        if self._unsettled.get(peer, {}).get(discard.client) is discard:
+            self._conversations.send(turn, peer, discard)
 
     def roll_changed(self) -> None:
         """Wait for nobody who is gone for good."""

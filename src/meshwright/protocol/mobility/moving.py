@@ -129,14 +129,14 @@ class Moving:
             is_here=self._is_here,
             left=self._redirects.forget,
         )
-        self._discards = Discards(site.conversations.send, site.removals.is_removed)
+        self._discards = Discards(site.conversations, site.removals.is_removed)
         self._departing = Departing(
             site.me,
             settings,
             self._session_claims,
             site.directory,
             site.sessions,
-            send=site.conversations.send,
+            conversations=site.conversations,
             discard=self._discards.tell,
             passed_numbers=site.incoming.passed_numbers,
             left=self._left,
@@ -277,7 +277,7 @@ class Moving:
             self._session_claims,
             site.sessions,
             arriving.Around(
-                send=site.conversations.send,
+                conversations=site.conversations,
                 discard=self._discards.tell,
                 is_removed=site.removals.is_removed,
                 given_to=self._departing.given_to,

@@ -4,12 +4,15 @@ A connection may break at any time and lose what is under way. A conversation ou
 are numbered and kept until the peer has them, and a new connection resumes where the last ended.
 Only a crash, or a silence that lasts too long, ends a conversation; both sides then begin a new one
 (a new epoch), and the machines above are told that what they had not finished is void.
+
+So many messages are in flight to a peer at once (the window); others wait for room (the backlog).
+Who has much to tell, feeds it: it is asked for the next message when there is room for one.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
@@ -22,14 +25,21 @@ from meshwright.protocol.foundation.turn import Turn
 TICK = ("links",)
 
 Body = TypeVar("Body")
+Item = TypeVar("Item")
 
 
 class ConversationSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """How often peers are heard, and when silence counts as death."""
+    """How often peers are heard, when silence counts as death, how much goes to a peer at once.
+
+    window: messages that are sent before the first of them is acknowledged; all brokers of a
+    network have the same, as a peer acknowledges in time for it. spare_max: spare messages
+    that wait besides; more are left out.
+    """
 
     heartbeat_us: int = 1_000_000
     suspect_us: int = 4_000_000
-    unacknowledged_max: int = 20_000
+    window: int = 4_000
+    spare_max: int = 16_000
     acknowledge_every: int = 64
 
 
@@ -56,11 +66,16 @@ class Frame(PeerMessage, Generic[Body], frozen=True, gc=False, tag=33):
 
 
 class Conversation:
-    """What one broker remembers of its exchange with one peer."""
+    """What one broker remembers of its exchange with one peer.
+
+    in_flight: sent and not acknowledged; the last of these has the number of the conversation.
+    backlog: what follows them, spare_count of which may be left out. feeds: what is told when there
+    is room, each in its turn.
+    """
 
     __slots__ = (
-        "acknowledged_sent", "epoch", "heard_us", "is_connected", "is_lost", "is_open",
-        "is_overfull", "number", "received", "their_epoch", "unacknowledged",
+        "acknowledged_sent", "backlog", "epoch", "feeds", "heard_us", "in_flight", "is_connected",
+        "is_lost", "is_open", "number", "received", "spare_count", "their_epoch",
     )  # fmt: skip
 
     def __init__(self, epoch: int, now_us: int) -> None:
@@ -77,17 +92,30 @@ class Conversation:
         self.number = 0
         self.received = 0
         self.acknowledged_sent = 0
-        self.is_overfull = False
-        # The last of these has the number of the conversation.
-        self.unacknowledged: deque[Any] = deque()
+        self.in_flight: deque[Any] = deque()
+        self.backlog: deque[Any] = deque()
+        self.spare_count = 0
+        self.feeds: deque[Feed] = deque()
+
+    @property
+    def last_number(self) -> int:
+        """The number of the last message that was taken, sent or not."""
+        return self.number + len(self.backlog)
 
     def settle(self, received: int) -> None:
         """The peer has everything up to a number."""
-        unacknowledged = self.unacknowledged
-        count = received - self.number + len(unacknowledged)
-        while count > 0 and unacknowledged:
-            unacknowledged.popleft()
+        in_flight = self.in_flight
+        count = received - self.number + len(in_flight)
+        while count > 0 and in_flight:
+            in_flight.popleft()
             count -= 1
+
+
+class Feed(NamedTuple):
+    """What a peer is told item by item; tell sends what is to be said of one."""
+
+    items: Iterator[Any]
+    tell: Callable[[Turn, str, Any], None]
 
 
 class Position(NamedTuple):
@@ -110,7 +138,8 @@ class Conversations:
     """All conversations of one broker in one of its lives, of which each has a higher number.
 
     handlers: who takes which message. It tells when a peer has been silent for too long, and when a
-    conversation begins anew after a crash or a loss.
+    conversation begins anew after a crash or a loss. is_spare: what may be left out when a peer
+    does not keep up.
     """
 
     def __init__(
@@ -120,11 +149,16 @@ class Conversations:
         settings: ConversationSettings,
         *,
         handlers: Mapping[type, Callable[[Turn, str, Any], None]],
+        is_spare: Callable[[object], bool] = lambda _body: False,
     ) -> None:
         self._me = me
         self._settings = settings
-        self._acknowledge_every = settings.acknowledge_every
-        self._unacknowledged_max = settings.unacknowledged_max
+        self._acknowledge_every = min(settings.acknowledge_every, max(1, settings.window // 4))
+        self._window = settings.window
+        self._spare_max = settings.spare_max
+        # What is fed leaves room for what is sent.
+        self._fed_max = max(1, settings.window // 2)
+        self._is_spare = is_spare
         self._handlers = handlers
         # Lives are far apart, so that no epoch is ever used twice.
         self._next_epoch = life << 19
@@ -140,9 +174,9 @@ class Conversations:
                 conversation.heard_us = max(conversation.heard_us, turn.now_us)
 
     def queue_length(self) -> int:
-        """The most that waits for one peer."""
-        waiting = [len(one.unacknowledged) for one in self._conversations.values()]
-        return max(waiting, default=0)
+        """The most that is in flight to one peer, with the spare messages that wait for it."""
+        every = self._conversations.values()
+        return max((len(one.in_flight) + one.spare_count for one in every), default=0)
 
     def is_lost(self, peer: str) -> bool:
         conversation = self._conversations.get(peer)
@@ -157,24 +191,24 @@ class Conversations:
         one = self._conversations.get(peer)
         if one is None:
             return Position(0, 0, 0, 0)
-        return Position(one.epoch, one.number, one.their_epoch, one.received)
+        return Position(one.epoch, one.last_number, one.their_epoch, one.received)
 
     def mark(self, peer: str) -> Mark:
         """Where all that was sent to a peer so far ends."""
         one = self._conversations.get(peer)
-        return Mark(0, 0) if one is None else Mark(one.epoch, one.number)
+        return Mark(0, 0) if one is None else Mark(one.epoch, one.last_number)
 
     def has_reached(self, peer: str, mark: Mark) -> bool:
         """True if a peer is known to have got all up to a mark, in one conversation."""
         one = self._conversations.get(peer)
-        if one is None or one.epoch != mark.epoch or one.is_overfull:
+        if one is None or one.epoch != mark.epoch:
             return False
-        return mark.number <= one.number - len(one.unacknowledged)
+        return mark.number <= one.number - len(one.in_flight)
 
     def send(self, turn: Turn, peer: str, body: object) -> None:
-        """Send a message, or take one to this broker itself.
+        """Send a message, after those before it, or take one to this broker itself.
 
-        One to a lost peer, or past what may wait, is void from the start.
+        One to a lost peer is void from the start, as is a spare one past what may wait.
         """
         conversation = self._conversations.get(peer)
         if conversation is None:
@@ -184,20 +218,40 @@ class Conversations:
             conversation = self._conversation(turn, peer)
         if conversation.is_lost:
             return
-        unacknowledged = conversation.unacknowledged
-        if len(unacknowledged) >= self._unacknowledged_max or conversation.is_overfull:
-            conversation.is_overfull = True
+        in_flight = conversation.in_flight
+        if len(in_flight) >= self._window:
+            self._put_off(conversation, body)
             return
-        if not unacknowledged and peer not in self._kept and turn.now_us > conversation.heard_us:
+        if not in_flight and peer not in self._kept and turn.now_us > conversation.heard_us:
             # An answer is due only from now on: silence before says nothing about the peer.
             conversation.heard_us = turn.now_us
         number = conversation.number = conversation.number + 1
-        unacknowledged.append(body)
+        in_flight.append(body)
         if conversation.is_open:
             # As _send_frame does, which is a call too many for what is done most often.
             received = conversation.acknowledged_sent = conversation.received
             frame = Frame(conversation.epoch, conversation.their_epoch, number, received, body)
             turn.effects.append(SendPeer(peer, frame))
+
+    def feed(
+        self,
+        turn: Turn,
+        peer: str,
+        items: Iterable[Item],
+        tell: Callable[[Turn, str, Item], None],
+    ) -> None:
+        """Tell a peer of one item after the other, each when there is room for it.
+
+        Other messages go in between. What is not told when the conversation ends is void.
+        """
+        if peer == self._me:
+            for item in items:
+                tell(turn, peer, item)
+            return
+        conversation = self._conversation(turn, peer)
+        if not conversation.is_lost:
+            conversation.feeds.append(Feed(iter(items), tell))
+            self._fill(turn, peer, conversation)
 
     def link_up(self, turn: Turn, peer: str) -> None:
         """A connection stands: say hello."""
@@ -229,13 +283,15 @@ class Conversations:
             or frame.target_epoch != conversation.epoch
         ):
             return
-        unacknowledged = conversation.unacknowledged
-        if unacknowledged:
-            settled_count = frame.received - conversation.number + len(unacknowledged)
+        in_flight = conversation.in_flight
+        if in_flight:
+            settled_count = frame.received - conversation.number + len(in_flight)
             if settled_count == 1:
-                unacknowledged.popleft()
+                in_flight.popleft()
             elif settled_count:
                 conversation.settle(frame.received)
+            if conversation.backlog or conversation.feeds:
+                self._fill(turn, peer, conversation)
         number = frame.number
         if number == conversation.received + 1:
             conversation.received = number
@@ -249,9 +305,7 @@ class Conversations:
         """Once a heartbeat: be heard, and judge who is not."""
         for peer in sorted(self._conversations):
             conversation = self._conversations[peer]
-            is_wanted = (
-                peer in self._kept or conversation.is_overfull or bool(conversation.unacknowledged)
-            )
+            is_wanted = peer in self._kept or bool(conversation.in_flight)
             owes_word = conversation.received > conversation.acknowledged_sent
             if is_wanted or owes_word or conversation.is_lost:
                 self._tick_one(turn, peer, conversation, is_wanted=is_wanted)
@@ -267,11 +321,7 @@ class Conversations:
                 _send_frame(turn, peer, conversation, 0, None)
         elif is_wanted or conversation.is_lost:
             turn.ask(OpenLink(peer))
-        if (
-            is_wanted
-            and not conversation.is_lost
-            and (silence_us > self._settings.suspect_us or conversation.is_overfull)
-        ):
+        if is_wanted and not conversation.is_lost and silence_us > self._settings.suspect_us:
             self._lose(turn, peer, conversation)
 
     def _lose(self, turn: Turn, peer: str, conversation: Conversation) -> None:
@@ -306,9 +356,35 @@ class Conversations:
             return
         conversation.is_open = True
         conversation.settle(hello.received)
-        first = conversation.number - len(conversation.unacknowledged) + 1
-        for number, body in enumerate(conversation.unacknowledged, first):
+        first = conversation.number - len(conversation.in_flight) + 1
+        for number, body in enumerate(conversation.in_flight, first):
             _send_frame(turn, peer, conversation, number, body)
+        self._fill(turn, peer, conversation)
+
+    def _fill(self, turn: Turn, peer: str, conversation: Conversation) -> None:
+        """Use the room that there is: what waits goes first, then what is fed."""
+        in_flight, backlog, feeds = conversation.in_flight, conversation.backlog, conversation.feeds
+        while backlog and len(in_flight) < self._window:
+            body = backlog.popleft()
+            conversation.spare_count -= self._is_spare(body)
+            conversation.number += 1
+            in_flight.append(body)
+            if conversation.is_open:
+                _send_frame(turn, peer, conversation, conversation.number, body)
+        while feeds and len(in_flight) < self._fed_max:
+            feed = feeds.popleft()
+            for item in feed.items:
+                feed.tell(turn, peer, item)
+                feeds.append(feed)
+                break
+
+    def _put_off(self, conversation: Conversation, body: object) -> None:
+        """Let a message wait for room, unless it is one spare message too many."""
+        if self._is_spare(body):
+            if conversation.spare_count >= self._spare_max:
+                return
+            conversation.spare_count += 1
+        conversation.backlog.append(body)
 
     def _conversation(self, turn: Turn, peer: str, *, connect: bool = True) -> Conversation:
         conversation = self._conversations.get(peer)

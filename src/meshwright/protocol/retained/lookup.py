@@ -21,6 +21,7 @@ from meshwright.protocol.directory.entries import EVERYBODY, Entries, Entry, mer
 from meshwright.protocol.foundation.message import PeerMessage
 from meshwright.protocol.foundation.slices import PIECE, Slices
 from meshwright.protocol.foundation.turn import Action, Turn
+from meshwright.protocol.peers.conversations import Conversations
 from meshwright.protocol.peers.removals import Removals
 
 # So many registers are told with one message.
@@ -106,16 +107,15 @@ class Retained:
         removals: Removals,
         directory: Directory,
         *,
-        send: Callable[[Turn, str, Any], None],
-        is_lost: Callable[[str], bool],
+        conversations: Conversations,
         incarnation: int,
         slices: Slices,
     ) -> None:
         self._removals = removals
         self._slices = slices
         self._directory = directory
-        self._send = send
-        self._is_lost = is_lost
+        self._conversations = conversations
+        self._send = conversations.send
         self._request_count = incarnation << 32
         self._searches: dict[int, _Search] = {}
         # By asker and its request: answers that are not finished.
@@ -203,21 +203,22 @@ class Retained:
 
     def peer_renewed(self, turn: Turn, peer: str) -> None:
         """Ask a broker again what it may have forgotten to answer."""
-        for request, search in self._searches.items():
-            if peer in search.waiting:
-                search.waiting[peer] = 0
-                self._ask(turn, peer, request, search)
+        requests = [one for one, search in self._searches.items() if peer in search.waiting]
+        self._conversations.feed(turn, peer, requests, self._ask)
 
     def _search(self, turn: Turn, search: _Search) -> None:
         self._request_count += 1
         request = self._request_count
         self._searches[request] = search
         for broker in list(search.waiting):
-            self._ask(turn, broker, request, search)
+            self._ask(turn, broker, request)
         self._go_on(turn, request, search)
 
-    def _ask(self, turn: Turn, broker: str, request: int, search: _Search) -> None:
-        self._send(turn, broker, RetainedQuestion(request, search.wanted.topic_filter))
+    def _ask(self, turn: Turn, broker: str, request: int) -> None:
+        search = self._searches.get(request)
+        if search is not None and broker in search.waiting:
+            search.waiting[broker] = 0
+            self._send(turn, broker, RetainedQuestion(request, search.wanted.topic_filter))
 
     def _go_on(self, turn: Turn, request: int, search: _Search) -> None:
         """Tell all topics that are known by now, and answer if nobody need be waited for."""
@@ -242,7 +243,7 @@ class Retained:
 
     def _end_if_told(self, turn: Turn, request: int, search: _Search) -> None:
         is_complete = len(search.waiting) <= search.missing_max
-        is_enough = is_complete or all(map(self._is_lost, search.waiting))
+        is_enough = is_complete or all(map(self._conversations.is_lost, search.waiting))
         if search.answered is not None and is_enough:
             answered, search.answered = search.answered, None
             answered(turn)

@@ -20,6 +20,7 @@ from meshwright.model.publication import Publication
 from meshwright.protocol.foundation.effects import DiskKey
 from meshwright.protocol.foundation.stream_frames import EVERY_TOPIC, NOTHING_OWED, StreamFrame
 from meshwright.protocol.foundation.turn import Turn
+from meshwright.protocol.peers.conversations import Conversations
 from meshwright.protocol.streams.last_numbers import LastNumbers
 from meshwright.protocol.streams.messages import (
     Acknowledged,
@@ -75,7 +76,7 @@ class Incoming:
         me: str,
         settings: IncomingSettings,
         *,
-        send: Callable[[Turn, str, Any], None],
+        conversations: Conversations,
         deliver: Callable[[Turn, StreamFrame], bool],
         is_informed: Callable[[str], bool],
         is_known_by: Callable[[str, tuple[int, int]], bool],
@@ -85,7 +86,8 @@ class Incoming:
         self._me = me
         self._wants = wants
         self._settings = settings
-        self._send = send
+        self._conversations = conversations
+        self._send = conversations.send
         self._deliver = deliver
         self._is_informed = is_informed
         self._is_known_by = is_known_by
@@ -301,10 +303,18 @@ class Incoming:
 
     def peer_renewed(self, turn: Turn, peer: str) -> None:
         """Ask again what a peer may have forgotten to answer."""
-        for (origin, topic), waiting in self._waiting.items():
-            if origin == peer:
-                for number, _ in waiting:
-                    self._send(turn, origin, OwedQuestion(topic, number))
+        asked = [
+            (topic, number)
+            for (origin, topic), waiting in self._waiting.items()
+            if origin == peer
+            for number, _ in waiting
+        ]
+        self._conversations.feed(turn, peer, asked, self._ask_again)
+
+    def _ask_again(self, turn: Turn, origin: str, asked: tuple[str, int]) -> None:
+        topic, number = asked
+        if any(number == one for one, _ in self._waiting.get((origin, topic), ())):
+            self._send(turn, origin, OwedQuestion(topic, number))
 
     def send_acknowledgements(self, turn: Turn) -> None:
         """Tell every origin up to where its streams are safe here."""

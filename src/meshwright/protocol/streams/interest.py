@@ -21,6 +21,7 @@ from meshwright.protocol.forwarding.by_epoch import ForwardingByEpoch
 from meshwright.protocol.foundation.effects import DiskKey
 from meshwright.protocol.foundation.slices import PIECE, Slices
 from meshwright.protocol.foundation.turn import Action, Turn, nothing
+from meshwright.protocol.peers.conversations import Conversations
 from meshwright.protocol.streams.messages import Announce, Announced, Joined, Joining
 
 # Stands for the directory among those who confirm a change; no broker has this name.
@@ -60,15 +61,14 @@ class Interest:
         directory: Directory,
         forwarding: ForwardingByEpoch,
         *,
-        send: Callable[[Turn, str, Any], None],
+        conversations: Conversations,
         incarnation: int,
-        is_lost: Callable[[str], bool],
         slices: Slices,
     ) -> None:
         self._directory = directory
         self._forwarding = forwarding
-        self._send = send
-        self._is_lost = is_lost
+        self._conversations = conversations
+        self._send = conversations.send
         self._slices = slices
         self._version = incarnation << 32
         self._counts: dict[Filter, int] = {}
@@ -236,10 +236,18 @@ class Interest:
 
     def peer_renewed(self, turn: Turn, peer: str) -> None:
         """Tell a returning origin what it may not know."""
-        for key in self._given_up.get(peer, ()):
-            self._send(turn, peer, Joining(key, self._entries[key], recover=True))
+        given_up = list(self._given_up.get(peer, ()))
+        self._conversations.feed(turn, peer, given_up, self._tell_given_up)
         for change in self._waiting_for(peer):
             self._send(turn, peer, _joining(change))
+
+    def _tell_given_up(self, turn: Turn, origin: str, key: str) -> None:
+        if key in self._given_up[origin]:
+            self._send(turn, origin, Joining(key, self._entries[key], recover=True))
+
+    def _is_given_up(self, origin: str, key: str) -> bool:
+        """True if an origin is lost, or is yet to be told what it missed while it was."""
+        return self._conversations.is_lost(origin) or key in self._given_up.get(origin, ())
 
     def _waiting_for(self, peer: str) -> list[_Change]:
         """The changes that a peer has not confirmed."""
@@ -300,7 +308,7 @@ class Interest:
 
         def stored(later: Turn, readers: list[str]) -> None:
             for reader in readers:
-                if change.is_repeated or self._is_lost(reader):
+                if change.is_repeated or self._is_given_up(reader, key):
                     self._give_up(reader, change)
                     self._send(later, reader, Joining(key, entry, recover=True))
                 else:

@@ -18,7 +18,7 @@ from meshwright.model.publication import Publication
 from meshwright.protocol.directory.directory import Directory
 from meshwright.protocol.directory.entries import WILDCARDS
 from meshwright.protocol.foundation.effects import DiskKey
-from meshwright.protocol.foundation.stream_frames import NOTHING_OWED, StreamFrame
+from meshwright.protocol.foundation.stream_frames import StreamFrame
 from meshwright.protocol.foundation.turn import Action, Turn
 from meshwright.protocol.peers.conversations import Conversations, Mark
 from meshwright.protocol.streams.known_interest import InterestReading, KnownInterest
@@ -32,7 +32,6 @@ from meshwright.protocol.streams.messages import (
     LegacyQuestion,
     OwedNothing,
     OwedQuestion,
-    Repair,
     StandingQuestion,
 )
 from meshwright.protocol.streams.ordering import Ordering
@@ -52,6 +51,7 @@ from meshwright.protocol.streams.outgoing_stream import (
     widen,
 )
 from meshwright.protocol.streams.quiet_streams import QuietSettings, QuietStreams
+from meshwright.protocol.streams.repairs import Repairs
 
 TICK = ("outgoing",)
 FORGET_GONE = ("gone",)
@@ -109,6 +109,7 @@ class Outgoing:
         self._doubts: dict[str, Mark] = {}
         self._postponed: list[tuple[str, StandingQuestion | LegacyQuestion]] = []
         self.ordering = Ordering(settings.across_topics, self._streams)
+        self._repairs = Repairs(me, self._streams, self._known, self.ordering, conversations)
         self.quiet = QuietStreams(me, self._streams, self._known, conversations, settings.quiet)
         self._has_tick = False
         self._log_length = 0
@@ -221,6 +222,8 @@ class Outgoing:
             member.progress_us = turn.now_us
             for settled in settle(stream, member, number):
                 self._forget_if_safe(turn, topic, stream, settled)
+            if member.sent_again:
+                self._go_on_repairing(turn, peer, topic, member, number)
             if stream.questions:
                 self._answer(turn, topic, stream)
 
@@ -285,12 +288,15 @@ class Outgoing:
         """A member came back and may have forgotten what it had: say exactly what it is owed."""
         if peer in self._doubts:
             self._settle_doubts(turn, peer, is_owed=True)
-        for stream in self._streams.values():
+        owed = []
+        for topic, stream in self._streams.items():
             member = stream.members.get(peer)
             if member is not None:
                 member.is_fresh = True
+                member.sent_again = 0
                 if member.pending:
-                    self._repair(turn, peer, stream, member)
+                    owed.append(topic)
+        self._repairs.begin_anew(turn, peer, owed)
 
     def roll_changed(self, turn: Turn) -> None:
         """Do not wait for removed brokers; what they are owed may be asked for by new keepers."""
@@ -324,6 +330,7 @@ class Outgoing:
         for peer, mark in list(self._doubts.items()):
             if self._conversations.has_reached(peer, mark):
                 self._settle_doubts(turn, peer, is_owed=False)
+        self._repairs.forget_lost()
         patience_us = self._settings.repair_after_us
         for topic, stream in self._streams.items():
             if stream.questions:
@@ -338,7 +345,7 @@ class Outgoing:
             for name, member in stream.members.items():
                 late_us = turn.now_us - member.progress_us
                 if member.pending and late_us > patience_us:
-                    self._repair(turn, name, stream, member)
+                    self._repair_late(turn, name, topic, member)
             self._wake(turn)
 
     def _found(self, peer: str, message: Joining) -> tuple[str, ...]:
@@ -445,7 +452,7 @@ class Outgoing:
                 continue
             if name != newcomer:
                 owe_late(stream, member, missed)
-                self._repair(turn, name, stream, member)
+                self._repairs.begin(turn, name, (topic,))
             else:
                 doubt(stream, member, missed)
                 self._doubts[name] = self._conversations.mark(name)
@@ -491,17 +498,23 @@ class Outgoing:
         self._emit(turn, StreamFrame(self._me, number, publication, tuple(previous), behind))
         self._forget_if_safe(turn, publication.topic, stream, number)
 
-    def _repair(self, turn: Turn, name: str, stream: OutgoingStream, member: Member) -> None:
-        """Send the oldest that a member is owed straight to it."""
-        member.progress_us = turn.now_us
-        before = NOTHING_OWED
-        for number in member.pending[: self._settings.repair_window]:
-            publication = stream.log[number]
-            behind = self.ordering.behind(number, publication)
-            frame = StreamFrame(self._me, number, publication, ((name, before),), behind)
-            known = self._known.versions(name, publication.topic)
-            self._send(turn, name, Repair(frame, known))
-            before = number
+    def _repair_late(self, turn: Turn, name: str, topic: str, member: Member) -> None:
+        """Send the oldest that a member is owed again; it may have got it, and be slow to say."""
+        if not self._repairs.is_under_way(name, topic):
+            window = self._settings.repair_window
+            member.progress_us = turn.now_us
+            member.sent_again = member.pending[:window][-1]
+            self._repairs.begin(turn, name, (topic,), count_max=window)
+
+    def _go_on_repairing(
+        self, turn: Turn, name: str, topic: str, member: Member, number: int
+    ) -> None:
+        """A member has what it was sent again: if that is all it has, it misses the rest, too."""
+        if number >= member.sent_again:
+            is_all = number == member.sent_again
+            member.sent_again = 0
+            if is_all and member.pending:
+                self._repairs.begin(turn, name, (topic,))
 
     def _answer(self, turn: Turn, topic: str, stream: OutgoingStream) -> None:
         """Answer what was asked, as far as members are known well enough."""

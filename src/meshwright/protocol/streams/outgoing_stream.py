@@ -17,9 +17,12 @@ class Member:
     """What one interested broker is owed of one stream.
 
     doubtful: numbers from before it joined, which it is owed if it did not wait for the answer.
+    sent_again: the last number that was sent again as it was late, 0 if there is none.
     """
 
-    __slots__ = ("doubtful", "filters", "is_fresh", "last_owed", "pending", "progress_us")
+    __slots__ = (
+        "doubtful", "filters", "is_fresh", "last_owed", "pending", "progress_us", "sent_again",
+    )  # fmt: skip
 
     def __init__(self, now_us: int) -> None:
         self.filters: tuple[Filter, ...] = ()
@@ -29,6 +32,7 @@ class Member:
         self.last_owed = NOTHING_OWED
         self.is_fresh = True
         self.progress_us = now_us
+        self.sent_again = 0
 
 
 class OutgoingStream:

@@ -1,0 +1,108 @@
+"""What members of streams are owed and may have missed, sent straight to them again.
+
+A broker that comes back may be owed more than a conversation carries at once. It is read from the
+logs number by number, when there is room for the next.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping
+
+from meshwright.protocol.foundation.stream_frames import NOTHING_OWED, StreamFrame
+from meshwright.protocol.foundation.turn import Turn
+from meshwright.protocol.peers.conversations import Conversations
+from meshwright.protocol.streams.known_interest import KnownInterest
+from meshwright.protocol.streams.messages import Repair
+from meshwright.protocol.streams.ordering import Ordering
+from meshwright.protocol.streams.outgoing_stream import OutgoingStream
+
+
+class _Part:
+    """What a member is sent again of one stream: up to which number it was, and is to be."""
+
+    __slots__ = ("last", "sent")
+
+    def __init__(self, last: int) -> None:
+        self.sent = NOTHING_OWED
+        self.last = last
+
+
+class Repairs:
+    """All repairs of one origin; each broker has one feed at a time."""
+
+    def __init__(
+        self,
+        me: str,
+        streams: Mapping[str, OutgoingStream],
+        known: KnownInterest,
+        ordering: Ordering,
+        conversations: Conversations,
+    ) -> None:
+        self._me = me
+        self._streams = streams
+        self._known = known
+        self._ordering = ordering
+        self._conversations = conversations
+        # By broker and topic: what is to be sent, in this order.
+        self._parts: dict[str, dict[str, _Part]] = {}
+
+    def begin(
+        self, turn: Turn, name: str, topics: Iterable[str], *, count_max: int | None = None
+    ) -> None:
+        """Send a broker what it is owed of streams, or the oldest so many of each."""
+        if self._conversations.is_lost(name):
+            return
+        is_fed = name in self._parts
+        parts = self._parts.setdefault(name, {})
+        for topic in topics:
+            pending = self._streams[topic].members[name].pending
+            parts[topic] = _Part(pending[:count_max][-1])
+        if not is_fed:
+            self._conversations.feed(turn, name, self._owed(name), self._send)
+
+    def begin_anew(self, turn: Turn, name: str, topics: Iterable[str]) -> None:
+        """A conversation with a broker begins anew: what was to be sent before is void."""
+        self._parts.pop(name, None)
+        self.begin(turn, name, topics)
+
+    def is_under_way(self, name: str, topic: str) -> bool:
+        """True if a broker is yet to be sent something of a stream."""
+        return topic in self._parts.get(name, ())
+
+    def forget_lost(self) -> None:
+        """Send nothing more to who is lost; it begins anew when it returns."""
+        for name in [name for name in self._parts if self._conversations.is_lost(name)]:
+            del self._parts[name]
+
+    def _owed(self, name: str) -> Iterator[tuple[str, int, int]]:
+        """Topics and numbers to be sent to a broker, each with the number sent before it."""
+        parts = self._parts[name]
+        while parts:
+            topic, part = next(iter(parts.items()))
+            number = self._next(name, topic, part)
+            if number is None:
+                del parts[topic]
+            else:
+                before, part.sent = part.sent, number
+                yield topic, number, before
+        del self._parts[name]
+
+    def _next(self, name: str, topic: str, part: _Part) -> int | None:
+        """The next number of a stream that a broker is owed still, if it is to be sent."""
+        stream = self._streams.get(topic)
+        member = stream.members.get(name) if stream is not None else None
+        if member is None:
+            return None
+        place = bisect_right(member.pending, part.sent)
+        number = member.pending[place] if place < len(member.pending) else None
+        return number if number is not None and number <= part.last else None
+
+    def _send(self, turn: Turn, name: str, item: tuple[str, int, int]) -> None:
+        topic, number, before = item
+        stream = self._streams[topic]
+        stream.members[name].progress_us = turn.now_us
+        publication = stream.log[number]
+        behind = self._ordering.behind(number, publication)
+        frame = StreamFrame(self._me, number, publication, ((name, before),), behind)
+        self._conversations.send(turn, name, Repair(frame, self._known.versions(name, topic)))
