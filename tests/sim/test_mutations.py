@@ -32,10 +32,10 @@ from meshwright.protocol.sessions.publishing import Publishing
 from meshwright.protocol.sessions.sessions import Sessions
 from meshwright.protocol.settings import BrokerSettings
 from meshwright.protocol.shared.member import SharedMember
-from meshwright.protocol.streams import outgoing
 from meshwright.protocol.streams.incoming import Incoming
 from meshwright.protocol.streams.interest import Interest
 from meshwright.protocol.streams.outgoing import Outgoing
+from meshwright.protocol.streams.outgoing_stream import OutgoingStream
 from meshwright.sim import faults
 from meshwright.sim.parameters import SimulationParameters
 from meshwright.sim.simulation import simulate
@@ -48,7 +48,7 @@ MUTATIONS = [
         Outgoing, "publish", 'turn.write(("log", topic, number), publication)', "pass", id="no-log"
     ),
     pytest.param(
-        Outgoing, "tick", "if member.pending and", "if False and", id="no-repair-when-late"
+        Outgoing, "tick", "if receiver.pending and", "if False and", id="no-repair-when-late"
     ),
     pytest.param(
         Incoming, "_is_next", "return previous <= stream.last", "return True", id="no-waiting"
@@ -90,8 +90,8 @@ MUTATIONS = [
     pytest.param(
         Conversations,
         "_resume",
-        "in enumerate(conversation.unacknowledged, first)",
-        "in enumerate(conversation.unacknowledged if not hello.received else (), first)",
+        "in enumerate(conversation.in_flight, first)",
+        "in enumerate(conversation.in_flight if not hello.received else (), first)",
         id="nothing-sent-again",
     ),
 ]  # fmt: skip
@@ -177,7 +177,7 @@ RARE_MUTATIONS = [
         id="readers-not-awaited",
     ),
     pytest.param(
-        (Outgoing, "_refresh", "owe_late(stream, member, missed)", "pass"),
+        (Outgoing, "_refresh", "stream.owe_late(receiver, missed)", "pass"),
         "lost",
         {**SPARSE, "faults": ("slow", "partition"), "duration_s": 16.0},
         id="nothing-unchecked-owed",
@@ -206,10 +206,10 @@ RARE_MUTATIONS = [
     ),
     pytest.param(
         (
-            outgoing,
+            OutgoingStream,
             "answerable",
             "if one <= number",
-            "if one <= min(number, stream.sent)",
+            "if one <= min(number, self.sent)",
         ),
         "lost",
         {**RESTLESS, "faults": ("crash", "stuck", "slow", "ambush"), "duration_s": 14.0},

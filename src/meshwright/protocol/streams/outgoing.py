@@ -36,19 +36,10 @@ from meshwright.protocol.streams.messages import (
 )
 from meshwright.protocol.streams.ordering import Ordering
 from meshwright.protocol.streams.outgoing_stream import (
-    Member,
     OutgoingStream,
-    answerable,
+    Receiver,
     are_unread,
-    doubt,
-    is_for,
-    owe,
-    owe_late,
-    owed_to_any,
-    settle,
     standing_of,
-    undoubt,
-    widen,
 )
 from meshwright.protocol.streams.quiet_streams import QuietSettings, QuietStreams
 from meshwright.protocol.streams.repairs import Repairs
@@ -209,21 +200,21 @@ class Outgoing:
     def receivers_of(self, topic: str) -> tuple[str, ...]:
         """The brokers known to want a topic of this origin."""
         stream = self._streams.get(topic)
-        return tuple(stream.members) if stream is not None else ()
+        return tuple(stream.receivers) if stream is not None else ()
 
     def acknowledged(self, turn: Turn, peer: str, message: Acknowledged) -> None:
-        """A member is safe up to some numbers."""
+        """A receiver is safe up to some numbers."""
         for topic, number in message.points:
             stream = self._streams.get(topic)
-            member = stream.members.get(peer) if stream is not None else None
-            if stream is None or member is None:
+            receiver = stream.receivers.get(peer) if stream is not None else None
+            if stream is None or receiver is None:
                 continue
-            member.is_fresh = False
-            member.progress_us = turn.now_us
-            for settled in settle(stream, member, number):
+            receiver.is_fresh = False
+            receiver.progress_us = turn.now_us
+            for settled in stream.settle(receiver, number):
                 self._forget_if_safe(turn, topic, stream, settled)
-            if member.sent_again:
-                self._go_on_repairing(turn, peer, topic, member, number)
+            if receiver.sent_again:
+                self._go_on_repairing(turn, peer, topic, receiver, number)
             if stream.questions:
                 self._answer(turn, topic, stream)
 
@@ -237,7 +228,7 @@ class Outgoing:
             return
         for topic in topics:
             stream = self._streams.get(topic)
-            # A stream that waits to be opened has its members already, and is not read again.
+            # A stream that waits to be opened has its receivers already, and is not read again.
             if stream is not None and (stream.is_open or stream.announcing):
                 newcomer = None if message.recover else peer
                 self._refresh(turn, topic, stream, newcomer=newcomer)
@@ -285,16 +276,16 @@ class Outgoing:
         }
 
     def peer_renewed(self, turn: Turn, peer: str) -> None:
-        """A member came back and may have forgotten what it had: say exactly what it is owed."""
+        """A receiver came back and may have forgotten what it had: say exactly what it is owed."""
         if peer in self._doubts:
             self._settle_doubts(turn, peer, is_owed=True)
         owed = []
         for topic, stream in self._streams.items():
-            member = stream.members.get(peer)
-            if member is not None:
-                member.is_fresh = True
-                member.sent_again = 0
-                if member.pending:
+            receiver = stream.receivers.get(peer)
+            if receiver is not None:
+                receiver.is_fresh = True
+                receiver.sent_again = 0
+                if receiver.pending:
                     owed.append(topic)
         self._repairs.begin_anew(turn, peer, owed)
 
@@ -320,12 +311,12 @@ class Outgoing:
         frames = tuple(
             StreamFrame(self._me, number, publication)
             for stream in self._streams.values()
-            for number, publication in owed_to_any(message.formers, stream, wanted)
+            for number, publication in stream.owed_to_any(message.formers, wanted)
         )
         turn.once_synced(lambda later: self._send(later, peer, Legacy(message.key, frames)))
 
     def tick(self, turn: Turn) -> None:
-        """Send again what is late, and read members for what was taken since the last time."""
+        """Send again what is late, and read receivers for what was taken since the last time."""
         self._has_tick = False
         for peer, mark in list(self._doubts.items()):
             if self._conversations.has_reached(peer, mark):
@@ -342,19 +333,19 @@ class Outgoing:
             if stream.announcing and turn.now_us - stream.announced_us > patience_us:
                 stream.announcing.clear()
                 self._open_if_ready(turn, stream)
-            for name, member in stream.members.items():
-                late_us = turn.now_us - member.progress_us
-                if member.pending and late_us > patience_us:
-                    self._repair_late(turn, name, topic, member)
+            for name, receiver in stream.receivers.items():
+                late_us = turn.now_us - receiver.progress_us
+                if receiver.pending and late_us > patience_us:
+                    self._repair_late(turn, name, topic, receiver)
             self._wake(turn)
 
     def _found(self, peer: str, message: Joining) -> tuple[str, ...]:
         """The topics of which a broker is to hear: of all if it may have forgotten them."""
         topics = self._streams if message.recover else self._known.taken_by(message.added)
-        return tuple(topic for topic in topics if peer in self._streams[topic].members)
+        return tuple(topic for topic in topics if peer in self._streams[topic].receivers)
 
     def _stream_of(self, turn: Turn, topic: str) -> OutgoingStream:
-        """The stream of a topic, closed if its members were read too long ago to be trusted."""
+        """The stream of a topic, closed if its receivers were read too long ago to be trusted."""
         stream = self._streams.get(topic)
         if stream is None:
             stream = self._streams[topic] = OutgoingStream(self.quiet.floor)
@@ -373,7 +364,7 @@ class Outgoing:
             self._forgotten = names
             self._known.leave_out(names)
             for topic, stream in self._streams.items():
-                if stream.members:
+                if stream.receivers:
                     self._refresh(turn, topic, stream, newcomer=None)
 
     def _check(self, turn: Turn, topic: str, stream: OutgoingStream) -> None:
@@ -398,7 +389,7 @@ class Outgoing:
     def _announce(self, turn: Turn, topic: str, stream: OutgoingStream) -> None:
         """Before a topic opens, those who want it only through a wildcard get ready for it."""
         by_name = self._known.by_name(topic)
-        for name in stream.members:
+        for name in stream.receivers:
             if name != self._me and name not in by_name:
                 stream.announcing[name] = None
                 self._send(turn, name, Announce(topic))
@@ -422,7 +413,7 @@ class Outgoing:
     def _refresh(
         self, turn: Turn, topic: str, stream: OutgoingStream, *, newcomer: str | None
     ) -> None:
-        """Bring the members of a stream in line with the entries known.
+        """Bring the receivers of a stream in line with the entries known.
 
         A newcomer, whose client still waits for its answer, counts from now on; whoever else turns
         up may have been in force for a while, and is owed all that was not checked. A newcomer may
@@ -434,39 +425,39 @@ class Outgoing:
             return
         stream.wanted = wanted
         self.change_count += 1
-        for name in [name for name in stream.members if name not in wanted]:
+        for name in [name for name in stream.receivers if name not in wanted]:
             if name == self._me and self._unpassed(topic):
                 continue  # what waits here is wanted here, though the word of that is to come
-            member = stream.members.pop(name)
-            for number in undoubt(stream, member):
+            receiver = stream.receivers.pop(name)
+            for number in stream.undoubt(receiver):
                 self._forget_if_safe(turn, topic, stream, number)
-            for number in member.pending:
+            for number in receiver.pending:
                 stream.owed_counts[number] -= 1
                 self._forget_if_safe(turn, topic, stream, number)
         for name, filters in wanted.items():
-            before = stream.members.get(name)
+            before = stream.receivers.get(name)
             if before is not None and before.filters == filters:
                 continue
-            member, missed = widen(stream, name, filters, turn.now_us)
+            receiver, missed = stream.widen(name, filters, turn.now_us)
             if not missed or name == self._me:
                 continue
             if name != newcomer:
-                owe_late(stream, member, missed)
+                stream.owe_late(receiver, missed)
                 self._repairs.begin(turn, name, (topic,))
             else:
-                doubt(stream, member, missed)
+                stream.doubt(receiver, missed)
                 self._doubts[name] = self._conversations.mark(name)
 
     def _settle_doubts(self, turn: Turn, peer: str, *, is_owed: bool) -> None:
         """A newcomer has the answer, or did not wait for it: it is owed what came before, too."""
         del self._doubts[peer]
         for topic, stream in self._streams.items():
-            member = stream.members.get(peer)
-            if member is None:
+            receiver = stream.receivers.get(peer)
+            if receiver is None:
                 continue
-            doubtful = undoubt(stream, member)
+            doubtful = stream.undoubt(receiver)
             if is_owed and doubtful:
-                owe_late(stream, member, doubtful)
+                stream.owe_late(receiver, doubtful)
             for number in doubtful:
                 self._forget_if_safe(turn, topic, stream, number)
 
@@ -486,39 +477,39 @@ class Outgoing:
         previous = []
         if number in self._unpassed(publication.topic):
             # It is wanted here, though the word of that may be on its way to this origin yet.
-            own = stream.members.setdefault(self._me, Member(turn.now_us))
-            owe(stream, own, number, turn.now_us)
-        for name, member in stream.members.items():
-            if name == self._me or (member.filters and not is_for(member, publication)):
+            own = stream.receivers.setdefault(self._me, Receiver(turn.now_us))
+            stream.owe(own, number, turn.now_us)
+        for name, receiver in stream.receivers.items():
+            if name == self._me or (receiver.filters and not receiver.wants(publication)):
                 continue
-            before = owe(stream, member, number, turn.now_us)
-            if member.is_fresh or before != number - 1:
+            before = stream.owe(receiver, number, turn.now_us)
+            if receiver.is_fresh or before != number - 1:
                 previous.append((name, before))
         behind = self.ordering.behind(number, publication)
         self._emit(turn, StreamFrame(self._me, number, publication, tuple(previous), behind))
         self._forget_if_safe(turn, publication.topic, stream, number)
 
-    def _repair_late(self, turn: Turn, name: str, topic: str, member: Member) -> None:
-        """Send the oldest that a member is owed again; it may have got it, and be slow to say."""
+    def _repair_late(self, turn: Turn, name: str, topic: str, receiver: Receiver) -> None:
+        """Send the oldest that a receiver is owed again; it may have got it, and be slow to say."""
         if not self._repairs.is_under_way(name, topic):
             window = self._settings.repair_window
-            member.progress_us = turn.now_us
-            member.sent_again = member.pending[:window][-1]
+            receiver.progress_us = turn.now_us
+            receiver.sent_again = receiver.pending[:window][-1]
             self._repairs.begin(turn, name, (topic,), count_max=window)
 
     def _go_on_repairing(
-        self, turn: Turn, name: str, topic: str, member: Member, number: int
+        self, turn: Turn, name: str, topic: str, receiver: Receiver, number: int
     ) -> None:
-        """A member has what it was sent again: if that is all it has, it misses the rest, too."""
-        if number >= member.sent_again:
-            is_all = number == member.sent_again
-            member.sent_again = 0
-            if is_all and member.pending:
+        """A receiver has what it was sent again: if that is all it has, it misses the rest, too."""
+        if number >= receiver.sent_again:
+            is_all = number == receiver.sent_again
+            receiver.sent_again = 0
+            if is_all and receiver.pending:
                 self._repairs.begin(turn, name, (topic,))
 
     def _answer(self, turn: Turn, topic: str, stream: OutgoingStream) -> None:
-        """Answer what was asked, as far as members are known well enough."""
-        for peer, number in answerable(stream):
+        """Answer what was asked, as far as receivers are known well enough."""
+        for peer, number in stream.answerable():
             self._send(turn, peer, OwedNothing(topic, number))
 
     def _forget_if_safe(self, turn: Turn, topic: str, stream: OutgoingStream, number: int) -> None:

@@ -13,7 +13,7 @@ from meshwright.protocol.streams.known_interest import Wanted
 from meshwright.protocol.streams.messages import Standing, StandingQuestion
 
 
-class Member:
+class Receiver:
     """What one interested broker is owed of one stream.
 
     doubtful: numbers from before it joined, which it is owed if it did not wait for the answer.
@@ -26,7 +26,7 @@ class Member:
 
     def __init__(self, now_us: int) -> None:
         self.filters: tuple[Filter, ...] = ()
-        # A list, as it is short mostly and there are many members; in order.
+        # A list, as it is short mostly and there are many receivers; in order.
         self.pending: list[int] = []
         self.doubtful: tuple[int, ...] = ()
         self.last_owed = NOTHING_OWED
@@ -34,13 +34,18 @@ class Member:
         self.progress_us = now_us
         self.sent_again = 0
 
+    def wants(self, publication: Publication) -> bool:
+        """True unless all its filters ask for other content."""
+        topic, properties = publication.topic, publication.properties
+        return not self.filters or any(matches(one, topic, properties) for one in self.filters)
+
 
 class OutgoingStream:
     """One topic's stream: its log, and who still waits for what.
 
     sent: up to here, publications were handed to the overlay.
-    checked: up to here, members were read from the directory after the publication was taken.
-    wanted: what the members were last brought in line with.
+    checked: up to here, receivers were read from the directory after the publication was taken.
+    wanted: what the receivers were last brought in line with.
     questions: brokers that ask whether they must wait for a number.
     """
 
@@ -51,12 +56,12 @@ class OutgoingStream:
         "is_checking",
         "is_open",
         "log",
-        "members",
         "number",
         "owed_counts",
         "qos0",
         "questions",
         "read_us",
+        "receivers",
         "sent",
         "wanted",
     )  # fmt: skip
@@ -74,126 +79,119 @@ class OutgoingStream:
         self.questions: dict[tuple[str, int], None] = {}
         self.log: dict[int, Publication] = {}
         self.owed_counts: dict[int, int] = {}
-        self.members: dict[str, Member] = {}
+        self.receivers: dict[str, Receiver] = {}
         self.wanted: Wanted | None = None
 
+    def widen(
+        self, name: str, filters: tuple[Filter, ...], now_us: int
+    ) -> tuple[Receiver, list[int]]:
+        """A broker turns out to want something, or something else.
 
-def widen(
-    stream: OutgoingStream, name: str, filters: tuple[Filter, ...], now_us: int
-) -> tuple[Member, list[int]]:
-    """A broker turns out to want something, or something else.
+        Returns its receiver, and which numbers were sent without it and are not checked.
+        """
+        receiver = self.receivers.get(name)
+        skipped = self._unchecked()
+        if receiver is None:
+            receiver = self.receivers[name] = Receiver(now_us)
+        elif skipped:
+            skipped = [n for n in skipped if not receiver.wants(self.log[n])]
+        receiver.filters = filters
+        if skipped:
+            skipped = [n for n in skipped if receiver.wants(self.log[n])]
+        return receiver, skipped
 
-    Returns its member, and which numbers were sent without it and are not checked.
-    """
-    member = stream.members.get(name)
-    skipped = _unchecked(stream)
-    if member is None:
-        member = stream.members[name] = Member(now_us)
-    elif skipped:
-        skipped = [n for n in skipped if not is_for(member, stream.log[n])]
-    member.filters = filters
-    if skipped:
-        skipped = [n for n in skipped if is_for(member, stream.log[n])]
-    return member, skipped
+    def owe(self, receiver: Receiver, number: int, now_us: int) -> int:
+        """Owe a number to a receiver; returns what it must have before."""
+        if receiver.pending:
+            before = receiver.pending[-1]
+        else:
+            before = NOTHING_OWED if receiver.is_fresh else receiver.last_owed
+            receiver.progress_us = now_us
+        receiver.pending.append(number)
+        receiver.last_owed = number
+        self.owed_counts[number] += 1
+        return before
 
+    def settle(self, receiver: Receiver, number: int) -> list[int]:
+        """A receiver has all up to a number; returns those of it that nobody is owed any more."""
+        pending, owed_counts = receiver.pending, self.owed_counts
+        count = bisect_right(pending, number)
+        safe = []
+        for one in pending[:count]:
+            owed_count = owed_counts[one] = owed_counts[one] - 1
+            if not owed_count:
+                safe.append(one)
+        del pending[:count]
+        return safe
 
-def owe(stream: OutgoingStream, member: Member, number: int, now_us: int) -> int:
-    """Owe a number to a member; returns what it must have before."""
-    if member.pending:
-        before = member.pending[-1]
-    else:
-        before = NOTHING_OWED if member.is_fresh else member.last_owed
-        member.progress_us = now_us
-    member.pending.append(number)
-    member.last_owed = number
-    stream.owed_counts[number] += 1
-    return before
+    def owe_late(self, receiver: Receiver, numbers: Iterable[int]) -> None:
+        """Owe a receiver numbers that were sent before; it must hear exactly what it is owed."""
+        found = sorted({*numbers} - {*receiver.pending})
+        for number in found:
+            self.owed_counts[number] += 1
+        receiver.pending = sorted((*receiver.pending, *found))
+        receiver.is_fresh = True
 
+    def doubt(self, receiver: Receiver, numbers: Iterable[int]) -> None:
+        """Keep numbers that a receiver may turn out to be owed."""
+        found = {*numbers} - {*receiver.doubtful}
+        for number in found:
+            self.owed_counts[number] += 1
+        receiver.doubtful = tuple(sorted((*receiver.doubtful, *found)))
 
-def settle(stream: OutgoingStream, member: Member, number: int) -> list[int]:
-    """A member has all up to a number; returns those of it that nobody is owed any more."""
-    pending, owed_counts = member.pending, stream.owed_counts
-    count = bisect_right(pending, number)
-    safe = []
-    for one in pending[:count]:
-        owed_count = owed_counts[one] = owed_counts[one] - 1
-        if not owed_count:
-            safe.append(one)
-    del pending[:count]
-    return safe
+    def undoubt(self, receiver: Receiver) -> tuple[int, ...]:
+        """A receiver is not in doubt any more; returns the numbers that were kept for that."""
+        doubtful, receiver.doubtful = receiver.doubtful, ()
+        for number in doubtful:
+            self.owed_counts[number] -= 1
+        return doubtful
 
+    def owed_to_any(
+        self, brokers: tuple[str, ...], wanted: Filter
+    ) -> list[tuple[int, Publication]]:
+        """What any of some brokers is owed that a filter takes, with its numbers."""
+        numbers = sorted({number for broker in brokers for number in self.owed_to(broker)})
+        found = [(number, self.log[number]) for number in numbers]
+        return [(n, one) for n, one in found if matches(wanted, one.topic, one.properties)]
 
-def owe_late(stream: OutgoingStream, member: Member, numbers: Iterable[int]) -> None:
-    """Owe a member numbers that were sent before; it must hear exactly what it is owed."""
-    found = sorted({*numbers} - {*member.pending})
-    for number in found:
-        stream.owed_counts[number] += 1
-    member.pending = sorted((*member.pending, *found))
-    member.is_fresh = True
+    def owed_to(self, broker: str) -> list[int]:
+        """The numbers that a broker is owed, those not yet sent included."""
+        receiver = self.receivers.get(broker)
+        if receiver is None:
+            return []
+        unsent = (number for number in self.log if number > self.sent)
+        return [*receiver.pending, *(n for n in unsent if receiver.wants(self.log[n]))]
 
+    def answerable(self) -> list[tuple[str, int]]:
+        """Take out questions that need no longer wait; returns those that are to be answered.
 
-def doubt(stream: OutgoingStream, member: Member, numbers: Iterable[int]) -> None:
-    """Keep numbers that a member may turn out to be owed."""
-    found = {*numbers} - {*member.doubtful}
-    for number in found:
-        stream.owed_counts[number] += 1
-    member.doubtful = tuple(sorted((*member.doubtful, *found)))
+        A question is answered when nothing up to its number is owed any more. Where the number is
+        owed itself, it comes, and needs no answer.
+        """
+        found = []
+        for peer, number in list(self.questions):
+            is_known = self.checked >= number and self.is_open
+            # Nobody waits for what is not kept, though a crash may have closed the stream.
+            if not is_known and any(kept <= number for kept in self.log):
+                continue
+            owed = [one for one in self.owed_to(peer) if one <= number]
+            if not owed:
+                found.append((peer, number))
+            if not owed or owed[-1] == number:
+                del self.questions[peer, number]
+        return found
 
-
-def undoubt(stream: OutgoingStream, member: Member) -> tuple[int, ...]:
-    """Keep them no longer for that; returns which they were."""
-    doubtful, member.doubtful = member.doubtful, ()
-    for number in doubtful:
-        stream.owed_counts[number] -= 1
-    return doubtful
-
-
-def is_for(member: Member, publication: Publication) -> bool:
-    """True unless all filters of a member ask for other content."""
-    topic, properties = publication.topic, publication.properties
-    return not member.filters or any(matches(one, topic, properties) for one in member.filters)
+    def _unchecked(self) -> list[int]:
+        """The numbers that were sent before it was read who wants them."""
+        if self.checked >= self.sent:
+            return []
+        latest = takewhile(lambda number: number > self.checked, reversed(self.log))
+        return sorted(number for number in latest if number <= self.sent)
 
 
 def are_unread(streams: Iterable[OutgoingStream]) -> bool:
     """True if of some stream it is not known yet who is owed what is kept of it."""
     return any(stream.log and not stream.is_open for stream in streams)
-
-
-def owed_to_any(
-    brokers: tuple[str, ...], stream: OutgoingStream, wanted: Filter
-) -> list[tuple[int, Publication]]:
-    """What any of some brokers is owed that a filter takes, with its numbers."""
-    numbers = sorted({number for broker in brokers for number in owed_to(broker, stream)})
-    found = [(number, stream.log[number]) for number in numbers]
-    return [(n, one) for n, one in found if matches(wanted, one.topic, one.properties)]
-
-
-def owed_to(broker: str, stream: OutgoingStream) -> list[int]:
-    """The numbers that a broker is owed, those not yet sent included."""
-    member = stream.members.get(broker)
-    if member is None:
-        return []
-    unsent = (number for number in stream.log if number > stream.sent)
-    return [*member.pending, *(n for n in unsent if is_for(member, stream.log[n]))]
-
-
-def answerable(stream: OutgoingStream) -> list[tuple[str, int]]:
-    """Questions to be answered: nothing up to their number is owed any more; they are taken out.
-
-    So are those for a number that is owed itself, which comes without an answer.
-    """
-    found = []
-    for peer, number in list(stream.questions):
-        is_known = stream.checked >= number and stream.is_open
-        # Nobody waits for what is not kept, though a crash may have closed the stream.
-        if not is_known and any(kept <= number for kept in stream.log):
-            continue
-        owed = [one for one in owed_to(peer, stream) if one <= number]
-        if not owed:
-            found.append((peer, number))
-        if not owed or owed[-1] == number:
-            del stream.questions[peer, number]
-    return found
 
 
 def standing_of(
@@ -206,19 +204,11 @@ def standing_of(
 
     own: what waits by topic at the broker itself, if it is the origin, to which all was sent.
     """
-    owed = own or {topic: owed_to(peer, stream) for topic, stream in streams.items()}
+    owed = own or {topic: stream.owed_to(peer) for topic, stream in streams.items()}
     points = tuple((topic, max(numbers)) for topic, numbers in owed.items() if numbers)
     sent = tuple(
         (topic, stream.sent if own is None else stream.number)
         for topic, stream in streams.items()
-        if topic == question.key or peer in stream.members
+        if topic == question.key or peer in stream.receivers
     )
     return Standing(question.serial, points, sent)
-
-
-def _unchecked(stream: OutgoingStream) -> list[int]:
-    """The numbers that were sent before it was read who wants them."""
-    if stream.checked >= stream.sent:
-        return []
-    latest = takewhile(lambda number: number > stream.checked, reversed(stream.log))
-    return sorted(number for number in latest if number <= stream.sent)

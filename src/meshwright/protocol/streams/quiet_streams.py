@@ -26,7 +26,7 @@ FLOOR: DiskKey = ("stream floor",)
 
 
 class QuietSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """How often quiet streams are looked for, and how long ago their members must have been read.
+    """How often quiet streams are looked for, and how long ago their receivers must have been read.
 
     quiet_us must be above the time for which a stream is open after that, which others rely on.
     """

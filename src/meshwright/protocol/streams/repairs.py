@@ -1,4 +1,4 @@
-"""What members of streams are owed and may have missed, sent straight to them again.
+"""What receivers of streams are owed and may have missed, sent straight to them again.
 
 A broker that comes back may be owed more than a conversation carries at once. It is read from the
 logs number by number, when there is room for the next.
@@ -19,7 +19,7 @@ from meshwright.protocol.streams.outgoing_stream import OutgoingStream
 
 
 class _Part:
-    """What a member is sent again of one stream: up to which number it was, and is to be."""
+    """What a receiver is sent again of one stream: up to which number it was, and is to be."""
 
     __slots__ = ("last", "sent")
 
@@ -56,7 +56,7 @@ class Repairs:
         is_fed = name in self._parts
         parts = self._parts.setdefault(name, {})
         for topic in topics:
-            pending = self._streams[topic].members[name].pending
+            pending = self._streams[topic].receivers[name].pending
             parts[topic] = _Part(pending[:count_max][-1])
         if not is_fed:
             self._conversations.feed(turn, name, self._owed(name), self._send)
@@ -91,17 +91,17 @@ class Repairs:
     def _next(self, name: str, topic: str, part: _Part) -> int | None:
         """The next number of a stream that a broker is owed still, if it is to be sent."""
         stream = self._streams.get(topic)
-        member = stream.members.get(name) if stream is not None else None
-        if member is None:
+        receiver = stream.receivers.get(name) if stream is not None else None
+        if receiver is None:
             return None
-        place = bisect_right(member.pending, part.sent)
-        number = member.pending[place] if place < len(member.pending) else None
+        place = bisect_right(receiver.pending, part.sent)
+        number = receiver.pending[place] if place < len(receiver.pending) else None
         return number if number is not None and number <= part.last else None
 
     def _send(self, turn: Turn, name: str, item: tuple[str, int, int]) -> None:
         topic, number, before = item
         stream = self._streams[topic]
-        stream.members[name].progress_us = turn.now_us
+        stream.receivers[name].progress_us = turn.now_us
         publication = stream.log[number]
         behind = self._ordering.behind(number, publication)
         frame = StreamFrame(self._me, number, publication, ((name, before),), behind)
