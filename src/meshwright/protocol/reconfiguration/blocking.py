@@ -140,7 +140,11 @@ class BlockingAround:
 
 
 class _Change:
-    """The change that this broker is held up by."""
+    """The change that this broker is held up by.
+
+    is_asked: the coordinator waits for its answer, is_ready: it has taken its place. Either may
+    come first, so that they are two facts and no state.
+    """
 
     __slots__ = ("begun_us", "held", "hold", "is_asked", "is_ready", "packets", "sought")
 

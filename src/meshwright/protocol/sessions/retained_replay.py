@@ -9,9 +9,12 @@ when nothing of it is left. What is found before SUBACK is sent after it.
 
 from __future__ import annotations
 
+from enum import Enum
+
 from meshwright.filters.filter import Filter
 from meshwright.model.publication import Publication
 from meshwright.protocol.foundation.stream_frames import StreamFrame
+from meshwright.protocol.foundation.transitions import Transitions
 from meshwright.protocol.foundation.turn import Action, Turn
 from meshwright.protocol.mqtt.packets import Subscription
 from meshwright.protocol.retained.lookup import Find
@@ -26,6 +29,19 @@ NEVER = 2
 Line = tuple[str, str]
 
 
+class Stage(Enum):
+    """How far a look for retained messages is."""
+
+    LOOKING = "not all living brokers have answered, so that SUBACK waits"
+    ANSWERED = "all living brokers have answered; those that return may have more"
+    COMPLETE = "nothing more can be found"
+
+
+STAGES = Transitions(
+    {Stage.LOOKING: (Stage.ANSWERED,), Stage.ANSWERED: (Stage.COMPLETE,), Stage.COMPLETE: ()}
+)
+
+
 class _FirstLook:
     """seen: sequences of live messages since the look began. sent: those sent as retained.
 
@@ -35,8 +51,7 @@ class _FirstLook:
     """
 
     __slots__ = (
-        "done", "had_room", "held", "is_answered", "is_looking", "is_new", "replaced", "seen",
-        "sent",
+        "done", "had_room", "held", "is_new", "replaced", "seen", "sent", "stage",
     )  # fmt: skip
 
     def __init__(self, *, is_new: bool, had_room: bool, done: Action) -> None:
@@ -44,11 +59,19 @@ class _FirstLook:
         self.had_room = had_room
         self.done = done
         self.held: list[tuple[Subscription, Publication]] | None = []
-        self.is_looking = True
-        self.is_answered = False
+        self.stage = Stage.LOOKING
         self.seen: dict[Line, int] = {}
         self.sent: dict[Line, int] = {}
         self.replaced: set[str] = set()
+
+    def go_on(self, stage: Stage) -> None:
+        """The next stage begins."""
+        self.stage = STAGES.checked(self.stage, stage)
+
+    @property
+    def is_complete(self) -> bool:
+        """True if nothing more can be found."""
+        return self.stage is Stage.COMPLETE
 
     def is_overtaken(self, publication: Publication) -> bool:
         """True if a retained message is older than what came live, or comes live itself."""
@@ -95,11 +118,11 @@ class RetainedReplay:
                 self._found(later, session, subscription, look, publication)
 
         def answered(later: Turn) -> None:
-            look.is_answered = True
+            look.go_on(Stage.ANSWERED)
             done(later)
 
         def complete(_later: Turn) -> None:
-            look.is_looking = False
+            look.go_on(Stage.COMPLETE)
             if looks.get(text) is look:
                 self._drop_if_over(session.client, text)
 
@@ -132,7 +155,7 @@ class RetainedReplay:
         if publication.sequence <= look.sent.get(line, 0):
             return False
         look.sent.pop(line, None)
-        if look.is_looking or look.held:
+        if not look.is_complete or look.held:
             look.seen[line] = publication.sequence
             if publication.retain:
                 look.replaced.add(publication.topic)
@@ -155,7 +178,7 @@ class RetainedReplay:
             return
         if look.is_overtaken(publication):
             return
-        if look.is_new and not look.is_answered:
+        if look.is_new and look.stage is Stage.LOOKING:
             look.sent[publication.publisher, publication.topic] = publication.sequence
         if not look.had_room and publication.qos and subscription.qos:
             self._deliveries.refuse_look(turn, session, publication)
@@ -174,5 +197,5 @@ class RetainedReplay:
 
     def _drop_if_over(self, client: str, text: str) -> None:
         look = self.in_flight.get(client, {}).get(text)
-        if look is not None and not (look.is_looking or look.sent or look.held):
+        if look is not None and look.is_complete and not (look.sent or look.held):
             self.forget(client, text)

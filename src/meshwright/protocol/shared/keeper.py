@@ -40,6 +40,7 @@ from meshwright.protocol.shared.takeover import (
     Holding,
     Holdings,
     HoldingsQuestion,
+    Stage,
     TakeOver,
     formers_of,
 )
@@ -356,15 +357,15 @@ class SharedKeeper:
     def _ask_origins(self, turn: Turn, group: Group) -> None:
         """Once nothing new can go elsewhere, and it is known what was handed out: ask for more."""
         take_over = group.take_over
-        if take_over is None or take_over.is_asking_origins:
+        if take_over is None or take_over.stage is Stage.ORIGINS:
             return
         if group.is_in_force and not take_over.holders:
-            take_over.is_asking_origins = True
+            take_over.ask_origins()
             for origin in list(take_over.origins):
                 self._ask_origin(turn, group, origin)
 
     def _ask_origin(self, turn: Turn, group: Group, origin: str) -> None:
-        if group.take_over is not None and group.take_over.is_asking_origins:
+        if group.take_over is not None and group.take_over.stage is Stage.ORIGINS:
             formers = formers_of(group.key, self._me, self._removals.in_line())
             self._send(turn, origin, LegacyQuestion(group.key, formers))
 

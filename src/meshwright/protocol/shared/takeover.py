@@ -10,13 +10,25 @@ highest number handed out is on disk, and nothing before it goes out again.
 
 from __future__ import annotations
 
+from enum import Enum
 from typing import NamedTuple
 
 from meshwright.model.publication import Publication, PublicationId
 from meshwright.protocol.directory.directory import replicas_of
 from meshwright.protocol.foundation.message import PeerMessage
 from meshwright.protocol.foundation.stream_frames import StreamFrame
+from meshwright.protocol.foundation.transitions import Transitions
 from meshwright.protocol.shared.at_most_once import Line
+
+
+class Stage(Enum):
+    """Whom a new keeper asks."""
+
+    HOLDERS = "all brokers, what their members hold"
+    ORIGINS = "all origins, what they owed to former keepers"
+
+
+STAGES = Transitions({Stage.HOLDERS: (Stage.ORIGINS,), Stage.ORIGINS: ()})
 
 
 class Holding(NamedTuple):
@@ -82,14 +94,18 @@ class HandedOut:
 class TakeOver:
     """Who has not answered yet, and what is known so far. events: what the group has had since."""
 
-    __slots__ = ("events", "handed_out", "holders", "is_asking_origins", "origins")
+    __slots__ = ("events", "handed_out", "holders", "origins", "stage")
 
     def __init__(self, brokers: tuple[str, ...]) -> None:
         self.holders = dict.fromkeys(brokers)
         self.origins = dict.fromkeys(brokers)
-        self.is_asking_origins = False
+        self.stage = Stage.HOLDERS
         self.handed_out = HandedOut()
         self.events: set[PublicationId] = set()
+
+    def ask_origins(self) -> None:
+        """All that members hold is known: go on to the origins."""
+        self.stage = STAGES.checked(self.stage, Stage.ORIGINS)
 
     def is_new(self, frame: StreamFrame) -> bool:
         """True if a message that was owed to a former keeper is for the group."""

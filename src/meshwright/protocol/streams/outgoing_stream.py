@@ -47,6 +47,7 @@ class OutgoingStream:
     checked: up to here, receivers were read from the directory after the publication was taken.
     wanted: what the receivers were last brought in line with.
     questions: brokers that ask whether they must wait for a number.
+    is_open: the members are known. is_checking: they are being read, for the first time or again.
     """
 
     __slots__ = (
