@@ -12,6 +12,7 @@ from meshwright.model.overlay import Overlay
 from meshwright.model.publication import Publication
 from meshwright.protocol.directory.directory import Directory
 from meshwright.protocol.forwarding.by_epoch import ForwardingByEpoch
+from meshwright.protocol.foundation.dispatch import Handlers, Table, on, table_of
 from meshwright.protocol.foundation.events import ClientPacket
 from meshwright.protocol.foundation.facts import Facts
 from meshwright.protocol.foundation.message import PeerMessage, kinds_of
@@ -64,13 +65,13 @@ class Machines:
         self._settings = settings
         self._overlay = overlay
         self._founders = founders
-        self._handlers: dict[type, Callable[[Turn, str, Any], None]] = {}
+        self._handlers: Table[str] = {}
         self.slices = Slices()
         # Filters that no session wants any more; they are withdrawn some at a time, in later steps.
         self._unwanted: deque[Filter] = deque()
         self._unwanting = StepCount()
         self._build(incarnation)
-        self._handlers.update(self._all_handlers())
+        self._handlers.update(table_of(*self._all_handlers()))
 
     def who_hears_what(self, facts: Facts) -> None:
         """Say of each fact who hears it, and in which order."""
@@ -138,24 +139,24 @@ class Machines:
         self.interest.forget_found(turn, before_us=before_us, in_use=self.incoming.topics())
         self.interest.forget_left(turn)
 
-    def _all_handlers(self) -> dict[type, Callable[[Turn, str, Any], None]]:
-        return {
-            **self.removals.handlers(),
-            **self.admission.handlers(),
-            **self.directory.handlers(),
-            **self.outgoing.handlers(),
-            **self.retained_store.handlers(),
-            **self.retained.handlers(),
-            **self.shared_member.handlers(),
-            **self.shared_keeper.handlers(),
-            **self.full_queues.handlers(),
-            **self.incoming.handlers(),
-            **self.interest.handlers(),
-            **self.liveness.handlers(),
-            **self.overlays.handlers(),
-            **self.moving.handlers(),
-            AllPassed: self._all_passed,
-        }
+    def _all_handlers(self) -> Handlers:
+        return (
+            *self.removals.handlers(),
+            *self.admission.handlers(),
+            *self.directory.handlers(),
+            *self.outgoing.handlers(),
+            *self.retained_store.handlers(),
+            *self.retained.handlers(),
+            *self.shared_member.handlers(),
+            *self.shared_keeper.handlers(),
+            *self.full_queues.handlers(),
+            *self.incoming.handlers(),
+            *self.interest.handlers(),
+            *self.liveness.handlers(),
+            *self.overlays.handlers(),
+            *self.moving.handlers(),
+            on(AllPassed, self._all_passed),
+        )
 
     def stays_here(self, now_us: int, topic: str) -> bool:
         """True if what is published here on a topic now is for clients of this broker alone."""

@@ -10,6 +10,7 @@ from meshwright.model.overlay import Overlay
 from meshwright.protocol import joining
 from meshwright.protocol.assembly import Machines
 from meshwright.protocol.foundation import slices
+from meshwright.protocol.foundation.dispatch import on_event, table_of
 from meshwright.protocol.foundation.effects import DiskKey, Effect
 from meshwright.protocol.foundation.events import (
     ClientDown,
@@ -64,7 +65,7 @@ class Broker:
         self._queue_bounds = queue_bounds(settings)
         self._journal = Journal()
         self._turn = Turn(0)
-        self._doors: dict[type, Callable[[Turn, Any], None]] = {Started: self._started}
+        self._doors = table_of(on_event(Started, self._started))
 
     def step(self, now_us: int, event: Event) -> list[Effect]:
         """Take one event at a time, and return the effects that the host is to carry out."""
@@ -142,7 +143,7 @@ class Broker:
         applicant = self._applicant = Applicant(
             self._me, others, self._settings.conversations, incarnation=incarnation, let_in=let_in
         )
-        self._doors = {**applicant.doors(), Synced: self._journal.synced}
+        self._doors = table_of(*applicant.doors(), on_event(Synced, self._journal.synced))
         applicant.started(turn)
 
     def _begin(
@@ -196,22 +197,24 @@ class Broker:
 
     def _open_doors(self, machines: Machines) -> None:
         peers, moving = machines.conversations, machines.moving
-        self._doors = {
-            PeerFrame: peers.frame,
-            LinkUp: lambda turn, it: peers.link_up(turn, it.peer),
-            LinkDown: lambda turn, it: peers.link_down(turn, it.peer),
-            ClientUp: lambda turn, it: moving.client_up(turn, it.client, it.packet),
-            ClientPacket: machines.packet_door(),
-            ClientDown: lambda turn, it: moving.client_down(turn, it.client, is_clean=it.clean),
-            TimerFired: self._timer_fired,
-            Synced: self._journal.synced,
-            DiskSpace: self._disk_space,
-            PlanGiven: machines.overlays.change.requests.given,
-            EmptyingGiven: moving.emptying.given,
-            ForgettingGiven: moving.forgetting.given,
-            SystemPublished: self._system_published,
-            RightsChanged: lambda turn, _it: machines.sessions.rights_changed(turn),
-        }
+        self._doors = table_of(
+            on_event(PeerFrame, peers.frame),
+            on_event(LinkUp, lambda turn, it: peers.link_up(turn, it.peer)),
+            on_event(LinkDown, lambda turn, it: peers.link_down(turn, it.peer)),
+            on_event(ClientUp, lambda turn, it: moving.client_up(turn, it.client, it.packet)),
+            on_event(ClientPacket, machines.packet_door()),
+            on_event(
+                ClientDown, lambda turn, it: moving.client_down(turn, it.client, is_clean=it.clean)
+            ),
+            on_event(TimerFired, self._timer_fired),
+            on_event(Synced, self._journal.synced),
+            on_event(DiskSpace, self._disk_space),
+            on_event(PlanGiven, machines.overlays.change.requests.given),
+            on_event(EmptyingGiven, moving.emptying.given),
+            on_event(ForgettingGiven, moving.forgetting.given),
+            on_event(SystemPublished, self._system_published),
+            on_event(RightsChanged, lambda turn, _it: machines.sessions.rights_changed(turn)),
+        )
 
     def _reroute_packets(self, _turn: Turn) -> None:
         self._doors[ClientPacket] = self._machines.packet_door()

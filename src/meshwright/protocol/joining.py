@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from meshwright.overlays.growth import lone_overlay
+from meshwright.protocol.foundation.dispatch import Doors, Take, on, on_event, table_of
 from meshwright.protocol.foundation.effects import CloseClient, CloseLink, DiskKey, SendClient
 from meshwright.protocol.foundation.events import (
     ClientDown,
@@ -22,6 +23,7 @@ from meshwright.protocol.foundation.events import (
     LinkUp,
     PeerFrame,
     PlanGiven,
+    RightsChanged,
     SystemPublished,
     TimerFired,
 )
@@ -72,30 +74,26 @@ class Applicant:
             me,
             2 * incarnation - 1,
             settings,
-            handlers=_Deaf({NotYet: _not_yet, Welcome: self._welcomed}),
+            handlers=_Deaf(table_of(on(NotYet, _not_yet), on(Welcome, self._welcomed))),
         )
 
-    def doors(self) -> dict[type, Callable[[Turn, Any], None]]:
+    def doors(self) -> Doors:
         """What is done about each kind of event; clients are turned away."""
-        return {
-            PeerFrame: self._conversations.frame,
-            LinkUp: lambda turn, it: self._conversations.link_up(turn, it.peer),
-            LinkDown: lambda turn, it: self._conversations.link_down(turn, it.peer),
-            TimerFired: self._timer_fired,
-            ClientUp: _turn_away,
-            DiskSpace: self._disk_space,
-            **dict.fromkeys(
-                (
-                    ClientPacket,
-                    ClientDown,
-                    PlanGiven,
-                    EmptyingGiven,
-                    ForgettingGiven,
-                    SystemPublished,
-                ),
-                _ignore,
-            ),
-        }
+        return (
+            on_event(PeerFrame, self._conversations.frame),
+            on_event(LinkUp, lambda turn, it: self._conversations.link_up(turn, it.peer)),
+            on_event(LinkDown, lambda turn, it: self._conversations.link_down(turn, it.peer)),
+            on_event(TimerFired, self._timer_fired),
+            on_event(ClientUp, _turn_away),
+            on_event(DiskSpace, self._disk_space),
+            on_event(ClientPacket, _ignore),
+            on_event(ClientDown, _ignore),
+            on_event(PlanGiven, _ignore),
+            on_event(EmptyingGiven, _ignore),
+            on_event(ForgettingGiven, _ignore),
+            on_event(SystemPublished, _ignore),
+            on_event(RightsChanged, _ignore),
+        )
 
     def started(self, turn: Turn) -> None:
         """Begin to ask."""
@@ -144,10 +142,10 @@ class Applicant:
         self.disk_is_full = event.is_full
 
 
-class _Deaf(dict[type, Callable[[Turn, str, Any], None]]):
+class _Deaf(dict[type, Take[str]]):
     """Handlers that ignore what they do not know: it is said again once the broker belongs."""
 
-    def __missing__(self, _kind: type) -> Callable[[Turn, str, Any], None]:
+    def __missing__(self, _kind: type) -> Take[str]:
         return _ignore_message
 
 

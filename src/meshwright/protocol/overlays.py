@@ -14,8 +14,9 @@ from meshwright.protocol.adaptation.star_around import StarSettings
 from meshwright.protocol.adaptation.star_master import Ended
 from meshwright.protocol.adaptation.stars import Stars, StarsAround
 from meshwright.protocol.forwarding.by_epoch import ForwardingByEpoch
-from meshwright.protocol.forwarding.forwarding import Forwarding, Surroundings
+from meshwright.protocol.forwarding.forwarding import Forwarding, ForwardingMessage, Surroundings
 from meshwright.protocol.forwarding.machines import FRAMES, TELLINGS, machine_for
+from meshwright.protocol.foundation.dispatch import Handlers, on
 from meshwright.protocol.foundation.effects import DiskKey
 from meshwright.protocol.foundation.stream_frames import StreamFrame
 from meshwright.protocol.foundation.turn import Action, Turn
@@ -114,16 +115,16 @@ class Overlays:
         patience_us = settings.reconfigure.patience_us
         self._blocking = Blocking(me, patience_us, self._forwarding, blocking_around)
 
-    def handlers(self) -> dict[type, Callable[[Turn, str, Any], None]]:
+    def handlers(self) -> Handlers:
         """Which message is for which method."""
-        return {
-            **self.change.handlers(),
-            **self._blocking.handlers(),
-            **self._stars.handlers(),
-            Bundle: self._unbundle,
-            **dict.fromkeys(FRAMES, self._forwarding.handle),
-            **dict.fromkeys(TELLINGS, self._told),
-        }
+        return (
+            *self.change.handlers(),
+            *self._blocking.handlers(),
+            *self._stars.handlers(),
+            on(Bundle, self._unbundle),
+            *(on(one, self._forwarding.handle) for one in FRAMES),
+            *(on(one, self._told) for one in TELLINGS),
+        )
 
     def timers(self) -> dict[str, Callable[[Turn], None]]:
         """Which timer is for which method."""
@@ -189,7 +190,7 @@ class Overlays:
         self._ground.relink(turn)
         self.change.coordinator.alive_changed(turn)
 
-    def unknown_epoch(self, turn: Turn, peer: str, message: Any) -> None:
+    def unknown_epoch(self, turn: Turn, peer: str, message: ForwardingMessage) -> None:
         """A message of an overlay that is not known here."""
         if message.epoch < self.change.epoch and type(message) in FRAMES:
             note_lost(turn, message)
@@ -226,7 +227,7 @@ class Overlays:
         topics = ground.interest.found_topics()
         self._forwarding.fill(turn, epoch, ground.interest.filters(), topics=topics, ready=ready)
 
-    def _told(self, turn: Turn, peer: str, message: Any) -> None:
+    def _told(self, turn: Turn, peer: str, message: ForwardingMessage) -> None:
         self._conversation_marks.heard(message.epoch, peer)
         self._forwarding.handle(turn, peer, message)
 

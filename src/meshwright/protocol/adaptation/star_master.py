@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from enum import Enum
-from typing import Any
 
 from meshwright.protocol.adaptation.star_around import StarAround, report
 from meshwright.protocol.adaptation.star_messages import (
@@ -26,6 +25,7 @@ from meshwright.protocol.adaptation.star_messages import (
     StarTables,
 )
 from meshwright.protocol.forwarding.tree_tables import star_links
+from meshwright.protocol.foundation.dispatch import Handlers, on
 from meshwright.protocol.foundation.transitions import Transitions
 from meshwright.protocol.foundation.turn import Action, Turn
 from meshwright.protocol.reconfiguration.tree_rows import (
@@ -99,15 +99,24 @@ class StarMaster:
         self._count = 0
         self.led: Led | None = None
 
-    def handlers(self) -> dict[type, Callable[[Turn, str, Any], None]]:
+    def handlers(self) -> Handlers:
         """Which message is for which method."""
-        return {
-            StarGranted: lambda turn, peer, it: self._answered(turn, peer, it.change, Stage.LOCK),
-            StarReady: lambda turn, peer, it: self._answered(turn, peer, it.change, Stage.PREPARE),
-            StarDrained: lambda turn, peer, it: self._answered(turn, peer, it.change, Stage.SWITCH),
-            StarDenied: self._denied,
-            StarQuestion: self._questioned,
-        }
+        return (
+            on(
+                StarGranted,
+                lambda turn, peer, it: self._answered(turn, peer, it.change, Stage.LOCK),
+            ),
+            on(
+                StarReady,
+                lambda turn, peer, it: self._answered(turn, peer, it.change, Stage.PREPARE),
+            ),
+            on(
+                StarDrained,
+                lambda turn, peer, it: self._answered(turn, peer, it.change, Stage.SWITCH),
+            ),
+            on(StarDenied, self._denied),
+            on(StarQuestion, self._questioned),
+        )
 
     def timers(self) -> dict[str, Action]:
         """Which timer is for which method."""

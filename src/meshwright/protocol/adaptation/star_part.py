@@ -8,7 +8,6 @@ returns is overruled by a new epoch, in which no older change counts.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from enum import Enum
 from typing import Any
 
@@ -27,6 +26,7 @@ from meshwright.protocol.adaptation.star_messages import (
     StarSwitch,
     StarTables,
 )
+from meshwright.protocol.foundation.dispatch import Handlers, on
 from meshwright.protocol.foundation.effects import DiskKey
 from meshwright.protocol.foundation.transitions import Transitions
 from meshwright.protocol.foundation.turn import Action, Turn
@@ -84,14 +84,14 @@ class StarPart:
         self._around = around
         self.bond: Bond | None = None
 
-    def handlers(self) -> dict[type, Callable[[Turn, str, Any], None]]:
+    def handlers(self) -> Handlers:
         """Which message is for which method."""
-        return {
-            StarTables: self._tables_heard,
-            StarSwitch: self._switch_heard,
-            StarFinish: self._finish_heard,
-            StarAbort: self._abort_heard,
-        }
+        return (
+            on(StarTables, self._tables_heard),
+            on(StarSwitch, self._switch_heard),
+            on(StarFinish, self._finish_heard),
+            on(StarAbort, self._abort_heard),
+        )
 
     def timers(self) -> dict[str, Action]:
         """Which timer is for which method."""

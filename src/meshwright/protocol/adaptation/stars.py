@@ -19,6 +19,7 @@ from meshwright.protocol.adaptation.star_part import StarPart
 from meshwright.protocol.adaptation.tree_news import TreeNews
 from meshwright.protocol.forwarding.acyclic import Acyclic
 from meshwright.protocol.forwarding.forwarding import Forwarding
+from meshwright.protocol.foundation.dispatch import Handlers, on
 from meshwright.protocol.foundation.effects import DiskKey
 from meshwright.protocol.foundation.turn import Action, Turn
 from meshwright.protocol.reconfiguration.in_force import InForce
@@ -84,14 +85,14 @@ class Stars:
         self._part = StarPart(star_around)
         self._master = StarMaster(incarnation, star_around)
 
-    def handlers(self) -> dict[type, Callable[[Turn, str, Any], None]]:
+    def handlers(self) -> Handlers:
         """Which message is for which method."""
-        return {
-            **self._part.handlers(),
-            **self._master.handlers(),
-            **self._news.handlers(),
-            StarLock: self._lock_asked,
-        }
+        return (
+            *self._part.handlers(),
+            *self._master.handlers(),
+            *self._news.handlers(),
+            on(StarLock, self._lock_asked),
+        )
 
     def timers(self) -> dict[str, Action]:
         """Which timer is for which method."""

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from meshwright.protocol.adaptation.star_messages import TreeTold
+from meshwright.protocol.foundation.dispatch import Handlers, on
 from meshwright.protocol.foundation.turn import Action, Turn
 from meshwright.protocol.reconfiguration.in_force import InForce
 from meshwright.protocol.reconfiguration.tree_rows import TreeRow
@@ -40,9 +41,9 @@ class TreeNews:
         self._known: dict[str, dict[str, int]] = {}
         self._has_timer = False
 
-    def handlers(self) -> dict[type, Callable[[Turn, str, Any], None]]:
+    def handlers(self) -> Handlers:
         """Which message is for which method."""
-        return {TreeTold: self._told}
+        return (on(TreeTold, self._told),)
 
     def timers(self) -> dict[str, Action]:
         """Which timer is for which method."""

@@ -33,6 +33,7 @@ from meshwright.protocol.directory.entries import (
 )
 from meshwright.protocol.directory.erasures import Erase, Erasures
 from meshwright.protocol.directory.kept_entries import KeptEntries
+from meshwright.protocol.foundation.dispatch import Handlers, on
 from meshwright.protocol.foundation.turn import Turn
 from meshwright.protocol.peers.conversations import Conversations
 from meshwright.protocol.peers.removals import Removals
@@ -116,17 +117,17 @@ class Directory:
         # An answer to a question from before a crash must not count for one after it.
         self._request_count = incarnation << 32
 
-    def handlers(self) -> dict[type, Callable[[Turn, str, Any], None]]:
+    def handlers(self) -> Handlers:
         """Which message is for which method."""
-        return {
-            Put: self.put_asked,
-            PutDone: self.put_done,
-            PutWhole: self.whole_asked,
-            Get: self.get_asked,
-            Got: self.got,
-            AskReaders: self.readers_asked,
-            Erase: self.erase_asked,
-        }
+        return (
+            on(Put, self.put_asked),
+            on(PutDone, self.put_done),
+            on(PutWhole, self.whole_asked),
+            on(Get, self.get_asked),
+            on(Got, self.got),
+            on(AskReaders, self.readers_asked),
+            on(Erase, self.erase_asked),
+        )
 
     def restore(self, disk: dict[tuple[Any, ...], Any]) -> None:
         """Take back the replicas kept on disk."""

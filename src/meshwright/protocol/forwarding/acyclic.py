@@ -11,7 +11,7 @@ anew, and each new link is told what it lacks; where a star is redrawn, all of i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any, Literal, NamedTuple
 
@@ -25,6 +25,7 @@ from meshwright.protocol.forwarding.own_topics import WantedCounts
 from meshwright.protocol.forwarding.recent_frames import RecentFrames, frame_key
 from meshwright.protocol.forwarding.star_change import Pause, StarChange
 from meshwright.protocol.forwarding.tree_tables import Behind, StarLink, TableRules, TreeTables
+from meshwright.protocol.foundation.dispatch import on, table_of
 from meshwright.protocol.foundation.effects import TimerKey
 from meshwright.protocol.foundation.stream_frames import StreamFrame
 from meshwright.protocol.foundation.turn import Action, Turn
@@ -102,13 +103,11 @@ class Acyclic:
         self._pause = Pause()
         self._advertised: set[str] = set()
         self._held: dict[str, list[StreamFrame]] = {}
-        self._handlers: dict[type, Callable[[Turn, str, Any], None]] = {
-            FilterChange: self._filters_changed,
-            AdvertisementChange: self._advertisements_changed,
-            ChangeInstalled: lambda turn, peer, message: self._answers.answered(
-                turn, peer, message.number
-            ),
-        }
+        self._handlers = table_of(
+            on(FilterChange, self._filters_changed),
+            on(AdvertisementChange, self._advertisements_changed),
+            on(ChangeInstalled, self._change_installed),
+        )
 
     def neighbours(self) -> tuple[str, ...]:
         """The overlay's own, to see them return, those that the dead had joined, and a star's."""
@@ -143,7 +142,7 @@ class Acyclic:
         else:
             self._visit(turn, frame, self._around.me, 0, self._tables)
 
-    def handle(self, turn: Turn, peer: str, message: Any) -> None:
+    def handle(self, turn: Turn, peer: str, message: ForwardingMessage) -> None:
         if type(message) is AlongTree:
             star, tables = self._star, self._tables
             if star is not None:
@@ -299,7 +298,7 @@ class Acyclic:
         """Who waited for answers on links that are no more."""
         return self._answers.withdraw([link for link in before if link not in self._links])
 
-    def _handle_later(self, peer: str, message: Any, turn: Turn) -> None:
+    def _handle_later(self, peer: str, message: ForwardingMessage, turn: Turn) -> None:
         self.handle(turn, peer, message)
 
     def _visit(
@@ -329,6 +328,9 @@ class Acyclic:
         changes = self._tables.filters.hear(peer, message.added, message.removed)
         self._tell(turn, FilterChange, changes)
         self._answer_later(turn, peer, message.number)
+
+    def _change_installed(self, turn: Turn, peer: str, message: ChangeInstalled) -> None:
+        self._answers.answered(turn, peer, message.number)
 
     def _advertisements_changed(self, turn: Turn, peer: str, message: AdvertisementChange) -> None:
         changes = self._tables.advertisements.hear(peer, message.added, message.removed)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any
 
 from meshwright.filters.filter import Filter
 from meshwright.filters.topics import has_wildcard
-from meshwright.protocol.forwarding.forwarding import Forwarding
+from meshwright.protocol.forwarding.forwarding import Forwarding, ForwardingMessage
 from meshwright.protocol.foundation.effects import TimerKey
 from meshwright.protocol.foundation.stream_frames import StreamFrame
 from meshwright.protocol.foundation.turn import Action, Turn, nothing
@@ -126,7 +125,7 @@ class ForwardingByEpoch:
         """Carry a frame on the overlay in force."""
         self._machines[self.epoch].send_out(turn, frame)
 
-    def handle(self, turn: Turn, peer: str, message: Any) -> None:
+    def handle(self, turn: Turn, peer: str, message: ForwardingMessage) -> None:
         """Give a message to the machine of its epoch."""
         machine = self._machines.get(message.epoch)
         if machine is not None:

@@ -9,7 +9,6 @@ reached.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from meshwright.filters.filter import Filter
 from meshwright.protocol.forwarding.demands import (
@@ -25,6 +24,7 @@ from meshwright.protocol.forwarding.demands import (
 )
 from meshwright.protocol.forwarding.forwarding import ForwardingMessage, Surroundings
 from meshwright.protocol.forwarding.trees import Trees
+from meshwright.protocol.foundation.dispatch import Handlers, on
 from meshwright.protocol.foundation.message import Message
 from meshwright.protocol.foundation.turn import Turn
 
@@ -112,15 +112,18 @@ class ClimbingTrees(Trees):
     def demands(self) -> tuple[Demands[Branch], ...]:
         return (self._branches,)
 
-    def handlers(self) -> dict[type, Callable[[Turn, str, Any], None]]:
-        return {
-            **super().handlers(),
-            TreeJoin: self._joined,
-            TreeLeave: self._left,
-            TreeInstalled: lambda turn, _, message: self._stand(
-                turn, message.topic, message.place, message.number
+    def handlers(self) -> Handlers:
+        return (
+            *super().handlers(),
+            on(TreeJoin, self._joined),
+            on(TreeLeave, self._left),
+            on(
+                TreeInstalled,
+                lambda turn, _, message: self._stand(
+                    turn, message.topic, message.place, message.number
+                ),
             ),
-        }
+        )
 
     def children(self, topic: str, place: Place) -> tuple[End, ...]:
         """The ends below a place in the tree of a topic."""

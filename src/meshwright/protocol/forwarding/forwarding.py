@@ -84,7 +84,7 @@ class Forwarding(Protocol):
     def send_out(self, turn: Turn, frame: StreamFrame) -> None:
         """Carry a frame of this origin to all who want its topic."""
 
-    def handle(self, turn: Turn, peer: str, message: Any) -> None:
+    def handle(self, turn: Turn, peer: str, message: ForwardingMessage) -> None:
         """A message of this machine's kind came from a peer."""
 
     def timer_fired(self, turn: Turn, key: TimerKey) -> None:

@@ -10,7 +10,7 @@ a strict order, whoever stands for them, so no frame goes in a circle. [SHG, 2.2
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
 from meshwright.filters.filter import Filter
@@ -19,6 +19,7 @@ from meshwright.protocol.forwarding.cube_hosts import cube_hosts
 from meshwright.protocol.forwarding.demands import End, Place
 from meshwright.protocol.forwarding.forwarding import ForwardingMessage, Surroundings, linked_with
 from meshwright.protocol.forwarding.recent_frames import RecentFrames, frame_key
+from meshwright.protocol.foundation.dispatch import on, table_of
 from meshwright.protocol.foundation.effects import TimerKey
 from meshwright.protocol.foundation.stream_frames import StreamFrame
 from meshwright.protocol.foundation.turn import Action, Turn
@@ -88,12 +89,12 @@ class Partition:
         self._trees = ClimbingTrees(
             around, self._position, parent=self._parent, changed=self._tree_changed
         )
-        self._handlers: dict[type, Callable[[Turn, str, Any], None]] = {
-            **self._trees.handlers(),
-            ToDominator: self._to_dominator,
-            AcrossDominators: self._across_dominators,
-            FromDominator: self._from_dominator,
-        }
+        self._handlers = table_of(
+            *self._trees.handlers(),
+            on(ToDominator, self._to_dominator),
+            on(AcrossDominators, self._across_dominators),
+            on(FromDominator, self._from_dominator),
+        )
 
     def neighbours(self) -> tuple[str, ...]:
         """The overlay's own, to see them return, and those that stand in for the dead."""
@@ -112,7 +113,7 @@ class Partition:
         self._recent.note(frame_key(frame), VISIT)
         self._climb(turn, frame, self._position, 0)
 
-    def handle(self, turn: Turn, peer: str, message: Any) -> None:
+    def handle(self, turn: Turn, peer: str, message: ForwardingMessage) -> None:
         self._handlers[type(message)](turn, peer, message)
 
     def timer_fired(self, turn: Turn, key: TimerKey) -> None:

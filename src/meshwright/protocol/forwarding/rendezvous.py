@@ -8,7 +8,7 @@ comes to a broker twice on its way up, or twice on its way down, ends there. [DY
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
 from meshwright.filters.filter import Filter
@@ -23,6 +23,7 @@ from meshwright.protocol.forwarding.forwarding import (
 from meshwright.protocol.forwarding.key_routes import key_routes
 from meshwright.protocol.forwarding.recent_frames import RecentFrames, frame_key
 from meshwright.protocol.forwarding.rooted_trees import RootedTrees, TreeTable
+from meshwright.protocol.foundation.dispatch import on, table_of
 from meshwright.protocol.foundation.effects import TimerKey
 from meshwright.protocol.foundation.stream_frames import StreamFrame
 from meshwright.protocol.foundation.turn import Action, Turn
@@ -77,11 +78,11 @@ class Rendezvous:
             if self._ways.tree_direction == "root_to_member"
             else self._climbing_trees()
         )
-        self._handlers: dict[type, Callable[[Turn, str, Any], None]] = {
-            **self._trees.handlers(),
-            ToRoot: self._to_root,
-            FromRoot: self._from_root,
-        }
+        self._handlers = table_of(
+            *self._trees.handlers(),
+            on(ToRoot, self._to_root),
+            on(FromRoot, self._from_root),
+        )
 
     def neighbours(self) -> tuple[str, ...]:
         """The overlay's own, to see them return, and those that stand in for the dead."""
@@ -99,7 +100,7 @@ class Rendezvous:
     def send_out(self, turn: Turn, frame: StreamFrame) -> None:
         self._rise(turn, frame, 0)
 
-    def handle(self, turn: Turn, peer: str, message: Any) -> None:
+    def handle(self, turn: Turn, peer: str, message: ForwardingMessage) -> None:
         self._handlers[type(message)](turn, peer, message)
 
     def timer_fired(self, turn: Turn, key: TimerKey) -> None:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 from meshwright.filters.filter import Filter
 from meshwright.protocol.forwarding.demands import Demand, Demands, End, Heirs, Place, Row, Trail
 from meshwright.protocol.forwarding.forwarding import ForwardingMessage, Surroundings
 from meshwright.protocol.forwarding.trees import Trees
+from meshwright.protocol.foundation.dispatch import Handlers, on
 from meshwright.protocol.foundation.message import Message
 from meshwright.protocol.foundation.turn import Turn
 
@@ -105,14 +105,14 @@ class RootedTrees(Trees):
     def demands(self) -> tuple[Demands[Demand], ...]:
         return (self._rising, self._falling)
 
-    def handlers(self) -> dict[type, Callable[[Turn, str, Any], None]]:
-        return {
-            **super().handlers(),
-            ReceiverJoin: partial(self._hear, self._rising),
-            ReceiverInstall: partial(self._hear, self._falling),
-            ReceiverLeave: partial(_unhear, self._rising),
-            ReceiverPrune: partial(_unhear, self._falling),
-        }
+    def handlers(self) -> Handlers:
+        return (
+            *super().handlers(),
+            on(ReceiverJoin, partial(self._hear, self._rising)),
+            on(ReceiverInstall, partial(self._hear, self._falling)),
+            on(ReceiverLeave, partial(_unhear, self._rising)),
+            on(ReceiverPrune, partial(_unhear, self._falling)),
+        )
 
     def children(self, topic: str) -> tuple[str, ...]:
         """The brokers below this one in the tree of a topic."""

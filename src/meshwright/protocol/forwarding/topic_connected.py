@@ -10,7 +10,7 @@ dissemination = "flood" sends to all neighbours that want the topic instead. [DY
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 from meshwright.filters.filter import Filter
@@ -23,6 +23,7 @@ from meshwright.protocol.forwarding.neighbour_interest import (
 from meshwright.protocol.forwarding.offers import Graft, Offer, Offers, Push
 from meshwright.protocol.forwarding.push_trees import Crowd, joined_brokers, push_tree, ways_in
 from meshwright.protocol.forwarding.recent_frames import FrameKey, RecentFrames, frame_key
+from meshwright.protocol.foundation.dispatch import on, table_of
 from meshwright.protocol.foundation.effects import TimerKey
 from meshwright.protocol.foundation.stream_frames import StreamFrame
 from meshwright.protocol.foundation.turn import Action, Turn
@@ -75,14 +76,14 @@ class TopicConnected:
         self._offers = Offers(
             around, self._recent, lazy=self._lazy, is_seen=lambda peer: peer in self._seen
         )
-        self._handlers: dict[type, Callable[[Turn, str, Any], None]] = {
-            InterestChange: self._interest.changed,
-            HandIn: self._handed_in,
-            Push: self._pushed,
-            Offer: self._offers.offered,
-            Graft: self._grafted,
-            Prune: self._pruned,
-        }
+        self._handlers = table_of(
+            on(InterestChange, self._interest.changed),
+            on(HandIn, self._handed_in),
+            on(Push, self._pushed),
+            on(Offer, self._offers.offered),
+            on(Graft, self._grafted),
+            on(Prune, self._pruned),
+        )
 
     def neighbours(self) -> tuple[str, ...]:
         return self._neighbours
@@ -98,7 +99,7 @@ class TopicConnected:
     def send_out(self, turn: Turn, frame: StreamFrame) -> None:
         self._hand_in(turn, frame, self._crowd(frame.publication.topic), 0)
 
-    def handle(self, turn: Turn, peer: str, message: Any) -> None:
+    def handle(self, turn: Turn, peer: str, message: ForwardingMessage) -> None:
         self._handlers[type(message)](turn, peer, message)
 
     def timer_fired(self, turn: Turn, key: TimerKey) -> None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
 from typing import Any
 
 from meshwright.protocol.forwarding.demands import Demands
 from meshwright.protocol.forwarding.forwarding import ForwardingMessage, Surroundings
 from meshwright.protocol.forwarding.own_topics import OwnTopics
+from meshwright.protocol.foundation.dispatch import Handlers, on
 from meshwright.protocol.foundation.turn import Turn
 
 
@@ -32,9 +32,9 @@ class Trees(OwnTopics):
     def demands(self) -> tuple[Demands[Any], ...]:
         """All demands held, in the order in which they are brought in line."""
 
-    def handlers(self) -> dict[type, Callable[[Turn, str, Any], None]]:
+    def handlers(self) -> Handlers:
         """Which message is for which method."""
-        return {TellAgain: lambda turn, peer, _: self.renew(turn, peer)}
+        return (on(TellAgain, lambda turn, peer, _: self.renew(turn, peer)),)
 
     def listens_to(self, peer: str) -> bool:
         """Whether a peer may tell something now; one that is not seen tells it when it is."""

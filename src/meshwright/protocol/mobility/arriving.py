@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import msgspec
 
 from meshwright.errors import FilterError
 from meshwright.filters.filter import parse_filter
+from meshwright.protocol.foundation.dispatch import Handlers, on
 from meshwright.protocol.foundation.effects import CloseClient, SendClient
 from meshwright.protocol.foundation.turn import Turn
 from meshwright.protocol.mobility.arrival import Arrival, Brought, Stage
@@ -104,16 +104,15 @@ class Arriving:
             me, session_claims, sessions, found, stays_home=stays_home
         )
 
-    def handlers(self) -> dict[type, Callable[[Turn, str, Any], None]]:
+    def handlers(self) -> Handlers:
         """Which message is for which method."""
-        return {
-            MoveOffer: self.offered,
-            MoveBegun: self.begun,
-            MoveStored: self.stored,
-            MoveNotHere: self.not_here,
-            MoveEnd: self.end,
-            HaveYou: self.asked_for,
-        }
+        return (
+            on(MoveBegun, self.begun),
+            on(MoveStored, self.stored),
+            on(MoveNotHere, self.not_here),
+            on(MoveEnd, self.end),
+            on(HaveYou, self.asked_for),
+        )
 
     def expects(self, client: str) -> bool:
         """True if a client, or its session, is on its way in."""

@@ -13,6 +13,7 @@ import msgspec
 from meshwright.filters.filter import parse_filter
 from meshwright.model.publication import PublicationId
 from meshwright.protocol.directory.directory import Directory
+from meshwright.protocol.foundation.dispatch import Handlers, on
 from meshwright.protocol.foundation.effects import DiskKey
 from meshwright.protocol.foundation.stream_frames import passed_in
 from meshwright.protocol.foundation.transitions import Transitions
@@ -132,14 +133,13 @@ class Departing:
         self._given: dict[str, str] = {}
         self._has_tick = False
 
-    def handlers(self) -> dict[type, Callable[[Turn, str, Any], None]]:
+    def handlers(self) -> Handlers:
         """Which message is for which method."""
-        return {
-            MoveReady: self.ready,
-            MoveSeen: self.seen,
-            MoveDone: self.done,
-            Standing: self.standing,
-        }
+        return (
+            on(MoveReady, self.ready),
+            on(MoveSeen, self.seen),
+            on(Standing, self.standing),
+        )
 
     def restore(self, turn: Turn, disk: dict[DiskKey, Any]) -> None:
         """After a crash: ask whether what was given has arrived."""

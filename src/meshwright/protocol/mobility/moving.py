@@ -8,6 +8,7 @@ from typing import Any
 
 from meshwright.model.plan import ClientMove
 from meshwright.protocol.directory.directory import Directory
+from meshwright.protocol.foundation.dispatch import Handlers, on
 from meshwright.protocol.foundation.effects import DiskKey, Effect
 from meshwright.protocol.foundation.turn import Action, Turn
 from meshwright.protocol.mobility import (
@@ -151,21 +152,21 @@ class Moving:
             stay_here=self._departing.client_back,
         )
 
-    def handlers(self) -> dict[type, Callable[[Turn, str, Any], None]]:
+    def handlers(self) -> Handlers:
         """Which message is for which method."""
-        return {
-            **self._arriving.handlers(),
-            **self._departing.handlers(),
-            **self._left.handlers(),
-            **self._proxies.handlers(),
-            **self._placement.handlers(),
-            MoveAsk: self._asked,
-            MoveDone: self._done,
-            MoveOffer: self._offered,
-            MoveCancelled: self._cancelled,
-            Discard: self._discarded,
-            DiscardDone: self._discard_done,
-        }
+        return (
+            *self._arriving.handlers(),
+            *self._departing.handlers(),
+            *self._left.handlers(),
+            *self._proxies.handlers(),
+            *self._placement.handlers(),
+            on(MoveAsk, self._asked),
+            on(MoveDone, self._done),
+            on(MoveOffer, self._offered),
+            on(MoveCancelled, self._cancelled),
+            on(Discard, self._discarded),
+            on(DiscardDone, self._discard_done),
+        )
 
     def timers(self) -> dict[str, Callable[[Turn], None]]:
         """Which timer is for which method."""

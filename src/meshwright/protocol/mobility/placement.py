@@ -18,6 +18,7 @@ import msgspec
 
 from meshwright.filters.filter import Filter
 from meshwright.model.designs import PlacementRule
+from meshwright.protocol.foundation.dispatch import Handlers, on
 from meshwright.protocol.foundation.message import PeerMessage
 from meshwright.protocol.foundation.turn import Turn
 from meshwright.protocol.mobility.redirects import Redirects
@@ -120,9 +121,9 @@ class Placement:
         self._resting: dict[str, int] = {}
         self._looked_at = ""
 
-    def handlers(self) -> dict[type, Callable[[Turn, str, Any], None]]:
+    def handlers(self) -> Handlers:
         """Which message is for which method."""
-        return {Summary: self.heard}
+        return (on(Summary, self.heard),)
 
     def started(self, turn: Turn) -> None:
         """Begin to tell others, if there is a rule."""

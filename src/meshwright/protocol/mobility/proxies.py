@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from meshwright.protocol.foundation.dispatch import Handlers, on
 from meshwright.protocol.foundation.effects import CloseClient, Effect, SendClient
 from meshwright.protocol.foundation.message import PeerMessage
 from meshwright.protocol.foundation.turn import Action, Turn
@@ -93,15 +94,15 @@ class Proxies:
         self.guests: dict[str, tuple[str, int]] = {}
         self._own_effects: list[Effect] = []
 
-    def handlers(self) -> dict[type, Callable[[Turn, str, Any], None]]:
+    def handlers(self) -> Handlers:
         """Which message is for which method."""
-        return {
-            ProxyOpen: self.opened,
-            ProxyPacket: self.packet_came,
-            ProxyAnswer: self.answered,
-            ProxyDown: self.gone,
-            ProxyClosed: self.closed,
-        }
+        return (
+            on(ProxyOpen, self.opened),
+            on(ProxyPacket, self.packet_came),
+            on(ProxyAnswer, self.answered),
+            on(ProxyDown, self.gone),
+            on(ProxyClosed, self.closed),
+        )
 
     def peers(self) -> set[str]:
         """Brokers to stay connected with, so that it is known when they die."""

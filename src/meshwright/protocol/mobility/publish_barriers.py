@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from meshwright.protocol.foundation.dispatch import Handlers, on
 from meshwright.protocol.foundation.message import PeerMessage
 from meshwright.protocol.foundation.turn import Turn
 from meshwright.protocol.sessions.session import Session
@@ -64,9 +65,9 @@ class PublishBarriers:
         self._points_of = points_of
         self._watches: dict[str, _Watch] = {}
 
-    def handlers(self) -> dict[type, Callable[[Turn, str, Any], None]]:
+    def handlers(self) -> Handlers:
         """Which message is for which method."""
-        return {PointsSettled: self.settled}
+        return (on(PointsSettled, self.settled),)
 
     def given(self, turn: Turn, session: Session, target: str) -> dict[str, int]:
         """A session goes to another broker; returns the points here that it is to take along."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from meshwright.protocol.foundation.dispatch import Handlers, on
 from meshwright.protocol.foundation.message import PeerMessage
 from meshwright.protocol.foundation.turn import Turn
 from meshwright.protocol.peers.removals import Removals
@@ -79,16 +80,16 @@ class Admission:
         self._serial = incarnation << 32
         self._calls: dict[int, _Call] = {}
 
-    def handlers(self) -> dict[type, Callable[[Turn, str, Any], None]]:
+    def handlers(self) -> Handlers:
         """Which message is for which method."""
-        return {
-            JoinAsked: self.asked,
-            NewcomerCall: self.called,
-            NewcomerAnswered: self.answered,
+        return (
+            on(JoinAsked, self.asked),
+            on(NewcomerCall, self.called),
+            on(NewcomerAnswered, self.answered),
             # For a newcomer that another broker has let in meanwhile.
-            NotYet: _late,
-            Welcome: _late,
-        }
+            on(NotYet, _late),
+            on(Welcome, _late),
+        )
 
     def asked(self, turn: Turn, peer: str, _message: JoinAsked) -> None:
         """A broker wants to join, or has not heard that it may."""

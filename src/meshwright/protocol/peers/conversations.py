@@ -12,11 +12,12 @@ Who has much to tell, feeds it: it is asked for the next message when there is r
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
 
+from meshwright.protocol.foundation.dispatch import Table
 from meshwright.protocol.foundation.effects import CloseLink, OpenLink, SendPeer
 from meshwright.protocol.foundation.events import PeerFrame
 from meshwright.protocol.foundation.message import PeerMessage
@@ -148,7 +149,7 @@ class Conversations:
         life: int,
         settings: ConversationSettings,
         *,
-        handlers: Mapping[type, Callable[[Turn, str, Any], None]],
+        handlers: Table[str],
         is_spare: Callable[[object], bool] = lambda _body: False,
     ) -> None:
         self._me = me

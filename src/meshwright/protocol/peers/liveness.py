@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from meshwright.protocol.foundation.dispatch import Handlers, on
 from meshwright.protocol.foundation.message import PeerMessage
 from meshwright.protocol.foundation.turn import Turn
 
@@ -47,9 +48,9 @@ class Liveness:
         self._words[me] = (incarnation << 20, True)
         self._alive = tuple(self._words)
 
-    def handlers(self) -> dict[type, Callable[[Turn, str, Any], None]]:
+    def handlers(self) -> Handlers:
         """Which message is for which method."""
-        return {Rumour: self.heard}
+        return (on(Rumour, self.heard),)
 
     def alive(self) -> tuple[str, ...]:
         """Brokers believed alive, this one among them, sorted."""

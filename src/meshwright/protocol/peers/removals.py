@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from meshwright.protocol.foundation.dispatch import Handlers, on
 from meshwright.protocol.foundation.effects import DiskKey
 from meshwright.protocol.foundation.message import PeerMessage
 from meshwright.protocol.foundation.turn import Turn
@@ -100,13 +101,13 @@ class Removals:
         # The present brokers by the roll by which this one has settled last.
         self.settled_present = founders
 
-    def handlers(self) -> dict[type, Callable[[Turn, str, Any], None]]:
+    def handlers(self) -> Handlers:
         """Which message is for which method."""
-        return {
-            RollTold: self.told,
-            LastCall: self.called,
-            CallAnswered: self.call_answered,
-        }
+        return (
+            on(RollTold, self.told),
+            on(LastCall, self.called),
+            on(CallAnswered, self.call_answered),
+        )
 
     def restore(self, disk: dict[DiskKey, Any]) -> None:
         """Take back the roll, and whether this broker had settled."""

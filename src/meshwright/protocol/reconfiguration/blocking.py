@@ -23,6 +23,7 @@ from meshwright.protocol.forwarding.forwarding import Forwarding
 from meshwright.protocol.forwarding.key_routes import key_routes
 from meshwright.protocol.forwarding.rendezvous import Rendezvous
 from meshwright.protocol.forwarding.rooted_trees import RootedTrees, TreeTable
+from meshwright.protocol.foundation.dispatch import Handlers, on
 from meshwright.protocol.foundation.message import PeerMessage
 from meshwright.protocol.foundation.turn import Action, Turn
 from meshwright.protocol.mqtt.packets import Publish, PublishQos1Runs, Subscribe, Unsubscribe
@@ -172,19 +173,19 @@ class Blocking:
         self._coordinator = me
         self._waiting: set[str] = set()
 
-    def handlers(self) -> dict[type, Callable[[Turn, str, Any], None]]:
+    def handlers(self) -> Handlers:
         """Which message is for which method."""
-        return {
-            HoldClients: self._hold,
-            RingUpdate: self._ring_update,
-            RingLookup: self._looked_up,
-            RingFound: self._found,
-            RingUpdated: lambda turn, peer, _: self._answered(turn, peer, self._update_trees),
-            TreeUpdate: self._tree_update,
-            TableShipped: self._table_shipped,
-            TreeUpdated: lambda turn, peer, _: self._answered(turn, peer, self._decide),
-            LetClientsGo: self._finish,
-        }
+        return (
+            on(HoldClients, self._hold),
+            on(RingUpdate, self._ring_update),
+            on(RingLookup, self._looked_up),
+            on(RingFound, self._found),
+            on(RingUpdated, lambda turn, peer, _: self._answered(turn, peer, self._update_trees)),
+            on(TreeUpdate, self._tree_update),
+            on(TableShipped, self._table_shipped),
+            on(TreeUpdated, lambda turn, peer, _: self._answered(turn, peer, self._decide)),
+            on(LetClientsGo, self._finish),
+        )
 
     def begin(self, turn: Turn, epoch: int, plan: str, target: Overlay) -> None:
         """Lead all brokers through the four steps."""

@@ -16,6 +16,7 @@ from typing import Any
 from meshwright.model.overlay import Overlay
 from meshwright.protocol.forwarding.by_epoch import ForwardingByEpoch
 from meshwright.protocol.forwarding.forwarding import Forwarding
+from meshwright.protocol.foundation.dispatch import Handlers, on
 from meshwright.protocol.foundation.transitions import Transitions
 from meshwright.protocol.foundation.turn import Action, Turn, nothing
 from meshwright.protocol.reconfiguration.conversation_marks import Marks
@@ -108,14 +109,13 @@ class Building:
         self._early: dict[int, list[tuple[str, Any]]] = {}
         self._early_count = 0
 
-    def handlers(self) -> dict[type, Callable[[Turn, str, Any], None]]:
+    def handlers(self) -> Handlers:
         """Which message is for which method."""
-        return {
-            Bundle: self.heard,
-            BuiltLate: self.heard,
-            Inheritance: self.heard,
-            Renew: self.heard,
-        }
+        return (
+            on(BuiltLate, self.heard),
+            on(Inheritance, self.heard),
+            on(Renew, self.heard),
+        )
 
     def heard(
         self, turn: Turn, peer: str, message: Bundle[Any] | BuiltLate | Inheritance | Renew

@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from meshwright.protocol.foundation.dispatch import Handlers, on
 from meshwright.protocol.foundation.transitions import Transitions
 from meshwright.protocol.foundation.turn import Action, Turn
 from meshwright.protocol.reconfiguration.conversation_marks import Marks, late_hearers, torn_pairs
@@ -143,14 +144,14 @@ class Coordinator:
         self._in_force = in_force
         self.undertaking: Undertaking | None = None
 
-    def handlers(self) -> dict[type, Callable[[Turn, str, Any], None]]:
+    def handlers(self) -> Handlers:
         """Which message is for which method."""
-        return {
-            Deny: self._denied,
-            Ready: self._answered,
-            Drained: self._answered,
-            AbortAsked: self._abort_asked,
-        }
+        return (
+            on(Deny, self._denied),
+            on(Ready, self._answered),
+            on(Drained, self._answered),
+            on(AbortAsked, self._abort_asked),
+        )
 
     def timers(self) -> dict[str, Action]:
         """Which timer is for which method."""

@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from meshwright.protocol.foundation.dispatch import Handlers, on
 from meshwright.protocol.foundation.turn import Turn
 from meshwright.protocol.peers.conversations import Conversations
 from meshwright.protocol.reconfiguration.conversation_marks import Marks, marked
@@ -61,9 +62,9 @@ class Draining:
         self._is_stirred = False
         self._has_timer = False
 
-    def handlers(self) -> dict[type, Callable[[Turn, str, Any], None]]:
+    def handlers(self) -> Handlers:
         """Which message is for which method."""
-        return {DrainAsked: self._asked}
+        return (on(DrainAsked, self._asked),)
 
     def switched(self, turn: Turn, epoch: int) -> None:
         """Another overlay is in force: nothing more enters the older ones here."""

@@ -19,6 +19,7 @@ from meshwright.model.overlay import Overlay
 from meshwright.overlays.growth import lone_overlay
 from meshwright.protocol.forwarding.by_epoch import ForwardingByEpoch
 from meshwright.protocol.forwarding.forwarding import Forwarding
+from meshwright.protocol.foundation.dispatch import Handlers, on
 from meshwright.protocol.foundation.effects import DiskKey
 from meshwright.protocol.foundation.turn import Action, Turn
 from meshwright.protocol.peers.conversations import Conversations
@@ -167,19 +168,19 @@ class Reconfigure:
         """That of the overlay in force."""
         return self.in_force.epoch
 
-    def handlers(self) -> dict[type, Callable[[Turn, str, Any], None]]:
+    def handlers(self) -> Handlers:
         """Which message is for which method."""
-        return {
-            **self.coordinator.handlers(),
-            **self.building.handlers(),
-            **self.draining.handlers(),
-            Lock: self._lock_asked,
-            Switch: self._switch_heard,
-            Finish: self._finish_heard,
-            Abort: self._abort_heard,
-            Question: self._questioned,
-            Fetch: self.laggards.fetched,
-        }
+        return (
+            *self.coordinator.handlers(),
+            *self.building.handlers(),
+            *self.draining.handlers(),
+            on(Lock, self._lock_asked),
+            on(Switch, self._switch_heard),
+            on(Finish, self._finish_heard),
+            on(Abort, self._abort_heard),
+            on(Question, self._questioned),
+            on(Fetch, self.laggards.fetched),
+        )
 
     def timers(self) -> dict[str, Action]:
         """Which timer is for which method."""

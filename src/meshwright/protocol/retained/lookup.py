@@ -11,13 +11,14 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from itertools import islice
-from typing import Any, Protocol
+from typing import Protocol
 
 from meshwright.filters.filter import Filter, matches, parse_filter
 from meshwright.filters.topics import has_wildcard
 from meshwright.model.publication import Publication
 from meshwright.protocol.directory.directory import Directory
 from meshwright.protocol.directory.entries import EVERYBODY, Entries, Entry, merge, register_key
+from meshwright.protocol.foundation.dispatch import Handlers, on
 from meshwright.protocol.foundation.message import PeerMessage
 from meshwright.protocol.foundation.slices import PIECE, Slices
 from meshwright.protocol.foundation.turn import Action, Turn
@@ -121,9 +122,12 @@ class Retained:
         # By asker and its request: answers that are not finished.
         self._answering: dict[tuple[str, int], object] = {}
 
-    def handlers(self) -> dict[type, Callable[[Turn, str, Any], None]]:
+    def handlers(self) -> Handlers:
         """Which message is for which method."""
-        return {RetainedQuestion: self.asked, RetainedAnswer: self.answered}
+        return (
+            on(RetainedQuestion, self.asked),
+            on(RetainedAnswer, self.answered),
+        )
 
     def find(
         self, turn: Turn, wanted: Filter, *, found: Found, answered: Action, complete: Action

@@ -23,6 +23,7 @@ from meshwright.filters.topics import levels_cover, levels_of
 from meshwright.model.publication import Publication
 from meshwright.protocol.directory.directory import Directory
 from meshwright.protocol.directory.entries import EVERYBODY, Entries, Entry, register_key
+from meshwright.protocol.foundation.dispatch import Handlers, on
 from meshwright.protocol.foundation.effects import DiskKey
 from meshwright.protocol.foundation.turn import Action, Turn
 from meshwright.protocol.streams.messages import OwedQuestion
@@ -69,9 +70,9 @@ class RetainedStore:
         self._questions: dict[str, list[tuple[str, OwedQuestion]]] = {}
         self.change_count = 0
 
-    def handlers(self) -> dict[type, Callable[[Turn, str, Any], None]]:
-        """Which message is for which method; it stands before the one of the streams."""
-        return {OwedQuestion: self.owed_asked}
+    def handlers(self) -> Handlers:
+        """Which message is for which method."""
+        return (on(OwedQuestion, self.owed_asked),)
 
     def restore(self, turn: Turn, disk: dict[DiskKey, Any]) -> None:
         """Take up again what was not stored, or not known to be."""

@@ -9,12 +9,12 @@ move it by a second.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import msgspec
 
 from meshwright.model.publication import Publication
 from meshwright.model.times import SECOND_US
+from meshwright.protocol.foundation.dispatch import Row, Take, on
 from meshwright.protocol.foundation.effects import SendClient
 from meshwright.protocol.foundation.rights import NOT_ALLOWED, Rights
 from meshwright.protocol.foundation.stream_frames import EVERY_TOPIC, StreamFrame
@@ -53,14 +53,14 @@ class Deliveries:
         self._shared = shared
         self._misbehaved = misbehaved
 
-    def handlers(self) -> dict[type, Callable[[Turn, Session, Any], None]]:
+    def handlers(self) -> tuple[Row[Take[Session]], ...]:
         """Which packet of a client is for which method."""
-        return {
-            packets.Puback: self._puback,
-            packets.PubackRun: self._settle_run,
-            packets.Pubrec: self._pubrec,
-            packets.Pubcomp: self._pubcomp,
-        }
+        return (
+            on(packets.Puback, self._puback),
+            on(packets.PubackRun, self._settle_run),
+            on(packets.Pubrec, self._pubrec),
+            on(packets.Pubcomp, self._pubcomp),
+        )
 
     def deliver(
         self,

@@ -16,6 +16,7 @@ import msgspec
 from meshwright.filters.filter import SHARE_PREFIX, Filter, parse_filter
 from meshwright.filters.index import FilterIndex
 from meshwright.filters.values import Properties
+from meshwright.protocol.foundation.dispatch import Handlers, on
 from meshwright.protocol.foundation.message import PeerMessage
 from meshwright.protocol.foundation.rights import Rights
 from meshwright.protocol.foundation.turn import Turn
@@ -90,9 +91,12 @@ class FullQueues:
         self._news: dict[str, None] = {}
         self._has_tick = False
 
-    def handlers(self) -> dict[type, Callable[[Turn, str, Any], None]]:
+    def handlers(self) -> Handlers:
         """Which message is for which method."""
-        return {QueuesChanged: self.changed, QueuesUnchanged: self.unchanged}
+        return (
+            on(QueuesChanged, self.changed),
+            on(QueuesUnchanged, self.unchanged),
+        )
 
     def blocking(
         self, now_us: int, topic: str, properties: Properties, publisher: str

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 from meshwright.errors import FilterError
 from meshwright.filters.topics import check_topic_name
 from meshwright.model.publication import Publication, StreamPoint
+from meshwright.protocol.foundation.dispatch import Table
 from meshwright.protocol.foundation.effects import DiskKey
 from meshwright.protocol.foundation.rights import WILL_NOT_ALLOWED
 from meshwright.protocol.foundation.turn import Turn, nothing
@@ -49,7 +50,7 @@ class Publishing:
         run_delivery: RunDelivery,
         *,
         log_length: Callable[[], int],
-        answers: Mapping[type, Callable[[Turn, Session, Any], None]],
+        answers: Table[Session],
         away: Callable[[Turn, Session, str], None],
     ) -> None:
         self._log_max = settings.log_max

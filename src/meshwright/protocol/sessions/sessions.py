@@ -7,12 +7,12 @@ when the client has answered.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 from meshwright.filters.filter import Filter, parse_filter
 from meshwright.model.publication import Publication
+from meshwright.protocol.foundation.dispatch import Table, on, table_of
 from meshwright.protocol.foundation.effects import CloseClient, DiskKey, SendClient
 from meshwright.protocol.foundation.events import ClientPacket
 from meshwright.protocol.foundation.stream_frames import StreamFrame
@@ -56,7 +56,7 @@ class Sessions:
         self._sessions: dict[str, Session] = {}
         self._serial = 0
         self._change_count = 0
-        self._answers: dict[type, Callable[[Turn, Session, Any], None]] = {}
+        self._answers: Table[Session] = {}
         self._wills: dict[str, tuple[str, packets.Will]] = {}
         self.will_quota = WillQuota(
             self._sessions, settings.log_max, outside.retained_store.log_length
@@ -92,16 +92,16 @@ class Sessions:
             look=self._look,
             release=self._looks.release,
         )
-        self._answers |= {
-            packets.Publish: self.publishing.publish,
-            packets.PublishRun: self.publishing.publish_run,
-            packets.PublishQos1Runs: self.publishing.publish_qos1_runs,
-            packets.Pubrel: self.publishing.release,
-            packets.Subscribe: subscribing.subscribe,
-            packets.Unsubscribe: subscribing.unsubscribe,
-            packets.Disconnect: self._goodbye,
-            **self._deliveries.handlers(),
-        }
+        self._answers |= table_of(
+            on(packets.Publish, self.publishing.publish),
+            on(packets.PublishRun, self.publishing.publish_run),
+            on(packets.PublishQos1Runs, self.publishing.publish_qos1_runs),
+            on(packets.Pubrel, self.publishing.release),
+            on(packets.Subscribe, subscribing.subscribe),
+            on(packets.Unsubscribe, subscribing.unsubscribe),
+            on(packets.Disconnect, self._goodbye),
+            *self._deliveries.handlers(),
+        )
 
     def restore(self, disk: dict[DiskKey, Any]) -> list[Filter]:
         """Take back sessions that outlive a crash; returns all filters that they want."""

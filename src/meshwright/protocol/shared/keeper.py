@@ -9,6 +9,7 @@ from typing import Any
 from meshwright.filters.filter import Filter
 from meshwright.filters.index import FilterIndex
 from meshwright.model.publication import Publication
+from meshwright.protocol.foundation.dispatch import Handlers, on
 from meshwright.protocol.foundation.effects import DiskKey
 from meshwright.protocol.foundation.stream_frames import StreamFrame
 from meshwright.protocol.foundation.turn import Action, Turn
@@ -76,17 +77,17 @@ class SharedKeeper:
         self._index: FilterIndex[str] = FilterIndex()
         self.change_count = 0
 
-    def handlers(self) -> dict[type, Callable[[Turn, str, Any], None]]:
+    def handlers(self) -> Handlers:
         """Which message is for which method."""
-        return {
-            Members: self.members_told,
-            HandDone: self.done,
-            HandUndone: self.undone,
-            HandAccepted: self.accepted,
-            HandMoved: self.moved,
-            Holdings: self.holdings_told,
-            Legacy: self.legacy_told,
-        }
+        return (
+            on(Members, self.members_told),
+            on(HandDone, self.done),
+            on(HandUndone, self.undone),
+            on(HandAccepted, self.accepted),
+            on(HandMoved, self.moved),
+            on(Holdings, self.holdings_told),
+            on(Legacy, self.legacy_told),
+        )
 
     def restore(self, disk: dict[DiskKey, Any]) -> list[Filter]:
         """Take back groups and their messages; returns the filters that they want."""

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from meshwright.filters.filter import SHARE_PREFIX
 from meshwright.model.publication import Publication
+from meshwright.protocol.foundation.dispatch import Handlers, on
 from meshwright.protocol.foundation.effects import DiskKey
 from meshwright.protocol.foundation.turn import Action, Turn, nothing
 from meshwright.protocol.peers.removals import Removals
@@ -85,16 +86,16 @@ class SharedMember:
         self._marks: dict[Hand, None] = {}
         self._last_handed = LastHanded()
 
-    def handlers(self) -> dict[type, Callable[[Turn, str, Any], None]]:
+    def handlers(self) -> Handlers:
         """Which message is for which method."""
-        return {
-            MembersKept: self.kept,
-            MembersQuestion: self.asked,
-            HandOffered: self.offered,
-            Handed: self.handed,
-            HandForgotten: self.forgotten,
-            HoldingsQuestion: self.holdings_asked,
-        }
+        return (
+            on(MembersKept, self.kept),
+            on(MembersQuestion, self.asked),
+            on(HandOffered, self.offered),
+            on(Handed, self.handed),
+            on(HandForgotten, self.forgotten),
+            on(HoldingsQuestion, self.holdings_asked),
+        )
 
     def restore(self, turn: Turn, disk: dict[DiskKey, Any], sessions: Iterable[Session]) -> None:
         """Take back what sessions hold, and tell the keepers who is here."""

@@ -17,6 +17,7 @@ import msgspec
 
 from meshwright.filters.topics import levels_cover, levels_of
 from meshwright.model.publication import Publication
+from meshwright.protocol.foundation.dispatch import Handlers, on
 from meshwright.protocol.foundation.effects import DiskKey
 from meshwright.protocol.foundation.stream_frames import EVERY_TOPIC, NOTHING_OWED, StreamFrame
 from meshwright.protocol.foundation.turn import Turn
@@ -106,12 +107,12 @@ class Incoming:
         # Streams that have moved on, and what that sets free is not passed on yet.
         self._advanced: deque[tuple[tuple[str, str], IncomingStream]] = deque()
 
-    def handlers(self) -> dict[type, Callable[[Turn, str, Any], None]]:
+    def handlers(self) -> Handlers:
         """Which message is for which method."""
-        return {
-            Repair: self.repaired,
-            OwedNothing: self.owed_nothing,
-        }
+        return (
+            on(Repair, self.repaired),
+            on(OwedNothing, self.owed_nothing),
+        )
 
     def restore(self, disk: dict[DiskKey, Any]) -> None:
         """Take back the places in the streams that were written."""

@@ -7,7 +7,7 @@ that starts again cannot know what of its last words was heard: it says everythi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container
+from collections.abc import Container
 from itertools import islice
 from typing import Any
 
@@ -18,6 +18,7 @@ from meshwright.filters.topics import has_wildcard
 from meshwright.protocol.directory.directory import Directory
 from meshwright.protocol.directory.entries import WILDCARDS, Entry, EntryChange
 from meshwright.protocol.forwarding.by_epoch import ForwardingByEpoch
+from meshwright.protocol.foundation.dispatch import Handlers, on
 from meshwright.protocol.foundation.effects import DiskKey
 from meshwright.protocol.foundation.slices import PIECE, Slices
 from meshwright.protocol.foundation.turn import Action, Turn, nothing
@@ -95,9 +96,12 @@ class Interest:
         # By origin and key: the version that it may not have heard of.
         self._given_up: dict[str, dict[str, int]] = {}
 
-    def handlers(self) -> dict[type, Callable[[Turn, str, Any], None]]:
+    def handlers(self) -> Handlers:
         """Which message is for which method."""
-        return {Joined: self.joined, Announce: self.announced}
+        return (
+            on(Joined, self.joined),
+            on(Announce, self.announced),
+        )
 
     def restore(self, turn: Turn, disk: dict[DiskKey, Any], wanted: list[Filter]) -> None:
         """After a start: announce what the sessions want, and withdraw what no session wants."""

@@ -17,6 +17,7 @@ from meshwright.filters.filter import parse_filter
 from meshwright.model.publication import Publication
 from meshwright.protocol.directory.directory import Directory
 from meshwright.protocol.directory.entries import WILDCARDS
+from meshwright.protocol.foundation.dispatch import Handlers, on
 from meshwright.protocol.foundation.effects import DiskKey
 from meshwright.protocol.foundation.stream_frames import StreamFrame
 from meshwright.protocol.foundation.turn import Action, Turn
@@ -98,7 +99,7 @@ class Outgoing:
         self._reading = InterestReading(directory, self._known)
         # By broker: what it has got once it knows that it joined.
         self._doubts: dict[str, Mark] = {}
-        self._postponed: list[tuple[str, StandingQuestion | LegacyQuestion]] = []
+        self._postponed: list[Action] = []
         self.ordering = Ordering(settings.across_topics, self._streams)
         self._repairs = Repairs(me, self._streams, self._known, self.ordering, conversations)
         self.quiet = QuietStreams(me, self._streams, self._known, conversations, settings.quiet)
@@ -108,16 +109,15 @@ class Outgoing:
         self._unopened: dict[str, None] = {}
         self.change_count = 0
 
-    def handlers(self) -> dict[type, Callable[[Turn, str, Any], None]]:
+    def handlers(self) -> Handlers:
         """Which message is for which method."""
-        return {
-            Acknowledged: self.acknowledged,
-            Announced: self.announced,
-            Joining: self.joining,
-            OwedQuestion: self.owed_asked,
-            StandingQuestion: self.standing_asked,
-            LegacyQuestion: self.legacy_asked,
-        }
+        return (
+            on(Acknowledged, self.acknowledged),
+            on(Announced, self.announced),
+            on(Joining, self.joining),
+            on(StandingQuestion, self.standing_asked),
+            on(LegacyQuestion, self.legacy_asked),
+        )
 
     def restore(self, turn: Turn, disk: dict[DiskKey, Any]) -> None:
         """Take back the logs; whoever may be owed something is found by reading the directory."""
@@ -257,7 +257,7 @@ class Outgoing:
         topics = list(self._streams) if message.key == WILDCARDS else [message.key]
         streams = {topic: self._streams[topic] for topic in topics if topic in self._streams}
         if are_unread(streams.values()):
-            self._postponed.append((peer, message))
+            self._postponed.append(partial(self.standing_asked, peer=peer, message=message))
             return
         own = None
         if peer == self._me:
@@ -305,7 +305,7 @@ class Outgoing:
     def legacy_asked(self, turn: Turn, peer: str, message: LegacyQuestion) -> None:
         """The new keeper of a shared subscription asks what was owed to former ones."""
         if are_unread(self._streams.values()):
-            self._postponed.append((peer, message))
+            self._postponed.append(partial(self.legacy_asked, peer=peer, message=message))
             return
         wanted = parse_filter(message.key).ungrouped()
         frames = tuple(
@@ -403,8 +403,8 @@ class Outgoing:
         for number in sorted(n for n in stream.log if n > stream.sent):
             turn.once_synced(partial(self._send_in_turn, stream=stream, number=number))
         postponed, self._postponed = self._postponed, []
-        for peer, message in postponed:
-            self.handlers()[type(message)](turn, peer, message)
+        for action in postponed:
+            action(turn)
         qos0, stream.qos0 = stream.qos0, []
         for publication in qos0:
             self._unopened.pop(publication.topic, None)
