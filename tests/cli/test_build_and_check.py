@@ -10,6 +10,7 @@ import pytest
 from commands import answered, call, refused, small_network
 
 from meshwright.files.overlays import read_overlay
+from meshwright.model.designs import DESIGNS, founded_as, joined_as
 
 DESIGNS_WITH_K = [
     ("gm", 1), ("gm2", 2), ("harary", 1), ("harary", 3), ("cycle", 2), ("dcbm", 1), ("minmax", 1),
@@ -50,6 +51,42 @@ def test_what_is_built_holds_when_checked(design: str, k: int, tmp_path: Path) -
     )
     assert checked["holds"] is True
     assert checked["failing"] == []
+
+
+@pytest.mark.parametrize("design", [name for name, row in DESIGNS.items() if not row.choose_links])
+def test_every_other_design_is_built_too(design: str, tmp_path: Path) -> None:
+    interests, out = network(tmp_path), tmp_path / "overlay.json"
+    built = answered("overlay", "build", "--design", design, "--interests", interests, "--out", out)
+    overlay = read_overlay(out)
+    assert (overlay.design, founded_as(overlay)) == (joined_as(design), design)
+    assert built["links"] == len(overlay.links) >= 23
+
+
+def test_a_parameter_that_a_design_has_not_is_refused(tmp_path: Path) -> None:
+    interests, out = network(tmp_path), tmp_path / "overlay.json"
+    words = ("overlay", "build", "--design", "tree", "--interests", interests, "--out", out)
+    assert "The design tree has no parameter 'tie'; it takes fanout" in refused(
+        *words, "--tie", "pair"
+    )
+    assert "The design tree cannot be built for k = 2; choose gm2" in refused(*words, "--k", "2")
+
+
+@pytest.mark.parametrize(
+    ("design", "said"),
+    [
+        ("chrod", "line 1: there is no design 'chrod'; choose one of chord, tapestry"),
+        (
+            "ocbr",
+            "line 1: overlays of ocbr are of the design 'tree'; name that, with the parameters",
+        ),
+    ],
+)
+def test_an_overlay_is_of_a_design_that_there_is(design: str, said: str, tmp_path: Path) -> None:
+    path = tmp_path / "overlay.json"
+    path.write_text(json.dumps({"design": design, "brokers": ["a", "b"], "links": [["a", "b"]]}))
+    drawing = ("overlay", "draw", "--overlay", path, "--out", tmp_path / "picture.svg")
+    assert said in refused(*drawing)
+    assert said in refused("broker", "--name", "a", "--overlay", path, "--data", tmp_path / "a")
 
 
 def test_the_failing_topics_are_named_and_the_exit_code_is_1(tmp_path: Path) -> None:

@@ -162,6 +162,40 @@ def test_outputs_that_cannot_be_written_are_refused_before_the_work(tmp_path: Pa
     assert sorted(tmp_path.iterdir()) == before
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("simulate", "--design", "chrod"), ("swarm", "--designs", "tree,chrod"),
+        ("plan", "create", "trace", "--design", "chrod", "--out", "plan.json"),
+        ("pipeline", "watch", "telemetry", "--design", "chrod", "--out", "plans"),
+        ("overlay", "build", "--design", "chrod", "--interests", "i.csv", "--out", "o.json"),
+        ("overlay", "compare", "--designs", "chrod", "--interests", "i.csv", "--rates", "r.csv"),
+        ("compare", "trace", "--designs", "chrod"), ("torture", "--designs", "chrod"),
+        ("up", "--design", "chrod"), ("broker", "--design", "chrod"),
+        ("demo", "--design", "chrod"), ("demo", "--designs", "chrod"),
+    ],
+    ids=lambda words: " ".join(words[:2]),
+)  # fmt: skip
+def test_a_design_that_there_is_not_is_refused_with_all_that_there_are(
+    words: tuple[str, ...],
+) -> None:
+    names = ", ".join(DESIGNS)
+    assert refused(*words) == f"error: There is no design 'chrod'; choose one of {names}."
+
+
+def test_another_choice_that_there_is_not_is_refused_with_those_there_are() -> None:
+    result = call(
+        "plan", "create", "trace", "--design", "tree", "--objective", "gain", "--out", "p"
+    )
+    assert result.exit_code == 2
+    assert "Invalid value for '--objective': 'gain' is not one of 'net', 'cost'." in result.stderr
+
+
+def test_the_demonstration_says_where_spark_works_by_itself() -> None:
+    shown = " ".join(call("demo", "--help").stdout.split())
+    assert "k8s://... [default: (this machine)]" in shown
+
+
 @pytest.mark.parametrize("command", ["up", "demo"])
 def test_help_of_live_brokers_names_every_design_that_they_can_be_joined_as(command: str) -> None:
     shown = " ".join(call(command, "--help").stdout.split())

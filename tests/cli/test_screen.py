@@ -11,7 +11,8 @@ from rich.console import Console
 from typer.main import get_command
 
 from meshwright.cli.main import app
-from meshwright.cli.screen import counted, plain_table
+from meshwright.cli.screen import plain_table
+from meshwright.model.wording import counted
 
 COLUMNS = 80
 

@@ -14,11 +14,13 @@ from meshwright.files.documents import document_bytes
 from meshwright.files.overlays import read_overlay, read_tree, write_overlay
 from meshwright.files.plans import read_overlay_or_target, read_plan, write_plan
 from meshwright.files.reading import name_fault
+from meshwright.model.designs import DESIGNS
 from meshwright.model.overlay import Overlay
 from meshwright.model.plan import Plan, PlanCost, Step
 
 NAMES = st.text(min_size=1, max_size=6).filter(lambda name: name_fault(name) is None)
 AMOUNTS = st.floats(0, 1e12)
+JOINED = [name for name, row in DESIGNS.items() if row.base is None]
 PARAMETERS = st.none() | st.booleans() | st.integers(-(2**60), 2**60) | AMOUNTS | NAMES
 
 
@@ -32,7 +34,7 @@ def overlays(draw: st.DrawFn, brokers: tuple[str, ...] | None = None) -> Overlay
     )
     positions = identifiers.map(lambda found: dict(zip(brokers, found, strict=True)))
     return Overlay(
-        design=draw(NAMES),
+        design=draw(st.sampled_from(JOINED)),
         params=draw(st.dictionaries(NAMES, PARAMETERS, max_size=3)),
         brokers=brokers,
         links=tuple(draw(st.lists(st.sampled_from(pairs), unique=True, max_size=8))),

@@ -127,7 +127,7 @@ def test_a_file_that_is_no_parquet_names_itself(spark: SparkSession, tmp_path: P
     [
         ({"client": ["ann"]}, "the table friendships lacks the column friend"),
         ({"client": ["ann"], "friend": [7]}, "the column friend of the table friendships is int64"),
-        ({"client": ["ann", None], "friend": ["bob", "cy"]}, "1 rows have no client"),
+        ({"client": ["ann", None], "friend": ["bob", "cy"]}, "1 row has no client"),
     ],
 )
 def test_a_wrong_column_is_named(

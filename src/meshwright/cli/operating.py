@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from meshwright.cli.options import Data, Json
-from meshwright.cli.screen import CHECK_SAYS_NO, answer, counted, plain_table, working
+from meshwright.cli.screen import CHECK_SAYS_NO, answer, plain_table, working
+from meshwright.model.wording import counted
 
 if TYPE_CHECKING:
     from meshwright.live.control_client import BrokerControl

@@ -29,7 +29,8 @@ from meshwright.cli.options import (
     Tie,
     finite,
 )
-from meshwright.cli.screen import answer, counted, tracked, working
+from meshwright.cli.screen import answer, tracked, working
+from meshwright.model.wording import counted
 
 CHECK_SAYS_NO = 1
 

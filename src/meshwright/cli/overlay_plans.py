@@ -17,7 +17,8 @@ from meshwright.cli.options import (
     Rates,
     Seed,
 )
-from meshwright.cli.screen import answer, counted, working
+from meshwright.cli.screen import answer, working
+from meshwright.model.wording import counted
 
 if TYPE_CHECKING:
     from meshwright.model.plan import Plan

@@ -10,7 +10,8 @@ import typer
 
 from meshwright.cli.metrics_table import EXPLANATION, comparison_document, comparison_table
 from meshwright.cli.options import Json, Seed
-from meshwright.cli.screen import answer, counted, tracked, working
+from meshwright.cli.screen import answer, tracked, working
+from meshwright.model.wording import counted
 
 
 def tour(

@@ -21,8 +21,9 @@ from meshwright.cli.options import (
     SourceOverlay,
     TFree,
 )
-from meshwright.cli.screen import CHECK_SAYS_NO, answer, counted
+from meshwright.cli.screen import CHECK_SAYS_NO, answer
 from meshwright.cli.times import duration_s
+from meshwright.model.wording import counted
 
 if TYPE_CHECKING:
     from meshwright.pipeline.watching.bucket import Clockwork

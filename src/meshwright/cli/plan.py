@@ -28,8 +28,9 @@ from meshwright.cli.options import (
     TFree,
 )
 from meshwright.cli.overlay_plans import answer_plan
-from meshwright.cli.screen import CHECK_SAYS_NO, answer, counted, plain_table
+from meshwright.cli.screen import CHECK_SAYS_NO, answer, plain_table
 from meshwright.cli.times import duration_s, time_us
+from meshwright.model.wording import counted
 
 if TYPE_CHECKING:
     from meshwright.model.plan import Plan, Step

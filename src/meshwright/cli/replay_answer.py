@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from meshwright.cli.screen import counted, plain_table
+from meshwright.cli.screen import plain_table
 from meshwright.cli.times import lasting
+from meshwright.model.wording import counted
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -36,11 +36,6 @@ def answer(as_json: bool, document: Mapping[str, Any], *shown: RenderableType) -
         console.print(item, markup=False, highlight=False, soft_wrap=isinstance(item, str))
 
 
-def counted(count: int, noun: str, plural: str | None = None) -> str:
-    """A number and what it counts: 1 session, 2 sessions."""
-    return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
-
-
 def plain_table(columns: Mapping[str, bool], rows: Iterable[Iterable[str]]) -> PlainTable:
     """A table; the columns say whether they hold numbers, which are set to the right."""
     return PlainTable(

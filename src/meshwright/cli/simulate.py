@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from meshwright.cli.options import DesignName, Json, Master, OwnK, Remote, finite
-from meshwright.cli.screen import CHECK_SAYS_NO, answer, counted, plain_table, tracked
+from meshwright.cli.screen import CHECK_SAYS_NO, answer, plain_table, tracked
+from meshwright.model.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,7 +9,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from meshwright.cli.screen import counted, task_bar, working
+from meshwright.cli.screen import task_bar, working
+from meshwright.model.wording import counted
 from meshwright.pipeline.interrupts import interrupts_held
 
 if TYPE_CHECKING:

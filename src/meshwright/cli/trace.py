@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from meshwright.cli.options import Cell, Json, Master, Remote, finite
-from meshwright.cli.screen import PlainTable, answer, counted, plain_table
+from meshwright.cli.screen import PlainTable, answer, plain_table
 from meshwright.cli.spark import is_short_work, spark_work
 from meshwright.cli.trace_generate import generate
 from meshwright.cli.trace_path import path
+from meshwright.model.wording import counted
 from meshwright.pipeline.imports.parameters import Format, ImportParameters, TopicOf
 
 if TYPE_CHECKING:

@@ -14,8 +14,9 @@ from meshwright.cli.options import (
     Seed,
     known_design,
 )
-from meshwright.cli.screen import counted, working
+from meshwright.cli.screen import working
 from meshwright.model.designs import DEFAULT_DESIGN, AdaptationRule, PlacementRule
+from meshwright.model.wording import counted
 
 if TYPE_CHECKING:
     from meshwright.live.local_network import LocalNetwork

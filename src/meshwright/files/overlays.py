@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
+
 from meshwright.files.documents import Document, Place, document_bytes
 from meshwright.files.reading import name_fault
 from meshwright.files.writing import write_whole
+from meshwright.model.designs import DESIGNS
 from meshwright.model.overlay import OVERLAY_VERSION, Overlay
 
 POSITION_LIMIT = 2**63
@@ -57,9 +60,25 @@ def checked_overlay(document: Document) -> Overlay:
 
 def check_overlay(document: Document, overlay: Overlay, place: Place = ()) -> None:
     """Refuse an overlay, standing at a place of a document, that contradicts itself."""
+    _check_design(document, overlay, place)
     _check_brokers(document, overlay, place)
     _check_links(document, overlay, place)
     _check_positions(document, overlay, place)
+
+
+def _check_design(document: Document, overlay: Overlay, place: Place) -> None:
+    here, row = (*place, "design"), DESIGNS.get(overlay.design)
+    if row is None:
+        known = [name for name, one in DESIGNS.items() if one.base is None]
+        raise document.fault(
+            here, f"there is no design {overlay.design!r}", f"choose one of {', '.join(known)}"
+        )
+    if row.base is not None:
+        raise document.fault(
+            here,
+            f"overlays of {overlay.design} are of the design {row.base!r}",
+            f"name that, with the parameters {msgspec.json.encode(row.given).decode()}",
+        )
 
 
 def _check_brokers(document: Document, overlay: Overlay, place: Place) -> None:

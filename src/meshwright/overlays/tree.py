@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from meshwright.errors import CallerError, ProblemError
 from meshwright.model.interests import BoolArray, Int32Array, Int64Array
+from meshwright.model.wording import counted
 from meshwright.overlays.graph import Graph, components, graph
 
 FANOUT = 4
@@ -56,7 +57,8 @@ def tree(broker_count: int, links: NDArray[np.integer], *, root: int = 0) -> Tre
     link_count = len(joined.neighbours) // 2
     if link_count != broker_count - 1:
         raise ProblemError(
-            f"The links close a cycle: {broker_count} brokers need {broker_count - 1} links, not "
+            f"The links close a cycle: {counted(broker_count, 'broker')} need "
+            f"{counted(broker_count - 1, 'link')}, not "
             f"{link_count}; remove one on each cycle."
         )
     return _hang(joined, root)

@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 
 from meshwright.errors import InputFileError
 from meshwright.model.schema import Column, ColumnKind, Table
+from meshwright.model.wording import counted
 
 IS_OF_KIND: dict[ColumnKind, Callable[[pa.DataType], bool]] = {
     "time": lambda kind: (
@@ -73,7 +74,8 @@ def _refuse_gaps(part: Path, footer: pq.FileMetaData, column: Column, position: 
         if statistics is not None and statistics.has_null_count and statistics.null_count:
             raise InputFileError(
                 str(part),
-                f"{statistics.null_count} rows have no {column.name} ({column.meaning})",
+                f"{counted(statistics.null_count, 'row has', 'rows have')} no {column.name} "
+                f"({column.meaning})",
                 remedy="remove these rows, or import the table anew from its source",
             )
 

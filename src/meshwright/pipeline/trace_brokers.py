@@ -16,6 +16,7 @@ from meshwright.errors import InputFileError, OperatorError
 from meshwright.model.identifiers import BrokerName
 from meshwright.model.schema import BROKERS, CONNECTIONS, DELAYS, Table
 from meshwright.model.snapshot import Float64Array
+from meshwright.model.wording import counted
 from meshwright.pipeline.brokers import Brokers
 from meshwright.pipeline.traces import table_names
 
@@ -38,7 +39,7 @@ def trace_brokers(trace: Path, read: Reader, names: tuple[str, ...] | None = Non
     if len(chosen) < 2:
         raise InputFileError(
             str(trace),
-            f"the trace knows {len(chosen)} brokers",
+            f"the trace knows {counted(len(chosen), 'broker')}",
             remedy="give it a table brokers with at least two, or an overlay to start from",
         )
     if not set(chosen) <= set(places):

@@ -20,6 +20,7 @@ from meshwright.model.designs import candidates, design
 from meshwright.model.evaluation import Evaluation
 from meshwright.model.overlay import Overlay, Parameter
 from meshwright.model.snapshot import Snapshot
+from meshwright.model.wording import counted
 from meshwright.planning.designs import build_overlay
 from meshwright.planning.evaluation.evaluate import evaluate
 
@@ -87,8 +88,8 @@ def candidate(name: str, snapshot: Snapshot, wish: Wish, *, rng: np.random.Gener
     """One candidate's overlay, with the wanted k if that can be asked of it, and its metrics."""
     if wish.k >= len(snapshot.brokers) > 1 or wish.k < 1:
         raise ProblemError(
-            f"{len(snapshot.brokers)} brokers cannot hold k = {wish.k}; choose between 1 and "
-            f"{max(len(snapshot.brokers) - 1, 1)}."
+            f"{counted(len(snapshot.brokers), 'broker')} cannot hold k = {wish.k}; "
+            f"choose between 1 and {max(len(snapshot.brokers) - 1, 1)}."
         )
     row = design(name)
     params: dict[str, Parameter] = {}
@@ -189,12 +190,12 @@ def _fault(found: Evaluation, wish: Wish) -> str | None:
         return f"{found.deliveries_missed:.0f} deliveries would be missed"
     if found.k_held < wish.k:
         return (
-            f"the loss of {_counted(found.k_held, 'broker')} can part a topic, "
+            f"the loss of {counted(found.k_held, 'broker')} can part a topic, "
             f"and k = {wish.k} is wanted"
         )
     if wish.degree_limit is not None and found.degree_max > wish.degree_limit:
         return (
-            f"a broker would have {_counted(found.degree_max, 'link')} "
+            f"a broker would have {counted(found.degree_max, 'link')} "
             f"where {wish.degree_limit} are allowed"
         )
     if wish.load_spread_limit is not None and found.load_spread > wish.load_spread_limit:
@@ -209,7 +210,7 @@ def _why_best(best: Standing, fitting_count: int) -> str:
     delay = best.price.parts[DELAY]
     sent = best.price.total - delay
     return (
-        f"fits best because, of {_counted(fitting_count, 'fitting design')}, it has the lowest "
+        f"fits best because, of {counted(fitting_count, 'fitting design')}, it has the lowest "
         f"price of a publication: {sent:.1f} messages and {delay:.1f} for delay; "
         f"its brokers have {best.degree_mean:.1f} links on average, {best.degree_max} at most"
     )
@@ -226,7 +227,3 @@ def _why_not_best(standing: Standing, best: Standing) -> str:
         f"fits, but a publication costs {share} than with {best.name} "
         f"({price:.1f} against {lowest:.1f}), mostly for {largest}"
     )
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

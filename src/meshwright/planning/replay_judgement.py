@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from meshwright.model.wording import counted
 from meshwright.planning.recommendation import (
     DELAY,
     NOTHING_FITS,
@@ -105,9 +106,12 @@ def _price(each: ReplayedCandidate, wish: Wish) -> Price:
 def _fault(each: ReplayedCandidate, wish: ReplayWish) -> str | None:
     """Why a line does not fit, or None if it does."""
     if each.k_held < wish.k:
-        return f"the loss of {each.k_held} can part a topic, and k = {wish.k} is wanted"
+        loss = counted(each.k_held, "broker")
+        return f"the loss of {loss} can part a topic, and k = {wish.k} is wanted"
     if wish.degree_limit is not None and each.degree_max > wish.degree_limit:
-        return f"a broker has {each.degree_max} links where {wish.degree_limit} are allowed"
+        return (
+            f"a broker has {counted(each.degree_max, 'link')} where {wish.degree_limit} are allowed"
+        )
     if wish.load_spread_limit is not None and each.load_spread > wish.load_spread_limit:
         return (
             f"few brokers do most of the work: its load spread is {each.load_spread:.1f} "

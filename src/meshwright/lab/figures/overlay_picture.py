@@ -19,6 +19,7 @@ from meshwright.lab.figures.saving import save_figure
 from meshwright.model.interests import Int32Array
 from meshwright.model.overlay import Overlay
 from meshwright.model.snapshot import Float64Array
+from meshwright.model.wording import counted
 
 INK = "#1d2b3a"
 QUIET_INK = "#5b6b7b"
@@ -168,6 +169,6 @@ def _title(overlay: Overlay) -> str:
 
 def _subtitle(overlay: Overlay, degrees: Float64Array) -> str:
     return (
-        f"{len(overlay.brokers)} brokers, {len(overlay.links)} links; "
+        f"{counted(len(overlay.brokers), 'broker')}, {counted(len(overlay.links), 'link')}; "
         f"{degrees.mean():.1f} links a broker on average, {int(degrees.max())} at most"
     )

@@ -9,6 +9,7 @@ import numpy as np
 
 from meshwright.model.overlay import Overlay
 from meshwright.model.plan import Plan, PlanCost, Step
+from meshwright.model.wording import counted
 from meshwright.planning.adaptation.cost import tree_figures
 from meshwright.planning.adaptation.naming import tree_from_names, vertex_names
 from meshwright.planning.adaptation.rounds import (
@@ -91,7 +92,7 @@ def _steps(
     gain = (change.cost_before - change.cost_after) * horizon
     why = (
         f"The neighbourhood of {names[change.master]} costs {gain} less in this shape, "
-        f"for at most {change.messages} messages to switch."
+        f"for at most {counted(change.messages, 'message')} to switch."
     )
 
     def step(action: LinkAction, involved: tuple[int, ...]) -> Step:
@@ -142,7 +143,7 @@ def _summary(adaptation: Adaptation, before: float, after: float, price: float) 
     if not count:
         return "Nothing better than now: no broker finds a change that is worth its messages."
     return (
-        f"{count} local reconfiguration{'s' if count > 1 else ''} lower the cost of the tree "
+        f"{counted(count, 'local reconfiguration')} lower the cost of the tree "
         f"from {before:.0f} to {after:.0f} ({100.0 * (before - after) / before:.1f} % less), "
-        f"for at most {price:.0f} messages to switch."
+        f"for at most {counted(round(price), 'message')} to switch."
     )

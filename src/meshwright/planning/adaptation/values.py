@@ -10,6 +10,7 @@ from scipy.sparse.csgraph import breadth_first_order
 
 from meshwright.errors import CallerError, ProblemError
 from meshwright.model.interests import Int32Array, Int64Array, Interests
+from meshwright.model.wording import counted
 from meshwright.planning.adaptation.kernels.subtrees import ClassArrays, PriceArrays
 
 # Costs are exact in 64 bits as long as no sum can pass this.
@@ -124,8 +125,8 @@ def tree_from_links(
         raise ProblemError("A tree needs at least one broker; give one.")
     if len(links) != broker_count - 1:
         raise ProblemError(
-            f"{len(links)} links cannot join {broker_count} brokers in a tree; "
-            f"give exactly {broker_count - 1}."
+            f"{counted(len(links), 'link')} cannot join {counted(broker_count, 'broker')} "
+            f"in a tree; give exactly {broker_count - 1}."
         )
     ends = np.array(links, dtype=np.int32).reshape(-1, 2)
     ones = np.ones(len(ends), dtype=np.int8)

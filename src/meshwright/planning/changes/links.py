@@ -11,6 +11,7 @@ from meshwright.model.interests import Int64Array, Interests
 from meshwright.model.overlay import Overlay
 from meshwright.model.plan import Plan, Step
 from meshwright.model.snapshot import Snapshot
+from meshwright.model.wording import counted
 from meshwright.planning.changes.worth import Worth, overlay_worth, plan_of_worths
 
 Link = tuple[str, str]
@@ -71,7 +72,7 @@ def _additions(
         shared = parts.join(numbers[one], numbers[other])
         joined = before - parts.count
         reason = (
-            f"joins parts of {_counted(joined, 'topic')}"
+            f"joins parts of {counted(joined, 'topic')}"
             if joined
             else "gives them another way, for when a broker fails or is far"
         )
@@ -79,7 +80,7 @@ def _additions(
             Step(
                 action="add_link",
                 brokers=(one, other),
-                why=f"{one} and {other} share {_counted(shared, 'topic')}: the link {reason}.",
+                why=f"{one} and {other} share {counted(shared, 'topic')}: the link {reason}.",
                 algorithm=algorithm,
                 metric="topic_parts",
                 before=float(before),
@@ -102,7 +103,7 @@ def _removals(
         Step(
             action="remove_link",
             brokers=(one, other),
-            why=f"The other links carry the {_counted(shared, 'topic')} that {one} and {other} "
+            why=f"The other links carry the {counted(shared, 'topic')} that {one} and {other} "
             "share.",
             algorithm=algorithm,
             metric="links",
@@ -188,10 +189,6 @@ def _summary(
     saved = before.missed - after.missed
     kept = f"; {saved:,.6g} deliveries that are missed today are made" if saved > 0 else ""
     return (
-        f"{algorithm} adds {_counted(added, 'link')} and removes {removed:,}, and the cost goes "
+        f"{algorithm} adds {counted(added, 'link')} and removes {removed:,}, and the cost goes "
         f"from {before.cost:,.6g} to {after.cost:,.6g} for {price:,.6g} messages to switch{kept}."
     )
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"

@@ -6,6 +6,7 @@ import numpy as np
 
 from meshwright.errors import CallerError, ProblemError
 from meshwright.model.interests import Int32Array, Interests
+from meshwright.model.wording import counted
 from meshwright.planning.topic_connected.kernels.cuts import topic_connectivities
 from meshwright.planning.topic_connected.kernels.membership import membership_of
 
@@ -44,7 +45,8 @@ def refuse_large_k(k: int, broker_count: int) -> None:
     """Refuse a k that no topic could need, even if every broker wanted it."""
     if k > max(broker_count, 1):
         raise ProblemError(
-            f"k = {k} is larger than the network of {broker_count} brokers; choose a smaller k."
+            f"k = {k} is larger than the network of {counted(broker_count, 'broker')}; "
+            "choose a smaller k."
         )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from meshwright.history.violation import Violation, seconds
+from meshwright.model.wording import counted
 from meshwright.sim.records import Recorded
 
 TOO_MANY_HOPS = "hops"
@@ -30,5 +31,5 @@ def restless(late_messages: Mapping[str, int], time_us: int) -> list[Violation]:
     count = late_messages.get(CARRIED, 0)
     if not count:
         return []
-    sentence = f"{count} messages of publications went on after all was delivered"
+    sentence = f"{counted(count, 'message')} of publications went on after all was delivered"
     return [Violation(checker="loops", sentence=sentence, time_us=time_us)]
