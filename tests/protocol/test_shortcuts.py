@@ -128,3 +128,22 @@ def test_a_publisher_finds_all_readers_here_and_asks_again_in_time() -> None:
     assert shortcuts.find(found.until_us + 1, "c0", "a") is None
     network.publish("c0", "a", qos=0)
     assert network.found_count > 0
+
+
+def test_a_topic_that_leaves_its_broker_is_refused_until_the_revision_changes() -> None:
+    network = SmallNetwork(2)
+    network.connect("writer", "b0")
+    network.connect("reader", "b1")
+    network.subscribe("reader", "a")
+    network.publish("writer", "a")
+    shortcuts = network.machines["b0"].shortcuts
+    revision = shortcuts.revision
+    assert shortcuts.find_qos1(network.now_us, "writer", "a") is None
+    assert shortcuts.refuses_runs("writer", "a")
+    network.publish("writer", "a")
+    assert shortcuts.revision == revision
+    network.unsubscribe("reader", "a")
+    network.advance(1)
+    assert shortcuts.revision != revision
+    assert not shortcuts.refuses_runs("writer", "a")
+    assert shortcuts.find_qos1(network.now_us, "writer", "a") is not None

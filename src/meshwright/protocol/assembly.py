@@ -160,11 +160,14 @@ class Machines:
 
     def stays_here(self, now_us: int, topic: str) -> bool:
         """True if what is published here on a topic now is for clients of this broker alone."""
+        return self.outgoing.open_until_us(topic) >= now_us and not self.leaves_here(topic)
+
+    def leaves_here(self, topic: str) -> bool:
+        """True if what is published here on a topic is known to be for others, too."""
         return (
-            self.outgoing.open_until_us(topic) >= now_us
-            and all(name == self._me for name in self.outgoing.receivers_of(topic))
-            and not self.shared_keeper.takes(topic)
-            and self._seen_log is None
+            any(name != self._me for name in self.outgoing.receivers_of(topic))
+            or self.shared_keeper.takes(topic)
+            or self._seen_log is not None
         )
 
     def _build(self, incarnation: int) -> None:

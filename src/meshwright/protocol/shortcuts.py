@@ -150,10 +150,15 @@ class Shortcuts:
         return Qos1Route(session, until_us, self._readers(session, recipients))
 
     def refuses_runs(self, client: str, topic: str) -> bool:
-        """True if readers of a topic take no runs of QoS 1, nor will at the same revision."""
+        """True if a topic takes no runs of QoS 1, nor will at the same revision.
+
+        They leave this broker, or its readers do not take them.
+        """
         session = self._machines.sessions.find(client)
         if session is None:
             return False
+        if self._machines.leaves_here(topic):
+            return True
         recipients = self._machines.sessions.recipients_of(session.identity, topic)
         return recipients is not None and not _take_runs(recipients)
 
