@@ -205,6 +205,8 @@ def test_generate_writes_every_table_of_a_model(tmp_path: Path) -> None:
         "delays": 30,
     }
     assert abs(document["tables"]["publications"] - 6 * 5 * 24) < 5 * np.sqrt(720)
+    wished = LocationParameters(users=30, rows=2, columns=3, days=5)
+    assert sum(document["tables"].values()) == pytest.approx(wished.expected_rows(), rel=0.5)
     words = "trace generate --model poisson --rows 3 --out x"
     refused = CliRunner().invoke(app, words.split(), catch_exceptions=False)
     assert (refused.exit_code, refused.stderr) == (

@@ -74,7 +74,7 @@ def watch(
     Example: meshwright pipeline watch telemetry --design dynatops --t-free 1h --slot 5min
     --out plans
     """
-    from meshwright.cli.spark import spark_work
+    from meshwright.cli.spark import is_short_work, spark_work
     from meshwright.files.plans import read_overlay_or_target
     from meshwright.files.writing import make_folder, refuse_folder
     from meshwright.pipeline.watching.periods import Judge
@@ -102,7 +102,8 @@ def watch(
         judged.append(record)
         typer.echo(_told(record), err=True)
 
-    with spark_work("Watching", master=master, remote=None) as work:
+    is_short = once and is_short_work(telemetry)
+    with spark_work("Watching", master=master, remote=None, is_short=is_short) as work:
         late_count = watched(
             work.session,
             telemetry,

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 # Some million packed rows: half of Java's time at 100,000 of them goes into compiling thoroughly.
 SHORT_WORK_BYTES_MAX = 32 * 2**20
+SHORT_WORK_ROWS_MAX = 1_000_000
 
 
 class SparkWork:

@@ -10,7 +10,7 @@ import typer
 
 from meshwright.cli.options import Json, Master, Remote, Seed, finite
 from meshwright.cli.screen import answer, plain_table
-from meshwright.cli.spark import spark_work
+from meshwright.cli.spark import SHORT_WORK_ROWS_MAX, spark_work
 from meshwright.pipeline.generators.parameters import LocationParameters, PoissonParameters
 
 Model = Literal["poisson", "location"]
@@ -172,7 +172,8 @@ def generate(
     from meshwright.pipeline.traces import refuse_no_trace
 
     refuse_no_trace(out)
-    with spark_work("Generating", master=master, remote=remote) as work:
+    is_short = parameters.expected_rows() <= SHORT_WORK_ROWS_MAX
+    with spark_work("Generating", master=master, remote=remote, is_short=is_short) as work:
         from meshwright.pipeline.generators.trace_generation import generate_trace
 
         counts = generate_trace(work.session, parameters, out)

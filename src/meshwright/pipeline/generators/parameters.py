@@ -17,6 +17,7 @@ PatternName = Literal["uniform", "zipf", "multimodal"]
 PublishBy = Literal["equal", "popularity"]
 POLE, DATE_LINE = 90.0, 180.0
 MIDDLE_DAYS_MIN = 1.0
+HOURS_OF_A_DAY = 24
 
 
 class SharedParameters(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,6 +59,13 @@ class PoissonParameters(SharedParameters, frozen=True, kw_only=True):
     leaving_share: float = 0.1
     """Multimodal: changes that draw the new topic from another mode than the user's own."""
     delay_ms: float = 1.0
+
+    def expected_rows(self) -> float:
+        """Rows of the trace, on average: each change ends one subscription and begins another."""
+        changes = self.changes_per_hour * self.hours
+        by_users = self.users * (1 + self.topics_per_user + 2 * changes)
+        by_topics = self.topics * self.publications_per_hour * self.hours
+        return by_users + by_topics + self.brokers**2
 
     def refuse_impossible(self) -> None:
         """Say what cannot be drawn."""
@@ -109,6 +117,14 @@ class LocationParameters(SharedParameters, frozen=True, kw_only=True):
     rtt_shape: float = 10.0
     rtt_least_ms: float = 5.0
     rtt_ms_per_km: float = 0.02
+
+    def expected_rows(self) -> float:
+        """Rows of the trace, about: most are check-ins, publications and delays between cells."""
+        cells = self.rows * self.columns
+        checkins = self.visits_per_user * self.checkins_per_visit
+        by_users = self.users * (1 + checkins + self.friends)
+        by_cells = cells * self.publications_per_hour * self.days * HOURS_OF_A_DAY
+        return by_users + by_cells + cells**2
 
     def refuse_impossible(self) -> None:
         """Say what cannot be drawn."""
