@@ -12,9 +12,22 @@ with_dots = { while sleep $(DOT_EVERY_S) >&2 && kill -0 $$$$; do printf .; done 
 	( $(1) ); code=$$?; kill $$!; echo; exit $$code
 
 .DEFAULT_GOAL := help
+# What is asked after every change: all that needs no Spark, socket or minute. make test asks it all.
+QUICK := tests/architecture tests/files tests/filters tests/history tests/planning tests/protocol \
+	tests/sim
+TOO_LONG := tests/architecture/test_dependencies.py tests/architecture/test_docs.py \
+	tests/architecture/test_kernel_cache.py tests/planning/adaptation/test_tree_adaptation.py \
+	tests/planning/arrangement/test_arrangement_methods.py \
+	tests/protocol/adaptation/test_adapting_trees.py \
+	tests/protocol/foundation/test_slices.py tests/protocol/mobility/test_doubles_in_any_order.py \
+	tests/protocol/mqtt/test_codec_laws.py tests/protocol/reconfiguration/test_carry_over.py \
+	tests/protocol/reconfiguration/test_reconfigure_crashes.py tests/protocol/test_cost_of_size.py \
+	tests/protocol/test_retained_and_shared_simulated.py tests/sim/test_conformance.py \
+	tests/sim/test_doubles.py tests/sim/test_mobility_swarm.py tests/sim/test_mutations.py \
+	tests/sim/test_runs.py tests/sim/test_simulation.py tests/sim/test_wills.py tests/sim/test_wire.py
 SEEDS ?= 1..100
 BASE ?= HEAD
-.PHONY: help setup demo test check format bench swarm same torture fuzz figures lock clean
+.PHONY: help setup demo test quick check format bench swarm same torture fuzz figures lock clean
 
 help: ## show this list
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -26,6 +39,9 @@ demo: $(VENV)/.runtime ## run live brokers and clients, judge them, compare ever
 
 test: $(VENV)/.development ## run all tests
 	$(BIN)/python -m pytest --numprocesses auto --dist loadscope
+
+quick: check ## what to ask after every change, in a minute: check, and the tests that take moments
+	$(BIN)/python -m pytest --numprocesses logical --dist loadscope $(QUICK) $(TOO_LONG:%=--ignore=%)
 
 check: $(VENV)/.development ## formatting, lint, types, and which room may import which
 	$(BIN)/ruff format --check .

@@ -21,3 +21,11 @@ def test_a_long_installation_shows_that_it_goes_on(tmp_path: Path, command: str,
     )
     assert run.stdout.splitlines()[0].startswith("...")
     assert run.returncode == code
+
+
+def test_what_takes_too_long_for_an_inner_loop_is_named_as_it_is() -> None:
+    lines = (ROOT / "Makefile").read_text(encoding="utf-8").replace("\\\n", " ").splitlines()
+    lists = dict(line.split(" := ", 1) for line in lines if " := " in line)
+    folders, files = lists["QUICK"].split(), lists["TOO_LONG"].split()
+    assert not [path for path in (*folders, *files) if not (ROOT / path).exists()]
+    assert not [file for file in files if not file.startswith(tuple(folders))]
