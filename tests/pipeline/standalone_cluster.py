@@ -60,7 +60,7 @@ class SparkProcesses:
             try:
                 if is_ready():
                     return
-            except OSError:
+            except (OSError, json.JSONDecodeError):  # a starting master has a page before its data
                 pass
             time.sleep(POLL_S)
         logs = [path.read_text() for path in sorted(self.folder.glob("*.log"))]
