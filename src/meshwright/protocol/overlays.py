@@ -71,7 +71,7 @@ class Overlays:
         me = ground.me
         self._forwarding = forwarding
         self._ground = ground
-        self._conversation_marks = ConversationMarks(ground.conversations.position)
+        self._conversation_marks = ConversationMarks(ground.conversations.progress)
         self._bundles = Bundles(
             me,
             settings.reconfigure.gather_us,

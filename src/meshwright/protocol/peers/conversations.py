@@ -3,7 +3,7 @@
 A connection may break at any time and lose what is under way. A conversation outlives it: messages
 are numbered and kept until the peer has them, and a new connection resumes where the last ended.
 Only a crash, or a silence that lasts too long, ends a conversation; both sides then begin a new one
-(a new epoch), and the machines above are told that what they had not finished is void.
+(a new generation), and the machines above are told that what they had not finished is void.
 
 So many messages are in flight to a peer at once (the window); others wait for room (the backlog).
 Who has much to tell, feeds it: it is asked for the next message when there is room for one.
@@ -49,8 +49,8 @@ class Hello(PeerMessage, frozen=True, gc=False, tag=32):
 
     counts_as = "link"
 
-    source_epoch: int
-    target_epoch: int
+    source_generation: int
+    target_generation: int
     received: int
 
 
@@ -59,8 +59,8 @@ class Frame(PeerMessage, Generic[Body], frozen=True, gc=False, tag=33):
 
     counts_as = "link"
 
-    source_epoch: int
-    target_epoch: int
+    source_generation: int
+    target_generation: int
     number: int
     received: int
     body: Body | None = None
@@ -75,13 +75,24 @@ class Conversation:
     """
 
     __slots__ = (
-        "acknowledged_sent", "backlog", "epoch", "feeds", "heard_us", "in_flight", "is_connected",
-        "is_lost", "is_open", "number", "received", "spare_count", "their_epoch",
+        "acknowledged_sent",
+        "backlog",
+        "feeds",
+        "generation",
+        "heard_us",
+        "in_flight",
+        "is_connected",
+        "is_lost",
+        "is_open",
+        "number",
+        "received",
+        "spare_count",
+        "their_generation",
     )  # fmt: skip
 
-    def __init__(self, epoch: int, now_us: int) -> None:
-        self.epoch = epoch
-        self.their_epoch = 0
+    def __init__(self, generation: int, now_us: int) -> None:
+        self.generation = generation
+        self.their_generation = 0
         self.heard_us = now_us
         self.is_connected = False
         self.is_open = False
@@ -119,7 +130,7 @@ class Feed(NamedTuple):
     tell: Callable[[Turn, str, Any], None]
 
 
-class Position(NamedTuple):
+class Progress(NamedTuple):
     """How far a conversation is: its two halves, and the last numbers sent and received."""
 
     own: int
@@ -131,7 +142,7 @@ class Position(NamedTuple):
 class Mark(NamedTuple):
     """A place in what is sent to a peer: this broker's half of the conversation, and a number."""
 
-    epoch: int
+    generation: int
     number: int
 
 
@@ -161,8 +172,8 @@ class Conversations:
         self._fed_max = max(1, settings.window // 2)
         self._is_spare = is_spare
         self._handlers = handlers
-        # Lives are far apart, so that no epoch is ever used twice.
-        self._next_epoch = life << 19
+        # Lives are far apart, so that no generation is ever used twice.
+        self._next_generation = life << 19
         self._conversations: dict[str, Conversation] = {}
         self._kept: set[str] = set()
 
@@ -187,22 +198,22 @@ class Conversations:
         """Everybody with whom there was a conversation, sorted."""
         return tuple(sorted(self._conversations))
 
-    def position(self, peer: str) -> Position:
+    def progress(self, peer: str) -> Progress:
         """How far the conversation with a peer is."""
         one = self._conversations.get(peer)
         if one is None:
-            return Position(0, 0, 0, 0)
-        return Position(one.epoch, one.last_number, one.their_epoch, one.received)
+            return Progress(0, 0, 0, 0)
+        return Progress(one.generation, one.last_number, one.their_generation, one.received)
 
     def mark(self, peer: str) -> Mark:
         """Where all that was sent to a peer so far ends."""
         one = self._conversations.get(peer)
-        return Mark(0, 0) if one is None else Mark(one.epoch, one.last_number)
+        return Mark(0, 0) if one is None else Mark(one.generation, one.last_number)
 
     def has_reached(self, peer: str, mark: Mark) -> bool:
         """True if a peer is known to have got all up to a mark, in one conversation."""
         one = self._conversations.get(peer)
-        if one is None or one.epoch != mark.epoch:
+        if one is None or one.generation != mark.generation:
             return False
         return mark.number <= one.number - len(one.in_flight)
 
@@ -231,7 +242,9 @@ class Conversations:
         if conversation.is_open:
             # As _send_frame does, which is a call too many for what is done most often.
             received = conversation.acknowledged_sent = conversation.received
-            frame = Frame(conversation.epoch, conversation.their_epoch, number, received, body)
+            frame = Frame(
+                conversation.generation, conversation.their_generation, number, received, body
+            )
             turn.effects.append(SendPeer(peer, frame))
 
     def feed(
@@ -280,8 +293,8 @@ class Conversations:
             self._hello(turn, peer, conversation, frame)
             return
         if (
-            frame.source_epoch != conversation.their_epoch
-            or frame.target_epoch != conversation.epoch
+            frame.source_generation != conversation.their_generation
+            or frame.target_generation != conversation.generation
         ):
             return
         in_flight = conversation.in_flight
@@ -330,18 +343,18 @@ class Conversations:
             conversation.is_connected = False
             turn.ask(CloseLink(peer))
         conversation.is_lost = True
-        conversation.epoch = self._fresh_epoch()
-        conversation.their_epoch = 0
+        conversation.generation = self._fresh_generation()
+        conversation.their_generation = 0
         conversation.is_open = False
         conversation.begin()
         turn.facts.peer_lost.tell(turn, peer)
 
     def _hello(self, turn: Turn, peer: str, conversation: Conversation, hello: Hello) -> None:
-        if hello.source_epoch != conversation.their_epoch:
-            is_first = conversation.their_epoch == 0 and not conversation.is_lost
+        if hello.source_generation != conversation.their_generation:
+            is_first = conversation.their_generation == 0 and not conversation.is_lost
             if not is_first:
                 conversation.begin()
-            conversation.their_epoch = hello.source_epoch
+            conversation.their_generation = hello.source_generation
             conversation.is_lost = False
             if conversation.is_connected:
                 self._send_hello(turn, peer, conversation)
@@ -352,8 +365,8 @@ class Conversations:
             self._resume(turn, peer, conversation, hello)
 
     def _resume(self, turn: Turn, peer: str, conversation: Conversation, hello: Hello) -> None:
-        """Once both sides name the same pair of epochs, send again what the peer has not got."""
-        if hello.target_epoch != conversation.epoch or not conversation.is_connected:
+        """Send again what the peer has not got, once both sides name the same generations."""
+        if hello.target_generation != conversation.generation or not conversation.is_connected:
             return
         conversation.is_open = True
         conversation.settle(hello.received)
@@ -390,19 +403,19 @@ class Conversations:
     def _conversation(self, turn: Turn, peer: str, *, connect: bool = True) -> Conversation:
         conversation = self._conversations.get(peer)
         if conversation is None:
-            conversation = Conversation(self._fresh_epoch(), turn.now_us)
+            conversation = Conversation(self._fresh_generation(), turn.now_us)
             self._conversations[peer] = conversation
             if connect:
                 turn.ask(OpenLink(peer))
         return conversation
 
-    def _fresh_epoch(self) -> int:
-        self._next_epoch += 1
-        return self._next_epoch
+    def _fresh_generation(self) -> int:
+        self._next_generation += 1
+        return self._next_generation
 
     def _send_hello(self, turn: Turn, peer: str, conversation: Conversation) -> None:
         conversation.acknowledged_sent = conversation.received
-        hello = Hello(conversation.epoch, conversation.their_epoch, conversation.received)
+        hello = Hello(conversation.generation, conversation.their_generation, conversation.received)
         turn.ask(SendPeer(peer, hello))
 
 
@@ -410,5 +423,5 @@ def _send_frame(
     turn: Turn, peer: str, conversation: Conversation, number: int, body: object
 ) -> None:
     received = conversation.acknowledged_sent = conversation.received
-    frame = Frame(conversation.epoch, conversation.their_epoch, number, received, body)
+    frame = Frame(conversation.generation, conversation.their_generation, number, received, body)
     turn.effects.append(SendPeer(peer, frame))

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
-from meshwright.protocol.peers.conversations import Position
+from meshwright.protocol.peers.conversations import Progress
 
 
 class PeerMark(msgspec.Struct, frozen=True, gc=False, array_like=True):
@@ -35,18 +35,18 @@ Marks = dict[str, PeerMark]
 class ConversationMarks:
     """Notes which messages told or heard what changes an overlay, by its epoch and by peer."""
 
-    def __init__(self, position: Callable[[str], Position]) -> None:
-        self._position = position
+    def __init__(self, progress: Callable[[str], Progress]) -> None:
+        self._progress = progress
         self._told: dict[int, dict[str, int]] = {}
         self._heard: dict[int, dict[str, int]] = {}
 
     def told(self, epoch: int, peer: str) -> None:
         """The last message to a peer told it something."""
-        self._told.setdefault(epoch, {})[peer] = self._position(peer).sent
+        self._told.setdefault(epoch, {})[peer] = self._progress(peer).sent
 
     def heard(self, epoch: int, peer: str) -> None:
         """The last message of a peer told something."""
-        self._heard.setdefault(epoch, {})[peer] = self._position(peer).received
+        self._heard.setdefault(epoch, {})[peer] = self._progress(peer).received
 
     def forget(self, peer: str) -> None:
         """A conversation begins anew."""
@@ -63,14 +63,14 @@ class ConversationMarks:
         """How far everything is that matters for an overlay."""
         told, heard = self._told.get(epoch, {}), self._heard.get(epoch, {})
         return {
-            peer: marked(self._position(peer), told.get(peer, 0), heard.get(peer, 0))
+            peer: marked(self._progress(peer), told.get(peer, 0), heard.get(peer, 0))
             for peer in sorted({*told, *heard})
         }
 
 
-def marked(position: Position, told: int, heard: int) -> PeerMark:
-    """The mark of a conversation that is at a position."""
-    return PeerMark(position.own, position.sent, told, position.theirs, position.received, heard)
+def marked(progress: Progress, told: int, heard: int) -> PeerMark:
+    """The mark of a conversation that is at a progress."""
+    return PeerMark(progress.own, progress.sent, told, progress.theirs, progress.received, heard)
 
 
 def torn_pairs(marks: Mapping[str, Marks]) -> list[tuple[str, str]]:

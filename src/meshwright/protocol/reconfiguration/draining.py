@@ -82,7 +82,7 @@ class Draining:
     def passed_on(self, turn: Turn) -> None:
         """Something of an older overlay was here; it may have gone on to anybody."""
         self._sent = {
-            peer: self._conversations.position(peer).sent for peer in self._conversations.peers()
+            peer: self._conversations.progress(peer).sent for peer in self._conversations.peers()
         }
         self._is_stirred = True
         if self._coordinator is not None:
@@ -122,6 +122,6 @@ class Draining:
 
     def _marks(self) -> Marks:
         return {
-            peer: marked(self._conversations.position(peer), self._sent.get(peer, 0), 0)
+            peer: marked(self._conversations.progress(peer), self._sent.get(peer, 0), 0)
             for peer in self._conversations.peers()
         }
