@@ -5,7 +5,14 @@ from hypothesis import strategies as st
 from machines import Echo, Scripted
 from worlds import small_world
 
-from meshwright.protocol.foundation.effects import Effect, OpenLink, SetTimer, Write
+from meshwright.protocol.foundation.effects import (
+    Effect,
+    OpenLink,
+    Report,
+    SendPeer,
+    SetTimer,
+    Write,
+)
 from meshwright.protocol.foundation.events import (
     DiskSpace,
     Event,
@@ -180,9 +187,26 @@ def test_a_broker_that_raises_an_error_dies_of_it_and_starts_again() -> None:
     assert violation.sentence.endswith("as it took in PeerFrame")
 
 
+class Number(int):
+    """A number that says what it counts as."""
+
+    counts_as = "publication"
+
+
+class Numbering(Echo):
+    """Echoes such numbers, and reports nothing of them."""
+
+    def step(self, now_us: int, event: Event) -> list[Effect]:
+        return [
+            SendPeer(one.peer, Number(one.frame)) if isinstance(one, SendPeer) else one
+            for one in super().step(now_us, event)
+            if not isinstance(one, Report)
+        ]
+
+
 def test_messages_are_counted_by_class_or_else_by_type() -> None:
-    echoes = {"b0": Echo("b0", ("b1",), limit=4), "b1": Echo("b1", limit=4)}
-    world = small_world(echoes.__getitem__)
-    world.run_until(SECOND_US)
-    assert world.counts_by_class({}) == {"int": 4}
-    assert world.counts_by_class({int: "publication"}) == {"publication": 4}
+    for kind, counts in ((Echo, {"int": 4}), (Numbering, {"publication": 4})):
+        echoes = {"b0": kind("b0", ("b1",), limit=4), "b1": kind("b1", limit=4)}
+        world = small_world(echoes.__getitem__)
+        world.run_until(SECOND_US)
+        assert world.counts_by_class() == counts
