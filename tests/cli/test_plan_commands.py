@@ -129,7 +129,7 @@ def test_an_overlay_is_evaluated_with_its_own_brokers_and_design_only(tmp_path: 
     assert "interests.csv, line 10: broker 'b9' is not in the overlay" in refused(*words)
     small_network(tmp_path)
     tree.write_text(tree.read_text().replace('"tree"', '"bush"'))
-    assert f"error: {tree}: There is no design 'bush'" in refused(*words)
+    assert f"error: {tree}, line 1: there is no design 'bush'" in refused(*words)
     chord = json.loads(tree.read_text()) | {"design": "chord"}
     for positions in (None, {"b0": 0, "b1": 1, "b2": 2, "b3": 2**40}):
         tree.write_text(json.dumps(chord | {"positions": positions}))

@@ -112,7 +112,7 @@ def test_a_misspelt_setting_is_refused_with_the_nearest_right_one(tmp_path: Path
 @pytest.mark.parametrize(
     ("right", "wrong", "words"),
     [
-        ('["chord", "tree"]', '["chord", "ring"]', "no design 'ring'; choose from chord"),
+        ('["chord", "tree"]', '["chord", "ring"]', "no design 'ring'; choose one of chord"),
         ('["static"]', '["location"]', "placement 'location' needs positions"),
         ('["static"]', "[]", "placement.methods: expected `array` of length >= 1"),
         ("epoch_slots = 2", "epoch_slots = 0", "time.epoch_slots: expected `int` >= 1"),
@@ -132,5 +132,5 @@ def test_a_run_that_cannot_be_is_refused_before_spark_starts(
 
 
 def test_designs_and_placements_that_are_not_there_are_refused(tmp_path: Path) -> None:
-    assert "choose from chord" in refused("compare", tmp_path, "--designs", "chrod")
+    assert "choose one of chord" in refused("compare", tmp_path, "--designs", "chrod")
     assert "choose from recorded" in refused("compare", tmp_path, "--placements", "near")

@@ -9,7 +9,7 @@ from literal_tables import found
 from pyspark.sql import SparkSession
 from small_traces import subscribing_trace, wandering_trace
 
-from meshwright.errors import OperatorError
+from meshwright.errors import MeshwrightError, OperatorError
 from meshwright.model.identifiers import BrokerName
 from meshwright.pipeline.brokers import Brokers
 from meshwright.pipeline.keeping import Keeper
@@ -85,7 +85,7 @@ def test_what_cannot_be_replayed_is_refused_in_one_sentence(
         (ReplayParameters(time=TimeParameters(warmup_slots=9)), "5 slots and 9 are left out"),
         (ReplayParameters(placement=PlacementParameters(methods=("location",))), "needs positions"),
     ):
-        with pytest.raises(OperatorError, match=words):
+        with pytest.raises(MeshwrightError, match=words):
             replay_trace(spark, trace, parameters, Keeper(spark, tmp_path / "kept"))
     one_cell = spark.createDataFrame([(0, 0)], "cell_north long, cell_east long")
     with pytest.raises(OperatorError, match="one cell of 2 degrees"):
