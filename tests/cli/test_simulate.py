@@ -3,6 +3,8 @@ from __future__ import annotations
 from commands import answered, call, refused
 
 from meshwright.cli.simulate import seed_range
+from meshwright.protocol.mobility.policies import POLICIES
+from meshwright.sim.faults import FAULTS
 
 SMALL = ("simulate", "--design", "tree", "--brokers", "3", "--clients", "4", "--duration", "2")
 
@@ -23,6 +25,11 @@ def test_people_read_that_nothing_was_found() -> None:
     result = call(*SMALL, "--faults", "crash,skew")
     assert result.exit_code == 0
     assert "No checker found anything." in result.stdout
+
+
+def test_the_help_names_every_fault_and_policy() -> None:
+    shown = " ".join(call("simulate", "--help").stdout.split())
+    assert not [name for name in (*FAULTS, *POLICIES) if name not in shown]
 
 
 def test_seeds_are_one_number_or_a_range() -> None:
