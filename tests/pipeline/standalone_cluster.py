@@ -95,6 +95,7 @@ def connect_server(folder: Path) -> Iterator[str]:
             "--class", "org.apache.spark.sql.connect.service.SparkConnectServer",
             "--conf", "spark.connect.grpc.binding.address=127.0.0.1",
             "--conf", f"spark.connect.grpc.binding.port={port}",
+            "--conf", "spark.sql.shuffle.partitions=2",
             "--conf", "spark.ui.enabled=false", "spark-internal",
         )  # fmt: skip
         spark.wait_until(lambda: _listens(port))
