@@ -17,9 +17,11 @@ from urllib.request import urlopen
 from typer.testing import CliRunner
 
 from meshwright.cli.main import app
+from meshwright.files.overlays import write_overlay
 from meshwright.live.control_client import BrokerControl, running_brokers
-from meshwright.live.local_network import free_ports
+from meshwright.live.local_network import OVERLAY_NAME, LocalNetwork, free_ports
 from meshwright.live.supervision import DELAY_MAX_S, STEADY_S, Supervision
+from meshwright.planning.founding import founding_overlay
 
 WAIT_S = 60.0
 
@@ -189,6 +191,16 @@ def arguments(process: Path) -> list[str]:
         return (process / "cmdline").read_text().split("\0")
     except OSError:
         return []
+
+
+def test_a_network_is_what_it_was_founded_as(tmp_path: Path) -> None:
+    overlay = founding_overlay("ocbr", ("broker1", "broker2"))
+    write_overlay(overlay, tmp_path / OVERLAY_NAME)
+    network = LocalNetwork(overlay, tmp_path, port=free_ports(4), peer_port=free_ports(4))
+    assert network._options == ("--design", "ocbr")  # brokers adapt, as their design says
+    result = CliRunner().invoke(app, ["up", "--design", "tree", "--data", str(tmp_path)])
+    assert result.exit_code == 2
+    assert "holds a network of 2 brokers, founded as ocbr" in result.stderr
 
 
 def test_ports_that_two_brokers_would_need_are_refused(tmp_path: Path) -> None:
