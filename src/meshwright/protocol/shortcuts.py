@@ -15,7 +15,7 @@ from meshwright.protocol.sessions.publishing import may_be_published
 from meshwright.protocol.sessions.session import Recipient, Session
 
 NEVER = -1
-# More messages than clients have under way who wait for answers.
+# More messages than a client that waits for answers has in flight.
 HELD_MAX = 100
 
 

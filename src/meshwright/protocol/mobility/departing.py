@@ -245,7 +245,7 @@ class Departing:
         self._wake(turn)
 
     def standing(self, turn: Turn, peer: str, message: Standing) -> None:
-        """An origin says what is under way."""
+        """An origin says which numbers are still to come here."""
         for departure in list(self._departures.values()):
             if departure.questions.pop(message.serial, None) is not None:
                 for topic, number in message.points:

@@ -360,7 +360,7 @@ class Connection:
             _check_format(packet)
 
     def _count(self, packet_id: int) -> None:
-        """Hold the client to the number of messages that it may have under way."""
+        """Hold the client to the number of messages that it may have in flight."""
         unanswered = self._unanswered
         unanswered.add(packet_id)
         if len(unanswered) > self._terms.receive_maximum and self._version == MQTT_5:
@@ -421,7 +421,7 @@ class Connection:
         return []
 
     def expects(self, ids: bytes) -> bool:
-        """Count messages of QoS 1 from the client as under way; False if they are too many."""
+        """Count messages of QoS 1 from the client as in flight; False if they are too many."""
         if self._version != MQTT_5:
             return True
         unanswered = self._unanswered
@@ -431,11 +431,11 @@ class Connection:
         return True
 
     def has_room(self) -> bool:
-        """True if the client may have another message of QoS 1 or 2 under way."""
+        """True if the client may have another message of QoS 1 or 2 in flight."""
         return len(self._unanswered) < self._terms.receive_maximum
 
     def answered(self, ids: bytes) -> None:
-        """Messages of QoS 1 from the client are under way no more."""
+        """Messages of QoS 1 from the client are in flight no more."""
         if self._version == MQTT_5:
             self._unanswered.difference_update(numbers(ids))
 

@@ -1,4 +1,4 @@
-"""Runs of messages without a promise, that travel together because nothing sets them apart."""
+"""Runs of QoS 0: messages of one publisher on one topic that travel as one."""
 
 from __future__ import annotations
 

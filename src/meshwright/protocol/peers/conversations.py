@@ -1,9 +1,9 @@
 """Conversations with peers: each message arrives once and in order while both brokers live.
 
-A connection may break at any time and lose what is under way. A conversation outlives it: messages
-are numbered and kept until the peer has them, and a new connection resumes where the last ended.
-Only a crash, or a silence that lasts too long, ends a conversation; both sides then begin a new one
-(a new generation), and the machines above are told that what they had not finished is void.
+A connection may break at any time and lose what was sent on it. A conversation outlives it:
+messages are numbered and kept until the peer has them, and a new connection resumes where the last
+ended. Only a crash, or a silence that lasts too long, ends a conversation; both sides then begin a
+new one (a new generation), and the machines above are told that what they had not finished is void.
 
 So many messages are in flight to a peer at once (the window); others wait for room (the backlog).
 Who has much to tell, feeds it: it is asked for the next message when there is room for one.
@@ -100,7 +100,7 @@ class Conversation:
         self.begin()
 
     def begin(self) -> None:
-        """Start counting anew, with nothing under way."""
+        """Start counting anew, with nothing in flight."""
         self.number = 0
         self.received = 0
         self.acknowledged_sent = 0

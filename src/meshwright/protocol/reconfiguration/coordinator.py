@@ -71,7 +71,7 @@ class Patience:
 
 
 class Undertaking:
-    """One plan under way, its brokers, and who sits in whose place after it.
+    """One plan under way, its brokers, and who has whose position after it.
 
     asked: the brokers that were told of the plan, told: of its present step. answers: what they
     said, with marks if there were any. unready: those that answered, but wait for something. late:

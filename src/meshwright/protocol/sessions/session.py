@@ -144,7 +144,7 @@ class Session:
     that it has not released. floors, points and visits: what is left of former brokers. version:
     of MQTT, as its client speaks it. claim: a number as high as any with which a broker claimed the
     client for this session.
-    window_bytes: once so much is under way, nothing more is sent. sent_bytes: of what was sent on
+    window_bytes: once so much is in flight, nothing more is sent. sent_bytes: of what was sent on
     this connection but for runs, and the client has not said that it has it.
     sent_runs: like in_flight, what was sent in runs, which only a session has that ends with its
     connection. run_bytes: the largest message of them has no more, so that run_window of them, but

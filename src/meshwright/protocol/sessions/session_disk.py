@@ -63,7 +63,7 @@ def erase(turn: Turn, session: Session) -> None:
 
 
 def _restore_messages(sessions: dict[str, Session], disk: dict[DiskKey, Any]) -> None:
-    """Have what was sent under way again, and the rest wait, both in the order of their places."""
+    """Have what was sent in flight again, and the rest wait, both in the order of indexes."""
     sent_later: dict[tuple[str, int], tuple[int, bool]] = {}
     for key in _keys(disk, "under_way"):
         index, is_released = disk[key]

@@ -15,7 +15,7 @@ QueueFull = Literal["refuse", "drop"]
 class SessionSettings(msgspec.Struct, frozen=True, kw_only=True):
     """How much may wait for one client, and how much this broker keeps for the network.
 
-    inflight_max and inflight_bytes_max: of what is under way to a client; one message always may.
+    inflight_max and inflight_bytes_max: of what is in flight to a client; one message always may.
     queued_bytes_max: of what waits for all clients together; user_...: for those of one user.
     queue_full: whether what would go to a full queue is refused when it is published, or dropped.
     writes_runs: what is for clients here alone, who are owed nothing after a crash, is on disk

@@ -381,7 +381,7 @@ class Sessions:
         return self._deliveries.deliver(turn, frame, recipients)
 
     def _connected(self, turn: Turn, session: Session, *, is_present: bool) -> None:
-        """Answer CONNECT, then send again what was under way, then what waits."""
+        """Answer CONNECT, then send again what was in flight, then what waits."""
         session.become(Phase.CONNECTED)
         self._change_count += 1
         self._outside.shared.stirred(turn, session)

@@ -158,7 +158,7 @@ class SharedKeeper:
         return bool(self._groups) and (index.asks_content(topic) or bool(index.match(topic)))
 
     def queue_length(self) -> int:
-        """The most that one group has under way and waiting."""
+        """The most messages that one group has, in flight and waiting."""
         return max([len(group.entries) for group in self._groups.values()], default=0)
 
     def members_told(self, turn: Turn, peer: str, message: Members) -> None:

@@ -110,9 +110,9 @@ class StandingQuestion(PeerMessage, frozen=True, gc=False, tag=61):
 
 
 class Standing(PeerMessage, frozen=True, gc=False, tag=62):
-    """The highest number still under way to you, for each topic where there is one.
+    """The highest number that is still to come to you, for each topic where there is one.
 
-    sent: up to where each topic was sent; copies of what you are not owed may still be under way.
+    sent: up to where each topic was sent; copies of what you are not owed may still come.
     """
 
     counts_as = "mobility"

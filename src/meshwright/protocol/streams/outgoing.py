@@ -253,7 +253,7 @@ class Outgoing:
         self._answer(turn, message.topic, stream)
 
     def standing_asked(self, turn: Turn, peer: str, message: StandingQuestion) -> None:
-        """Say what is still under way to a broker under a key, once that is known."""
+        """Say which numbers are still to come to a broker under a key, once that is known."""
         topics = list(self._streams) if message.key == WILDCARDS else [message.key]
         streams = {topic: self._streams[topic] for topic in topics if topic in self._streams}
         if are_unread(streams.values()):
