@@ -193,7 +193,7 @@ class StarMaster:
                 self._decide(turn, led)
 
     def _prepare(self, turn: Turn, led: Led) -> None:
-        """All are locked, and have heard what each other told: give them their new links."""
+        """All are locked and have heard each other: tell them their new links."""
         around = self._around
         tree = around.tree()
         assert tree is not None

@@ -1,4 +1,4 @@
-"""How a change of a few links becomes known to all brokers: along the tree, a little later.
+"""Spreads changes of a few links to all brokers, along the tree.
 
 Nobody waits for it. A broker tells its neighbours the rows that they may not know; what it told and
 heard it remembers for as long as a conversation lasts.

@@ -1,4 +1,4 @@
-"""Who has still to answer what it was told, and what waits for the answers."""
+"""Messages that peers have yet to answer, and actions that wait for the answers."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Answers:
             _release(turn, waiting.popleft()[1])
 
     def withdraw(self, peers: Iterable[str]) -> list[Wait]:
-        """These peers will not answer: who waited for them, once for each answer missing."""
+        """These peers will not answer: returns the waits for them, one for each answer."""
         waits: list[Wait] = []
         for peer in peers:
             self._answered[peer] = self._told.get(peer, 0)

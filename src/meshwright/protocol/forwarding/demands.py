@@ -1,4 +1,4 @@
-"""What neighbours tell each other about who wants a topic, hop by hop, and how it mends itself.
+"""Demands: what brokers tell the next one, hop by hop, about who wants a topic behind them.
 
 A demand says that a topic is wanted at or behind a place. A broker holds it while a source supports
 it, and tells it to the next end on its way, which may be itself. What was told between two brokers
@@ -50,7 +50,7 @@ class Demand:
 # Topic, place, sources with their trails, to whom it was told, and with which trail.
 Row = tuple[str, Place, tuple[tuple[End, Trail], ...], End | None, Trail]
 
-# Which broker stands now where each stood.
+# By broker of the former overlay: who has its position now.
 Heirs = Mapping[str, str]
 
 Held = TypeVar("Held", bound=Demand)
@@ -119,7 +119,7 @@ class Demands(Generic[Held]):
             self._settle(turn, topic, place, demand, again=is_told)
 
     def void(self, peers: Collection[str]) -> set[str]:
-        """Forget what was told to peers or by them, out of reach; says of whom there was any."""
+        """Forget what was told to lost peers or by them; returns those of whom there was any."""
         found: set[str] = set()
         for topic, places in self._demands.items():
             for demand in places.values():

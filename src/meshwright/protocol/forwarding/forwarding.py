@@ -1,4 +1,4 @@
-"""What the broker knows of a forwarding machine: few questions, and no design by name."""
+"""The interface of forwarding machines; the broker asks for no design by name."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ class Forwarding(Protocol):
     def inherit(self, knowledge: Any, heirs: Mapping[str, str]) -> tuple[Filter, ...]:
         """Begin with what was known at this place before; returns what was wanted there.
 
-        heirs_of: who stands in the place of each broker now. What was wanted there is to be removed
+        heirs: who stands in the place of each broker now. What was wanted there is to be removed
         when all interest of this broker was added, so that only differences are told.
         """
 
@@ -117,7 +117,7 @@ class Forwarding(Protocol):
 
 
 def drop_circling(turn: Turn, frame: StreamFrame) -> None:
-    """Carry a frame no further that has made more hops than any way has."""
+    """Drop a frame that has made more hops than any route has, and report it."""
     turn.report(
         Dropped(
             origin=frame.origin, number=frame.number, topic=frame.publication.topic, reason="hops"

@@ -15,7 +15,7 @@ Key = TypeVar("Key", bound=Hashable)
 
 
 class WantedCounts(Generic[Key]):
-    """What is wanted, each with the filters that were added for it and not yet removed as often."""
+    """Keys that are wanted, each with its filters and how often each was added."""
 
     def __init__(self) -> None:
         self._filters: dict[Key, dict[Filter, int]] = {}
@@ -58,7 +58,7 @@ class OwnTopics(ABC):
 
     @abstractmethod
     def leave(self, turn: Turn, topic: str) -> None:
-        """End this broker's membership in a topic."""
+        """Take this broker off the receivers of a topic."""
 
     @abstractmethod
     def is_installed(self, topic: str) -> bool:
@@ -89,7 +89,7 @@ class OwnTopics(ABC):
         topic = wanted.topic_filter
         if self._wanted.discard(topic, wanted):
             self.leave(turn, topic)
-            # Nothing is left to wait for, and nobody shall wait forever.
+            # The topic is not wanted any more: whoever waits for it is called, and waits no longer.
             self.installed(turn, topic)
 
     def installed(self, turn: Turn, topic: str) -> None:

@@ -37,7 +37,7 @@ class Trees(OwnTopics):
         return (on(TellAgain, lambda turn, peer, _: self.renew(turn, peer)),)
 
     def listens_to(self, peer: str) -> bool:
-        """Whether a peer may tell something now; one that is not seen tells it when it is."""
+        """Whether to hear a peer now; one that is not seen alive tells it again once it is."""
         if peer not in self._seen:
             self._estranged.add(peer)
         return peer in self._seen
