@@ -57,7 +57,8 @@ class Repairs:
         parts = self._parts.setdefault(name, {})
         for topic in topics:
             pending = self._streams[topic].receivers[name].pending
-            parts[topic] = _Part(pending[:count_max][-1])
+            if pending:
+                parts[topic] = _Part(pending[:count_max][-1])
         if not is_fed:
             self._conversations.feed(turn, name, self._owed(name), self._send)
 
