@@ -88,7 +88,7 @@ def _connection_rows() -> list[Row]:
 def _open(fan_out: FanOut) -> Connection:
     connection = Connection(Terms(), 0, assigned_client_id="c", fan_out=fan_out)
     connection.receive(0, encode(Connect(client_id="c"), MQTT_5))
-    connection.admit()
+    connection.accept()
     connection.send(Connack(False))
     connection.flush()
     return connection
