@@ -48,3 +48,21 @@ def test_what_comes_with_each_qos_has_an_order_of_its_own(
 ) -> None:
     history = turned_around(reader_broker="b0", qualities=qualities)
     assert len(reordered_across(history)) == count
+
+
+@pytest.mark.parametrize(("granted_us", "count"), [(195, 1), (205, 0), (None, 0)])
+def test_between_brokers_a_new_subscription_has_an_order_of_its_own(
+    granted_us: int | None, count: int
+) -> None:
+    history = History()
+    history.ordered = ("a", "b")
+    history.connected("p", "b0", 1, session_present=False)
+    history.connected("s", "b1", 1, session_present=False)
+    subscribed(history, filter_text="b")
+    subscribed(history, filter_text="a", requested_us=10, ended_us=180)
+    subscribed(history, filter_text="a", requested_us=190, granted_us=granted_us)
+    published(history, 1, topic="a", at_us=100)
+    published(history, 2, topic="b", at_us=110)
+    delivered(history, 2, topic="b", at_us=200)
+    delivered(history, 1, topic="a", at_us=300)
+    assert len(reordered_across(history)) == count

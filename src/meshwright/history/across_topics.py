@@ -4,15 +4,16 @@ It is promised to clients of one broker of all that one of them publishes there,
 are named so (History.ordered) wherever clients are. What was sent to a client without a promise may
 overtake what waits for its answers, and clients may hold QoS 2 back until it is released, so what
 comes with each QoS has an order of its own. A message that its publisher sent again may have come
-late the first time, or not at all.
+late the first time, or not at all. Between brokers a new subscription may get what was published
+before it, though another one had got what came later.
 """
 
 from __future__ import annotations
 
 from meshwright.filters.filter import matches, parse_filter
-from meshwright.history.history import Delivered, History, Published
+from meshwright.history.history import Delivered, History, Published, Subscribed
 from meshwright.history.violation import Violation, seconds
-from meshwright.history.wanted import group_of
+from meshwright.history.wanted import group_of, wanted_by_client
 
 # Who got it in which session, of whom, sent in which session, and with which QoS it came.
 _Line = tuple[str, int, str, int, int]
@@ -24,6 +25,7 @@ def reordered_across(history: History) -> list[Violation]:
     filters = [parse_filter(text) for text in history.ordered]
     sharing = {one.client for one in history.subscriptions if group_of(one) is not None}
     homes = _Homes(history)
+    wanted = wanted_by_client(history.subscriptions)
     seen: set[tuple[str, int, str, int]] = set()
     newest: dict[tuple[_Line, bool], Delivered] = {}
     for one in history.deliveries:
@@ -47,7 +49,12 @@ def reordered_across(history: History) -> list[Violation]:
             before = newest.get((line, is_network))
             if before is None or before.sequence < one.sequence:
                 newest[line, is_network] = one
-            elif before.topic != one.topic:
+            elif before.topic != one.topic and not (
+                is_network
+                and _is_for_a_new_subscription(
+                    wanted[one.client].by(one.topic, published.properties), before, one
+                )
+            ):
                 found.append(_violation(before, one))
                 break
     return found
@@ -71,6 +78,18 @@ class _Homes:
         """Whether a message was published, taken and delivered at one broker."""
         receiver, sender = self._brokers.get(one.client), self._brokers.get(one.publisher)
         return receiver == sender == {published.broker} == {one.broker}
+
+
+def _is_for_a_new_subscription(
+    subscriptions: list[Subscribed], before: Delivered, one: Delivered
+) -> bool:
+    """True if none that takes a message was granted when the other one was delivered."""
+    return not any(
+        each.granted_us is not None
+        and each.granted_us <= before.time_us
+        and (each.ended_us is None or each.ended_us >= one.time_us)
+        for each in subscriptions
+    )
 
 
 def _violation(before: Delivered, one: Delivered) -> Violation:
