@@ -1,4 +1,4 @@
-"""The commands of operators: status, clients, subscriptions, topics, drain and forget."""
+"""The commands of operators: status, clients, subscriptions, topics, down, drain and forget."""
 
 from __future__ import annotations
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 
 from meshwright.live.local_network import LocalNetwork
+from meshwright.protocol.foundation.transitions import Transitions
 
 DELAY_FIRST_S = 1.0
 DELAY_MAX_S = 60.0
@@ -22,11 +23,13 @@ class Condition(Enum):
     STOPPED = auto()  # because somebody asked it to
 
 
-TRANSITIONS = {
-    Condition.RUNNING: {Condition.FAILED, Condition.STOPPED},
-    Condition.FAILED: {Condition.RUNNING},
-    Condition.STOPPED: set(),
-}
+CONDITIONS = Transitions(
+    {
+        Condition.RUNNING: (Condition.FAILED, Condition.STOPPED),
+        Condition.FAILED: (Condition.RUNNING,),
+        Condition.STOPPED: (),
+    }
+)
 
 
 @dataclass(slots=True)
@@ -38,8 +41,8 @@ class _Watched:
     failures: int = 0
 
     def become(self, condition: Condition, now_s: float) -> None:
-        assert condition in TRANSITIONS[self.condition], (self.condition, condition)
-        self.condition, self.since_s = condition, now_s
+        self.condition = CONDITIONS.checked(self.condition, condition)
+        self.since_s = now_s
 
     @property
     def delay_s(self) -> float:

@@ -36,7 +36,6 @@ from meshwright.protocol.settings import BrokerSettings
 from meshwright.protocol.shared.keeper import SharedKeeper
 from meshwright.protocol.shared.member import SharedMember
 from meshwright.protocol.shared.room import SharedRoom
-from meshwright.protocol.spare_messages import is_spare
 from meshwright.protocol.streams.incoming import Incoming
 from meshwright.protocol.streams.interest import Interest
 from meshwright.protocol.streams.messages import AllPassed
@@ -284,7 +283,6 @@ class Machines:
             2 * incarnation,
             self._settings.conversations,
             handlers=self._handlers,
-            is_spare=is_spare,
         )
 
     def _build_shared(self, incarnation: int) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from meshwright.model.publication import Publication
 from meshwright.protocol.foundation.effects import SendPeer
 from meshwright.protocol.foundation.events import PeerFrame
 from meshwright.protocol.foundation.turn import Turn
@@ -16,10 +17,11 @@ from meshwright.protocol.peers.conversations import (
     ConversationSettings,
     Frame,
 )
+from meshwright.protocol.shared.messages import QOS0, Handed
 
 WINDOW = 8
 SETTINGS = ConversationSettings(window=WINDOW, spare_max=10)
-SPARE = "spare"
+SPARE = Handed("$share/g/t", QOS0, "client", Publication("publisher", 1, "t"))
 
 
 class End:
@@ -34,8 +36,7 @@ class End:
             name,
             1,
             SETTINGS,
-            handlers={int: self._hear, str: self._hear},
-            is_spare=lambda body: body == SPARE,
+            handlers={int: self._hear, str: self._hear, Handed: self._hear},
         )
 
     def _hear(self, _turn: Turn, _peer: str, body: object) -> None:

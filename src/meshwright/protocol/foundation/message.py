@@ -41,6 +41,15 @@ class PeerMessage(Message, frozen=True, gc=False):
 
     counts_as: ClassVar[CountsAs]
 
+    @property
+    def is_spare(self) -> bool:
+        """True if the message may be left out when a peer does not keep up.
+
+        Streams repair publications of QoS 1 and 2, and QoS 0 promises nothing. All others wait for
+        room; each of them belongs to something that its sender keeps anyway.
+        """
+        return self.counts_as == "publication"
+
 
 Kind = TypeVar("Kind", bound=PeerMessage)
 

@@ -38,6 +38,11 @@ class ProxyPacket(PeerMessage, frozen=True, gc=False, tag=125):
     serial: int
     packet: packets.Packet
 
+    @property
+    def is_spare(self) -> bool:
+        """QoS 0 promises nothing."""
+        return _is_qos0(self.packet)
+
 
 class ProxyAnswer(PeerMessage, frozen=True, gc=False, tag=126):
     """A packet from home to a client."""
@@ -47,6 +52,11 @@ class ProxyAnswer(PeerMessage, frozen=True, gc=False, tag=126):
     client: str
     serial: int
     packet: packets.Packet
+
+    @property
+    def is_spare(self) -> bool:
+        """QoS 0 promises nothing."""
+        return _is_qos0(self.packet)
 
 
 class ProxyDown(PeerMessage, frozen=True, gc=False, tag=127):
@@ -219,3 +229,7 @@ class Proxies:
         else:
             del self.guests[effect.client]
             self._inside.send(turn, guest[0], ProxyClosed(effect.client, guest[1]))
+
+
+def _is_qos0(packet: packets.Packet) -> bool:
+    return isinstance(packet, packets.Publish) and not packet.qos

@@ -150,8 +150,7 @@ class Conversations:
     """All conversations of one broker in one of its lives, of which each has a higher number.
 
     handlers: who takes which message. It tells when a peer has been silent for too long, and when a
-    conversation begins anew after a crash or a loss. is_spare: what may be left out when a peer
-    does not keep up.
+    conversation begins anew after a crash or a loss.
     """
 
     def __init__(
@@ -161,7 +160,6 @@ class Conversations:
         settings: ConversationSettings,
         *,
         handlers: Table[str],
-        is_spare: Callable[[object], bool] = lambda _body: False,
     ) -> None:
         self._me = me
         self._settings = settings
@@ -170,7 +168,6 @@ class Conversations:
         self._spare_max = settings.spare_max
         # What is fed leaves room for what is sent.
         self._fed_max = max(1, settings.window // 2)
-        self._is_spare = is_spare
         self._handlers = handlers
         # Lives are far apart, so that no generation is ever used twice.
         self._next_generation = life << 19
@@ -380,7 +377,7 @@ class Conversations:
         in_flight, backlog, feeds = conversation.in_flight, conversation.backlog, conversation.feeds
         while backlog and len(in_flight) < self._window:
             body = backlog.popleft()
-            conversation.spare_count -= self._is_spare(body)
+            conversation.spare_count -= _is_spare(body)
             conversation.number += 1
             in_flight.append(body)
             if conversation.is_open:
@@ -394,7 +391,7 @@ class Conversations:
 
     def _put_off(self, conversation: Conversation, body: object) -> None:
         """Let a message wait for room, unless it is one spare message too many."""
-        if self._is_spare(body):
+        if _is_spare(body):
             if conversation.spare_count >= self._spare_max:
                 return
             conversation.spare_count += 1
@@ -425,3 +422,7 @@ def _send_frame(
     received = conversation.acknowledged_sent = conversation.received
     frame = Frame(conversation.generation, conversation.their_generation, number, received, body)
     turn.effects.append(SendPeer(peer, frame))
+
+
+def _is_spare(body: object) -> bool:
+    return isinstance(body, PeerMessage) and body.is_spare

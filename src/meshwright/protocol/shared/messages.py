@@ -92,6 +92,11 @@ class Handed(PeerMessage, frozen=True, gc=False, tag=101):
     origin: str = ""
     number: int = 0
 
+    @property
+    def is_spare(self) -> bool:
+        """QoS 0 promises nothing."""
+        return self.hand == QOS0
+
 
 class HandDone(PeerMessage, frozen=True, gc=False, tag=102):
     """The client has answered the message, or nobody else may get it."""
