@@ -22,7 +22,7 @@ def rows() -> list[Row]:
 
 
 def speed_row(design: str, mix: str) -> Row:
-    """All frames that 30 brokers sent each other, against the CPU time of the whole run."""
+    """All messages that 30 brokers sent each other, against the CPU time of the whole run."""
     parameters = SimulationParameters(
         design=design,
         brokers=30,

@@ -26,14 +26,14 @@ from meshwright.protocol.foundation.events import (
     Event,
     LinkDown,
     LinkUp,
-    PeerFrame,
+    PeerEnvelope,
     Started,
     Synced,
     TimerFired,
 )
 from meshwright.protocol.mqtt import packets
 from meshwright.protocol.settings import BrokerSettings
-from meshwright.protocol.wire import decode_disk, decode_frames, encode
+from meshwright.protocol.wire import decode_disk, decode_envelopes, encode
 
 SECOND_US = 1_000_000
 STEPS_MAX = 10_000_000
@@ -129,10 +129,10 @@ class Brokers:
 
     def _do(self, name: str, effect: Any) -> None:
         match effect:
-            case SendPeer(peer, frame):
+            case SendPeer(peer, envelope):
                 if frozenset((name, peer)) in self._links:
-                    (read,) = decode_frames(encode([frame]))
-                    self._queue.append((peer, PeerFrame(name, read)))
+                    (read,) = decode_envelopes(encode([envelope]))
+                    self._queue.append((peer, PeerEnvelope(name, read)))
             case SendClient(client, packet):
                 self.received[type(packet)] += 1
                 if isinstance(packet, packets.Publish) and packet.qos:

@@ -200,10 +200,10 @@ async def _outcome(
 
 
 def _blocks(said: Said, version: int) -> list[bytes]:
-    frames = [encode(_marked(one, said.client), version) for one in said.packets]
+    encoded = [encode(_marked(one, said.client), version) for one in said.packets]
     if said.cuts is None:
-        return frames
-    raw = b"".join(frames)
+        return encoded
+    raw = b"".join(encoded)
     places = sorted(int(share * len(raw)) for share in said.cuts)
     return [raw[start:stop] for start, stop in pairwise([0, *places, len(raw)]) if start < stop]
 

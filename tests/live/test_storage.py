@@ -19,7 +19,7 @@ from meshwright.live.memory_storage import MemoryStore
 from meshwright.live.settings import TelemetrySettings
 from meshwright.live.storage import Store
 from meshwright.protocol.foundation.effects import Write
-from meshwright.protocol.streams.quiet_streams import FLOOR
+from meshwright.protocol.streams.quiet_streams import USED_UP_TO
 
 QUIET = TelemetrySettings(sys_every_s=0)
 WAIT_S = 20.0
@@ -191,8 +191,8 @@ def test_memory_is_kept_when_a_broker_is_stopped_and_lost_in_a_crash(tmp_path: P
     first, second = tmp_path / "first", tmp_path / "second"
     asyncio.run(life(first, {}))
     asyncio.run(life(first, {("sequence", "c"): 3}, crash=second))
-    asyncio.run(life(second, {FLOOR: 3 << 32}))
-    asyncio.run(life(second, {FLOOR: 3 << 32, ("sequence", "c"): 3}))
+    asyncio.run(life(second, {USED_UP_TO: 3 << 32}))
+    asyncio.run(life(second, {USED_UP_TO: 3 << 32, ("sequence", "c"): 3}))
 
 
 def test_a_broker_that_promises_nothing_serves_its_clients(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ from meshwright.protocol.foundation.events import (
     Event,
     LinkDown,
     LinkUp,
-    PeerFrame,
+    PeerEnvelope,
     Started,
     Synced,
     TimerFired,
@@ -96,7 +96,7 @@ class SmallNetwork:
         self.queue = deque(
             (broker, event)
             for broker, event in self.queue
-            if broker != name and not (isinstance(event, PeerFrame) and event.peer == name)
+            if broker != name and not (isinstance(event, PeerEnvelope) and event.peer == name)
         )
         for client in [one for one, broker in self.connected.items() if broker == name]:
             del self.connected[client]
@@ -224,7 +224,7 @@ class SmallNetwork:
         return self.queue.popleft()
 
     def _take(self, broker: str, event: Event) -> None:
-        if isinstance(event, LinkUp | LinkDown | PeerFrame):
+        if isinstance(event, LinkUp | LinkDown | PeerEnvelope):
             held = self.held.get((event.peer, broker))
             if held is not None:
                 held.append(event)
@@ -236,8 +236,8 @@ class SmallNetwork:
 
     def _do(self, broker: str, effect: Any) -> None:
         match effect:
-            case SendPeer(peer, frame):
-                self._send_peer(broker, peer, frame)
+            case SendPeer(peer, envelope):
+                self._send_peer(broker, peer, envelope)
             case OpenLink(peer):
                 self._open(broker, peer)
             case CloseLink(peer):
@@ -259,10 +259,10 @@ class SmallNetwork:
             case Report(record):
                 self.reports.append(record)
 
-    def _send_peer(self, broker: str, peer: str, frame: Any) -> None:
+    def _send_peer(self, broker: str, peer: str, envelope: Any) -> None:
         if frozenset((broker, peer)) in self.links:
-            self.sent.append((broker, peer, getattr(frame, "body", None)))
-            self.queue.append((peer, PeerFrame(broker, frame)))
+            self.sent.append((broker, peer, getattr(envelope, "body", None)))
+            self.queue.append((peer, PeerEnvelope(broker, envelope)))
 
     def _sync(self, broker: str, batch: Write) -> None:
         disk = self.disks[broker]
@@ -289,7 +289,7 @@ class SmallNetwork:
             self.queue = deque(
                 (broker, event)
                 for broker, event in self.queue
-                if not (isinstance(event, PeerFrame) and frozenset((broker, event.peer)) == link)
+                if not (isinstance(event, PeerEnvelope) and frozenset((broker, event.peer)) == link)
             )
             self.queue.append((one, LinkDown(other)))
             self.queue.append((other, LinkDown(one)))

@@ -14,7 +14,7 @@ from meshwright.protocol.broker import Broker
 from meshwright.protocol.foundation.dispatch import on_event, table_of
 from meshwright.protocol.foundation.events import Event, LinkUp, RightsChanged, Started
 from meshwright.protocol.foundation.turn import Turn
-from meshwright.protocol.peers.conversations import Frame, Hello
+from meshwright.protocol.peers.conversations import Envelope, Hello
 from meshwright.protocol.settings import BrokerSettings
 
 BROKERS = ("b0", "b1")
@@ -30,7 +30,7 @@ def started(name: str) -> Broker:
 
 def test_each_message_of_a_peer_has_a_method() -> None:
     handled = started("b0")._machines._handlers
-    assert set(handled) == set(MESSAGES) - {Frame, Hello}
+    assert set(handled) == set(MESSAGES) - {Envelope, Hello}
 
 
 @pytest.mark.parametrize("name", ["b0", "newcomer"])

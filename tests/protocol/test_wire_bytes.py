@@ -9,7 +9,7 @@ import pytest
 from wire_bytes import (
     DISK_BYTES,
     disk_now,
-    frames_with,
+    envelopes_with,
     read_bytes,
     tag_of,
     wire_file,
@@ -24,7 +24,7 @@ from meshwright.protocol.wire import (
     SPOKEN,
     WireVersions,
     decode_disk,
-    decode_frames,
+    decode_envelopes,
     encode,
 )
 
@@ -68,7 +68,7 @@ def test_the_bytes_of_a_message_are_those_of_its_version(example: Message) -> No
     kept = read_bytes(wire_file(SPOKEN.newest))
     assert tag in kept, TO_ADD
     assert wire_now()[tag] == kept[tag], ANOTHER_VERSION
-    assert decode_frames(bytes.fromhex(kept[tag])) == frames_with(example)
+    assert decode_envelopes(bytes.fromhex(kept[tag])) == envelopes_with(example)
 
 
 @pytest.mark.parametrize("version", SPOKEN_VERSIONS)
@@ -76,7 +76,7 @@ def test_what_brokers_of_a_spoken_version_send_can_be_read(version: int) -> None
     kept = read_bytes(wire_file(version))
     assert kept
     for encoded in kept.values():
-        assert decode_frames(bytes.fromhex(encoded))
+        assert decode_envelopes(bytes.fromhex(encoded))
 
 
 def test_what_was_written_down_is_still_said() -> None:

@@ -56,9 +56,9 @@ def relayed_topic(network: SmallNetwork, publisher: str, reader: str) -> str:
         network.publish("publisher", topic)
         network.answer_all("reader")
         network.forget("reader")
-        frames = {(source, target) for source, target, _ in network.sent}
+        sent = {(source, target) for source, target, _ in network.sent}
         relay = ({*network.names} - {publisher, reader}).pop()
-        if (publisher, relay) in frames and (relay, reader) in frames:
+        if (publisher, relay) in sent and (relay, reader) in sent:
             network.advance(2)
             return topic
     raise AssertionError("no topic is relayed")

@@ -18,7 +18,7 @@ from meshwright.protocol.forwarding.rooted_trees import TreeTable
 from meshwright.protocol.foundation.message import Message
 from meshwright.protocol.mobility.proxies import ProxyPacket
 from meshwright.protocol.mqtt.packets import Packet
-from meshwright.protocol.peers.conversations import Frame, Hello
+from meshwright.protocol.peers.conversations import Envelope, Hello
 from meshwright.protocol.reconfiguration.messages import Inheritance
 from meshwright.protocol.wire import SPOKEN, encode
 
@@ -37,21 +37,21 @@ def tag_of(kind: type[Message]) -> int:
     return tag
 
 
-def frames_with(message: Message) -> list[Any]:
+def envelopes_with(message: Message) -> list[Any]:
     """What goes to a peer if a message does: some go as a part of others only."""
-    if isinstance(message, Hello | Frame):
+    if isinstance(message, Hello | Envelope):
         return [message]
     if isinstance(message, PACKETS):
         message = ProxyPacket("c1", 1, message)
     elif isinstance(message, TreeTable | BranchTable):
         message = Inheritance(1, message)
-    return [Frame(1, 2, 3, 4, message)]
+    return [Envelope(1, 2, 3, 4, message)]
 
 
 def wire_now() -> dict[str, str]:
     """By tag."""
     ordered = sorted(EXAMPLES, key=lambda one: tag_of(type(one)))
-    return {str(tag_of(type(one))): encode(frames_with(one)).hex() for one in ordered}
+    return {str(tag_of(type(one))): encode(envelopes_with(one)).hex() for one in ordered}
 
 
 def disk_now() -> dict[str, str]:

@@ -120,7 +120,7 @@ from meshwright.protocol.peers.admission import (
     NotYet,
     Welcome,
 )
-from meshwright.protocol.peers.conversations import Frame, Hello
+from meshwright.protocol.peers.conversations import Envelope, Hello
 from meshwright.protocol.peers.liveness import Rumour
 from meshwright.protocol.peers.removals import CallAnswered, LastCall, RollTold
 from meshwright.protocol.reconfiguration.blocking import (
@@ -232,7 +232,7 @@ WILL = Will(
     expiry_s=7,
     extras=EXTRAS,
 )
-RUN = Qos1Run(topic="t/1", frames=b"f2", count=3, id_at=4, is_5=True)
+RUN = Qos1Run(topic="t/1", packets=b"f2", count=3, id_at=4, is_5=True)
 WAITING = Waiting(
     index=1,
     publication=PUBLICATION,
@@ -244,7 +244,7 @@ WAITING = Waiting(
     hand=("hand6", 7),
     packet_id=8,
 )
-ENTRY = Entry(version=1, value=("v2",), floor=3)
+ENTRY = Entry(version=1, value=("v2",), void_up_to=3)
 CHANGE = EntryChange(base=1, added=("v2",), removed=("v3",))
 TREE_ROW = TreeRow(broker="b1", version=2, peers=("b3",))
 PEER_MARK = PeerMark(own=1, sent=2, told=3, theirs=4, received=5, heard=6)
@@ -351,12 +351,14 @@ EXAMPLES: tuple[Message, ...] = (
         reason_text="reason 4",
         properties=(("p5", "p6"),),
     ),
-    PublishRun(topic="t/1", frames=b"f2", count=3),
+    PublishRun(topic="t/1", packets=b"f2", count=3),
     PublishQos1Runs(runs=(RUN,)),
     DeliverQos1Run(run=RUN, packet_id=1),
     PubackRun(packet_ids=b"p1"),
     Hello(source_generation=1, target_generation=2, received=3),
-    Frame(source_generation=1, target_generation=2, number=3, received=4, body=AllPassed(number=5)),
+    Envelope(
+        source_generation=1, target_generation=2, number=3, received=4, body=AllPassed(number=5)
+    ),
     Rumour(words=(("b1", 2, True),), epoch=3),
     RollTold(roll=(("b1", 2),), is_settled=True, is_question=False),
     LastCall(broker="b1", serial=2),
@@ -478,7 +480,7 @@ EXAMPLES: tuple[Message, ...] = (
             queue=(WAITING,),
             in_flight=((6, True, WAITING),),
             received=(7,),
-            floors=(("b8", "b9", 10),),
+            passed_before=(("b8", "b9", 10),),
             points=(("t/11", (POINT,)),),
             visits=("b12",),
             claim=13,

@@ -24,7 +24,7 @@ from meshwright.protocol.foundation.events import (
     Event,
     LinkDown,
     LinkUp,
-    PeerFrame,
+    PeerEnvelope,
     Started,
     Synced,
     TimerFired,
@@ -60,15 +60,15 @@ class Echo:
             return [OpenLink(peer) for peer in self.peers]
         if isinstance(event, LinkUp) and event.peer in self.peers:
             return [SendPeer(event.peer, 1)]
-        if isinstance(event, PeerFrame) and event.frame < self.limit:
+        if isinstance(event, PeerEnvelope) and event.envelope < self.limit:
             return [
-                SendPeer(event.peer, event.frame + 1),
-                Report((self.name, event.frame)),
+                SendPeer(event.peer, event.envelope + 1),
+                Report((self.name, event.envelope)),
             ]
         return []
 
-    def frames(self) -> list[Any]:
-        return [one.frame for _, one in self.noted if isinstance(one, PeerFrame)]
+    def envelopes(self) -> list[Any]:
+        return [one.envelope for _, one in self.noted if isinstance(one, PeerEnvelope)]
 
     def links(self) -> list[Event]:
         return [one for _, one in self.noted if isinstance(one, LinkUp | LinkDown)]

@@ -11,7 +11,7 @@ from meshwright.protocol.foundation.events import (
     Event,
     LinkDown,
     LinkUp,
-    PeerFrame,
+    PeerEnvelope,
     Started,
     TimerFired,
 )
@@ -55,8 +55,8 @@ class Talker:
             self.links.link_up(turn, event.peer)
         elif isinstance(event, LinkDown):
             self.links.link_down(turn, event.peer)
-        elif isinstance(event, PeerFrame):
-            self.links.frame(turn, event)
+        elif isinstance(event, PeerEnvelope):
+            self.links.envelope_came(turn, event)
         elif isinstance(event, TimerFired) and event.key == TICK:
             self.links.tick(turn)
         elif isinstance(event, TimerFired):

@@ -121,15 +121,15 @@ def test_an_ambush_may_be_for_good_and_ends_with_its_time() -> None:
     assert not world.is_up("b0")
 
 
-def test_a_partition_holds_back_frames_until_it_heals() -> None:
+def test_a_partition_holds_back_envelopes_until_it_heals() -> None:
     world, machines = echoes()
     inject(world, [Partition(at_us=100_000, brokers=("b0", "b2"), until_us=SECOND_US)])
     world.run_until(200_000)
     world.network.send("b0", "b1", 5)
     world.run_until(SECOND_US - 1)
-    assert machines["b1"].frames() == [1]
+    assert machines["b1"].envelopes() == [1]
     world.run_until(SECOND_US)
-    assert machines["b1"].frames() == [1, 5]
+    assert machines["b1"].envelopes() == [1, 5]
     assert machines["b1"].links() == [LinkUp("b0")]
 
 
@@ -137,7 +137,7 @@ def test_a_partition_leaves_both_sides_to_themselves() -> None:
     world, machines = echoes(partner="b2")
     inject(world, [Partition(at_us=0, brokers=("b0", "b2"), until_us=SECOND_US)])
     world.run_until(SECOND_US - 1)
-    assert machines["b2"].frames() == [1]
+    assert machines["b2"].envelopes() == [1]
 
 
 def test_stuck_slow_and_broken_links_do_what_they_say() -> None:
@@ -155,7 +155,7 @@ def test_stuck_slow_and_broken_links_do_what_they_say() -> None:
         world.run_until(sent_us)
         world.network.send("b0", "b1", sent_us)
     world.run_until(SECOND_US)
-    arrivals = [now_us for now_us, one in machines["b1"].noted if getattr(one, "frame", 1) > 1]
+    arrivals = [now_us for now_us, one in machines["b1"].noted if getattr(one, "envelope", 1) > 1]
     assert arrivals[0] == 200_000
     assert 362_000 <= arrivals[1] < 363_000
     assert machines["b0"].links() == [LinkUp("b1"), LinkDown("b1")]

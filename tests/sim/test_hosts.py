@@ -16,7 +16,7 @@ from meshwright.protocol.foundation.effects import (
 from meshwright.protocol.foundation.events import (
     DiskSpace,
     Event,
-    PeerFrame,
+    PeerEnvelope,
     Started,
     Synced,
     TimerFired,
@@ -161,15 +161,15 @@ def test_reports_are_kept_with_time_and_broker_and_change_the_digest() -> None:
 
 
 class Fragile:
-    """Dies of the first frame of each life."""
+    """Dies of the first envelope of each life."""
 
     def __init__(self, name: str) -> None:
         self.name = name
 
     def step(self, now_us: int, event: Event) -> list[Effect]:
         del now_us
-        if isinstance(event, PeerFrame):
-            raise KeyError(event.frame)
+        if isinstance(event, PeerEnvelope):
+            raise KeyError(event.envelope)
         return [OpenLink("b1")] if isinstance(event, Started) and self.name == "b0" else []
 
 
@@ -184,7 +184,7 @@ def test_a_broker_that_raises_an_error_dies_of_it_and_starts_again() -> None:
     (violation,) = broken(world.breakdowns)
     assert violation.sentence.startswith("b1 died at 1.00")
     assert "of KeyError: 'surprise' (test_hosts.py, line " in violation.sentence
-    assert violation.sentence.endswith("as it took in PeerFrame")
+    assert violation.sentence.endswith("as it took in PeerEnvelope")
 
 
 class Number(int):
@@ -198,7 +198,7 @@ class Numbering(Echo):
 
     def step(self, now_us: int, event: Event) -> list[Effect]:
         return [
-            SendPeer(one.peer, Number(one.frame)) if isinstance(one, SendPeer) else one
+            SendPeer(one.peer, Number(one.envelope)) if isinstance(one, SendPeer) else one
             for one in super().step(now_us, event)
             if not isinstance(one, Report)
         ]

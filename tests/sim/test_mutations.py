@@ -85,7 +85,7 @@ MUTATIONS = [
         id="leaves-too-early",
     ),
     pytest.param(
-        Deliveries, "deliver", "if floors and number and", "if False and", id="no-floors"
+        Deliveries, "deliver", "if passed and number and", "if False and", id="no-passed-before"
     ),
     pytest.param(
         Conversations,

@@ -6,7 +6,7 @@ from machines import Echo, Scripted
 from worlds import small_world
 
 from meshwright.protocol.foundation.effects import CloseLink, OpenLink, SendPeer
-from meshwright.protocol.foundation.events import LinkDown, LinkUp, PeerFrame
+from meshwright.protocol.foundation.events import LinkDown, LinkUp, PeerEnvelope
 from meshwright.sim.network import NetworkSettings
 from meshwright.sim.world import World
 
@@ -25,13 +25,13 @@ def burst(world: World, count: int) -> None:
         world.network.send("b0", "b1", 100 + number)
 
 
-def test_both_ends_hear_that_a_connection_stands_and_frames_pass_both_ways() -> None:
+def test_both_ends_hear_that_a_connection_stands_and_envelopes_pass_both_ways() -> None:
     world, echoes = linked_echoes(limit=6)
     world.run_until(SECOND_US)
     assert echoes["b0"].links() == [LinkUp("b1")]
     assert echoes["b1"].links() == [LinkUp("b0")]
-    assert echoes["b1"].frames() == [1, 3, 5]
-    assert echoes["b0"].frames() == [2, 4, 6]
+    assert echoes["b1"].envelopes() == [1, 3, 5]
+    assert echoes["b0"].envelopes() == [2, 4, 6]
 
 
 @given(st.integers(0, 50))
@@ -41,7 +41,7 @@ def test_jitter_never_reorders(seed: int) -> None:
     world.run_until(SECOND_US)
     burst(world, 20)
     world.run_until(2 * SECOND_US)
-    assert echoes["b1"].frames() == [1, *range(100, 120)]
+    assert echoes["b1"].envelopes() == [1, *range(100, 120)]
 
 
 def test_a_lost_connection_drops_what_is_under_way_and_both_ends_hear_it() -> None:
@@ -51,7 +51,7 @@ def test_a_lost_connection_drops_what_is_under_way_and_both_ends_hear_it() -> No
     world.network.disconnect("b0", "b1")
     burst(world, 5)
     world.run_until(2 * SECOND_US)
-    assert echoes["b1"].frames() == [1]
+    assert echoes["b1"].envelopes() == [1]
     assert echoes["b0"].links() == [LinkUp("b1"), LinkDown("b1")]
     assert echoes["b1"].links() == [LinkUp("b0"), LinkDown("b0")]
 
@@ -64,20 +64,20 @@ def test_a_connection_can_be_made_again_and_nothing_of_the_old_one_arrives() -> 
     world.network.open("b1", "b0")
     world.run_until(2 * SECOND_US)
     assert echoes["b0"].links() == [LinkUp("b1"), LinkDown("b1"), LinkUp("b1")]
-    assert echoes["b1"].frames() == [1, 1]
+    assert echoes["b1"].envelopes() == [1, 1]
 
 
-def test_frames_wait_for_a_partition_to_heal_and_keep_their_order() -> None:
+def test_envelopes_wait_for_a_partition_to_heal_and_keep_their_order() -> None:
     world, echoes = linked_echoes()
     world.run_until(SECOND_US)
     burst(world, 3)
     world.network.block("b0", "b1")
     world.run_until(2 * SECOND_US)
-    assert echoes["b1"].frames() == [1]
+    assert echoes["b1"].envelopes() == [1]
     world.at(2 * SECOND_US + 500, lambda: world.network.unblock("b1", "b0"))
     world.network.send("b0", "b1", 200)
     world.run_until(3 * SECOND_US)
-    assert echoes["b1"].frames() == [1, 100, 101, 102, 200]
+    assert echoes["b1"].envelopes() == [1, 100, 101, 102, 200]
     assert echoes["b1"].links() == [LinkUp("b0")]
 
 
@@ -89,9 +89,9 @@ def test_a_wire_blocked_twice_is_free_after_both_faults() -> None:
     burst(world, 1)
     world.network.unblock("b0", "b1")
     world.run_until(2 * SECOND_US)
-    assert echoes["b1"].frames() == [1]
+    assert echoes["b1"].envelopes() == [1]
     world.network.unblock("b0", "b1")
-    assert echoes["b1"].frames() == [1, 100]
+    assert echoes["b1"].envelopes() == [1, 100]
 
 
 def test_an_end_that_closes_across_a_partition_is_heard_of_only_when_it_heals() -> None:
@@ -105,7 +105,7 @@ def test_an_end_that_closes_across_a_partition_is_heard_of_only_when_it_heals() 
     world.network.unblock("b0", "b1")
     assert echoes["b1"].links() == [LinkUp("b0"), LinkDown("b0")]
     assert echoes["b0"].links() == [LinkUp("b1")]
-    assert echoes["b1"].frames() == [1, 100, 101, 102]
+    assert echoes["b1"].envelopes() == [1, 100, 101, 102]
 
 
 def test_what_a_broker_sent_before_its_crash_arrives_and_what_was_sent_to_it_does_not() -> None:
@@ -116,9 +116,9 @@ def test_what_a_broker_sent_before_its_crash_arrives_and_what_was_sent_to_it_doe
     world.crash("b0")
     world.restart("b0")
     world.run_until(2 * SECOND_US)
-    assert echoes["b1"].frames() == [1, 100, 101, 102, 1]
+    assert echoes["b1"].envelopes() == [1, 100, 101, 102, 1]
     assert echoes["b1"].links() == [LinkUp("b0"), LinkDown("b0"), LinkUp("b0")]
-    assert echoes["b0"].frames() == []
+    assert echoes["b0"].envelopes() == []
 
 
 def test_late_word_of_an_old_connection_does_not_end_a_newer_one() -> None:
@@ -132,7 +132,7 @@ def test_late_word_of_an_old_connection_does_not_end_a_newer_one() -> None:
     assert echoes["b1"].links() == [LinkUp("b0"), LinkUp("b0")]
     burst(world, 1)
     world.run_until(5 * SECOND_US)
-    assert echoes["b1"].frames() == [1, 1, 100]
+    assert echoes["b1"].envelopes() == [1, 1, 100]
 
 
 def test_connecting_across_a_partition_fails_after_a_while() -> None:
@@ -162,7 +162,7 @@ def test_two_that_connect_to_each_other_at_once_get_one_connection() -> None:
     world.run_until(SECOND_US)
     assert echoes["b0"].links() == [LinkUp("b1")]
     assert echoes["b1"].links() == [LinkUp("b0")]
-    assert echoes["b0"].frames() == echoes["b1"].frames() == [1]
+    assert echoes["b0"].envelopes() == echoes["b1"].envelopes() == [1]
 
 
 def test_a_slow_wire_is_slow_only_for_its_time() -> None:
@@ -171,12 +171,12 @@ def test_a_slow_wire_is_slow_only_for_its_time() -> None:
     world.network.slow("b1", "b0", 500_000)
     burst(world, 1)
     world.run_until(SECOND_US + 400_000)
-    assert echoes["b1"].frames() == [1]
+    assert echoes["b1"].envelopes() == [1]
     world.run_until(2 * SECOND_US)
     world.network.slow("b1", "b0", -500_000)
     world.network.send("b0", "b1", 200)
     world.run_until(2 * SECOND_US + 5_000)
-    assert echoes["b1"].frames() == [1, 100, 200]
+    assert echoes["b1"].envelopes() == [1, 100, 200]
 
 
 def test_a_machine_that_closes_a_link_may_open_it_again_in_the_same_step() -> None:
@@ -185,4 +185,4 @@ def test_a_machine_that_closes_a_link_may_open_it_again_in_the_same_step() -> No
     world = small_world({"b0": first, "b1": second}.__getitem__)
     world.run_until(SECOND_US)
     assert [one for _, one in first.noted[1:]] == [LinkUp("b1")]
-    assert not [one for _, one in second.noted if isinstance(one, PeerFrame)]
+    assert not [one for _, one in second.noted if isinstance(one, PeerEnvelope)]

@@ -13,10 +13,10 @@ from meshwright import protocol
 from meshwright.errors import PeerError
 from meshwright.model.overlay import Overlay
 from meshwright.protocol.foundation.effects import Effect
-from meshwright.protocol.foundation.events import Event, PeerFrame, Started
+from meshwright.protocol.foundation.events import Event, PeerEnvelope, Started
 from meshwright.protocol.observation import Observation
 from meshwright.protocol.peers.conversations import Hello
-from meshwright.protocol.wire import DISK_VALUES, decode_disk, decode_frames, encode
+from meshwright.protocol.wire import DISK_VALUES, decode_disk, decode_envelopes, encode
 from meshwright.sim.host import Machine
 from meshwright.sim.parameters import SimulationParameters
 from meshwright.sim.simulation import builder_of, simulate
@@ -26,14 +26,14 @@ FAULTS = ("crash", "partition", "disconnect", "disk_full")
 
 
 class ThroughBytes:
-    """A broker whose frames and disk have been bytes on the way."""
+    """A broker whose envelopes and disk have been bytes on the way."""
 
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
 
     def step(self, now_us: int, event: Event) -> list[Effect]:
-        if isinstance(event, PeerFrame):
-            event = PeerFrame(event.peer, decode_frames(encode([event.frame]))[0])
+        if isinstance(event, PeerEnvelope):
+            event = PeerEnvelope(event.peer, decode_envelopes(encode([event.envelope]))[0])
         elif isinstance(event, Started):
             items = (decode_disk(encode(key), encode(it)) for key, it in event.disk.items())
             event = Started(event.incarnation, dict(items))
@@ -59,7 +59,7 @@ def test_bytes_between_brokers_change_nothing(design: str) -> None:
         assert wired == plain
 
 
-def test_what_is_no_frame_is_refused() -> None:
+def test_what_is_no_envelope_is_refused() -> None:
     unheard = [31, 1, 2, 3, 4, None]
     for refused in (
         b"",
@@ -70,11 +70,11 @@ def test_what_is_no_frame_is_refused() -> None:
         encode(Hello(1, 2, 3)),
     ):
         with pytest.raises(PeerError, match="cannot be read"):
-            decode_frames(refused)
-    assert decode_frames(encode([Hello(1, 2, 3)])) == [Hello(1, 2, 3)]
+            decode_envelopes(refused)
+    assert decode_envelopes(encode([Hello(1, 2, 3)])) == [Hello(1, 2, 3)]
 
 
-def test_a_frame_names_its_fields_by_their_order_only() -> None:
+def test_an_envelope_names_its_fields_by_their_order_only() -> None:
     assert msgspec.msgpack.decode(encode(Hello(1, 2, 3))) == [32, 1, 2, 3]
 
 

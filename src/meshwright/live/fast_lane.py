@@ -290,48 +290,48 @@ class FastLane:
             groups.setdefault(between, []).append(line)
         return tuple((tuple(lines), between) for between, lines in groups.items())
 
-    def _pass(self, way: Way, frames: bytes, count: int, payload_sum: int) -> None:
+    def _pass(self, way: Way, packets: bytes, count: int, payload_sum: int) -> None:
         """Hand on messages that follow each other and have the same recipients."""
         self.message_count += count
-        self._count(frames, count, payload_sum)
+        self._count(packets, count, payload_sum)
         for lines, between in way.groups:
-            said = frames if between is None else rewritten(frames, between, is_5=self._is_5)
-            self._hand(lines, said, frames, count=count, payload_sum=payload_sum)
+            said = packets if between is None else rewritten(packets, between, is_5=self._is_5)
+            self._hand(lines, said, packets, count=count, payload_sum=payload_sum)
         if way.topic is None:
             assert self._session is not None
             self._session.publishes(count)
         else:
             parts, before = self._leaving.setdefault(way, ([], 0))
-            parts.append(frames)
+            parts.append(packets)
             self._leaving[way] = (parts, before + count)
 
-    def _count(self, frames: bytes, count: int, payload_sum: int) -> None:
+    def _count(self, packets: bytes, count: int, payload_sum: int) -> None:
         meter = self._meter
         meter.received_messages[0] += count
         meter.received_bytes[0] += payload_sum
         if meter.trace is not None:
-            self._record(meter.trace, frames)
+            self._record(meter.trace, packets)
 
-    def _record(self, trace: TraceRecorder, frames: bytes) -> None:
+    def _record(self, trace: TraceRecorder, packets: bytes) -> None:
         now_us = self._host.clock.now_us()
-        for raw_topic, size in topics_and_sizes(frames, is_5=self._is_5):
+        for raw_topic, size in topics_and_sizes(packets, is_5=self._is_5):
             trace.publication(now_us, self._topics[raw_topic], self._client, size)
 
-    def _drop(self, line: ClientPort, frames: bytes, count: int) -> None:
+    def _drop(self, line: ClientPort, packets: bytes, count: int) -> None:
         """Count messages that a client reads too slowly to get."""
         line.dropped_count += count
         losses, client = self._meter.losses, line.client
-        for raw_topic, _ in topics_and_sizes(frames, is_5=self._is_5):
+        for raw_topic, _ in topics_and_sizes(packets, is_5=self._is_5):
             losses.count(client, self._topics[raw_topic])
 
     def _hand(
-        self, lines: Lines, said: bytes, frames: bytes, *, count: int, payload_sum: int
+        self, lines: Lines, said: bytes, packets: bytes, *, count: int, payload_sum: int
     ) -> None:
         outbox = self._host.outbox
         slow_count = 0
         for line in lines:
             if line.is_slow:
-                self._drop(line, frames, count)
+                self._drop(line, packets, count)
                 slow_count += 1
                 continue
             line.output.append(said)
@@ -347,8 +347,8 @@ class FastLane:
         leaving, self._leaving = self._leaving, {}
         for way, (parts, count) in leaving.items():
             assert way.topic is not None
-            frames = b"".join(parts)
+            packets = b"".join(parts)
             if self._is_5:
-                frames = converted(frames, is_5=True)
-            run = PublishRun(way.topic, frames, count)
+                packets = converted(packets, is_5=True)
+            run = PublishRun(way.topic, packets, count)
             self._host.tell(ClientPacket(self._client, run))

@@ -277,8 +277,8 @@ class Host:
         self.tell(TimerFired(key))
 
     def _send_peer(self, effect: SendPeer) -> None:
-        self.meter.peer_sent(effect.frame)
-        self.peers.send(effect.peer, effect.frame)
+        self.meter.peer_sent(effect.envelope)
+        self.peers.send(effect.peer, effect.envelope)
 
     def _report(self, effect: Report) -> None:
         self.meter.reported(effect.record)

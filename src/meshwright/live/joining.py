@@ -91,7 +91,7 @@ async def _ask(identity: Identity, text: str, settings: PeerSettings) -> Network
                     opened=lambda _connection: True,
                     recognised=lambda _theirs: None,
                     established=established,
-                    received=lambda _connection, _frames: None,
+                    received=lambda _connection, _envelopes: None,
                     lost=lost,
                 ),
                 address.host,

@@ -1,4 +1,4 @@
-"""One connection with another broker: a handshake, then batches of frames, one a loop turn.
+"""One connection with another broker: a handshake, then batches of envelopes, one a loop turn.
 
 Everything is sent as four bytes of length and that many bytes of MessagePack; batches are sealed,
 unless TLS does that.
@@ -22,12 +22,12 @@ from meshwright.live.peer_handshake import (
     Sealed,
     decode_handshake,
 )
-from meshwright.protocol.wire import decode_frames, encode
+from meshwright.protocol.wire import decode_envelopes, encode
 
 LENGTH_BYTES = 4
 HANDSHAKE_BYTES_MAX = 1 << 20
 BATCH_BYTES_MAX = 1 << 28
-FRAMES_A_BATCH = 4_096
+ENVELOPES_A_BATCH = 4_096
 UNSENT_BYTES_MAX = 1 << 26
 CROWDED_BYTES = 1 << 22
 HANDSHAKE_S = 5.0
@@ -41,16 +41,16 @@ class PeerState(Enum):
 
     GREETING = "who it is"
     PROOF = "its proof"
-    FRAMES = "frames"
+    ENVELOPES = "envelopes"
     NOTHING = "nothing: it is refused"
 
 
 class PeerConnection(asyncio.Protocol):
-    """Turns bytes into frames and back, once the other side is known.
+    """Turns bytes into envelopes and back, once the other side is known.
 
     opened is told this connection when it stands, and says whether there is room for it.
     recognised refuses who is known to be another. established, received and lost are told this
-    connection; received gets frames in order. lost is called once, with the reason if the other
+    connection; received gets envelopes in order. lost is called once, with the reason if the other
     side broke a rule. known: what it is told; told: what it tells.
     """
 
@@ -122,17 +122,17 @@ class PeerConnection(asyncio.Protocol):
             self._deadline.cancel()
         self._transport = None
         reason = self._reason
-        if reason is None and exc is not None and self._state is not PeerState.FRAMES:
+        if reason is None and exc is not None and self._state is not PeerState.ENVELOPES:
             reason = str(exc)
         self._lost(self, reason)
 
-    def send(self, frame: object) -> None:
-        """Send a frame with all others of this loop turn."""
+    def send(self, envelope: object) -> None:
+        """Send an envelope with all others of this loop turn."""
         if self._transport is None:
             return
         if not self._unsent:
             asyncio.get_running_loop().call_soon(self._flush)
-        self._unsent.append(frame)
+        self._unsent.append(envelope)
 
     @property
     def is_crowded(self) -> bool:
@@ -152,13 +152,13 @@ class PeerConnection(asyncio.Protocol):
             self._write(encode(Refusal(reason)))
             self._state = PeerState.NOTHING
             asyncio.get_running_loop().call_later(LINGER_S, self.close)
-        elif self._state is PeerState.FRAMES:
+        elif self._state is PeerState.ENVELOPES:
             self.close()
 
     def _flush(self) -> None:
-        frames, self._unsent = self._unsent, []
-        for first in range(0, len(frames), FRAMES_A_BATCH):
-            encoded = encode(frames[first : first + FRAMES_A_BATCH])
+        envelopes, self._unsent = self._unsent, []
+        for first in range(0, len(envelopes), ENVELOPES_A_BATCH):
+            encoded = encode(envelopes[first : first + ENVELOPES_A_BATCH])
             self._write(encoded if self._sealing is None else self._sealing.seal(encoded))
 
     def _write(self, encoded: bytes) -> None:
@@ -171,16 +171,16 @@ class PeerConnection(asyncio.Protocol):
             self.close()
 
     def _check_length(self, length: int) -> None:
-        is_open = self._state is PeerState.FRAMES
+        is_open = self._state is PeerState.ENVELOPES
         length_max = BATCH_BYTES_MAX if is_open else HANDSHAKE_BYTES_MAX
         if length > length_max:
             raise PeerError(f"{length} bytes at once are too many; at most {length_max} are taken.")
 
     def _message(self, encoded: bytes) -> None:
-        if self._state is PeerState.FRAMES:
+        if self._state is PeerState.ENVELOPES:
             if self._opening is not None:
                 encoded = self._opening.open(encoded)
-            self._received(self, decode_frames(encoded))
+            self._received(self, decode_envelopes(encoded))
             return
         said = decode_handshake(encoded, self._handshake.greeting)
         if isinstance(said, Refusal):
@@ -228,7 +228,7 @@ class PeerConnection(asyncio.Protocol):
         if self._transport.get_extra_info("ssl_object") is None:
             self._sealing = self._handshake.sealed(is_dialler=self.is_dialler)
             self._opening = self._handshake.sealed(is_dialler=not self.is_dialler)
-        self._state = PeerState.FRAMES
+        self._state = PeerState.ENVELOPES
         if self._deadline is not None:
             self._deadline.cancel()
         self._established(self)

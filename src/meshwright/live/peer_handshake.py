@@ -1,4 +1,4 @@
-"""How two brokers make sure of each other before a frame is taken.
+"""How two brokers make sure of each other before a message is taken.
 
 Both sides say who they are and give one half of a key that is made for this connection. Then each
 proves that it knows the network's secret, by a code that no one else can make, and that its key is

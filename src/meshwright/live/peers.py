@@ -20,7 +20,7 @@ from meshwright.live.peer_connection import PeerConnection
 from meshwright.live.peer_handshake import Greeting, Handshake, Known
 from meshwright.live.peer_identity import Identity, KnownPeers, own_identity
 from meshwright.model.overlay import Overlay
-from meshwright.protocol.foundation.events import Event, LinkDown, LinkUp, PeerFrame
+from meshwright.protocol.foundation.events import Event, LinkDown, LinkUp, PeerEnvelope
 from meshwright.protocol.wire import SPOKEN, WireVersions
 
 DIAL_S = 5.0
@@ -55,7 +55,7 @@ class Peers:
     folder: where it keeps its key and those of the others. tell gets what happens to links;
     refused is told of strangers. brokers: where each listens, as far as is known. belongs_to: the
     overlay in force and the founders, if this broker is a member; others may ask for it. watched:
-    sees the frames that come together, if somebody counts them.
+    sees the envelopes that come together, if somebody counts them.
     """
 
     def __init__(
@@ -120,11 +120,11 @@ class Peers:
         elif peer not in self._dials:
             self._dials[peer] = asyncio.get_running_loop().create_task(self._dial(peer))
 
-    def send(self, peer: str, frame: object) -> None:
-        """Send a frame on the connection that stands; without one it is lost."""
+    def send(self, peer: str, envelope: object) -> None:
+        """Send an envelope on the connection that stands; without one it is lost."""
         connection = self._connections.get(peer)
         if connection is not None:
-            connection.send(frame)
+            connection.send(envelope)
 
     def close_link(self, peer: str) -> None:
         """Break the connection with a peer."""
@@ -238,15 +238,15 @@ class Peers:
             return True
         return connection.is_dialler == (self._name < connection.peer.name)
 
-    def _received(self, connection: PeerConnection, frames: list[Any]) -> None:
+    def _received(self, connection: PeerConnection, envelopes: list[Any]) -> None:
         assert connection.peer is not None
         name = connection.peer.name
         if self.watched is not None:
-            self.watched(frames)
-        for frame in frames:
+            self.watched(envelopes)
+        for envelope in envelopes:
             if self._connections.get(name) is not connection:
                 return
-            self._tell(PeerFrame(name, frame))
+            self._tell(PeerEnvelope(name, envelope))
 
     def _lost(self, connection: PeerConnection, reason: str | None) -> None:
         self._strangers.discard(connection)

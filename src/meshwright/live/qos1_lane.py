@@ -119,7 +119,7 @@ class Qos1Lane:
             run = self._run_at(block, at)
             if run is None:
                 break
-            ids = ids_at(run.frames, run.id_at, len(run.frames) // run.count)
+            ids = ids_at(run.packets, run.id_at, len(run.packets) // run.count)
             if has_zero(ids) or (self._is_5 and not self._line.expects(ids)):
                 break
             run_bytes = payload_sum(run)
@@ -127,7 +127,7 @@ class Qos1Lane:
                 runs.append(run)
             count += run.count
             byte_count += run_bytes
-            at += len(run.frames)
+            at += len(run.packets)
             if meter.trace is not None:
                 self._record(meter.trace, run)
         if count:

@@ -20,12 +20,12 @@ from meshwright.files.reading import is_absent
 from meshwright.files.writing import make_folder, refuse_folder
 from meshwright.live.disk_room import FILE_NAME, RESERVE_NAME, DiskRoom
 from meshwright.protocol.foundation.effects import DiskKey, Write
-from meshwright.protocol.streams.quiet_streams import FLOOR
+from meshwright.protocol.streams.quiet_streams import USED_UP_TO
 from meshwright.protocol.wire import decode_disk, encode
 
 FORMAT = 1
 RETRY_S = 0.2
-FLOOR_BITS = 32
+NUMBER_BITS = 32
 UNSURE = (sqlite3.SQLITE_IOERR_FSYNC, sqlite3.SQLITE_IOERR_DIR_FSYNC)
 LOCKED = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 # This fact is 1 while what counts is in memory only.
@@ -256,7 +256,7 @@ def _read(database: sqlite3.Connection, is_memory: bool) -> Opened:
     database.execute("BEGIN IMMEDIATE")
     if facts.get(IN_MEMORY):
         database.execute("DELETE FROM kept")
-        database.execute(KEEP, (encode(FLOOR), encode(incarnation << FLOOR_BITS)))
+        database.execute(KEEP, (encode(USED_UP_TO), encode(incarnation << NUMBER_BITS)))
     rows = [("format", FORMAT), ("incarnation", incarnation), (IN_MEMORY, int(is_memory))]
     database.executemany(NOTE, rows)
     database.execute("COMMIT")

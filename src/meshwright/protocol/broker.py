@@ -22,7 +22,7 @@ from meshwright.protocol.foundation.events import (
     ForgettingGiven,
     LinkDown,
     LinkUp,
-    PeerFrame,
+    PeerEnvelope,
     PlanGiven,
     RightsChanged,
     Started,
@@ -198,7 +198,7 @@ class Broker:
     def _open_doors(self, machines: Machines) -> None:
         peers, moving = machines.conversations, machines.moving
         self._doors = table_of(
-            on_event(PeerFrame, peers.frame),
+            on_event(PeerEnvelope, peers.envelope_came),
             on_event(LinkUp, lambda turn, it: peers.link_up(turn, it.peer)),
             on_event(LinkDown, lambda turn, it: peers.link_down(turn, it.peer)),
             on_event(ClientUp, lambda turn, it: moving.client_up(turn, it.client, it.packet)),

@@ -21,7 +21,7 @@ from meshwright.protocol.foundation.events import (
     ForgettingGiven,
     LinkDown,
     LinkUp,
-    PeerFrame,
+    PeerEnvelope,
     PlanGiven,
     RightsChanged,
     SystemPublished,
@@ -80,7 +80,7 @@ class Applicant:
     def doors(self) -> Doors:
         """What is done about each kind of event; clients are turned away."""
         return (
-            on_event(PeerFrame, self._conversations.frame),
+            on_event(PeerEnvelope, self._conversations.envelope_came),
             on_event(LinkUp, lambda turn, it: self._conversations.link_up(turn, it.peer)),
             on_event(LinkDown, lambda turn, it: self._conversations.link_down(turn, it.peer)),
             on_event(TimerFired, self._timer_fired),

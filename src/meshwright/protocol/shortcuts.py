@@ -171,7 +171,7 @@ class Shortcuts:
         if readers is None or self._journal.waiting or self._publishing.disk_is_full:
             return None
         firsts: list[int] = []
-        count, size_bytes = run.count, len(run.frames) // run.count
+        count, size_bytes = run.count, len(run.packets) // run.count
         for reader in readers:
             first = reader.takes_run(count, size_bytes) and reader.free_packet_ids(count)
             if not first:

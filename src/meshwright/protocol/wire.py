@@ -1,8 +1,8 @@
-"""Frames and disk values as bytes: what leaves a broker's process, for a peer or for a disk.
+"""Messages to peers and disk values as bytes: what leaves a broker's process.
 
-A frame says the tag of its message, and a disk value is of the type that belongs to the first word
-of its key: nothing on disk has a tag. What is not of these types is refused, so a peer can send
-nothing else.
+Each message between brokers travels in an Envelope and names its type by a tag, which is a number.
+A disk value has no tag: the first word of its key says its type (DISK_VALUES). Bytes of any other
+type are refused, so a peer can send nothing else.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from meshwright.protocol.directory.entries import Entry, EntryChange
 from meshwright.protocol.forwarding import machines
 from meshwright.protocol.foundation.effects import DiskKey
 from meshwright.protocol.mqtt.packets import Qos1Run, Subscription, Will
-from meshwright.protocol.peers.conversations import Frame, Hello
+from meshwright.protocol.peers.conversations import Envelope, Hello
 from meshwright.protocol.peers.roll import Roll
 from meshwright.protocol.reconfiguration.messages import Bundle
 from meshwright.protocol.sessions.session import Waiting
@@ -99,11 +99,11 @@ DISK_VALUES: dict[str, Any] = {
 }
 
 
-def _frames_type() -> Any:
-    """Lists of frames: the types that a frame or a bundle may hold are written into them."""
-    plain = [one for one in MESSAGES if one not in (Frame, Hello, Bundle)]
-    frame = _holding(Frame, (*plain, _holding(Bundle, machines.MESSAGES)))
-    return _holding(list, (frame, Hello))
+def _envelopes_type() -> Any:
+    """The type of a batch: a list of Envelope and Hello, with all that they may hold."""
+    plain = [one for one in MESSAGES if one not in (Envelope, Hello, Bundle)]
+    envelope = _holding(Envelope, (*plain, _holding(Bundle, machines.MESSAGES)))
+    return _holding(list, (envelope, Hello))
 
 
 def _holding(generic: Any, types: Iterable[Any]) -> Any:
@@ -111,21 +111,21 @@ def _holding(generic: Any, types: Iterable[Any]) -> Any:
 
 
 _ENCODER = msgspec.msgpack.Encoder()
-_FRAMES_DECODER = msgspec.msgpack.Decoder(_frames_type())
+_ENVELOPES_DECODER = msgspec.msgpack.Decoder(_envelopes_type())
 _KEY_DECODER = msgspec.msgpack.Decoder(tuple[str | int, ...])
 _VALUE_DECODERS = {kind: msgspec.msgpack.Decoder(one) for kind, one in DISK_VALUES.items()}
 
 encode = _ENCODER.encode
 
 
-def decode_frames(encoded: bytes) -> list[Frame[Any] | Hello]:
-    """The frames that a peer sent together."""
+def decode_envelopes(encoded: bytes) -> list[Envelope[Any] | Hello]:
+    """Decode what a peer sent together: Envelopes, and a Hello when a conversation opens."""
     try:
-        frames: list[Frame[Any] | Hello] = _FRAMES_DECODER.decode(encoded)
+        envelopes: list[Envelope[Any] | Hello] = _ENVELOPES_DECODER.decode(encoded)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         advice = "let both brokers run the same version"
-        raise PeerError(f"Frames cannot be read ({error}); {advice}.") from error
-    return frames
+        raise PeerError(f"Messages cannot be read ({error}); {advice}.") from error
+    return envelopes
 
 
 def decode_disk(encoded_key: bytes, encoded_value: bytes) -> tuple[DiskKey, Any]:

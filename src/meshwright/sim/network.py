@@ -1,7 +1,7 @@
 """Connections between brokers: in order while they stand, over wires that faults disturb.
 
-Any two brokers can connect. A broken connection loses what is under way. Frames on a blocked wire
-(a partition, a stuck link) wait until it is free again or the connection is closed.
+Any two brokers can connect. A broken connection loses what is under way. Envelopes on a blocked
+wire (a partition, a stuck link) wait until it is free again or the connection is closed.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import msgspec
 
 from meshwright.model.snapshot import Float64Array
 from meshwright.protocol.foundation.effects import SendPeer
-from meshwright.protocol.foundation.events import Event, LinkDown, LinkUp, PeerFrame
-from meshwright.protocol.peers.conversations import Frame
+from meshwright.protocol.foundation.events import Event, LinkDown, LinkUp, PeerEnvelope
+from meshwright.protocol.peers.conversations import Envelope
 from meshwright.sim.agenda import Agenda
 from meshwright.sim.chance import Draws
 
@@ -126,21 +126,21 @@ class Network:
             done_us = self._agenda.now_us + round_trip_us + 2 * wire.extra_us
             self._agenda.at(done_us, self._shake_hands, wire)
 
-    def send(self, source: str, target: str, frame: object) -> None:
-        """Send a frame, never past an earlier one; without a connection it is lost."""
-        self.sender(source)(SendPeer(target, frame))
+    def send(self, source: str, target: str, envelope: object) -> None:
+        """Send an envelope, never past an earlier one; without a connection it is lost."""
+        self.sender(source)(SendPeer(target, envelope))
 
     def sender(self, source: str) -> Callable[[SendPeer], None]:
-        """How one broker sends frames to others; its busiest door, so all is at hand in it."""
+        """How one broker sends envelopes to others; its busiest door, so all is at hand in it."""
         agenda, arrive, jitter_us = self._agenda, self._arrive, self._jitter_us.next
         near, next_place = agenda.near, agenda.next_place
         channels, counts, watch = self._channels[source], self.message_counts, self._watch
 
         def send(effect: SendPeer) -> None:
-            frame, peer = effect.frame, effect.peer
-            body = frame.body if type(frame) is Frame else None
+            envelope, peer = effect.envelope, effect.peer
+            body = envelope.body if type(envelope) is Envelope else None
             if body is None:
-                counts[type(frame)] += 1
+                counts[type(envelope)] += 1
             else:
                 counts[type(body)] += 1
                 if watch is not None:
@@ -153,9 +153,9 @@ class Network:
                 arrival_us = channel.last_us
             channel.last_us = arrival_us
             if arrival_us < agenda.horizon_us:
-                heappush(near, (arrival_us, next_place(), arrive, channel, frame))
+                heappush(near, (arrival_us, next_place(), arrive, channel, envelope))
             else:
-                agenda.at(arrival_us, arrive, channel, frame)
+                agenda.at(arrival_us, arrive, channel, envelope)
 
         return send
 
@@ -261,18 +261,18 @@ class Network:
         delay_us = self._delay_us(source, target) + wire.extra_us
         return Channel((source, target), wire, delay_us, self._listeners[target])
 
-    def _arrive(self, channel: Channel, frame: Any) -> None:
+    def _arrive(self, channel: Channel, envelope: Any) -> None:
         if not channel.is_open:
             return
         if channel.wire.blocked_count or channel.waiting:
-            channel.waiting.append(frame)
+            channel.waiting.append(envelope)
         else:
             tell = channel.listener
-            tell(PeerFrame(channel.source, frame))
+            tell(PeerEnvelope(channel.source, envelope))
 
     def _flush(self, channel: Channel) -> None:
         while channel.waiting and channel.is_open:
-            channel.listener(PeerFrame(channel.source, channel.waiting.popleft()))
+            channel.listener(PeerEnvelope(channel.source, channel.waiting.popleft()))
 
     def _hang_up(self, channel: Channel, _: None) -> None:
         """The source of a channel hears of its end, unless it has a newer connection."""

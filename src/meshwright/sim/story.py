@@ -92,8 +92,8 @@ class Story:
         return None
 
     def _asked(self, broker: str, effect: Effect) -> str | None:
-        if isinstance(effect, SendPeer) and self._concerns(effect.frame):
-            body = getattr(effect.frame, "body", effect.frame)
+        if isinstance(effect, SendPeer) and self._concerns(effect.envelope):
+            body = getattr(effect.envelope, "body", effect.envelope)
             return f"{broker} -> {effect.peer}: {brief(body)}"
         if isinstance(effect, SendClient) and self._concerns(effect.packet):
             return f"{broker} -> {effect.client}: {brief(effect.packet)}"

@@ -33,7 +33,7 @@ def got(network: SmallNetwork, client: str) -> list[bytes]:
     found: list[bytes] = []
     for one in network.got[client]:
         if isinstance(one, PublishRun):
-            found += payloads(one.frames)
+            found += payloads(one.packets)
         elif isinstance(one, Publish):
             found.append(one.payload)
     return found

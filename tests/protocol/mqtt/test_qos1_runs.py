@@ -40,7 +40,7 @@ def said(network: SmallNetwork, client: str) -> list[bytes]:
         if isinstance(one, DeliverQos1Run):
             found += [payload_of(one.run, place) for place in range(one.run.count)]
         elif isinstance(one, PublishRun):
-            found += [one.frames]
+            found += [one.packets]
         elif isinstance(one, Publish):
             found.append(one.payload)
     return found
@@ -292,5 +292,5 @@ def test_runs_become_the_packets_of_every_version_and_qos(size: int) -> None:
         plain = [Publish("ö/t", payload) for payload in payloads]
         assert qos0(run) == b"".join(encode(one, MQTT_3_1_1) for one in plain)
         for target in (MQTT_3_1_1, MQTT_5):
-            expected = a_run("ö/t", payloads, 65_533, target).frames
+            expected = a_run("ö/t", payloads, 65_533, target).packets
             assert spliced(run, 65_533, is_5=target == MQTT_5) == expected

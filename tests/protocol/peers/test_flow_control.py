@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from meshwright.model.publication import Publication
 from meshwright.protocol.foundation.effects import SendPeer
-from meshwright.protocol.foundation.events import PeerFrame
+from meshwright.protocol.foundation.events import PeerEnvelope
 from meshwright.protocol.foundation.turn import Turn
 from meshwright.protocol.peers.conversations import (
     Conversations,
     ConversationSettings,
-    Frame,
+    Envelope,
 )
 from meshwright.protocol.shared.messages import QOS0, Handed
 
@@ -52,16 +52,18 @@ class End:
 
     def collect(self) -> None:
         effects, self.turn.effects = self.turn.effects, []
-        self.under_way += [one.frame for one in effects if isinstance(one, SendPeer)]
+        self.under_way += [one.envelope for one in effects if isinstance(one, SendPeer)]
 
     def take(self, other: End, count: int = 1_000_000) -> None:
         """Take in what the other end said, or so much of it."""
         for _ in range(min(count, len(other.under_way))):
-            self.conversations.frame(self.turn, PeerFrame(self.peer, other.under_way.popleft()))
+            self.conversations.envelope_came(
+                self.turn, PeerEnvelope(self.peer, other.under_way.popleft())
+            )
         self.collect()
 
     def bodies_under_way(self) -> list[Any]:
-        return [one.body for one in self.under_way if isinstance(one, Frame) and one.number]
+        return [one.body for one in self.under_way if isinstance(one, Envelope) and one.number]
 
 
 def connect(one: End, other: End) -> None:

@@ -186,8 +186,8 @@ def test_a_run_is_not_for_who_subscribes_after_it() -> None:
 def run_of(topic: str, packet_id: int, count: int) -> packets.Qos1Run:
     """Messages of QoS 1 that are alike but for packet identifier and payload."""
     raw = topic.encode()
-    frames = b"".join(
+    written = b"".join(
         bytes((0x32, 2 + len(raw) + 2 + 1)) + len(raw).to_bytes(2) + raw + number.to_bytes(2) + b"x"
         for number in range(packet_id, packet_id + count)
     )
-    return packets.Qos1Run(topic, frames, count, 2 + 2 + len(raw), False)
+    return packets.Qos1Run(topic, written, count, 2 + 2 + len(raw), False)

@@ -7,7 +7,7 @@ from test_incoming import frame, incoming
 
 from meshwright.protocol.foundation.turn import Turn
 from meshwright.protocol.streams.messages import AllPassed, Joined
-from meshwright.protocol.streams.quiet_streams import FLOOR
+from meshwright.protocol.streams.quiet_streams import USED_UP_TO
 
 
 def used_once(topic_count: int) -> SmallNetwork:
@@ -59,13 +59,13 @@ def test_a_forgotten_topic_goes_on_in_order_whoever_crashed_meanwhile() -> None:
 
 def test_numbers_that_were_called_late_are_never_given_again() -> None:
     network = used_once(1)
-    floor = network.disks["b0"][FLOOR]
-    assert floor >= 2
+    used_up_to = network.disks["b0"][USED_UP_TO]
+    assert used_up_to >= 2
     network.crash("b0")
     network.start("b0")
     network.connect("writer", "b0", session_expiry_s=10_000)
     network.publish("writer", "another", "x")
-    assert network.disks["b0"]["stream", "another"] > floor
+    assert network.disks["b0"]["stream", "another"] > used_up_to
 
 
 def test_late_copies_of_forgotten_streams_are_not_passed_on() -> None:

@@ -38,10 +38,10 @@ class CarriedFrames:
         # The newest that arrived, by origin and topic: a frame may come twice.
         self._newest: dict[tuple[str, str], int] = {}
 
-    def count(self, frames: list[Any]) -> None:
+    def count(self, envelopes: list[Any]) -> None:
         """Look at all that came at once."""
-        for frame in frames:
-            body = getattr(frame, "body", None)
+        for envelope in envelopes:
+            body = getattr(envelope, "body", None)
             if type(body) in CARRIERS:
                 self._count(body)
 

@@ -23,7 +23,7 @@ from meshwright.protocol.mqtt.packets import (
 )
 from meshwright.protocol.mqtt.plain_messages import payload_bytes
 from meshwright.protocol.mqtt.qos1_runs import payload_sum
-from meshwright.protocol.peers.conversations import Frame
+from meshwright.protocol.peers.conversations import Envelope
 from meshwright.protocol.sessions.deliveries import Refused
 
 QOS_COUNT = 3
@@ -97,7 +97,7 @@ class Meter:
             self.sent_bytes[qos] += len(packet.payload)
         elif kind is PublishRun:
             self.sent_messages[0] += packet.count
-            self.sent_bytes[0] += payload_bytes(packet.frames)
+            self.sent_bytes[0] += payload_bytes(packet.packets)
         elif kind is DeliverQos1Run:
             self.sent_messages[1] += packet.run.count
             self.sent_bytes[1] += payload_sum(packet.run)
@@ -132,9 +132,9 @@ class Meter:
         self._wanted.pop(client, None)
         self.trace.connection(self._clock.now_us(), client, is_on=False)
 
-    def peer_sent(self, frame: Any) -> None:
-        """A frame goes to another broker; a run of messages counts as all of them."""
-        body = frame.body if type(frame) is Frame else frame
+    def peer_sent(self, envelope: Any) -> None:
+        """An envelope goes to another broker; a run of messages counts as all of them."""
+        body = envelope.body if type(envelope) is Envelope else envelope
         carried = getattr(body, "frame", None)
         count = carried.publication.count if type(carried) is StreamFrame else 1
         self.peer_messages[type(body)] += count

@@ -15,12 +15,12 @@ EntryValue = tuple[str, ...] | int | Publication | None
 class Entry(NamedTuple):
     """What one broker says under one key; value None means that it left.
 
-    floor: of a claim: all claims up to this number are void, whatever becomes of this one.
+    void_up_to: of a claim: all claims up to this number are void, whatever becomes of this one.
     """
 
     version: int
     value: EntryValue
-    floor: int = 0
+    void_up_to: int = 0
 
     @property
     def is_void(self) -> bool:

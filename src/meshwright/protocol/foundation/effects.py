@@ -15,10 +15,10 @@ class Effect(msgspec.Struct, frozen=True, gc=False):
 
 
 class SendPeer(Effect, frozen=True, gc=False):
-    """Hand a frame to the connection with a peer; lost if the connection breaks first."""
+    """Hand an Envelope, or a Hello, to the connection with a peer; lost if that breaks first."""
 
     peer: str
-    frame: Any
+    envelope: Any
 
 
 class OpenLink(Effect, frozen=True, gc=False):

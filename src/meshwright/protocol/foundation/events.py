@@ -33,11 +33,11 @@ class LinkDown(Event, frozen=True, gc=False):
     peer: str
 
 
-class PeerFrame(Event, frozen=True, gc=False):
-    """A frame from a peer, in the order in which it was sent on this connection."""
+class PeerEnvelope(Event, frozen=True, gc=False):
+    """An Envelope, or a Hello, from a peer, in the order of sending on this connection."""
 
     peer: str
-    frame: Any
+    envelope: Any
 
 
 class ClientUp(Event, frozen=True, gc=False):

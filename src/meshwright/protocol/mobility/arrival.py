@@ -61,10 +61,10 @@ class Arrival:
 
     found: who claims it, when that was last read. candidates: those of them that may have its
     session, the next to be asked first; denied: who has none. claim: the number for this broker's
-    claim, floor: all up to this are void. has_claimed: the claim was made, in whatever stage, and
-    is to be withdrawn if no session is opened; former: this broker's claim before it. source: who
-    was last asked for the session, a candidate or who was given it. is_offered: it comes ahead of
-    its client. seen: what need not be sent.
+    claim, void_up_to: all up to this are void. has_claimed: the claim was made, in whatever stage,
+    and is to be withdrawn if no session is opened; former: this broker's claim before it. source:
+    who was last asked for the session, a candidate or who was given it. is_offered: it comes ahead
+    of its client. seen: what need not be sent.
     """
 
     client: str
@@ -75,7 +75,7 @@ class Arrival:
     candidates: list[Claim] = field(default_factory=list)
     denied: set[tuple[int, str]] = field(default_factory=set)
     claim: int = 0
-    floor: int = 0
+    void_up_to: int = 0
     former: Claim | None = None
     has_claimed: bool = False
     source: str | None = None
@@ -122,7 +122,7 @@ class Arrival:
         """The highest candidate has no session: go on with the next one."""
         denied = self.candidates[0]
         self.denied.add((denied.number, denied.broker))
-        self.floor = max(self.floor, denied.floor, settled)
+        self.void_up_to = max(self.void_up_to, denied.void_up_to, settled)
         self.candidates = [one for one in self.candidates if self._counts(one)]
 
     def deny_all(self) -> None:
@@ -132,8 +132,8 @@ class Arrival:
 
     def rivals(self, claims: Claims, *, has_session: bool) -> list[Claim]:
         """Claims made since the others were found; has_session: the client's is here."""
-        # A session that is here went by all claims of the number of its floor.
-        lowest = self.floor + has_session
+        # A session that is here counts above all claims up to void_up_to.
+        lowest = self.void_up_to + has_session
         return [
             one
             for one in claims
@@ -142,4 +142,4 @@ class Arrival:
 
     def _counts(self, claim: Claim) -> bool:
         is_denied = (claim.number, claim.broker) in self.denied
-        return claim.number > self.floor and not is_denied
+        return claim.number > self.void_up_to and not is_denied

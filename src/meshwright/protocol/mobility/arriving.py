@@ -278,7 +278,7 @@ class Arriving:
         arrival.go_on(Stage.UNPACKED)
         # The directory was read before the session came, and may have changed since.
         arrival.claim = max(arrival.claim, message.session_state.claim + 1)
-        arrival.floor = message.session_state.claim
+        arrival.void_up_to = message.session_state.claim
         session_state = filled(message.session_state, arrival.seen)
         session_state = msgspec.structs.replace(session_state, claim=arrival.claim)
         self._sessions.unpack(turn, message.client, session_state)
@@ -423,7 +423,7 @@ class Arriving:
         self._send(turn, arrival.source, MoveDone(arrival.client))
         arrival.source = None
         arrival.go_on(Stage.CLAIMING)
-        arrival.former = Claim(arrival.claim, self._me, arrival.floor)
+        arrival.former = Claim(arrival.claim, self._me, arrival.void_up_to)
 
     def _open(self, turn: Turn, arrival: Arrival) -> None:
         """The session is this broker's: open it, and let those go on who waited for that."""

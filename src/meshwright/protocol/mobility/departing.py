@@ -446,7 +446,7 @@ class Departing:
             return
         session = self._sessions.find(client)
         number = session.claim if session is not None else 0
-        if all(one.floor < number for one in claims if one.broker != self._me):
+        if all(one.void_up_to < number for one in claims if one.broker != self._me):
             self._keep(turn, client)
             return
         self._take_back(turn, client)

@@ -213,7 +213,7 @@ class Proxies:
                 redirected.append(effect)
             else:
                 turn.effects.append(effect)
-        # Only now, as frames to peers are numbered: none may overtake another.
+        # Only now, as messages to peers are numbered: none may overtake another.
         for effect in redirected:
             self._redirect(turn, effect)
         turn.effects.extend(self._own_effects)

@@ -2,10 +2,10 @@
 
 A broker that claims a client reads, with the same request, what others claim: of two that do so at
 once at least one sees the other. A claim does not stand for more than its broker knew: those above
-its floor are still to be looked at when there is no session where the highest claim is. A claim
-outlives its session for a while, as its client may come back. It is then taken back, unless another
-broker has a lower one: that may be of a broker which has not heard yet that the session went on
-elsewhere, and must not count again.
+its void_up_to are still to be looked at when there is no session where the highest claim is. A
+claim outlives its session for a while, as its client may come back. It is then taken back, unless
+another broker has a lower one: that may be of a broker which has not heard yet that the session
+went on elsewhere, and must not count again.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ RELEASED_AT_ONCE_MAX = 1_000
 class Claim(NamedTuple):
     """A broker's claim of a client; one of a higher number, then name, goes before it.
 
-    floor: all claims up to this number are void.
+    void_up_to: all claims up to this number are void.
     """
 
     number: int
     broker: str
-    floor: int
+    void_up_to: int
 
 
 # The highest first.
@@ -95,7 +95,7 @@ class SessionClaims:
         turn: Turn,
         client: str,
         number: int,
-        floor: int,
+        void_up_to: int,
         done: Callable[[Turn, Claims], None],
     ) -> None:
         """Claim a client for this broker with a number above all found; tells who does then."""
@@ -103,12 +103,12 @@ class SessionClaims:
         def got(later: Turn, entries: Entries) -> None:
             done(later, _claims(entries))
 
-        self._directory.put_and_get(turn, claim_key(client), self._entry(number, floor), got)
+        self._directory.put_and_get(turn, claim_key(client), self._entry(number, void_up_to), got)
 
     def withdraw(self, turn: Turn, client: str, former: Claim | None) -> None:
         """Take back a claim under which nothing was opened: the former one counts, if any."""
-        number, floor = (former.number, former.floor) if former is not None else (None, 0)
-        entry = self._entry(number, floor)
+        number, void_up_to = (former.number, former.void_up_to) if former is not None else (None, 0)
+        entry = self._entry(number, void_up_to)
         self._directory.put(turn, claim_key(client), entry, lambda _turn, _readers: None)
 
     def opened(self, client: str, number: int) -> None:
@@ -169,11 +169,11 @@ class SessionClaims:
 
         self._directory.get(turn, claim_key(client), got, is_remembered=False)
 
-    def _entry(self, number: int | None, floor: int) -> Entry:
+    def _entry(self, number: int | None, void_up_to: int) -> Entry:
         self._version += 1
-        return Entry(self._version, number, floor)
+        return Entry(self._version, number, void_up_to)
 
 
 def _claims(entries: Entries) -> Claims:
-    claims = [Claim(one.claim, name, one.floor) for name, one in entries.items() if one.claim]
+    claims = [Claim(one.claim, name, one.void_up_to) for name, one in entries.items() if one.claim]
     return tuple(sorted(claims, reverse=True))

@@ -77,7 +77,7 @@ class SessionSearch:
             self._look_here(turn, arrival, packet, holder)
             return
         stale = self._sessions.find(arrival.client)
-        if stale is not None and (stale.is_arriving or stale.claim <= holder.floor):
+        if stale is not None and (stale.is_arriving or stale.claim <= holder.void_up_to):
             self._sessions.end(turn, stale)
             arrival.use_brought(Brought.UNUSED)
         if packet.clean_start:
@@ -105,7 +105,7 @@ class SessionSearch:
         elif target is not None:
             self._then.ask(turn, arrival, target)
         elif mine is None:
-            if session is not None and is_here and session.claim <= arrival.floor:
+            if session is not None and is_here and session.claim <= arrival.void_up_to:
                 self._sessions.end(turn, session)
             self.claim(turn, arrival)
         elif not arrival.denied and (
@@ -150,7 +150,7 @@ class SessionSearch:
         if not arrival.is_unpacked:
             arrival.go_on(Stage.CLAIMING)
         claimed = partial(self._claimed, arrival=arrival)
-        self._session_claims.claim(turn, arrival.client, arrival.claim, arrival.floor, claimed)
+        self._session_claims.claim(turn, arrival.client, arrival.claim, arrival.void_up_to, claimed)
 
     def _claimed(self, turn: Turn, claims: Claims, *, arrival: Arrival) -> None:
         """The claim stands: yield to a higher one, and see to those below that it did not know.

@@ -444,9 +444,9 @@ class Connection:
         left: list[Event] = []
         if isinstance(packet, packets.PublishRun):
             if self.takes_as_is:
-                self.output.append(self._fan_out.run(packet.frames, self._version))
+                self.output.append(self._fan_out.run(packet.packets, self._version))
                 return []
-            for payload in payloads(packet.frames):
+            for payload in payloads(packet.packets):
                 self._send_publish(Publish(packet.topic, payload))
         elif self.takes_as_is:
             self.output.append(spliced(packet.run, packet.packet_id, is_5=is_5))

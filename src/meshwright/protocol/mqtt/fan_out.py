@@ -25,12 +25,12 @@ class FanOut:
         self._cuts: dict[Form, Cut] = {}
         self._run = self._run_of_5 = b""
 
-    def run(self, frames: bytes, version: int) -> bytes:
+    def run(self, packets: bytes, version: int) -> bytes:
         """Plain messages of MQTT 3.1.1 as a client of a version reads them."""
         if version != MQTT_5:
-            return frames
-        if frames is not self._run:
-            self._run, self._run_of_5 = frames, converted(frames, is_5=False)
+            return packets
+        if packets is not self._run:
+            self._run, self._run_of_5 = packets, converted(packets, is_5=False)
         return self._run_of_5
 
     def cut(self, packet: Publish, version: int, *, alias: int = 0, has_topic: bool = True) -> Cut:

@@ -152,24 +152,24 @@ class Publish(Message, frozen=True, gc=False, tag=3):
 class PublishRun(Message, frozen=True, gc=False, tag=16):
     """Messages of one publisher on one topic, QoS 0 and nothing but payload, together.
 
-    frames: their PUBLISH packets of MQTT 3.1.1, one after the other. From a client: those here who
+    packets: their PUBLISH packets of MQTT 3.1.1, one after the other. From a client: those here who
     want them have got them already. To a client: as if they were sent one by one.
     """
 
     topic: str
-    frames: bytes
+    packets: bytes
     count: int
 
 
 class Qos1Run(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """Messages of QoS 1 on one topic, of one length and with nothing but payload, together.
 
-    frames: their PUBLISH packets, one after the other; id_at: where each has its packet identifier;
-    is_5: they are of MQTT 5, and have a byte 0 after that.
+    packets: their PUBLISH packets, one after the other; id_at: where each has its packet
+    identifier; is_5: they are of MQTT 5, and have a byte 0 after that.
     """
 
     topic: str
-    frames: bytes
+    packets: bytes
     count: int
     id_at: int
     is_5: bool

@@ -42,33 +42,33 @@ def long_size(block: bytes, at: int, bytes_max: int) -> tuple[int, int]:
     return size, last + 1
 
 
-def payloads(frames: bytes, *, is_5: bool = False) -> Iterator[bytes]:
+def payloads(packets: bytes, *, is_5: bool = False) -> Iterator[bytes]:
     """The payloads of whole packets."""
-    for _, payload_at, stop in _places(frames, is_5=is_5):
-        yield frames[payload_at:stop]
+    for _, payload_at, stop in _places(packets, is_5=is_5):
+        yield packets[payload_at:stop]
 
 
-def topics_and_sizes(frames: bytes, *, is_5: bool) -> Iterator[tuple[bytes, int]]:
+def topics_and_sizes(packets: bytes, *, is_5: bool) -> Iterator[tuple[bytes, int]]:
     """The topic of each whole packet as bytes, and the size of its payload."""
-    for topic_at, payload_at, stop in _places(frames, is_5=is_5):
-        yield frames[topic_at + TOPIC_LENGTH_BYTES : payload_at - is_5], stop - payload_at
+    for topic_at, payload_at, stop in _places(packets, is_5=is_5):
+        yield packets[topic_at + TOPIC_LENGTH_BYTES : payload_at - is_5], stop - payload_at
 
 
-def payload_bytes(frames: bytes) -> int:
+def payload_bytes(packets: bytes) -> int:
     """How long the payloads of whole packets are together."""
-    return sum(stop - payload_at for _, payload_at, stop in _places(frames, is_5=False))
+    return sum(stop - payload_at for _, payload_at, stop in _places(packets, is_5=False))
 
 
-def converted(frames: bytes, *, is_5: bool) -> bytes:
+def converted(packets: bytes, *, is_5: bool) -> bytes:
     """The same packets for a client of the other version; is_5: those that come are MQTT 5."""
-    return rewritten(frames, NOTHING if is_5 else NO_PROPERTIES, is_5=is_5)
+    return rewritten(packets, NOTHING if is_5 else NO_PROPERTIES, is_5=is_5)
 
 
-def rewritten(frames: bytes, between: bytes, *, is_5: bool) -> bytes:
+def rewritten(packets: bytes, between: bytes, *, is_5: bool) -> bytes:
     """The same packets with something else between topic and payload."""
     parts: list[bytes] = []
-    for topic_at, payload_at, stop in _places(frames, is_5=is_5):
-        topic, payload = frames[topic_at : payload_at - is_5], frames[payload_at:stop]
+    for topic_at, payload_at, stop in _places(packets, is_5=is_5):
+        topic, payload = packets[topic_at : payload_at - is_5], packets[payload_at:stop]
         size = len(topic) + len(between) + len(payload)
         parts += (FIRST, variable_integer(size), topic, between, payload)
     return b"".join(parts)
@@ -80,20 +80,20 @@ def identifying(identifiers: tuple[int, ...]) -> bytes:
     return variable_integer(len(written)) + written
 
 
-def _places(frames: bytes, *, is_5: bool) -> Iterator[tuple[int, int, int]]:
+def _places(packets: bytes, *, is_5: bool) -> Iterator[tuple[int, int, int]]:
     """Where the topic, the payload and the end of each packet are."""
-    at, end = 0, len(frames)
+    at, end = 0, len(packets)
     while at < end:
         size, shift = 0, 0
         at += 1
         while True:
-            byte = frames[at]
+            byte = packets[at]
             at += 1
             size |= (byte & 0x7F) << shift
             shift += 7
             if byte < 0x80:
                 break
         stop = at + size
-        topic_stop = at + TOPIC_LENGTH_BYTES + (frames[at] << 8 | frames[at + 1])
+        topic_stop = at + TOPIC_LENGTH_BYTES + (packets[at] << 8 | packets[at + 1])
         yield at, topic_stop + is_5, stop
         at = stop

@@ -51,8 +51,8 @@ def publications(run: Qos1Run, publisher: str, sequence: int) -> Iterator[Public
 
 def payload_of(run: Qos1Run, index: int) -> bytes:
     """What one message of a run says."""
-    step = len(run.frames) // run.count
-    return run.frames[index * step + payload_at(run) : (index + 1) * step]
+    step = len(run.packets) // run.count
+    return run.packets[index * step + payload_at(run) : (index + 1) * step]
 
 
 def payload_at(run: Qos1Run) -> int:
@@ -62,26 +62,26 @@ def payload_at(run: Qos1Run) -> int:
 
 def payload_size(run: Qos1Run) -> int:
     """How long the payload of each message is."""
-    return len(run.frames) // run.count - payload_at(run)
+    return len(run.packets) // run.count - payload_at(run)
 
 
 def payload_sum(run: Qos1Run) -> int:
     """How long all payloads are together."""
-    return len(run.frames) - run.count * payload_at(run)
+    return len(run.packets) - run.count * payload_at(run)
 
 
 def packet_ids(run: Qos1Run) -> bytes:
     """The publisher's packet identifiers, two bytes each."""
-    return ids_at(run.frames, run.id_at, len(run.frames) // run.count)
+    return ids_at(run.packets, run.id_at, len(run.packets) // run.count)
 
 
-def ids_at(frames: bytes, id_at: int, step: int) -> bytes:
+def ids_at(packets: bytes, id_at: int, step: int) -> bytes:
     """The packet identifiers of packets that are step bytes each and have theirs at one place."""
-    if len(frames) == step:
-        return frames[id_at : id_at + 2]
-    ids = bytearray(2 * (len(frames) // step))
-    ids[::2] = frames[id_at::step]
-    ids[1::2] = frames[id_at + 1 :: step]
+    if len(packets) == step:
+        return packets[id_at : id_at + 2]
+    ids = bytearray(2 * (len(packets) // step))
+    ids[::2] = packets[id_at::step]
+    ids[1::2] = packets[id_at + 1 :: step]
     return bytes(ids)
 
 
@@ -116,16 +116,16 @@ def packed(ids: list[int]) -> bytes:
 def spliced(run: Qos1Run, packet_id: int, *, is_5: bool) -> bytes:
     """The packets of a run for a client of a version, with packet identifiers from one on."""
     if run.count == 1 and is_5 == run.is_5:
-        frames, id_at = run.frames, run.id_at
-        return frames[:id_at] + packet_id.to_bytes(2) + frames[id_at + 2 :]
+        packets, id_at = run.packets, run.id_at
+        return packets[:id_at] + packet_id.to_bytes(2) + packets[id_at + 2 :]
     stop = packet_id + run.count
     if is_5 != run.is_5:
         extra = b"\x00" if is_5 else b""
         head = _head(run, QOS1_HEAD_BYTE, 2 + len(extra))
         ids = (number.to_bytes(2) for number in range(packet_id, stop))
         return b"".join([head + one + extra + payload for one, payload in _zipped(run, ids)])
-    step = len(run.frames) // run.count
-    together = bytearray(run.frames)
+    step = len(run.packets) // run.count
+    together = bytearray(run.packets)
     together[run.id_at :: step] = HIGH_BYTES[packet_id:stop]
     together[run.id_at + 1 :: step] = LOW_BYTES[packet_id:stop]
     return bytes(together)

@@ -19,7 +19,7 @@ import msgspec
 
 from meshwright.protocol.foundation.dispatch import Table
 from meshwright.protocol.foundation.effects import CloseLink, OpenLink, SendPeer
-from meshwright.protocol.foundation.events import PeerFrame
+from meshwright.protocol.foundation.events import PeerEnvelope
 from meshwright.protocol.foundation.message import PeerMessage
 from meshwright.protocol.foundation.turn import Turn
 
@@ -54,7 +54,7 @@ class Hello(PeerMessage, frozen=True, gc=False, tag=32):
     received: int
 
 
-class Frame(PeerMessage, Generic[Body], frozen=True, gc=False, tag=33):
+class Envelope(PeerMessage, Generic[Body], frozen=True, gc=False, tag=33):
     """One numbered message of a conversation; number 0 carries only the acknowledgement."""
 
     counts_as = "link"
@@ -237,12 +237,12 @@ class Conversations:
         number = conversation.number = conversation.number + 1
         in_flight.append(body)
         if conversation.is_open:
-            # As _send_frame does, which is a call too many for what is done most often.
+            # As _send_envelope does, which is a call too many for what is done most often.
             received = conversation.acknowledged_sent = conversation.received
-            frame = Frame(
+            envelope = Envelope(
                 conversation.generation, conversation.their_generation, number, received, body
             )
-            turn.effects.append(SendPeer(peer, frame))
+            turn.effects.append(SendPeer(peer, envelope))
 
     def feed(
         self,
@@ -278,39 +278,39 @@ class Conversations:
         conversation.is_connected = False
         conversation.is_open = False
 
-    def frame(self, turn: Turn, event: PeerFrame) -> None:
-        """A hello or a frame came in."""
+    def envelope_came(self, turn: Turn, event: PeerEnvelope) -> None:
+        """A Hello or an Envelope came in from a peer."""
         peer = event.peer
-        frame = event.frame
+        envelope = event.envelope
         conversation = self._conversations.get(peer)
         if conversation is None:
             conversation = self._conversation(turn, peer, connect=False)
         conversation.heard_us = turn.now_us
-        if type(frame) is Hello:
-            self._hello(turn, peer, conversation, frame)
+        if type(envelope) is Hello:
+            self._hello(turn, peer, conversation, envelope)
             return
         if (
-            frame.source_generation != conversation.their_generation
-            or frame.target_generation != conversation.generation
+            envelope.source_generation != conversation.their_generation
+            or envelope.target_generation != conversation.generation
         ):
             return
         in_flight = conversation.in_flight
         if in_flight:
-            settled_count = frame.received - conversation.number + len(in_flight)
+            settled_count = envelope.received - conversation.number + len(in_flight)
             if settled_count == 1:
                 in_flight.popleft()
             elif settled_count:
-                conversation.settle(frame.received)
+                conversation.settle(envelope.received)
             if conversation.backlog or conversation.feeds:
                 self._fill(turn, peer, conversation)
-        number = frame.number
+        number = envelope.number
         if number == conversation.received + 1:
             conversation.received = number
             behind = number - conversation.acknowledged_sent
-            body = frame.body
+            body = envelope.body
             self._handlers[type(body)](turn, peer, body)
             if behind >= self._acknowledge_every and conversation.is_open:
-                _send_frame(turn, peer, conversation, 0, None)
+                _send_envelope(turn, peer, conversation, 0, None)
 
     def tick(self, turn: Turn) -> None:
         """Once a heartbeat: be heard, and judge who is not."""
@@ -329,7 +329,7 @@ class Conversations:
         if conversation.is_connected:
             owes_word = conversation.received > conversation.acknowledged_sent
             if conversation.is_open and (is_wanted or owes_word):
-                _send_frame(turn, peer, conversation, 0, None)
+                _send_envelope(turn, peer, conversation, 0, None)
         elif is_wanted or conversation.is_lost:
             turn.ask(OpenLink(peer))
         if is_wanted and not conversation.is_lost and silence_us > self._settings.suspect_us:
@@ -369,7 +369,7 @@ class Conversations:
         conversation.settle(hello.received)
         first = conversation.number - len(conversation.in_flight) + 1
         for number, body in enumerate(conversation.in_flight, first):
-            _send_frame(turn, peer, conversation, number, body)
+            _send_envelope(turn, peer, conversation, number, body)
         self._fill(turn, peer, conversation)
 
     def _fill(self, turn: Turn, peer: str, conversation: Conversation) -> None:
@@ -381,7 +381,7 @@ class Conversations:
             conversation.number += 1
             in_flight.append(body)
             if conversation.is_open:
-                _send_frame(turn, peer, conversation, conversation.number, body)
+                _send_envelope(turn, peer, conversation, conversation.number, body)
         while feeds and len(in_flight) < self._fed_max:
             feed = feeds.popleft()
             for item in feed.items:
@@ -416,12 +416,14 @@ class Conversations:
         turn.ask(SendPeer(peer, hello))
 
 
-def _send_frame(
+def _send_envelope(
     turn: Turn, peer: str, conversation: Conversation, number: int, body: object
 ) -> None:
     received = conversation.acknowledged_sent = conversation.received
-    frame = Frame(conversation.generation, conversation.their_generation, number, received, body)
-    turn.effects.append(SendPeer(peer, frame))
+    envelope = Envelope(
+        conversation.generation, conversation.their_generation, number, received, body
+    )
+    turn.effects.append(SendPeer(peer, envelope))
 
 
 def _is_spare(body: object) -> bool:

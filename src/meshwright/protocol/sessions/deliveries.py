@@ -80,9 +80,9 @@ class Deliveries:
         is_late = publication.expires_us is not None and is_too_late(publication, turn.now_us)
         counts, drops = False, self._bounds.drops and not is_kept
         for session, qos_max, retains, identifiers in recipients:
-            floors = session.floors
-            # A stream has a floor of its own only where that is higher than the others'.
-            if floors and number and number <= (floors.get(stream) or floors.get(others, 0)):
+            passed = session.passed_before
+            # A stream is named only if it was passed further than the rest of its origin's.
+            if passed and number and number <= (passed.get(stream) or passed.get(others, 0)):
                 continue
             qos = min(publication.qos, qos_max)
             packet_id = session.packet_id_at_once() if qos and not is_late else 0
@@ -168,7 +168,7 @@ class Deliveries:
         session, qos_max, _, identifiers = recipient
         if session.is_durable or not session.is_connected:
             return not session.is_durable
-        count, size_bytes = (run.count, len(run.frames) // run.count) if qos_max else (0, 0)
+        count, size_bytes = (run.count, len(run.packets) // run.count) if qos_max else (0, 0)
         return not identifiers and session.takes_run(count, size_bytes)
 
     def send_run(self, turn: Turn, recipient: Recipient, sent: SentRun) -> bool:

@@ -122,9 +122,9 @@ class Publishing:
 
     def publish_run(self, turn: Turn, session: Session, packet: packets.PublishRun) -> None:
         """Send other brokers plain messages of a client that local clients have got already."""
-        first, frames = session.sequence + 1, packet.frames
+        first, raw = session.sequence + 1, packet.packets
         session.sequence += packet.count
-        payload = frames if packet.count > 1 else next(payloads(frames))
+        payload = raw if packet.count > 1 else next(payloads(raw))
         self._carry(
             turn,
             Publication(session.identity, first, packet.topic, payload, count=packet.count),

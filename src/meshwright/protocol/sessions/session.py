@@ -134,21 +134,20 @@ class MessageQueue(deque[Waiting]):
 class Session:
     """All that a broker remembers of one client.
 
-    connection counts the client's connections here. identity names the publisher of all that
-    enters through this session. disconnected_us: since when it has no connection. awaited_until_us:
-    so long its client waits for it at another broker, 0 if nothing is known of that. is_durable: it
-    is kept on disk, as it outlives its connection, or did before. queue: what waits.
-    in_flight: by packet identifier, what was sent and is not settled, in the order of sending;
-    unsent holds those that were not yet sent again on this connection, released those of QoS 2
-    whose message the client has. received: packet identifiers of QoS 2 messages from the client
-    that it has not released. floors, points and visits: what is left of former brokers. version:
-    of MQTT, as its client speaks it. claim: a number as high as any with which a broker claimed the
-    client for this session.
-    window_bytes: once so much is in flight, nothing more is sent. sent_bytes: of what was sent on
-    this connection but for runs, and the client has not said that it has it.
-    sent_runs: like in_flight, what was sent in runs, which only a session has that ends with its
-    connection. run_bytes: the largest message of them has no more, so that run_window of them, but
-    at least one, keep within window_bytes. unsafe_run_count: its own publications in
+    connection counts the client's connections here. identity names the publisher of all that enters
+    through this session. disconnected_us: since when it has no connection. awaited_until_us: so
+    long its client waits for it at another broker, 0 if nothing is known of that. is_durable: it is
+    kept on disk, as it outlives its connection, or did before. queue: what waits. in_flight: by
+    packet identifier, what was sent and is not settled, in the order of sending; unsent holds those
+    that were not yet sent again on this connection, released those of QoS 2 whose message the
+    client has. received: packet identifiers of QoS 2 messages from the client that it has not
+    released. passed_before, points and visits: what former brokers left, as in SessionState.
+    version: of MQTT, as its client speaks it. claim: a number as high as any with which a broker
+    claimed the client for this session. window_bytes: once so much is in flight, nothing more is
+    sent. sent_bytes: of what was sent on this connection but for runs, and the client has not said
+    that it has it. sent_runs: like in_flight, what was sent in runs, which only a session has that
+    ends with its connection. run_bytes: the largest message of them has no more, so that run_window
+    of them, but at least one, keep within window_bytes. unsafe_run_count: its own publications in
     runs that are on their way to the disk.
     """
 
@@ -159,12 +158,12 @@ class Session:
         "connection",
         "disconnected_us",
         "expiry_s",
-        "floors",
         "identity",
         "in_flight",
         "is_durable",
         "next_index",
         "next_packet_id",
+        "passed_before",
         "phase",
         "points",
         "queue",
@@ -208,7 +207,7 @@ class Session:
         self.received: dict[int, None] = {}
         self.next_index = 0
         self.next_packet_id = 0
-        self.floors: dict[tuple[str, str], int] = {}
+        self.passed_before: dict[tuple[str, str], int] = {}
         self.points: dict[str, tuple[StreamPoint, ...]] = {}
         self.visits: tuple[str, ...] = ()
         self.claim = 0
@@ -303,7 +302,7 @@ class Session:
 
         size_bytes: of each of them.
         """
-        if self.queue or self.unsent or self.floors:
+        if self.queue or self.unsent or self.passed_before:
             return False
         run_count = len(self.sent_runs) + count
         sent_count = len(self.in_flight) + run_count
@@ -314,7 +313,7 @@ class Session:
 
     def sends_run(self, run: Qos1Run, publisher: str, sequence: int, packet_id: int) -> None:
         """Count a run as in flight, under consecutive packet identifiers."""
-        size_bytes = len(run.frames) // run.count
+        size_bytes = len(run.packets) // run.count
         if size_bytes > self.run_bytes or not self.sent_runs:
             self.run_bytes = size_bytes
             self.run_window = max(1, min(self.receive_maximum, self.window_bytes // size_bytes))
@@ -331,11 +330,11 @@ class Session:
         if (
             self.queue
             or self.unsent
-            or self.floors
+            or self.passed_before
             or self.in_flight
             or packet_id in sent_runs
             or len(sent_runs) >= self.run_window
-            or len(run.frames) > self.run_bytes
+            or len(run.packets) > self.run_bytes
         ):
             return 0
         sent_runs[packet_id] = SentRun(run, publisher, sequence, packet_id, self.next_index)

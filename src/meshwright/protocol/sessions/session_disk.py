@@ -22,8 +22,8 @@ def restored_sessions(disk: dict[DiskKey, Any]) -> dict[str, Session]:
         session.disconnected_us = disconnected_us
         session.is_durable = True
         session.sequence = disk.get(("sequence", client), 0)
-        floors, points, visits, claim = disk.get(("moved", client), ((), (), (), 0))
-        session.floors, session.points = dict(floors), dict(points)
+        passed, points, visits, claim = disk.get(("moved", client), ((), (), (), 0))
+        session.passed_before, session.points = dict(passed), dict(points)
         session.visits, session.claim = visits, claim
     for key in _keys(disk, "subscription"):
         sessions[str(key[1])].subscriptions[str(key[2])] = disk[key]

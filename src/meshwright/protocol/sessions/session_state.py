@@ -16,12 +16,12 @@ class SessionState(msgspec.Struct, frozen=True):
     """A session as values.
 
     in_flight: packet identifier, whether released, and the message, in the order of sending.
-    floors: how far the old broker had passed on each stream (origin, topic, number); the new one
-    passes on what is above. points: the client's last publications on each topic at brokers it has
-    left, where somebody may still wait for them. visits: brokers where the client was, in order.
-    claim: with what number its broker claimed the client. away_us: how long the client was away
-    then, if the session goes ahead of it; by their clocks, brokers could not agree on when. will:
-    published should the client not be let in after all.
+    passed_before: up to which number the old broker had passed on each stream (origin, topic,
+    number); the new one passes on higher numbers only. points: the client's last publications on
+    each topic at brokers it has left, where somebody may still wait for them. visits: brokers where
+    the client was, in order. claim: with what number its broker claimed the client. away_us: how
+    long the client was away then, if the session goes ahead of it; by their clocks, brokers could
+    not agree on when. will: published should the client not be let in after all.
     """
 
     identity: str
@@ -31,7 +31,8 @@ class SessionState(msgspec.Struct, frozen=True):
     queue: tuple[Waiting, ...]
     in_flight: tuple[tuple[int, bool, Waiting], ...]
     received: tuple[int, ...]
-    floors: tuple[tuple[str, str, int], ...]
+    # Brokers of wire version 3 call it floors.
+    passed_before: tuple[tuple[str, str, int], ...] = msgspec.field(name="floors")
     points: tuple[tuple[str, tuple[StreamPoint, ...]], ...]
     visits: tuple[str, ...] = ()
     claim: int = 0
@@ -42,14 +43,14 @@ class SessionState(msgspec.Struct, frozen=True):
 def packed(
     session: Session, passed: dict[tuple[str, str], int], me: str, points: dict[str, int]
 ) -> SessionState:
-    """A session as it is now; floors of before still hold where streams stand lower.
+    """A session as it is now; a higher number that an earlier broker had passed still holds.
 
     points: where somebody may still wait for what its client published here, by topic.
     """
     session.lay_open()
-    floors = dict(session.floors)
+    before = dict(session.passed_before)
     for key, number in passed.items():
-        floors[key] = max(number, floors.get(key, 0))
+        before[key] = max(number, before.get(key, 0))
     return SessionState(
         session.identity,
         session.sequence,
@@ -61,7 +62,7 @@ def packed(
             for packet_id, waiting in session.in_flight.items()
         ),
         tuple(session.received),
-        tuple((*key, number) for key, number in floors.items() if _counts(floors, *key)),
+        tuple((*key, number) for key, number in before.items() if _counts(before, *key)),
         tuple(_all_points(session, me, points).items()),
         session.visits,
         session.claim,
@@ -90,7 +91,7 @@ def unpack(turn: Turn, session: Session, session_state: SessionState) -> None:
     """
     session.sequence = session_state.sequence
     session.last_for(session_state.expiry_s)
-    session.floors = {(origin, topic): n for origin, topic, n in session_state.floors}
+    session.passed_before = {(origin, topic): n for origin, topic, n in session_state.passed_before}
     session.points = dict(session_state.points)
     session.visits = session_state.visits
     session.claim = session_state.claim
@@ -101,7 +102,8 @@ def unpack(turn: Turn, session: Session, session_state: SessionState) -> None:
     arrived = [
         waiting
         for waiting in session.queue
-        if waiting.number > passed_in(session.floors, waiting.origin, waiting.publication.topic)
+        if waiting.number
+        > passed_in(session.passed_before, waiting.origin, waiting.publication.topic)
     ]
     session.queue.clear()
     session.next_index = 0
@@ -141,12 +143,12 @@ def write_session(turn: Turn, session: Session) -> None:
 
 def write_moved(turn: Turn, session: Session) -> None:
     """Put on disk what is left of a session's earlier brokers."""
-    floors, points = tuple(session.floors.items()), tuple(session.points.items())
-    moved = (floors, points, session.visits, session.claim)
+    passed, points = tuple(session.passed_before.items()), tuple(session.points.items())
+    moved = (passed, points, session.visits, session.claim)
     turn.write(("moved", session.client), moved)
 
 
-def _counts(floors: dict[tuple[str, str], int], origin: str, topic: str) -> bool:
-    """False for the floor of a stream that stands no higher than those that are not named."""
-    others = floors.get((origin, EVERY_TOPIC), 0)
-    return topic == EVERY_TOPIC or floors[origin, topic] > others
+def _counts(passed: dict[tuple[str, str], int], origin: str, topic: str) -> bool:
+    """False for a stream that was passed no further than the streams that are not named."""
+    others = passed.get((origin, EVERY_TOPIC), 0)
+    return topic == EVERY_TOPIC or passed[origin, topic] > others

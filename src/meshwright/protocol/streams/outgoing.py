@@ -139,8 +139,8 @@ class Outgoing:
     def number_of(self, topic: str) -> int:
         """The last number given on a topic, or one below the next."""
         stream = self._streams.get(topic)
-        floor = self.quiet.floor
-        return floor if stream is None else max(stream.number, floor)
+        used_up_to = self.quiet.used_up_to
+        return used_up_to if stream is None else max(stream.number, used_up_to)
 
     def kept(self) -> list[tuple[int, Publication]]:
         """All that is kept because somebody may still need it, with its numbers."""
@@ -159,7 +159,7 @@ class Outgoing:
         """Take a publication; accepted is called when it is on disk. Returns its number."""
         topic = publication.topic
         stream = self._stream_of(turn, topic)
-        number = stream.number = max(stream.number, self.quiet.floor) + 1
+        number = stream.number = max(stream.number, self.quiet.used_up_to) + 1
         stream.log[number] = publication
         self._log_length += 1
         stream.owed_counts[number] = 0
@@ -348,7 +348,7 @@ class Outgoing:
         """The stream of a topic, closed if its receivers were read too long ago to be trusted."""
         stream = self._streams.get(topic)
         if stream is None:
-            stream = self._streams[topic] = OutgoingStream(self.quiet.floor)
+            stream = self._streams[topic] = OutgoingStream(self.quiet.used_up_to)
         elif turn.now_us - stream.read_us > self._settings.trust_us:
             stream.is_open = False
             self.change_count += 1

@@ -1,9 +1,10 @@
 """Quiet streams: their origin forgets them, and tells others when they may.
 
-An origin has a floor, on disk: all that it takes from now on gets a higher number, on any topic. So
-a stream that nobody used since the floor was raised is nothing but a number below it, and is
-forgotten. Once all up to the floor is safe wherever it is owed, everybody is told: whatever comes
-with such a number is a late copy, and nobody need remember how far each stream had come.
+An origin keeps one number on disk, used_up_to: whatever it publishes from now on, on any topic,
+gets a higher number. So the origin need not remember the last number of a stream on which nothing
+was published since used_up_to was raised, and forgets the stream. Once every receiver has all that
+it is owed up to that number, the origin tells all brokers (AllPassed): a publication with a number
+up to it is a late copy, and no receiver need remember how far it had passed each stream.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from meshwright.protocol.streams.outgoing_stream import OutgoingStream
 
 SWEEP = ("quiet streams",)
 
-# Also after a disk lost what was not synced, no number up to this was given.
-FLOOR: DiskKey = ("stream floor",)
+# No number up to this is given to a publication again, even after a crash.
+USED_UP_TO: DiskKey = ("stream floor",)
 
 
 class QuietSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,7 +37,10 @@ class QuietSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class QuietStreams:
-    """The floor of one origin, whose streams these are."""
+    """Forgets the quiet streams of one origin.
+
+    used_up_to: the next publication, on any topic, gets a higher number than this.
+    """
 
     def __init__(
         self,
@@ -52,15 +56,15 @@ class QuietStreams:
         self._conversations = conversations
         self._settings = settings
         self._told = 0
-        self.floor = 0
+        self.used_up_to = 0
 
     def restore(self, turn: Turn, disk: dict[DiskKey, Any]) -> None:
-        """After a start: no number up to the floor is given again."""
-        self.floor = disk.get(FLOOR, 0)
+        """After a start: give no number up to used_up_to again."""
+        self.used_up_to = disk.get(USED_UP_TO, 0)
         turn.timer(SWEEP, turn.now_us + self._settings.sweep_every_us)
 
     def sweep(self, turn: Turn, *, is_raised: bool) -> None:
-        """Forget streams that stayed quiet, tell others what is safe, and raise the floor."""
+        """Forget quiet streams, tell others up to which number all is safe, raise used_up_to."""
         for topic, stream in list(self._streams.items()):
             if self._is_quiet(turn, stream):
                 del self._streams[topic]
@@ -72,9 +76,9 @@ class QuietStreams:
             # Once synced: a number that was called a late copy must not be given after a crash.
             turn.once_synced(lambda later: self._tell(later, AllPassed(passed)))
         highest = max([stream.number for stream in self._streams.values()], default=0)
-        if is_raised and highest > self.floor:
-            self.floor = highest
-            turn.write(FLOOR, highest)
+        if is_raised and highest > self.used_up_to:
+            self.used_up_to = highest
+            turn.write(USED_UP_TO, highest)
         turn.timer(SWEEP, turn.now_us + self._settings.sweep_every_us)
 
     def _is_quiet(self, turn: Turn, stream: OutgoingStream) -> bool:
@@ -82,12 +86,12 @@ class QuietStreams:
             stream.log or stream.qos0 or stream.questions or stream.announcing or stream.is_checking
         )
         is_old = turn.now_us - stream.read_us > self._settings.quiet_us
-        return is_old and stream.number <= self.floor and not is_busy
+        return is_old and stream.number <= self.used_up_to and not is_busy
 
     def _passed(self) -> int:
-        """Up to where everything is safe wherever it is owed."""
+        """The number up to which every receiver has all that it is owed."""
         kept = [next(iter(stream.log)) for stream in self._streams.values() if stream.log]
-        return min([self.floor, *(number - 1 for number in kept)])
+        return min([self.used_up_to, *(number - 1 for number in kept)])
 
     def _tell(self, turn: Turn, message: AllPassed) -> None:
         for name in (self._me, *self._conversations.peers()):
