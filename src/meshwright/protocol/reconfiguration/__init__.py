@@ -1,1 +1,1 @@
-"""Change of overlay by epochs, and the DYNATOPS paper's blocking protocol beside it."""
+"""Changes the network's overlay: by epochs, or by the DYNATOPS paper's blocking protocol."""

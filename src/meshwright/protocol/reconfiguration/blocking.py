@@ -1,10 +1,11 @@
-"""The blocking change of overlay of the DYNATOPS paper, as a measure for the one by epochs.
+"""The blocking change of overlay of the DYNATOPS paper, to compare the change by epochs with.
 
-Four steps: clients are held everywhere; moved brokers leave the ring and join it anew; each hands
-its tables to the broker that sits in its place now, and joins and leaves the trees in which the
-two differ; clients are let go. It takes for granted that all brokers live and that what was under
-way has arrived. If a step fails, clients are let go after a while, and the old overlay stays
-unless a broker has the new one on disk, which then reaches the others as in any other change.
+It has four steps: all brokers hold up their clients; brokers whose position changes leave the ring
+and join it at the new one; each of them sends its forwarding tables to its heir, and the heirs join
+and leave topic trees where interests differ; all brokers let their clients go on. The protocol
+relies on all brokers being alive, and on all messages sent before having arrived. If a step fails,
+each broker lets its clients go on after a timeout. The old overlay then stays, unless a broker has
+the new one on disk: that one reaches the others as after any other switch.
 """
 
 from __future__ import annotations
@@ -31,12 +32,12 @@ from meshwright.protocol.reconfiguration.heirs import has_same_positions, heirs_
 from meshwright.protocol.reconfiguration.messages import PlanRecord, Switch
 
 LET_GO = ("reconfigure let go",)
-# The packets of clients that have to wait.
+# Packets of clients that are queued while clients are held up.
 HELD_UP: frozenset[type] = frozenset({Publish, PublishQos1Runs, Subscribe, Unsubscribe})
 
 
 class HoldClients(PeerMessage, frozen=True, gc=False, tag=148):
-    """RCFG_INIT: queue what clients publish and subscribe, as the overlay will change to this."""
+    """RCFG_INIT: the overlay changes to the target; queue what clients publish and subscribe."""
 
     counts_as = "reconfiguration"
 
@@ -46,7 +47,7 @@ class HoldClients(PeerMessage, frozen=True, gc=False, tag=148):
 
 
 class RingUpdate(PeerMessage, frozen=True, gc=False, tag=149):
-    """RCFG_DHT_UPDATE: leave the ring and join it at your new place."""
+    """RCFG_DHT_UPDATE: leave the ring and join it at your new position."""
 
     counts_as = "reconfiguration"
 
@@ -54,7 +55,7 @@ class RingUpdate(PeerMessage, frozen=True, gc=False, tag=149):
 
 
 class RingLookup(PeerMessage, frozen=True, gc=False, tag=150):
-    """A broker looks for one of its new neighbours, routed on the ring as it was."""
+    """A broker looks for one of its new neighbours; routed on the old ring."""
 
     counts_as = "reconfiguration"
 
@@ -64,7 +65,7 @@ class RingLookup(PeerMessage, frozen=True, gc=False, tag=150):
 
 
 class RingFound(PeerMessage, frozen=True, gc=False, tag=151):
-    """The neighbour that was looked for answers."""
+    """The neighbour that a RingLookup looked for answers its source."""
 
     counts_as = "reconfiguration"
 
@@ -72,7 +73,7 @@ class RingFound(PeerMessage, frozen=True, gc=False, tag=151):
 
 
 class RingUpdated(PeerMessage, frozen=True, gc=False, tag=152):
-    """RCFG_DHT_UPDATED: I have found all my new neighbours."""
+    """RCFG_DHT_UPDATED: the broker has found all its new neighbours."""
 
     counts_as = "reconfiguration"
 
@@ -80,7 +81,7 @@ class RingUpdated(PeerMessage, frozen=True, gc=False, tag=152):
 
 
 class TreeUpdate(PeerMessage, frozen=True, gc=False, tag=153):
-    """RCFG_TREE_UPDATE: hand over your tables, and put your trees in order."""
+    """RCFG_TREE_UPDATE: send your forwarding tables to your heir, and update your trees."""
 
     counts_as = "reconfiguration"
 
@@ -88,7 +89,7 @@ class TreeUpdate(PeerMessage, frozen=True, gc=False, tag=153):
 
 
 class TableShipped(PeerMessage, frozen=True, gc=False, tag=154):
-    """The tables of a place for the broker that sits there now, routed on the new ring."""
+    """The forwarding tables of a position for the broker that has it now, routed to it."""
 
     counts_as = "reconfiguration"
 
@@ -98,7 +99,7 @@ class TableShipped(PeerMessage, frozen=True, gc=False, tag=154):
 
 
 class TreeUpdated(PeerMessage, frozen=True, gc=False, tag=155):
-    """All trees carry what I want."""
+    """The topic trees of the new overlay reach the broker for all that it wants."""
 
     counts_as = "reconfiguration"
 
@@ -106,7 +107,7 @@ class TreeUpdated(PeerMessage, frozen=True, gc=False, tag=155):
 
 
 class LetClientsGo(PeerMessage, frozen=True, gc=False, tag=156):
-    """RCFG_FINISH: the overlay is in force; do what was queued."""
+    """RCFG_FINISH: the new overlay is in force; carry out the packets that were queued."""
 
     counts_as = "reconfiguration"
 
@@ -115,7 +116,7 @@ class LetClientsGo(PeerMessage, frozen=True, gc=False, tag=156):
 
 
 class Blocked(msgspec.Struct, frozen=True, kw_only=True):
-    """Clients of a broker were held for some time."""
+    """Reports for how long a broker held up its clients, and how many of their packets."""
 
     plan: str
     epoch: int
@@ -125,10 +126,14 @@ class Blocked(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockingAround:
-    """What the blocking change asks of the rest of the broker.
+    """What the blocking change needs of the rest of the broker.
 
-    in_force gives epoch and overlay; adopt switches as told by a peer; do carries out a client's
-    packet; send_singly has messages of an epoch counted one by one.
+    make: builds the forwarding machine of an epoch.
+    fill: tells the overlay of an epoch all filters that are wanted here, then calls back.
+    in_force: the epoch and the overlay in force.
+    adopt: switches to an overlay.
+    do: carries out a packet of a client.
+    send_singly: sends messages of an epoch one by one, so that each is counted.
     """
 
     send: Callable[[Turn, str, Any], None]
@@ -141,10 +146,13 @@ class BlockingAround:
 
 
 class _Change:
-    """The change that this broker is held up by.
+    """The change for which this broker holds up its clients.
 
-    is_asked: the coordinator waits for its answer, is_ready: it has taken its place. Either may
-    come first, so that they are two facts and no state.
+    packets: queued packets with their clients.
+    held: messages of the new overlay that came before this broker had its tables.
+    sought: new neighbours that have not answered yet.
+    is_asked: the coordinator waits for this broker's TreeUpdated.
+    is_ready: the new overlay carries all that is wanted here; may come before or after is_asked.
     """
 
     __slots__ = ("begun_us", "held", "hold", "is_asked", "is_ready", "packets", "sought")
@@ -160,7 +168,7 @@ class _Change:
 
 
 class Blocking:
-    """One broker's part, and that of the coordinator at the one that was given the plan."""
+    """One broker's part in a blocking change; at the broker given the plan, the coordinator's."""
 
     def __init__(
         self, me: str, patience_us: int, forwarding: ForwardingByEpoch, around: BlockingAround
@@ -174,7 +182,7 @@ class Blocking:
         self._waiting: set[str] = set()
 
     def handlers(self) -> Handlers:
-        """Which message is for which method."""
+        """Map each message to its method."""
         return (
             on(HoldClients, self._hold),
             on(RingUpdate, self._ring_update),
@@ -188,7 +196,7 @@ class Blocking:
         )
 
     def begin(self, turn: Turn, epoch: int, plan: str, target: Overlay) -> None:
-        """Lead all brokers through the four steps."""
+        """Lead all brokers through the four steps, as coordinator."""
         hold = HoldClients(epoch, plan, target)
         others = [name for name in target.brokers if name != self._me]
         for name in (*others, self._me):
@@ -197,28 +205,28 @@ class Blocking:
 
     @property
     def is_holding(self) -> bool:
-        """True while what clients publish and subscribe has to wait."""
+        """True while clients' publications and subscriptions are queued."""
         return self._change is not None
 
     def holds(self, client: str, packet: Any) -> bool:
-        """Whether a packet has to wait; it is kept then."""
+        """Queue a client's packet if clients are held up; returns whether it was queued."""
         if self._change is None or type(packet) not in HELD_UP:
             return False
         self._change.packets.append((client, packet))
         return True
 
     def forget(self, client: str) -> None:
-        """A client is gone; what it still wants to say, it says again."""
+        """Drop the queued packets of a client that is gone; it repeats those not acknowledged."""
         if self._change is not None:
             packets = self._change.packets
             self._change.packets = [packet for packet in packets if packet[0] != client]
 
     def changes_to(self, epoch: int) -> bool:
-        """Whether the overlay of an epoch is what this change leads to."""
+        """True if the change under way leads to the overlay of this epoch."""
         return self._change is not None and self._change.hold.epoch == epoch
 
     def takes(self, turn: Turn, peer: str, message: Any) -> bool:
-        """Whether a message of an unknown epoch is of this change; it is seen to then."""
+        """Take a message of an unknown epoch if it is of this change; returns whether it is."""
         change = self._change
         if change is None or message.epoch != change.hold.epoch:
             return False
@@ -230,12 +238,12 @@ class Blocking:
         return True
 
     def overtaken(self, turn: Turn, epoch: int) -> None:
-        """Another overlay is in force: a change that was begun from an older one is at its end."""
+        """Another overlay is in force: end a change that led elsewhere."""
         if self._change is not None and self._change.hold.epoch != epoch:
             self.let_go(turn)
 
     def let_go(self, turn: Turn) -> None:
-        """Hold clients no longer, whatever became of the change."""
+        """Stop holding up clients, whatever became of the change, and carry out their packets."""
         change, self._change = self._change, None
         if change is None:
             return
@@ -308,7 +316,7 @@ class Blocking:
             self._forwarding.handle(turn, sender, early)
 
     def _take_place(self, turn: Turn, table: TreeTable) -> None:
-        """Know the new overlay, beginning with what was known at this place."""
+        """Build the new overlay's machine from the tables of this broker's position in it."""
         change = self._change
         assert change is not None
         epoch = change.hold.epoch
@@ -346,7 +354,7 @@ class Blocking:
         self._ask_moved(turn, TreeUpdate(change.hold.epoch))
 
     def _decide(self, turn: Turn, change: _Change) -> None:
-        """First on the own disk: from then on the new overlay is in force."""
+        """Put the new overlay in force here first; tell the others once it is on disk."""
         hold = change.hold
         turn.report(PlanRecord(plan=hold.plan, epoch=hold.epoch, step="decided"))
         finish = LetClientsGo(hold.epoch, hold.target)
@@ -371,7 +379,7 @@ class Blocking:
         return _trees(self._forwarding.machine(self._around.in_force()[0])).table()
 
     def _heirs(self) -> dict[str, str]:
-        """For each broker the one that sits in its place in the new overlay."""
+        """For each broker the one that has its position in the new overlay."""
         assert self._change is not None
         return heirs_of(self._around.in_force()[1], self._change.hold.target)
 
@@ -384,9 +392,10 @@ class Blocking:
 
 
 def can_block(source: Overlay, target: Overlay) -> bool:
-    """Whether the paper's protocol leads from one overlay to another: same positions on a ring.
+    """True if the blocking protocol can lead from one overlay to the other.
 
-    It hands on the tables of trees that grow from their roots.
+    Both must have the same positions of a key geometry whose trees grow from root to member, as
+    only such tables can be sent to an heir.
     """
     shape = design(source.design).geometry
     if shape not in KEY_GEOMETRIES or not has_same_positions(source, target):

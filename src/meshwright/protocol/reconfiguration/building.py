@@ -1,8 +1,9 @@
-"""Builds the overlay of a plan, from what is known on the one in force where that still holds.
+"""Builds the overlay of a plan beside the one in force, when a Lock comes.
 
-In the mode "carry" a broker takes what it heard and told on the overlay in force to its place in
-the new one, and tells only differences. Who gets another position hands what is known to its heir.
-Others may begin earlier or later: what comes for an overlay that is not here yet is held.
+In the mode "carry" a broker copies its forwarding table from the overlay in force and tells its new
+neighbours only the differences. A broker whose position changes sends the table to its heir, the
+broker that has the position in the new overlay. Brokers do not begin at the same moment: messages
+for an overlay that this broker does not build yet are held until it does.
 """
 
 from __future__ import annotations
@@ -32,12 +33,12 @@ from meshwright.protocol.reconfiguration.messages import (
 )
 
 STUCK = ("reconfigure stuck",)
-# Messages held for overlays that are not here yet.
+# How many messages are held for overlays that this broker does not build yet.
 EARLY_MAX = 65_536
 
 
 class Stage(Enum):
-    """How far an overlay is built."""
+    """How far the new overlay is built at this broker."""
 
     WAITING = "its machine begins when what was known at this place before comes"
     BEGUN = "its machine is there, and learns what is wanted here"
@@ -49,12 +50,13 @@ STAGES = Transitions({Stage.WAITING: (Stage.BEGUN,), Stage.BEGUN: (Stage.READY,)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuildingAround:
-    """What building asks of the rest of the broker.
+    """What building needs of the rest of the broker.
 
-    make: a forwarding machine that sees who is alive. fill: have the overlay of an epoch carry all
-    that is wanted here. marks: how far conversations are that matter for an overlay. told, heard: a
-    message that matters for an overlay went to a peer, or came from it. built: an overlay is known
-    from now on.
+    make: builds the forwarding machine of an epoch.
+    fill: tells the overlay of an epoch all filters that are wanted here, then calls back.
+    marks: how far the conversations are that changed what is known on an overlay.
+    told, heard: note that the last message to, or from, a peer changed what is known on an overlay.
+    built: called when the overlay of an epoch has a machine here.
     """
 
     send: Callable[[Turn, str, Any], None]
@@ -68,7 +70,11 @@ class BuildingAround:
 
 
 class Work:
-    """One overlay that is being built; answer is told how far it is."""
+    """One overlay that is being built.
+
+    answer: sends Ready to the coordinator.
+    heirs: for each broker the one that has its position in the new overlay.
+    """
 
     __slots__ = ("answer", "heirs", "lock", "marks", "stage")
 
@@ -80,11 +86,11 @@ class Work:
         self.stage = Stage.WAITING
 
     def go_on(self, stage: Stage) -> None:
-        """The next stage begins."""
+        """Begin the next stage."""
         self.stage = STAGES.checked(self.stage, stage)
 
     def say(self, turn: Turn) -> None:
-        """Answer whether it is ready, or may never be."""
+        """Tell the coordinator whether the overlay is ready."""
         is_ready = self.stage is Stage.READY
         self.answer(turn, Ready(self.lock.epoch, self.marks, is_ready=is_ready))
 
@@ -110,7 +116,7 @@ class Building:
         self._early_count = 0
 
     def handlers(self) -> Handlers:
-        """Which message is for which method."""
+        """Map each message to its method."""
         return (
             on(BuiltLate, self.heard),
             on(Inheritance, self.heard),
@@ -120,7 +126,7 @@ class Building:
     def heard(
         self, turn: Turn, peer: str, message: Bundle[Any] | BuiltLate | Inheritance | Renew
     ) -> None:
-        """A message for an overlay that is being built: take it, or hold it for a while."""
+        """Take a message for an overlay that is being built here, or hold it until that begins."""
         epoch = message.epoch
         if epoch in self._forwarding:
             self._take(turn, peer, message)
@@ -129,12 +135,12 @@ class Building:
             self._early_count += 1
             self._replay(turn, epoch, only_inherited=True)
         elif isinstance(message, Bundle):
-            # An overlay that is over, or one of which too much came: its sender finds out.
+            # Counts as messages of an unknown overlay: see Laggards.unknown.
             for one in message.messages:
                 self._forwarding.handle(turn, peer, one)
 
     def begin(self, turn: Turn, lock: Lock, answer: Callable[[Turn, Ready], None]) -> None:
-        """Make the overlay of a lock ready, and say when it is, or that it takes long."""
+        """Build the overlay of a lock; answer when it is ready, or when it takes long."""
         work = self._work = Work(lock, answer)
         turn.timer(STUCK, turn.now_us + self._stuck_us)
         if lock.mode == "anew":
@@ -145,7 +151,7 @@ class Building:
         is_whole = lock.mode == "carry" and set(self._around.alive()).issuperset(work.heirs)
         known = None
         if is_whole:
-            # Both in the same step: nothing is told or heard between the two.
+            # Table and marks in one step, so that no message comes or goes between the two.
             known = self._forwarding.machine(self._in_force.epoch).knowledge()
             work.marks = self._around.marks(self._in_force.epoch)
         if heir != self._me:
@@ -158,7 +164,7 @@ class Building:
             self._replay(turn, lock.epoch, only_inherited=True)
 
     def begin_late(self, turn: Turn, epoch: int, overlay: Overlay) -> None:
-        """An overlay is in force that was not built here: build it now, asking all neighbours."""
+        """Build an overlay that is in force already, and ask all neighbours what they know."""
         self._work = None
         self._add_machine(turn, epoch, overlay)
         self._ask_again(turn, epoch, self._forwarding.machine(epoch).neighbours())
@@ -166,19 +172,20 @@ class Building:
         self._replay(turn, epoch)
 
     def restored(self, turn: Turn) -> None:
-        """After a start nothing is known here of the overlay in force, whatever others take over.
+        """After a start, have all neighbours tell again what they know on the overlay in force.
 
-        Who has never talked with this broker does not notice that it was started again.
+        This broker has forgotten all of it, and a peer that never talked with it before does not
+        notice that it restarted.
         """
         epoch = self._in_force.epoch
         if self._may_be_inherited(epoch):
             self._ask_again(turn, epoch, self._forwarding.machine(epoch).neighbours())
 
     def peer_renewed(self, turn: Turn, peer: str) -> None:
-        """Begin anew with a peer on every overlay, and have it do the same.
+        """Exchange everything anew with a peer on every overlay, and have the peer do the same.
 
-        If it was started again this is its first conversation, so that it notices nothing; yet it
-        may have taken over what another had told at its place.
+        If the peer restarted, this is the first conversation that it knows of, so it does not
+        notice that anything was lost; yet it may have inherited a table from another broker.
         """
         for epoch in self._forwarding.epochs():
             if self._may_be_inherited(epoch):
@@ -186,24 +193,27 @@ class Building:
             self._forwarding.peer_renewed(turn, peer, epoch)
 
     def again(self, turn: Turn) -> None:
-        """Say again that the overlay is ready, if it is."""
+        """Tell the coordinator again that the overlay is ready, if it is."""
         if self._work is not None and self._work.stage is Stage.READY:
             self._work.say(turn)
 
     def stuck(self, turn: Turn) -> None:
-        """If the overlay is not ready by now, something may be torn, which marks show."""
+        """Send Ready with is_ready False if the overlay is not ready by now.
+
+        A message may have been missed; the marks in Ready show the coordinator whether one was.
+        """
         work = self._work
         if work is not None and work.stage is Stage.BEGUN:
             work.say(turn)
 
     def drop(self, epoch: int) -> None:
-        """An overlay is not to be."""
+        """The plan of an epoch was given up: stop building its overlay."""
         if self._work is not None and self._work.lock.epoch == epoch:
             self._work = None
         self._forget_early(epoch)
 
     def finish(self, epoch: int) -> None:
-        """An overlay is in force: what came for others that were to be before it is void."""
+        """An overlay is in force: drop the messages held for overlays up to its epoch."""
         for older in [one for one in self._early if one <= epoch]:
             self._forget_early(older)
 
@@ -226,7 +236,7 @@ class Building:
                 self._forwarding.peer_renewed(turn, name, message.epoch)
 
     def _replay(self, turn: Turn, epoch: int, *, only_inherited: bool = False) -> None:
-        """Take what came too early: all of it, or only what was known at the new position."""
+        """Take messages that were held: all of them, or only the Inheritance that is waited for."""
         work = self._work
         early = self._early.get(epoch, [])
         if only_inherited:
@@ -243,7 +253,10 @@ class Building:
             self._take(turn, peer, message)
 
     def _begin_empty(self, turn: Turn, work: Work, *, is_late: bool) -> None:
-        """Build an overlay from nothing; who is late asks for what others take for known."""
+        """Build an overlay from nothing.
+
+        is_late: the neighbours may have told all they know already, so ask them to tell it again.
+        """
         work.go_on(Stage.BEGUN)
         epoch = work.lock.epoch
         self._add_machine(turn, epoch, work.lock.target)
@@ -253,7 +266,7 @@ class Building:
         self._replay(turn, epoch)
 
     def _begin_with(self, turn: Turn, work: Work, known: Any) -> None:
-        """Build an overlay from what was known at this place."""
+        """Build an overlay from the forwarding table of this broker's position in it."""
         work.go_on(Stage.BEGUN)
         epoch, remaining = work.lock.epoch, 2
 
@@ -287,7 +300,7 @@ class Building:
             self._around.told(epoch, name)
 
     def _may_be_inherited(self, epoch: int) -> bool:
-        """False for the overlay of the beginning, which everybody builds from nothing."""
+        """False for the network's first overlay, which every broker builds from nothing."""
         return bool(epoch or self._in_force.versions)
 
     def _forget_early(self, epoch: int) -> None:

@@ -1,4 +1,7 @@
-"""Sends the messages that build an overlay together, since nobody waits for them yet."""
+"""Gathers the messages that build an overlay into bundles, to send fewer messages.
+
+The overlay is not in force yet, so nobody waits for a single one of them.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +16,10 @@ BUNDLE = ("bundles",)
 
 
 class Bundles:
-    """Gathers what overlays that are not in force tell each peer, for a moment.
+    """Gathers, for gather_us, what the machines of overlays that are not in force tell each peer.
 
-    in_force is the newest epoch whose messages are not held up. conversation_marks notes which of
-    them were sent.
+    conversation_marks: notes the messages sent.
+    _in_force: messages up to this epoch are sent at once.
     """
 
     def __init__(
@@ -36,7 +39,7 @@ class Bundles:
         self._gathered: dict[tuple[str, int], list[Any]] = {}
 
     def tell(self, turn: Turn, peer: str, message: Any) -> None:
-        """Send what a forwarding machine tells, now or in a bundle."""
+        """Send a message of a forwarding machine, at once or later in a bundle."""
         epoch = message.epoch
         if epoch <= self._in_force or peer == self._me:
             self._send_noted(turn, peer, epoch, message)
@@ -48,22 +51,22 @@ class Bundles:
             self._gathered.setdefault((peer, epoch), []).append(message)
 
     def send_singly(self, epoch: int) -> None:
-        """Gather nothing for this epoch: each message is sent, and counted, by itself."""
+        """Send messages of this epoch one by one, so that each is counted."""
         self._singly = epoch
 
     def release(self, turn: Turn, epoch: int) -> None:
-        """An overlay is in force: hold up nothing of it any more."""
+        """An overlay is in force: send its messages at once from now on."""
         self.flush(turn)
         self._in_force = epoch
 
     def flush(self, turn: Turn) -> None:
-        """Send all that was gathered."""
+        """Send all bundles."""
         gathered, self._gathered = self._gathered, {}
         for (peer, epoch), messages in gathered.items():
             self._send_noted(turn, peer, epoch, Bundle(epoch, tuple(messages)))
 
     def drop(self, epoch: int) -> None:
-        """Forget what was gathered for an overlay that is not to be."""
+        """Forget the messages gathered for an overlay that was given up."""
         for key in [key for key in self._gathered if key[1] == epoch]:
             del self._gathered[key]
 

@@ -1,8 +1,9 @@
-"""What has crossed between two brokers, by the numbers of their conversation.
+"""Marks: how far two brokers' conversation was, to find out what one had not received.
 
-Two brokers each note, at a moment of their own, how far their conversation was. Compared, the notes
-say whether what one had told the other was exactly what the other had heard, though nobody asked
-the two at the same time: a message that was under way shows in the numbers.
+Each of two brokers notes, at a moment of its own, the numbers of the last messages that it sent to
+and received from the other. Compared, the two marks tell whether one had received exactly what the
+other had sent; a message in flight at that moment shows as a difference. The coordinator compares
+the marks of Ready and of Drained.
 """
 
 from __future__ import annotations
@@ -15,10 +16,11 @@ from meshwright.protocol.peers.conversations import Progress
 
 
 class PeerMark(msgspec.Struct, frozen=True, gc=False, array_like=True):
-    """How far a conversation was at a moment.
+    """How far the conversation with one peer was at a moment.
 
-    own and theirs name the two halves of the conversation; sent and received are the numbers of the
-    last messages; told and heard those of the last messages that matter, 0 if there was none.
+    own, theirs: the generations of the conversation's two halves.
+    sent, received: the numbers of the last messages sent and received.
+    told, heard: the same of the last messages that matter for the overlay; 0 if there was none.
     """
 
     own: int
@@ -33,7 +35,7 @@ Marks = dict[str, PeerMark]
 
 
 class ConversationMarks:
-    """Notes which messages told or heard what changes an overlay, by its epoch and by peer."""
+    """Notes, by epoch and peer, the last messages that changed what is known on an overlay."""
 
     def __init__(self, progress: Callable[[str], Progress]) -> None:
         self._progress = progress
@@ -41,26 +43,26 @@ class ConversationMarks:
         self._heard: dict[int, dict[str, int]] = {}
 
     def told(self, epoch: int, peer: str) -> None:
-        """The last message to a peer told it something."""
+        """The last message sent to a peer changed what it knows on the overlay of an epoch."""
         self._told.setdefault(epoch, {})[peer] = self._progress(peer).sent
 
     def heard(self, epoch: int, peer: str) -> None:
-        """The last message of a peer told something."""
+        """The last message of a peer changed what this broker knows on the overlay of an epoch."""
         self._heard.setdefault(epoch, {})[peer] = self._progress(peer).received
 
     def forget(self, peer: str) -> None:
-        """A conversation begins anew."""
+        """Forget a peer's numbers, as the conversation with it began anew."""
         for notes in (*self._told.values(), *self._heard.values()):
             notes.pop(peer, None)
 
     def drop_older(self, epoch: int) -> None:
-        """Overlays before this epoch do not matter any more."""
+        """Forget the numbers for overlays before this epoch."""
         for notes in (self._told, self._heard):
             for older in [one for one in notes if one < epoch]:
                 del notes[older]
 
     def marks(self, epoch: int) -> Marks:
-        """How far everything is that matters for an overlay."""
+        """The marks for an overlay, by peer."""
         told, heard = self._told.get(epoch, {}), self._heard.get(epoch, {})
         return {
             peer: marked(self._progress(peer), told.get(peer, 0), heard.get(peer, 0))
@@ -69,12 +71,12 @@ class ConversationMarks:
 
 
 def marked(progress: Progress, told: int, heard: int) -> PeerMark:
-    """The mark of a conversation that is at a progress."""
+    """Make a mark of a conversation's progress and the last numbers that matter."""
     return PeerMark(progress.own, progress.sent, told, progress.theirs, progress.received, heard)
 
 
 def torn_pairs(marks: Mapping[str, Marks]) -> list[tuple[str, str]]:
-    """Pairs of brokers of which one may not have heard what the other had told, by their marks."""
+    """Pairs of brokers of which one may have missed a message of the other, by their marks."""
     torn = {
         (min(teller, hearer), max(teller, hearer))
         for teller, others in marks.items()
@@ -85,7 +87,7 @@ def torn_pairs(marks: Mapping[str, Marks]) -> list[tuple[str, str]]:
 
 
 def late_hearers(marks: Mapping[str, Marks]) -> list[str]:
-    """Brokers that had not received all that mattered when they made their marks."""
+    """Brokers that had not received every message that matters when they made their marks."""
     return [
         hearer
         for hearer, theirs in sorted(marks.items())
@@ -98,13 +100,14 @@ def late_hearers(marks: Mapping[str, Marks]) -> list[str]:
 
 
 def _is_whole(one: PeerMark, other: PeerMark | None) -> bool:
-    """Whether each of two had heard exactly what the other had told."""
+    """True if each of two brokers had received exactly what the other had told."""
     if other is None:
         return not (one.told or one.heard)
     return _is_heard(one, other) and _is_heard(other, one)
 
 
 def _is_heard(teller: PeerMark, hearer: PeerMark) -> bool:
+    """True if the hearer had received all that the teller had told, and nothing told later."""
     if not (teller.told or hearer.heard):
         return True
     is_same = teller.own == hearer.theirs
@@ -112,7 +115,7 @@ def _is_heard(teller: PeerMark, hearer: PeerMark) -> bool:
 
 
 def _has_arrived(teller: PeerMark, hearer: PeerMark | None) -> bool:
-    """Whether what was told is there, or is void as the conversation ended."""
+    """True if the hearer has what was told, or it is void because the conversation ended."""
     if not teller.told:
         return True
     return hearer is not None and (teller.own != hearer.theirs or hearer.received >= teller.told)

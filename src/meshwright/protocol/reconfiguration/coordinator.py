@@ -1,8 +1,10 @@
-"""The broker that was given a plan leads all others through it: prepare, switch, and run dry.
+"""The coordinator leads all other brokers through a plan: prepare, switch, drain.
 
-All its brokers seen alive must follow, and be more than half of those present, so that two plans
-never pass each other unseen. The plan is decided when the coordinator has the new overlay on its
-own disk; before that a crash, a refusal or too much time ends it, and nothing has changed.
+The broker that was given the plan is its coordinator. All brokers of the plan that are alive must
+take part, and they must be more than half of the brokers that were not removed, so that two plans
+cannot be decided by disjoint sets of brokers. The plan is decided when the coordinator has the new
+overlay on its own disk. Before that, a crash of the coordinator, a Deny or a timeout ends the plan,
+and the overlay in force stays.
 """
 
 from __future__ import annotations
@@ -37,12 +39,12 @@ DEADLINE = ("reconfigure deadline",)
 MENDED = ("reconfigure mended",)
 CHECK = ("reconfigure check",)
 
-# Who has to begin anew with whom; None stands for everybody around.
+# For each broker the peers to exchange everything anew with; None stands for all neighbours.
 Torn = dict[str, tuple[str, ...] | None]
 
 
 class Step(Enum):
-    """How far a plan is for who leads it."""
+    """How far a plan is at its coordinator."""
 
     PREPARE = "all build the overlay to come, and say when it is ready"
     MEND = "some begin anew with each other, of whom one may have missed something"
@@ -62,7 +64,13 @@ STEPS = Transitions(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Patience:
-    """How long a plan may take until it is decided, what is torn may mend, older overlays drain."""
+    """How long the coordinator waits.
+
+    decide_us: until a plan must be decided.
+    mend_us: after it told brokers to exchange everything anew.
+    check_us: before it asks again whether old overlays are drained.
+    drain_us: until old overlays are dropped even if they are not drained.
+    """
 
     decide_us: int
     mend_us: int
@@ -71,12 +79,16 @@ class Patience:
 
 
 class Undertaking:
-    """One plan under way, its brokers, and who has whose position after it.
+    """One plan under way at its coordinator.
 
-    asked: the brokers that were told of the plan, told: of its present step. answers: what they
-    said, with marks if there were any. unready: those that answered, but wait for something. late:
-    those that have to begin with nothing while the others carry over. vouched: the dead for whom
-    their heirs were told that they leave nothing. mended: who was told to begin anew with whom.
+    heirs: for each broker the one that has its position in the target overlay.
+    asked: the brokers that were told of the plan.
+    told: the brokers that were told of its present step.
+    answers: for each broker that answered this step, its marks.
+    unready: brokers that answered Ready with is_ready False.
+    late: brokers that returned meanwhile, and start from nothing while the others carry over.
+    vouched: dead brokers whose heirs were told not to wait for an Inheritance.
+    mended: for each broker, the peers with which it was told to exchange everything anew.
     """
 
     __slots__ = (
@@ -98,7 +110,7 @@ class Undertaking:
         self.answers: dict[str, Marks | None] = {}
 
     def go_on(self, step: Step) -> None:
-        """The next step begins. When it is to be decided, nobody was told so or has answered."""
+        """Begin the next step; at Step.DECIDE all brokers are to be told, and to answer, again."""
         self.step = STEPS.checked(self.step, step)
         if step is Step.DECIDE:
             self.told = {}
@@ -110,16 +122,18 @@ class Undertaking:
 
     @property
     def is_decided(self) -> bool:
-        """Whether it may be on disk, so that it can end in one way only."""
+        """True if the overlay may be on the coordinator's disk: the plan cannot be aborted."""
         return self.step in (Step.DECIDE, Step.SWITCH)
 
 
 class Coordinator:
     """Leads at most one plan at a time.
 
-    present_count: of the brokers that are not gone for good. alive: those seen alive, this one
-    among them. watch: called when the links to keep change. finished: called when a plan that was
-    decided is at its end. in_force: what is, as it is told.
+    present_count: counts the brokers of the network that were not removed.
+    alive: the brokers believed alive, this one among them.
+    watch: called when the set of brokers to stay connected with changes.
+    finished: called when a decided plan has ended.
+    in_force: the Switch message with the overlay in force here.
     """
 
     def __init__(
@@ -145,7 +159,7 @@ class Coordinator:
         self.undertaking: Undertaking | None = None
 
     def handlers(self) -> Handlers:
-        """Which message is for which method."""
+        """Map each message to its method."""
         return (
             on(Deny, self._denied),
             on(Ready, self._answered),
@@ -154,11 +168,11 @@ class Coordinator:
         )
 
     def timers(self) -> dict[str, Action]:
-        """Which timer is for which method."""
+        """Map each timer to its method."""
         return {DEADLINE[0]: self._deadline, MENDED[0]: self._mended, CHECK[0]: self._check}
 
     def begin(self, turn: Turn, lock: Lock, heirs: dict[str, str]) -> None:
-        """Lead all brokers to the overlay of a lock; heirs: who takes whose place."""
+        """Begin a plan; heirs: for each broker the one that has its position in the new overlay."""
         self.undertaking = Undertaking(lock, heirs)
         self._report(turn, "asked")
         self._watch(turn)
@@ -166,18 +180,18 @@ class Coordinator:
         self._advance(turn)
 
     def resume(self, turn: Turn, lock: Lock) -> None:
-        """After a crash: bring a plan to its end that was decided before."""
+        """After a crash, go on with a plan that was decided before it."""
         if self.undertaking is None:
             self.undertaking = Undertaking(lock, {}, Step.SWITCH)
             self._watch(turn)
             self._begin_drain(turn)
 
     def leads(self, epoch: int) -> bool:
-        """Whether the plan of an epoch is under way here."""
+        """True if this broker leads the plan of an epoch now."""
         return self.undertaking is not None and self.undertaking.epoch == epoch
 
     def on_disk(self, turn: Turn, epoch: int) -> None:
-        """The overlay of an epoch is on this broker's disk: if it is led here, it is decided."""
+        """The overlay of an epoch is on this broker's disk: its plan, if led here, is decided."""
         undertaking = self._led(epoch)
         if undertaking is not None and undertaking.step is Step.DECIDE:
             undertaking.go_on(Step.SWITCH)
@@ -185,7 +199,7 @@ class Coordinator:
             self._advance(turn)
 
     def abort(self, turn: Turn, why: str) -> bool:
-        """End the plan unless it is decided; says whether it was ended."""
+        """Abort the plan unless it is decided; returns whether it was aborted."""
         undertaking = self.undertaking
         if undertaking is None or undertaking.is_decided:
             return False
@@ -196,17 +210,17 @@ class Coordinator:
         return True
 
     def overtaken(self, turn: Turn, epoch: int) -> None:
-        """A newer overlay is in force here: a plan for an older one is at its end."""
+        """A newer overlay is in force here: end a plan of a lower epoch."""
         if self.undertaking is not None and self.undertaking.epoch < epoch:
             self._report(turn, "superseded", f"epoch {epoch} is in force")
             self._end(turn)
 
     def alive_changed(self, turn: Turn) -> None:
-        """Nobody waits for the dead, and whoever lives must follow."""
+        """Tell the plan to brokers that came back, and wait no longer for those that died."""
         self._advance(turn)
 
     def peer_renewed(self, turn: Turn, peer: str) -> None:
-        """A broker may have forgotten all: begin anew with it."""
+        """Tell a broker its step again: its conversation began anew, it may have restarted."""
         undertaking = self.undertaking
         if undertaking is None:
             return
@@ -216,11 +230,11 @@ class Coordinator:
         self._advance(turn)
 
     def _advance(self, turn: Turn) -> None:
-        """Tell those who were not told, and go on to the next step when all have answered."""
+        """Tell the present step to brokers that do not know it; go on when all have answered."""
         undertaking = self.undertaking
         if undertaking is None:
             return
-        # Itself last: it answers at once, and by then everybody else must have been told.
+        # The coordinator tells itself last: it answers at once, when all others must be told.
         others = [name for name in self._followers(undertaking) if name != self._me]
         for name in [*others, self._me]:
             if self.undertaking is undertaking and name not in undertaking.told:
@@ -234,7 +248,7 @@ class Coordinator:
         lock = undertaking.lock
         message: Any = lock
         if undertaking.is_decided:
-            # First on its own disk: from then on the plan is decided.
+            # The coordinator writes the overlay to its own disk first, which decides the plan.
             if name != self._me and undertaking.step is Step.DECIDE:
                 return
             in_force = self._in_force()
@@ -246,7 +260,7 @@ class Coordinator:
         self._send(turn, name, message)
 
     def _vouch(self, turn: Turn, undertaking: Undertaking) -> None:
-        """Let nobody wait for what a dead broker knew at its place."""
+        """Tell the heirs of dead brokers not to wait for an Inheritance."""
         if undertaking.lock.mode != "carry":
             return
         gone = set(undertaking.heirs).difference(self._alive(), undertaking.vouched)
@@ -262,7 +276,10 @@ class Coordinator:
         return has_majority and all(name in answers for name in self._followers(undertaking))
 
     def _next(self, turn: Turn, undertaking: Undertaking) -> None:
-        """All have answered: go on, unless something is torn, unready or under way."""
+        """All have answered the step: begin the next one, or finish.
+
+        Not while marks disagree, a broker is not ready, or frames of old overlays are in flight.
+        """
         if not undertaking.is_decided:
             self._mend(turn, undertaking)
             is_unready = not undertaking.unready.isdisjoint(self._alive())
@@ -276,7 +293,10 @@ class Coordinator:
             self._finish(turn, undertaking)
 
     def _torn(self, undertaking: Undertaking) -> Torn:
-        """Who may not know what others take for known, by the marks of all."""
+        """For each broker the peers with which its marks disagree; None stands for all neighbours.
+
+        One of such a pair may not know what the other takes for known.
+        """
         if undertaking.lock.mode != "carry":
             return {}
         answers, heirs = undertaking.answers, undertaking.heirs
@@ -284,14 +304,14 @@ class Coordinator:
         whole = {name: marks for name, marks in answers.items() if marks is not None}
         for one, other in torn_pairs(whole):
             torn[heirs[one]] = (*(torn.get(heirs[one]) or ()), heirs[other])
-        # What was known at the place of a broker without marks may have gone to its heir.
+        # Before it restarted, a broker without marks may have sent its heir a table.
         for name in sorted(set(heirs).difference(whole)):
             if heirs[name] != name and heirs[name] in answers:
                 torn[heirs[name]] = None
         return torn
 
     def _mend(self, turn: Turn, undertaking: Undertaking) -> None:
-        """Have those begin anew with each other of whom one may have missed something."""
+        """Send Renew to brokers whose marks disagree with those of peers, unless they had it."""
         torn = {
             name: peers
             for name, peers in self._torn(undertaking).items()
@@ -317,7 +337,7 @@ class Coordinator:
         self._advance(turn)
 
     def _check(self, turn: Turn) -> None:
-        """Ask those again who may have received meanwhile what they had not."""
+        """Ask the brokers for Drained again that had not received all frames when they answered."""
         undertaking = self.undertaking
         if undertaking is None or not undertaking.is_decided:
             return
@@ -326,17 +346,17 @@ class Coordinator:
             self._send(turn, name, DrainAsked(undertaking.epoch))
 
     def _late_hearers(self, undertaking: Undertaking) -> list[str]:
-        """Those alive that had not received all of older overlays when they answered."""
+        """Living brokers that had not received all frames of older overlays when they answered."""
         answers = undertaking.answers
         followers = self._followers(undertaking)
         return late_hearers({name: answers.get(name) or {} for name in followers})
 
     def _followers(self, undertaking: Undertaking) -> list[str]:
-        """Those alive that are in the overlay to come; who joins the network is not yet."""
+        """Living brokers of the target overlay; others that just join the network are not in it."""
         return [name for name in self._alive() if name in undertaking.brokers]
 
     def _deadline(self, turn: Turn) -> None:
-        """Patience is at its end: with a plan that is not decided, or with what does not drain."""
+        """Time is up: abort a plan that is not decided, or finish one that does not drain."""
         undertaking = self.undertaking
         if undertaking is None:
             return

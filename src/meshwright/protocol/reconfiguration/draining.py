@@ -1,9 +1,9 @@
-"""How a broker finds out that nothing of older overlays comes its way any more.
+"""Draining: finds out that no frame travels on older overlays any more.
 
-After a switch nothing new is sent on the old overlay, so all that moves on it is passed on from
-broker to broker. Each broker notes how far it has sent whenever it passes something on, and tells
-the coordinator once it has been quiet for a while. When everybody has received as far as everybody
-had sent, nothing is under way.
+After its switch a broker sends new frames on the new overlay only, so frames on older ones are only
+passed on. Each time a broker passes one on, it notes the numbers of its last messages to all peers.
+When none came for quiet_us, it reports these numbers to the coordinator (Drained). When every
+broker has received all that every other had sent, no such frame is in flight.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ QUIET = ("reconfigure quiet",)
 
 
 class LostInChange(msgspec.Struct, frozen=True, kw_only=True):
-    """A frame of QoS 0 came on a forgotten overlay, and was dropped; nobody repairs it."""
+    """A QoS 0 frame came on an overlay that was dropped, and is lost, as QoS 0 is not repaired."""
 
     epoch: int
     publisher: str
@@ -32,7 +32,7 @@ class LostInChange(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def note_lost(turn: Turn, message: Any) -> None:
-    """Report a frame on an overlay that was forgotten, if nobody repairs it."""
+    """Report a QoS 0 frame that came on an overlay which this broker has dropped."""
     frame = getattr(message, "frame", None)
     if frame is not None and not frame.number:
         publication = frame.publication
@@ -48,7 +48,12 @@ def note_lost(turn: Turn, message: Any) -> None:
 
 
 class Draining:
-    """One broker's part. coordinator: who is to be told, None if nobody is."""
+    """One broker's part in draining.
+
+    _coordinator: the broker to report to, None before the new overlay is on disk.
+    _sent: for each peer, the number of the last message when a frame was last passed on.
+    _is_stirred: a frame of an older overlay came since the timer was set.
+    """
 
     def __init__(
         self, quiet_us: int, conversations: Conversations, *, send: Callable[[Turn, str, Any], None]
@@ -63,24 +68,24 @@ class Draining:
         self._has_timer = False
 
     def handlers(self) -> Handlers:
-        """Which message is for which method."""
+        """Map each message to its method."""
         return (on(DrainAsked, self._asked),)
 
     def switched(self, turn: Turn, epoch: int) -> None:
-        """Another overlay is in force: nothing more enters the older ones here."""
+        """Another overlay is in force: no new frame enters the older ones at this broker."""
         self._epoch = epoch
         self._coordinator = None
         self.passed_on(turn)
 
     def report_to(self, turn: Turn, coordinator: str, epoch: int) -> None:
-        """The overlay in force is on disk: tell its coordinator when all is quiet."""
+        """The overlay in force is on disk: report to its coordinator when it is quiet."""
         if epoch == self._epoch:
             self._coordinator = coordinator
             self._is_stirred = False
             self._wait(turn)
 
     def passed_on(self, turn: Turn) -> None:
-        """Something of an older overlay was here; it may have gone on to anybody."""
+        """A frame of an older overlay came, and may have been passed on to any peer."""
         self._sent = {
             peer: self._conversations.progress(peer).sent for peer in self._conversations.peers()
         }
@@ -89,12 +94,12 @@ class Draining:
             self._wait(turn)
 
     def peer_renewed(self, turn: Turn, peer: str) -> None:
-        """What was under way to a peer is void."""
+        """Forget what was in flight to a peer: its conversation ended, so it never arrives."""
         if self._sent.pop(peer, 0) and self._coordinator is not None:
             self._wait(turn)
 
     def quiet(self, turn: Turn) -> None:
-        """Some time is over: if it was quiet, say so."""
+        """The timer fired: report if no frame came meanwhile, wait again otherwise."""
         self._has_timer = False
         if self._is_stirred:
             self._is_stirred = False
@@ -103,7 +108,7 @@ class Draining:
             self._report(turn)
 
     def finished(self) -> None:
-        """Older overlays are forgotten."""
+        """Older overlays were dropped."""
         self._sent.clear()
 
     def _asked(self, turn: Turn, peer: str, message: DrainAsked) -> None:

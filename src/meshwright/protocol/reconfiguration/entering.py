@@ -1,9 +1,9 @@
-"""How a broker that belongs to the network, but not to its overlay, comes into it.
+"""Brings a broker that belongs to the network, but not to its overlay, into the overlay.
 
-It carries on alone in an overlay of its own, whose epoch is below all others; streams deliver what
-no overlay brings. It asks others for the one in force, and leads a plan by which that grows by this
-broker. If the plan comes to nothing, or another overtakes it in which this broker is not, it asks
-again.
+Until then the broker is alone in an overlay of its own, whose epoch is below all others; streams
+deliver by repair what no overlay carries. It asks another broker for the overlay in force (Fetch),
+and leads a plan that adds itself to it. If that plan fails, or another plan without this broker is
+decided first, it asks again.
 """
 
 from __future__ import annotations
@@ -24,11 +24,12 @@ OUTSIDE = -1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EnteringAround:
-    """What coming in asks of the rest of the broker.
+    """What entering needs of the rest of the broker.
 
-    others: brokers that are seen alive. ask_dead: finds out whether those live that are not.
-    may_enter: whether everybody knows of this one, and no plan is under way here. enter: leads the
-    plan by which an overlay grows by this broker.
+    others: the other brokers that are believed alive.
+    ask_dead: asks brokers that do not seem alive whether they are.
+    may_enter: True if all brokers know of this one, and no plan is under way here.
+    enter: leads the plan that adds this broker to an overlay.
     """
 
     send: Callable[[Turn, str, Any], None]
@@ -39,28 +40,28 @@ class EnteringAround:
 
 
 class Entering:
-    """Asks for the overlay in force as long as this broker is in none with others."""
+    """Asks for the overlay in force while this broker is not in it."""
 
     def __init__(self, me: str, in_force: InForce, around: EnteringAround) -> None:
         self._me = me
         self._in_force = in_force
         self._around = around
         self._asked_count = 0
-        # The newest epoch that was heard of without this broker.
+        # The newest epoch heard of whose overlay does not have this broker.
         self._missed = OUTSIDE
 
     @property
     def is_outside(self) -> bool:
-        """Whether the overlay in force is one without this broker."""
+        """True while a newer overlay than this broker's is known, and this broker is not in it."""
         return self._in_force.epoch < max(self._missed, 0)
 
     def started(self, turn: Turn) -> None:
-        """Begin to ask, if there is need."""
+        """After a start, begin to ask if this broker is outside."""
         if self.is_outside:
             self.look(turn)
 
     def look(self, turn: Turn) -> None:
-        """Ask the next of the others for the overlay in force."""
+        """Ask the next of the other brokers for the overlay in force; again after a while."""
         if not self.is_outside:
             return
         self._around.ask_dead(turn)
@@ -72,7 +73,10 @@ class Entering:
         turn.timer(ENTER, turn.now_us + ENTER_EVERY_US)
 
     def takes(self, turn: Turn, message: Switch) -> bool:
-        """True if an overlay is one without this broker, which then has it grow."""
+        """Take a Switch with an overlay that does not have this broker; returns False for others.
+
+        If this broker may enter, it leads a plan that adds it.
+        """
         if self._me in message.overlay.brokers:
             return False
         was_outside = self.is_outside

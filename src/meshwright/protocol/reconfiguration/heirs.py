@@ -1,19 +1,19 @@
-"""Who takes whose position when an overlay changes, and whether what is known there holds."""
+"""Heirs: which broker takes whose position in a new overlay, and whether to pass tables on."""
 
 from __future__ import annotations
 
 from meshwright.model.overlay import Overlay
 
-# Where more of the brokers move, building an overlay anew takes fewer messages.
+# If a larger share of brokers change positions, building anew takes fewer messages.
 MOVED_SHARE_MAX = 0.7
-# Parameters that only say how an overlay was found.
+# Parameters that only say how the planner found an overlay.
 NOTES = frozenset(("arrangement", "delay_weight"))
 
 
 def heirs_of(source: Overlay, target: Overlay) -> dict[str, str]:
-    """For each broker of an overlay the one that has its position in another.
+    """For each broker of the source overlay, the broker that has its position in the target.
 
-    Where a design has no positions, everybody keeps its own place.
+    In a design without positions each broker is its own heir.
     """
     before, after = source.positions, target.positions
     if before is None or after is None:
@@ -23,7 +23,7 @@ def heirs_of(source: Overlay, target: Overlay) -> dict[str, str]:
 
 
 def has_same_positions(source: Overlay, target: Overlay) -> bool:
-    """Whether the same brokers have the same positions of the same design, in whatever order."""
+    """True if both overlays have the same design, brokers and positions, in whatever order."""
     return (
         source.design == target.design
         and sorted(source.brokers) == sorted(target.brokers)
@@ -32,7 +32,7 @@ def has_same_positions(source: Overlay, target: Overlay) -> bool:
 
 
 def is_worth_carrying(source: Overlay, target: Overlay) -> bool:
-    """Whether taking over what is known saves messages against building an overlay anew."""
+    """True if passing on forwarding tables takes fewer messages than building anew."""
     noted = [
         {name: value for name, value in overlay.params.items() if name not in NOTES}
         for overlay in (source, target)

@@ -1,4 +1,4 @@
-"""The overlay in force at a broker, as it is on disk and told to others."""
+"""The overlay in force at one broker: kept on disk, and told to brokers that have an older one."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ VERSIONS: DiskKey = ("tree versions",)
 
 
 class InForce:
-    """Overlay and epoch in force, the clients that moved with them, and the overlay before.
+    """The overlay in force with its epoch, the clients that moved with it, and the overlay before.
 
-    versions: of the brokers of a tree whose links have changed since, and how often.
+    versions: for each broker of a tree whose links have changed in this epoch, how often they did.
     """
 
     def __init__(self, overlay: Overlay, epoch: int = 0) -> None:
@@ -33,13 +33,13 @@ class InForce:
         self.versions: dict[str, int] = {}
 
     def restore(self, disk: dict[DiskKey, Any]) -> None:
-        """Begin with what was in force."""
+        """After a start, read the overlay in force from disk."""
         if IN_FORCE in disk:
             self.epoch, self.overlay, self.before, self.moves = disk[IN_FORCE]
             self.versions = dict(disk.get(VERSIONS, {}))
 
     def adopt(self, turn: Turn, message: Switch) -> None:
-        """Another overlay is in force from now on."""
+        """Put another overlay in force, and write it to disk."""
         self.before, self.overlay = self.overlay, message.overlay
         self.epoch, self.moves = message.epoch, message.moves
         if self.versions != message.versions:
@@ -48,25 +48,25 @@ class InForce:
         self._write(turn)
 
     def redraw(self, turn: Turn, rows: Iterable[TreeRow]) -> tuple[TreeRow, ...]:
-        """Some links of the tree are others from now on; returns the rows that are new here."""
+        """Change some rows of the tree in force; returns the rows that were new here."""
         newer = [row for row in rows if row.version > self.versions.get(row.broker, 0)]
         if newer:
             self.overlay = with_rows(self.overlay, newer)
-            # What was written is on its way to the disk, and stays as it was.
+            # A new dict, as the old one may be on its way to the disk.
             self.versions = {**self.versions, **{row.broker: row.version for row in newer}}
             turn.write(VERSIONS, self.versions)
             self._write(turn)
         return tuple(newer)
 
     def rows(self) -> list[TreeRow]:
-        """The rows that have changed since this overlay is in force."""
+        """The rows of the tree that have changed since this overlay is in force."""
         return [
             TreeRow(name, version, peers_of(self.overlay, name))
             for name, version in self.versions.items()
         ]
 
     def told(self) -> Switch:
-        """What is in force, for somebody who may not know it."""
+        """The Switch message for a broker that may not know the overlay in force."""
         return Switch(self.epoch, self.overlay, self.moves, self.versions)
 
     def _write(self, turn: Turn) -> None:
@@ -74,6 +74,6 @@ class InForce:
 
 
 def plan_name(target: Overlay, moves: tuple[ClientMove, ...] = ()) -> str:
-    """A short name for the plan that leads to an overlay and moves clients."""
+    """A short name for a plan, made from its target overlay and its client moves."""
     said = msgspec.json.encode((target, moves) if moves else target)
     return hashlib.sha1(said).hexdigest()[:12]

@@ -1,4 +1,8 @@
-"""How brokers that missed a switch learn of it, from whomever they meet."""
+"""Laggards: brokers that missed a switch learn of it from any broker that they meet.
+
+Peers compare epochs when they greet each other, and when a message comes for an overlay that its
+receiver does not have.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +16,10 @@ STRANGERS_MAX = 4_096
 
 
 class Laggards:
-    """Compares epochs with peers: who has the newer overlay gives it to the other.
+    """Compares epochs with peers; the one with the newer overlay sends it to the other.
 
-    in_force gives the overlay in force as it is told. void is the epoch of a plan that was given
-    up, of which messages may still come.
+    in_force: the Switch message with the overlay in force here.
+    void: the epoch of a plan that was given up; its messages may still come and mean nothing.
     """
 
     def __init__(
@@ -29,7 +33,7 @@ class Laggards:
         self.void = 0
 
     def heard_epoch(self, turn: Turn, peer: str, epoch: int) -> None:
-        """A peer says which overlay it has in force."""
+        """A peer says which epoch it has in force: send it ours, or fetch its."""
         mine = self._in_force().epoch
         if epoch < mine:
             self.push(turn, peer)
@@ -37,7 +41,7 @@ class Laggards:
             self._send(turn, peer, Fetch(mine))
 
     def unknown(self, turn: Turn, peer: str, epoch: int) -> None:
-        """A peer sends on an overlay that this broker does not have."""
+        """A peer sent a message of an overlay that this broker does not have."""
         mine = self._in_force().epoch
         if epoch < mine:
             if self._told.get(peer) != mine:
@@ -50,33 +54,33 @@ class Laggards:
             self._send(turn, peer, Fetch(mine))
 
     def fetched(self, turn: Turn, peer: str, message: Fetch) -> None:
-        """A peer asks for a newer overlay, now or when there is one."""
+        """A peer asks for a newer overlay: send it now, or as soon as there is one."""
         if message.epoch < self._in_force().epoch:
             self.push(turn, peer)
         else:
             self._curious[peer] = None
 
     def built(self, turn: Turn, epoch: int) -> None:
-        """An overlay is known from now on: ask again for what came before."""
+        """This broker has a machine for an overlay now: ask peers again for what it missed."""
         for key in [key for key in self._missed if key[0] <= epoch]:
             del self._missed[key]
             if key[0] == epoch:
                 self._send(turn, key[1], BuiltLate(epoch))
 
     def switched(self, turn: Turn) -> None:
-        """A newer overlay is in force: tell who asked for one."""
+        """A newer overlay is in force: send it to the peers that asked for one."""
         curious, self._curious = self._curious, {}
         for peer in curious:
             self.push(turn, peer)
 
     def peer_renewed(self, peer: str) -> None:
-        """A peer may have forgotten what it was told."""
+        """Forget what a peer was told, as it may have restarted."""
         self._told.pop(peer, None)
 
     def push(self, turn: Turn, peer: str) -> None:
-        """Tell a peer the overlay in force.
+        """Send a peer the overlay in force, once it is on this broker's disk.
 
-        Only when it is on disk, or a crash here could take it back alone.
+        Otherwise a crash could take this broker back to an older overlay than it has told.
         """
         message = self._in_force()
         turn.once_synced(lambda later: self._send(later, peer, message))

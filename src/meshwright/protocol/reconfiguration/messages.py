@@ -1,4 +1,8 @@
-"""What brokers tell each other, and report, while the overlay is changed."""
+"""Messages between the coordinator of a plan and the other brokers while the overlay changes.
+
+The usual order is Lock, Ready, Switch, Drained, Finish. Until the coordinator has the new overlay
+on disk, Deny or Abort ends the plan instead.
+"""
 
 from __future__ import annotations
 
@@ -18,11 +22,15 @@ BuildingMode = Literal["anew", "carry", "join"]
 
 
 class Lock(PeerMessage, frozen=True, gc=False, tag=132):
-    """Take part in a plan, in no other meanwhile, and have its overlay carry what you want.
+    """The coordinator asks a broker to take part in its plan, and in no other until that one ends.
 
-    source_epoch: that of the overlay in force at the coordinator. supersedes: the epoch of a plan
-    that this one ends, or -1. moves: of clients, once the overlay is in force. mode: whether all
-    build the overlay anew, carry over what is known, or only the others do, whom you join.
+    The broker builds the target overlay beside the one in force, and answers Ready or Deny.
+
+    source_epoch: of the overlay in force at the coordinator.
+    supersedes: the epoch of another plan that this one ends, or -1.
+    moves: clients that move to another broker once the target is in force.
+    mode: anew: all brokers build the target from nothing; carry: all start from what they know on
+        the overlay in force; join: the others do, and this broker starts from nothing.
     """
 
     counts_as = "reconfiguration"
@@ -37,7 +45,7 @@ class Lock(PeerMessage, frozen=True, gc=False, tag=132):
 
 
 class Deny(PeerMessage, frozen=True, gc=False, tag=133):
-    """I do not take part, and why."""
+    """A broker refuses to take part in a plan, and says why; the coordinator then aborts it."""
 
     counts_as = "reconfiguration"
 
@@ -46,7 +54,10 @@ class Deny(PeerMessage, frozen=True, gc=False, tag=133):
 
 
 class Inheritance(PeerMessage, frozen=True, gc=False, tag=134):
-    """What is known at my place, which is yours in this epoch; None if nothing is."""
+    """A broker sends its forwarding table to the broker that has its position in the new overlay.
+
+    table: None if the sender starts from nothing; for a dead broker the coordinator sends None.
+    """
 
     counts_as = "reconfiguration"
 
@@ -55,9 +66,11 @@ class Inheritance(PeerMessage, frozen=True, gc=False, tag=134):
 
 
 class Ready(PeerMessage, frozen=True, gc=False, tag=135):
-    """The new overlay carries all that I want, or I have been waiting for that too long.
+    """A broker tells the coordinator that its part of the new overlay is built, or takes long.
 
-    marks: how far conversations were when I took over what was known, None if I took over nothing.
+    marks: how far the broker's conversations were when it copied its forwarding table for the new
+        overlay; None if it started from nothing.
+    is_ready: False if the overlay was not complete after stuck_us.
     """
 
     counts_as = "reconfiguration"
@@ -68,7 +81,11 @@ class Ready(PeerMessage, frozen=True, gc=False, tag=135):
 
 
 class Renew(PeerMessage, frozen=True, gc=False, tag=136):
-    """Begin anew with these brokers, or with all neighbours: what you took over may be torn."""
+    """The coordinator tells a broker to exchange everything anew with some peers.
+
+    The marks of both showed that one may have missed a message of the other. peers: None stands for
+    all neighbours in the new overlay.
+    """
 
     counts_as = "reconfiguration"
 
@@ -77,9 +94,10 @@ class Renew(PeerMessage, frozen=True, gc=False, tag=136):
 
 
 class Switch(PeerMessage, frozen=True, gc=False, tag=137):
-    """This overlay is in force, and these clients move with it.
+    """Tells a broker which overlay is in force; sent by the coordinator or any broker that knows.
 
-    versions: how often links of its brokers have changed since the plan.
+    moves: clients that move with this overlay.
+    versions: for brokers of a tree whose links changed since the plan, how often they did.
     """
 
     counts_as = "reconfiguration"
@@ -91,9 +109,10 @@ class Switch(PeerMessage, frozen=True, gc=False, tag=137):
 
 
 class Drained(PeerMessage, frozen=True, gc=False, tag=138):
-    """It is on my disk, I send on it, and have seen nothing of older overlays for a while.
+    """A broker tells the coordinator that it has seen no frame of older overlays for a while.
 
-    marks: how far I had sent when I last saw something of them, and how far I have received.
+    Its new overlay is on disk and in use. marks: for each peer, the number of its last message when
+    the broker last passed on such a frame, and how far it has received by now.
     """
 
     counts_as = "reconfiguration"
@@ -103,7 +122,7 @@ class Drained(PeerMessage, frozen=True, gc=False, tag=138):
 
 
 class DrainAsked(PeerMessage, frozen=True, gc=False, tag=139):
-    """Tell me again how far you are with older overlays."""
+    """The coordinator asks a broker for its Drained again, with the marks of now."""
 
     counts_as = "reconfiguration"
 
@@ -111,7 +130,7 @@ class DrainAsked(PeerMessage, frozen=True, gc=False, tag=139):
 
 
 class Finish(PeerMessage, frozen=True, gc=False, tag=140):
-    """Nothing of older overlays is under way: forget them."""
+    """The coordinator tells brokers to drop older overlays, as no frame travels on them."""
 
     counts_as = "reconfiguration"
 
@@ -119,7 +138,7 @@ class Finish(PeerMessage, frozen=True, gc=False, tag=140):
 
 
 class Abort(PeerMessage, frozen=True, gc=False, tag=141):
-    """The plan of this epoch ends, and nothing changes."""
+    """The coordinator ends the plan of this epoch; the overlay in force stays."""
 
     counts_as = "reconfiguration"
 
@@ -127,7 +146,7 @@ class Abort(PeerMessage, frozen=True, gc=False, tag=141):
 
 
 class AbortAsked(PeerMessage, frozen=True, gc=False, tag=142):
-    """Somebody asks the coordinator to abort its plan."""
+    """A broker passes on to the coordinator that an operator wants the plan aborted."""
 
     counts_as = "reconfiguration"
 
@@ -135,7 +154,7 @@ class AbortAsked(PeerMessage, frozen=True, gc=False, tag=142):
 
 
 class Question(PeerMessage, frozen=True, gc=False, tag=143):
-    """Tell me what became of the plan of this epoch."""
+    """A broker asks what became of the plan of this epoch, in which it takes part."""
 
     counts_as = "reconfiguration"
 
@@ -143,7 +162,7 @@ class Question(PeerMessage, frozen=True, gc=False, tag=143):
 
 
 class Fetch(PeerMessage, frozen=True, gc=False, tag=144):
-    """Tell me the overlay in force if it is newer than this epoch."""
+    """A broker asks for the overlay in force, if that is newer than this epoch."""
 
     counts_as = "reconfiguration"
 
@@ -151,7 +170,11 @@ class Fetch(PeerMessage, frozen=True, gc=False, tag=144):
 
 
 class BuiltLate(PeerMessage, frozen=True, gc=False, tag=145):
-    """I begin with this epoch only now: tell me all again, and forget what I told."""
+    """A broker asks a neighbour to exchange everything anew on the overlay of this epoch.
+
+    The sender has only now begun to build it, or may have missed a message. The receiver forgets
+    what the sender told it there, and tells it everything again.
+    """
 
     counts_as = "reconfiguration"
 
@@ -159,7 +182,7 @@ class BuiltLate(PeerMessage, frozen=True, gc=False, tag=145):
 
 
 class Bundle(PeerMessage, Generic[Bundled], frozen=True, gc=False, tag=146):
-    """Messages of an overlay that is being built, put together to save sending them one by one."""
+    """Messages that build an overlay which is not in force yet, gathered into one message."""
 
     counts_as = "reconfiguration"
 
@@ -168,10 +191,10 @@ class Bundle(PeerMessage, Generic[Bundled], frozen=True, gc=False, tag=146):
 
 
 class PlanRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """How far a plan is at a broker.
+    """Reports one step of a plan at a broker.
 
     step: asked, refused, granted, denied, mended, prepared, decided, switched, drained, done,
-    aborted or superseded.
+        aborted or superseded.
     """
 
     plan: str

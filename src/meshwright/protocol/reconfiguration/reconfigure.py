@@ -1,10 +1,11 @@
-"""Change of overlay: one broker's part in it.
+"""One broker's part in every change of overlay.
 
-Every overlay has an epoch, a number that no two plans share. The overlay in force is that of the
-highest epoch that any broker has switched to; it is on disk, and whoever meets a broker with an
-older one tells it. So a switch that was begun reaches everybody, and one that nobody had on disk is
-forgotten by all: no crash leaves the network between two overlays. Locks only keep plans in
-order, and end with the process that holds them. Nothing here holds up publishers.
+Every overlay has an epoch, a number that no two plans share. The overlay in force is the one with
+the highest epoch that any broker has switched to. A broker writes it to disk before it tells
+others, and a broker that meets one with an older overlay sends it the newer. So a switch that one
+broker has on disk reaches all brokers, and one that no broker has on disk is forgotten: no crash
+leaves the network between two overlays. A lock only makes plans wait for each other, and is lost in
+a crash. Publishers never wait for a change of overlay.
 """
 
 from __future__ import annotations
@@ -47,17 +48,21 @@ from meshwright.protocol.reconfiguration.requests import Promise, Requests, Requ
 ASK = ("reconfigure ask",)
 RETIRE = ("reconfigure retire",)
 UNFINISHED: DiskKey = ("plan unfinished",)
-# Questions about a plan whose coordinator is dead, until somebody ends it.
+# How often a broker asks about a plan whose coordinator is dead, before it ends the plan.
 QUESTIONS_MAX = 4
 
 
 class ReconfigureSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """How long a plan may take until it is decided, and how long an old overlay runs on.
+    """How long a plan may take until it is decided, and how long an old overlay is kept.
 
-    gather_us: how long messages that build an overlay are gathered. stuck_us: how long building may
-    take before a broker says so. mend_us: how long what was torn may take to mend. quiet_us: how
-    long nothing comes on an old overlay until a broker says so. forget_us: after which old overlays
-    are forgotten, if nobody says so before.
+    patience_us: after which a plan that is not decided is aborted.
+    ask_every_us: how often a broker asks what became of the plan that it takes part in.
+    gather_us: how long messages that build an overlay are gathered into a bundle.
+    stuck_us: how long a broker builds an overlay before it tells the coordinator that it takes
+        long.
+    mend_us: how long the coordinator waits after it sent Renew.
+    quiet_us: how long no frame may come on an old overlay before a broker reports Drained.
+    forget_us: after which old overlays are dropped even without Finish.
     """
 
     patience_us: int = 20_000_000
@@ -71,14 +76,18 @@ class ReconfigureSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Around:
-    """What a change of overlay asks of the rest of the broker.
+    """What a change of overlay needs of the rest of the broker.
 
-    removals: who belongs to the network. make builds a forwarding machine that sees who is alive;
-    fill has the overlay of an epoch carry all that is wanted here; conversation_marks notes what
-    changes overlays; release holds up no messages of an epoch any more, unmake forgets them;
-    ask_dead finds out whether those live that are not seen alive; relink is called when the brokers
-    to stay connected with may differ; step_aside ends what else changes links here and says whether
-    something did; block begins the paper's change that holds up clients.
+    removals: knows which brokers belong to the network.
+    make: builds the forwarding machine of an epoch.
+    fill: tells the overlay of an epoch all filters that are wanted here, then calls back.
+    conversation_marks: notes which messages changed what is known on an overlay.
+    release: sends messages of an epoch at once from now on, no longer in bundles.
+    unmake: drops the messages gathered for an epoch that was given up.
+    ask_dead: asks brokers that do not seem alive whether they are.
+    relink: recomputes with which brokers to stay connected.
+    step_aside: ends a change of links that adaptation began here; True if there was one.
+    block: begins the DYNATOPS paper's change of overlay, which holds up clients.
     """
 
     send: Callable[[Turn, str, Any], None]
@@ -97,7 +106,10 @@ class Around:
 
 
 class Reconfigure:
-    """One broker's part in every change of overlay; promise: the plan in which it takes part."""
+    """One broker's part in every change of overlay.
+
+    promise: the plan in which this broker takes part; None if it takes part in none.
+    """
 
     def __init__(
         self,
@@ -165,11 +177,11 @@ class Reconfigure:
 
     @property
     def epoch(self) -> int:
-        """That of the overlay in force."""
+        """The epoch of the overlay in force."""
         return self.in_force.epoch
 
     def handlers(self) -> Handlers:
-        """Which message is for which method."""
+        """Map each message to its method."""
         return (
             *self.coordinator.handlers(),
             *self.building.handlers(),
@@ -183,7 +195,7 @@ class Reconfigure:
         )
 
     def timers(self) -> dict[str, Action]:
-        """Which timer is for which method."""
+        """Map each timer to its method."""
         return {
             **self.coordinator.timers(),
             ASK[0]: self._ask,
@@ -194,7 +206,10 @@ class Reconfigure:
         }
 
     def restore(self, turn: Turn, disk: dict[DiskKey, Any]) -> None:
-        """Begin with the overlay that was in force."""
+        """After a start, use the overlay that is on disk.
+
+        If this broker was the coordinator of its plan and had not finished, it goes on with it.
+        """
         self.in_force.restore(disk)
         self.requests.restore(disk)
         overlay = self.in_force.overlay
@@ -210,22 +225,22 @@ class Reconfigure:
             turn.once_synced(lambda later: self.coordinator.resume(later, lock))
 
     def watched(self) -> tuple[str, ...]:
-        """Brokers to stay connected with as long as a plan is led here."""
+        """The brokers to stay connected with while this broker is a coordinator."""
         undertaking = self.coordinator.undertaking
         return () if undertaking is None else undertaking.lock.target.brokers
 
     @property
     def is_free(self) -> bool:
-        """Whether this broker is in the overlay, and neither leads a plan nor takes part in one."""
+        """True if this broker is in the overlay and neither leads a plan nor takes part in one."""
         return self._has_no_plan() and not self.entering.is_outside
 
     def adopt(self, turn: Turn, message: Switch) -> None:
-        """Switch to an overlay that carries all already; the one before runs dry."""
+        """Switch to a newer overlay that is complete already, as the blocking protocol does."""
         if message.epoch > self.epoch:
             self._adopt(turn, message)
 
     def peer_renewed(self, turn: Turn, peer: str) -> None:
-        """A peer may have forgotten what it was told."""
+        """Tell a peer again what it may have forgotten, as its conversation began anew."""
         self.laggards.peer_renewed(peer)
         self.draining.peer_renewed(turn, peer)
         promise = self.promise
@@ -240,14 +255,17 @@ class Reconfigure:
         return self._has_no_plan() and not self._around.removals.without_roll()
 
     def _ask(self, turn: Turn) -> None:
-        """While a plan drags on: ask its coordinator what became of it, and once everybody."""
+        """Ask the coordinator from time to time what became of its plan, and once all brokers.
+
+        If the coordinator stays dead, this broker ends the plan after a number of questions.
+        """
         promise = self.promise
         if promise is None or promise.lock.epoch <= self.epoch:
             return
         promise.asked_count += 1
         alive = self._around.alive()
         is_orphaned = promise.coordinator not in alive and self.coordinator.undertaking is None
-        # One after the other, as the first that is alive may never have heard of the plan.
+        # Each broker waits a turn longer than the one before: the first may not know the plan.
         turns = QUESTIONS_MAX + alive.index(self._me)
         if is_orphaned and promise.asked_count > turns:
             self.requests.overrule(turn, promise)
@@ -258,7 +276,7 @@ class Reconfigure:
         turn.timer(ASK, turn.now_us + self._settings.ask_every_us)
 
     def _retire(self, turn: Turn) -> None:
-        """The old overlay has run dry: forget it, and be free for the next plan."""
+        """Drop older overlays, as no frame travels on them, and be free for the next plan."""
         self._forwarding.drop_older()
         self._around.conversation_marks.drop_older(self.epoch)
         self.draining.finished()
@@ -289,7 +307,10 @@ class Reconfigure:
             self._compete(turn, peer, lock, promise)
 
     def _compete(self, turn: Turn, peer: str, lock: Lock, promise: Promise) -> None:
-        """Of two plans at once that of the lower name goes on, unless the other is decided."""
+        """Choose between two plans at once: the coordinator with the lower name goes on.
+
+        A plan that is decided goes on whatever its coordinator's name.
+        """
         is_decided = promise.lock.epoch <= self.epoch
         if promise.coordinator == self._me and peer < self._me and not is_decided:
             before, self._next = self._next, (peer, lock)
@@ -310,7 +331,7 @@ class Reconfigure:
         self._around.send(turn, peer, Deny(lock.epoch, why))
 
     def _grant(self, turn: Turn, peer: str, lock: Lock) -> None:
-        """Take part, and build the overlay of the plan."""
+        """Take part in a plan, and build its overlay."""
         promise = self.promise = Promise(peer, lock)
         self._report(turn, lock, "granted")
         turn.timer(ASK, turn.now_us + self._settings.ask_every_us)
@@ -320,7 +341,7 @@ class Reconfigure:
                 self._around.send(later, peer, ready)
 
         if self._around.step_aside(turn) and lock.mode == "carry":
-            # What is known here of links may not be what their other ends know.
+            # The ends of a link that was being changed may know different things of each other.
             lock = msgspec.structs.replace(lock, mode="join")
         self.building.begin(turn, lock, answer)
 
@@ -330,7 +351,7 @@ class Reconfigure:
             self._lock_asked(turn, peer, lock)
 
     def _built(self, turn: Turn, epoch: int) -> None:
-        """There is a machine for an overlay: ask again for what came before it was there."""
+        """An overlay has a machine now: ask for the messages that came before that again."""
         self._around.relink(turn)
         self.laggards.built(turn, epoch)
 
@@ -351,7 +372,7 @@ class Reconfigure:
         turn.once_synced(on_disk)
 
     def _adopt(self, turn: Turn, message: Switch) -> None:
-        """Switch to an overlay, prepared for it or not."""
+        """Switch to a newer overlay; build it first if that was not done before."""
         promise = self.promise
         if promise is not None and promise.lock.epoch < message.epoch:
             self._release(turn, promise, "superseded")
@@ -387,7 +408,7 @@ class Reconfigure:
             self._grant_next(turn)
 
     def _release(self, turn: Turn, promise: Promise, step: str) -> None:
-        """Take part no more, and forget what was built."""
+        """Leave a plan, and drop the overlay that was built for it."""
         self.promise = None
         self.laggards.void = promise.lock.epoch
         self.building.drop(promise.lock.epoch)

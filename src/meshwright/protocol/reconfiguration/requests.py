@@ -1,4 +1,8 @@
-"""What an operator or a policy asks of a broker: to apply, abort or undo a plan."""
+"""Takes requests of an operator or a policy: to apply, abort or undo a plan.
+
+A request that cannot be met is refused with a reason. Otherwise this broker takes a new epoch and
+becomes the plan's coordinator.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +37,10 @@ Moves = tuple[ClientMove, ...]
 
 
 class Promise:
-    """The one plan that a broker takes part in."""
+    """The plan in which a broker takes part; a broker has one promise at most.
+
+    asked_count: how often the broker asked what became of the plan.
+    """
 
     __slots__ = ("asked_count", "coordinator", "lock")
 
@@ -45,11 +52,13 @@ class Promise:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestsAround:
-    """What requests ask of the rest of the broker.
+    """What requests need of the rest of the broker.
 
-    seat: this broker's number, broker_at: who has one. promise: the plan that the broker takes part
-    in. void: the highest epoch that was given up.
-    block: begins the paper's change that holds up clients.
+    seat: this broker's seat.
+    broker_at: the broker that has a seat.
+    promise: the plan in which this broker takes part.
+    void: the highest epoch of a plan that was given up.
+    block: begins the DYNATOPS paper's change of overlay, which holds up clients.
     """
 
     send: Callable[[Turn, str, Any], None]
@@ -62,7 +71,7 @@ class RequestsAround:
 
 
 class Requests:
-    """Refuses what cannot be done, and has the coordinator do the rest."""
+    """Refuses requests that cannot be met, and gives the others to the coordinator."""
 
     def __init__(
         self, me: str, in_force: InForce, coordinator: Coordinator, around: RequestsAround
@@ -74,11 +83,11 @@ class Requests:
         self._last_used = 0
 
     def restore(self, disk: dict[DiskKey, Any]) -> None:
-        """Use no epoch twice."""
+        """After a start, remember the last epoch used, so that none is used twice."""
         self._last_used = disk.get(LAST_USED, 0)
 
     def given(self, turn: Turn, event: PlanGiven) -> None:
-        """An operator or a policy decided about a plan: apply, abort or undo."""
+        """Carry out what an operator or a policy asked: apply, apply-blocking, abort or undo."""
         plan = event.plan
         if event.action in {"apply", "apply-blocking"}:
             why_not = self._why_not_for(plan)
@@ -98,25 +107,25 @@ class Requests:
             self._refuse(turn, f"there is no action {event.action!r}; {ACTIONS}")
 
     def overrule(self, turn: Turn, promise: Promise) -> None:
-        """End a plan whose coordinator is lost, though nobody can know whether it was decided.
+        """End a plan whose coordinator is dead, though it may have decided the plan.
 
-        The overlay in force is given a higher epoch, so that the plan has no effect whenever its
-        coordinator comes back.
+        The overlay in force gets a higher epoch. Should the coordinator come back with a decided
+        plan, that epoch is lower and has no effect.
         """
         self._begin(turn, self._in_force.overlay, (), supersedes=promise.lock.epoch)
 
     def renew(self, turn: Turn) -> None:
-        """Give the overlay in force another epoch, in which no change of the old one counts."""
+        """Give the overlay in force a new epoch, so that earlier changes of its links are void."""
         if self._coordinator.undertaking is None and self._around.promise() is None:
             self._begin(turn, self._in_force.overlay, ())
 
     def enter(self, turn: Turn, known: Switch) -> None:
-        """Have the others' overlay, in which this broker is not, grow by it."""
+        """Lead a plan that adds this broker to the overlay that the other brokers have in force."""
         if self._coordinator.undertaking is None and self._around.promise() is None:
             self._begin(turn, with_broker(known.overlay, self._me), (), source_epoch=known.epoch)
 
     def owner(self, epoch: int) -> str | None:
-        """Who leads the plan of an epoch; None if that broker is not known here."""
+        """The coordinator of an epoch's plan; None if its seat is not known here."""
         return self._around.broker_at(epoch % SEATS_MAX)
 
     def _apply(self, turn: Turn, target: Overlay, moves: Moves) -> None:
@@ -159,7 +168,7 @@ class Requests:
         return None
 
     def _undo(self, turn: Turn, plan: Plan | None) -> None:
-        """Back to the overlay before; of a plan, only while its target is in force."""
+        """Return to the overlay before; a plan is undone only while its target is in force."""
         in_force = self._in_force
         is_other = isinstance(plan, Plan) and plan.target != in_force.overlay
         before = plan.source if isinstance(plan, Plan) else in_force.before
@@ -170,7 +179,7 @@ class Requests:
             self._apply(turn, before, tuple(move.back() for move in moves))
 
     def _abort(self, turn: Turn) -> None:
-        """End the plan under way, wherever it is led."""
+        """End the plan under way, at whichever broker its coordinator is."""
         promise = self._around.promise()
         if self._coordinator.undertaking is not None:
             if not self._coordinator.abort(turn, "asked for here"):
@@ -191,7 +200,7 @@ class Requests:
         supersedes: int = -1,
         source_epoch: int | None = None,
     ) -> None:
-        """Lead a plan, under an epoch that is on disk, so that it is never given twice."""
+        """Become coordinator of a plan, once its new epoch is on disk and so never used again."""
         source = self._in_force.epoch if source_epoch is None else source_epoch
         epoch = self._use_epoch(turn, max(supersedes, source))
         name = plan_name(target, moves)
@@ -206,13 +215,19 @@ class Requests:
         turn.once_synced(written)
 
     def _mode(self, target: Overlay) -> BuildingMode:
-        """What is known is carried over only while everybody is there to say what it knows."""
+        """Choose whether brokers carry over what they know on the overlay in force.
+
+        They do only if all of them are alive to do so, and if that saves messages.
+        """
         source = self._in_force.overlay
         are_all_here = set(self._around.alive()).issuperset(source.brokers)
         return "carry" if are_all_here and is_worth_carrying(source, target) else "anew"
 
     def _use_epoch(self, turn: Turn, above: int = -1) -> int:
-        """One that is higher than all known; its remainder is the seat of whose it is."""
+        """Take an epoch that is higher than all known ones.
+
+        Its remainder by SEATS_MAX is this broker's seat, so that no other broker can take the same.
+        """
         highest = max(self._in_force.epoch, self._last_used, self._around.void(), above)
         self._last_used = (highest // SEATS_MAX + 1) * SEATS_MAX + self._around.seat()
         turn.write(LAST_USED, self._last_used)

@@ -1,9 +1,9 @@
-"""A tree broker by broker: whom each is joined with, and how often that was changed.
+"""Rows: a tree overlay as one row for each broker, with its links and their version.
 
-A row is one broker's links with the count of their changes in this epoch. A change of a
-neighbourhood makes one new row for each broker in it. Whoever has all rows of a change, and of
-those it was made on, has a tree, whatever else it has not heard yet: a change puts a tree over its
-brokers in the place of another one over the same.
+The version counts the changes of a broker's links in this epoch. Redrawing a neighbourhood makes
+one new row for each broker in it, and replaces a tree over these brokers by another tree over the
+same. So a broker that has all rows of a change, and of the changes before it there, has a whole
+tree, whatever changes elsewhere it has not heard of.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Link = tuple[str, str]
 
 
 class TreeRow(msgspec.Struct, frozen=True, gc=False, array_like=True):
-    """The brokers that one is joined with since its row has a version."""
+    """The peers that one broker of a tree is linked with since its row has this version."""
 
     broker: str
     version: int
@@ -27,14 +27,14 @@ class TreeRow(msgspec.Struct, frozen=True, gc=False, array_like=True):
 
 
 def peers_of(overlay: Overlay, broker: str) -> tuple[str, ...]:
-    """The brokers that a tree joins one with, in the order of the overlay's links."""
+    """The brokers that a broker is linked with, in the order of the overlay's links."""
     return tuple(
         link[1] if link[0] == broker else link[0] for link in overlay.links if broker in link
     )
 
 
 def with_rows(overlay: Overlay, rows: Iterable[TreeRow]) -> Overlay:
-    """The tree with other links at some brokers."""
+    """The tree with the links of some brokers replaced by rows."""
     rows = tuple(rows)
     redrawn = {row.broker for row in rows}
     links = {frozenset(link) for link in overlay.links if redrawn.isdisjoint(link)}
@@ -43,7 +43,7 @@ def with_rows(overlay: Overlay, rows: Iterable[TreeRow]) -> Overlay:
 
 
 def with_links_replaced(overlay: Overlay, old: Iterable[Link], new: Iterable[Link]) -> Overlay:
-    """The tree with some links in place of others; raises if that makes no tree."""
+    """The tree with new links in place of old ones; raises if the result is no tree."""
     links = {frozenset(link) for link in overlay.links}
     links = links.difference(map(frozenset, old)).union(map(frozenset, new))
     joined = {overlay.brokers[0]}
@@ -57,7 +57,7 @@ def with_links_replaced(overlay: Overlay, old: Iterable[Link], new: Iterable[Lin
 
 
 def named(overlay: Overlay, links: Iterable[frozenset[str]]) -> tuple[Link, ...]:
-    """Links in the order of the overlay's brokers."""
+    """Links as pairs of names, sorted by the order of the overlay's brokers."""
     numbers = {name: number for number, name in enumerate(overlay.brokers)}
     pairs = sorted(tuple(sorted(map(numbers.__getitem__, link))) for link in links)
     return tuple((overlay.brokers[one], overlay.brokers[other]) for one, other in pairs)
