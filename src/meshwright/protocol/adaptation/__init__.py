@@ -1,1 +1,1 @@
-"""OCBR in the brokers: a tree that redraws itself, neighbourhood by neighbourhood."""
+"""Lets brokers redraw a tree overlay to fit its traffic, star by star [OCBR]."""

@@ -1,10 +1,10 @@
-"""A tree that fits itself to its traffic: every broker now and then redraws its own star [OCBR].
+"""Fits a tree to its traffic: each broker now and then redraws the tree around itself [OCBR].
 
-A broker counts which of its links each message uses. After a period it asks the search that it was
-given for a better tree among itself and its neighbours, and has that part redrawn (stars.py).
-Those whose links change are locked meanwhile: of several masters that would lock the same broker
-one goes on, the others look again later. Where brokers are missing next to this one, the tree is
-mended rather than drawn, so nothing is proposed.
+A broker counts which of its links each frame uses. After a period it runs the search that it was
+given (settings.redraw) for a cheaper tree over itself and its neighbours, and if there is one,
+proposes it (stars.py). The brokers whose links change are locked meanwhile. Of several masters that
+would lock the same broker one goes on, and the others try again in a later round. While a neighbour
+is dead the tree around it is mended provisionally, so nothing is proposed.
 """
 
 from __future__ import annotations
@@ -22,12 +22,17 @@ from meshwright.protocol.foundation.turn import Turn
 from meshwright.protocol.reconfiguration.tree_rows import Link, named
 
 LOOK = ("adaptation look",)
-# Rounds that a broker lets pass at most after its proposal came to nothing.
+# A broker whose proposal was given up lets fewer rounds than this pass before the next.
 BACK_OFF_ROUNDS_MAX = 4
 
 
 class AdaptationSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """How a tree fits itself to its traffic. every_us: the period between two looks of a broker."""
+    """How a tree fits itself to its traffic.
+
+    redraw: the search for a cheaper tree over a broker and its neighbours.
+    every_us: the period between two searches of a broker.
+    classes_max: how many traffic classes a broker counts at most.
+    """
 
     redraw: Redraw
     every_us: int = 60_000_000
@@ -35,10 +40,11 @@ class AdaptationSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AdaptationRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of a better tree that a broker found for its neighbourhood.
+    """Reports what became of a cheaper tree that a broker found around itself.
 
-    step: proposed, applied or given up. change: its name in the records of the star. degree: how
-    many neighbours the master had.
+    step: proposed, applied or given up.
+    change: its name in the records of stars.
+    degree: how many neighbours the master had.
     """
 
     step: str
@@ -53,11 +59,13 @@ class AdaptationRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdaptationAround:
-    """What self-adaptation asks of the rest of the broker.
+    """What self-adaptation needs of the rest of the broker.
 
-    in_force: epoch and overlay. is_free: whether neither the overlay nor a star is being changed
-    here. wants: whether clients here want a topic, whatever they ask of the content. propose: have
-    links put in the place of others, and be told whether they were; returns the name of the change.
+    in_force: the epoch and the overlay in force.
+    is_free: True if neither the overlay nor a star is being changed here.
+    wants: True if a client here subscribes to a topic, whatever its filter's clause asks.
+    propose: replaces the first links by the second, later calls back with whether it was done;
+        returns the name of the change.
     """
 
     in_force: Callable[[], tuple[int, Overlay]]
@@ -68,10 +76,7 @@ class AdaptationAround:
 
 
 class SelfAdaptation:
-    """One broker's part: it counts, looks, proposes, and waits where others were first.
-
-    Without settings it does nothing.
-    """
+    """Counts traffic and proposes changes, at one broker; without settings it does nothing."""
 
     def __init__(
         self, me: str, settings: AdaptationSettings | None, around: AdaptationAround
@@ -87,7 +92,7 @@ class SelfAdaptation:
         self._proposed: AdaptationRecord | None = None
 
     def started(self, turn: Turn) -> None:
-        """Look every period from now on; brokers take turns within one."""
+        """Search every period from now on; the brokers' searches are spread over the period."""
         if self._settings is None:
             return
         self._epoch, overlay = self._around.in_force()
@@ -96,7 +101,10 @@ class SelfAdaptation:
         turn.timer(LOOK, turn.now_us + apart_us)
 
     def counter(self, epoch: int) -> Callable[[str, str, tuple[str, ...]], None] | None:
-        """Counts the links that frames of an epoch use, the clients here as one more."""
+        """The function that counts which links a frame of an epoch used at this broker.
+
+        This broker itself counts as one more link if a client here wants the frame.
+        """
         if self._settings is None:
             return None
 
@@ -107,17 +115,17 @@ class SelfAdaptation:
         return carried
 
     def switched(self) -> None:
-        """Another overlay is in force: what was counted before says nothing about it."""
+        """Another overlay is in force: drop the counts, which are of the old one."""
         epoch, _ = self._around.in_force()
         if epoch > self._epoch:
             self._begin(epoch, is_whole=False)
 
     def redrawn(self) -> None:
-        """This broker has other links than before."""
+        """This broker's links have changed: drop the counts, which are of the old ones."""
         self._begin(self._epoch, is_whole=False)
 
     def look(self, turn: Turn) -> None:
-        """A period is over: propose a better neighbourhood, if there is one."""
+        """A period is over: search for a cheaper tree around this broker, and propose it."""
         if self._settings is None:
             return
         turn.timer(LOOK, turn.now_us + self._settings.every_us)
@@ -130,14 +138,21 @@ class SelfAdaptation:
         self._begin(self._epoch, is_whole=True)
 
     def _count(self, epoch: int, used: LinkSet) -> None:
-        """Older overlays run dry; a newer one may be used by others before it is in force here."""
+        """Count the links of one frame, unless it is of an older overlay.
+
+        A frame of a newer epoch may come before this broker has switched: counting begins anew with
+        it.
+        """
         if epoch > self._epoch:
             self._begin(epoch, is_whole=False)
         if epoch == self._epoch and len(used) > 1:
             self._classes.count(used)
 
     def _is_due(self) -> bool:
-        """Whether a whole period was seen, nobody else changes anything, and it is time."""
+        """True if a whole period was counted and nothing is being changed here.
+
+        After a proposal that was given up, some rounds must pass as well.
+        """
         if self._wait_rounds:
             self._wait_rounds -= 1
             return False
@@ -145,7 +160,11 @@ class SelfAdaptation:
         return is_known and self._proposed is None and self._around.is_free()
 
     def _view(self) -> NeighbourhoodView | None:
-        """What was seen, unless the star is not as the overlay has it, or was not throughout."""
+        """What was counted, for the search; None if it does not fit the overlay in force.
+
+        It does not while a neighbour is dead, or if frames used links that the overlay does not
+        have.
+        """
         _, overlay = self._around.in_force()
         planned = living_tree(overlay, frozenset(overlay.brokers))
         seen = frozenset(self._around.alive()).intersection(overlay.brokers)
@@ -187,13 +206,13 @@ class SelfAdaptation:
         turn.report(msgspec.structs.replace(self._proposed, step=step))
         self._proposed = None
         if not is_applied:
-            # Brokers next to each other in the order of names come to try in different rounds.
+            # Brokers whose names follow each other try again in different rounds.
             _, overlay = self._around.in_force()
             place = sorted(overlay.brokers).index(self._me)
             self._wait_rounds = (place + self._round) % BACK_OFF_ROUNDS_MAX
 
     def _begin(self, epoch: int, *, is_whole: bool) -> None:
-        """Count anew, from the middle of a period or for a whole one."""
+        """Drop all counts; is_whole: a period begins now, and will be counted whole."""
         self._epoch = epoch
         self._is_whole = is_whole
         self._classes.clear()

@@ -1,4 +1,4 @@
-"""What the two sides of redrawing a star share: settings, and what they ask of the broker."""
+"""What StarMaster and StarPart share: settings, and what they need of the rest of the broker."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ from meshwright.protocol.reconfiguration.tree_rows import TreeRow
 class StarSettings(msgspec.Struct, frozen=True, kw_only=True):
     """How long the change of a star may take.
 
-    patience_us: until its master decides, and then until the others follow. lease_us: how long a
-    broker holds up filters for it. ask_every_us: how often one that cannot know what became of it
-    asks. gather_us: how long news of changed links are gathered.
+    patience_us: for how long the master waits for answers before the decision, and again after it.
+    lease_us: how long a locked broker keeps new filters waiting.
+    ask_every_us: how often a broker asks what became of a change for which it is ready.
+    gather_us: how long changed rows are gathered before they are told.
     """
 
     patience_us: int = 2_000_000
@@ -32,11 +33,12 @@ class StarSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StarAround:
-    """What redrawing a star asks of the rest of the broker.
+    """What the change of a star needs of the rest of the broker.
 
-    tree: the forwarding machine in force, None if that is not of a tree. adopt: the rows of a
-    change, with the names of its brokers, are in force. renew: give the overlay in force another
-    epoch, so that no older change counts.
+    tree: the forwarding machine in force; None if the overlay in force is no tree.
+    adopt: puts the rows of a decided change in force, given the names of its brokers.
+    renew: gives the overlay in force a new epoch, in which no earlier change counts.
+    relink: recomputes with which brokers to stay connected.
     """
 
     me: str
@@ -55,7 +57,7 @@ class StarAround:
         return self.in_force.versions.get(broker, 0)
 
     def let_go(self, turn: Turn) -> None:
-        """Hold up filters no longer, and forget the shape that is not used."""
+        """Let filters spread again, and drop the star's links that are not in use."""
         tree = self.tree()
         if tree is not None:
             tree.let_go(turn)
@@ -63,5 +65,5 @@ class StarAround:
 
 
 def report(turn: Turn, change: str, step: str, brokers: Iterable[str], detail: str = "") -> None:
-    """Say how far the change of a star is here."""
+    """Report how far the change of a star is at this broker."""
     turn.report(StarRecord(change=change, step=step, brokers=tuple(brokers), detail=detail))

@@ -1,9 +1,10 @@
-"""The broker that found a better star leads those whose links change: lock, prepare, switch, drain.
+"""The master of a star leads the brokers whose links change: lock, prepare, switch, drain.
 
-It locks them all or none: whoever is locked already says so at once, and nobody waits for a lock,
-so no two masters can wait for each other. Of two that lock each other the lower name goes on. The
-change is decided when its rows are on the master's own disk; before that a crash, a refusal or too
-much time ends it, and nothing has changed.
+The master is the broker that found the cheaper star. It locks all of these brokers or none: a
+broker that is locked already refuses at once, and nobody waits for a lock, so no two masters can
+wait for each other. Of two masters that lock each other the lower name goes on. The change is
+decided when its rows are on the master's own disk. Before that a crash of the master, a refusal or
+a timeout ends it, and the links stay as they were.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ Ended = Callable[[Turn, bool], None]
 
 
 class Stage(Enum):
-    """How far a change is for who leads it."""
+    """How far a change is at its master."""
 
     LOCK = "the others are asked to be locked for it"
     PREPARE = "they are given their new links, and say when they are ready"
@@ -61,7 +62,12 @@ STAGES = Transitions(
 
 
 class Led:
-    """One change under way; others: the brokers that it locks, answered: who has in this stage."""
+    """One change that this broker leads.
+
+    others: the brokers that it locks.
+    answered: those of them that have answered in this stage.
+    ended: called when it is known whether the change is applied.
+    """
 
     __slots__ = ("answered", "change", "ended", "others", "rows", "stage")
 
@@ -76,7 +82,7 @@ class Led:
         self.answered: set[str] = set()
 
     def go_on(self, stage: Stage) -> None:
-        """The next stage begins, in which nobody has answered."""
+        """Begin the next stage; no broker has answered in it yet."""
         self.stage = STAGES.checked(self.stage, stage)
         self.answered = set()
 
@@ -86,7 +92,7 @@ class Led:
 
     @property
     def is_decided(self) -> bool:
-        """Whether it may be on disk, so that it can end in one way only."""
+        """True if the rows may be on the master's disk, so that the change cannot be aborted."""
         return self.stage in (Stage.DECIDE, Stage.SWITCH)
 
 
@@ -100,7 +106,7 @@ class StarMaster:
         self.led: Led | None = None
 
     def handlers(self) -> Handlers:
-        """Which message is for which method."""
+        """Map each message to its method."""
         return (
             on(
                 StarGranted,
@@ -119,15 +125,15 @@ class StarMaster:
         )
 
     def timers(self) -> dict[str, Action]:
-        """Which timer is for which method."""
+        """Map each timer to its method."""
         return {DEADLINE[0]: self._deadline}
 
     def begin(
         self, turn: Turn, removed: Iterable[Link], added: Iterable[Link], ended: Ended
     ) -> str:
-        """Put some links in the place of others; ended says whether that was decided.
+        """Begin to replace links between this broker and its neighbours; returns the change's name.
 
-        All of them are between this broker and its neighbours. Returns the name of the change.
+        ended: called when it is known whether the links are replaced.
         """
         around, removed, added = self._around, tuple(removed), tuple(added)
         target = with_links_replaced(around.in_force.overlay, removed, added)
@@ -146,14 +152,17 @@ class StarMaster:
         return change
 
     def gives_way_to(self, turn: Turn, peer: str) -> bool:
-        """Whether this broker leads nothing that another master has to wait for."""
+        """True if another master may lock this broker, which then leads no change.
+
+        A change of this broker that has not locked all is aborted if the other's name is lower.
+        """
         led = self.led
         if led is not None and led.stage is Stage.LOCK and peer < self._around.me:
             self._abort(turn, led, f"gives way to {peer}")
         return self.led is None
 
     def disturbed(self, turn: Turn, why: str) -> None:
-        """Something else changes the links here: end the change, or hold up nothing for it."""
+        """Something else changes links here: abort, or if decided let filters spread again."""
         led = self.led
         if led is not None and not led.is_decided:
             self._abort(turn, led, why)
@@ -162,7 +171,7 @@ class StarMaster:
             self._finish_if_drained(turn, led)
 
     def peer_renewed(self, turn: Turn, peer: str) -> None:
-        """A broker of the star may have forgotten all."""
+        """A broker of the star may have restarted: abort, or if decided tell it to switch again."""
         led = self.led
         if led is None or peer not in led.others:
             return
@@ -172,7 +181,7 @@ class StarMaster:
             self._tell_switch(turn, led, peer)
 
     def overruled(self, turn: Turn) -> None:
-        """Another overlay is in force: no change of the old one counts any more."""
+        """Another overlay is in force: end the change, which is void."""
         led = self.led
         if led is not None:
             self._end(turn, led, "aborted", "another overlay is in force")
@@ -193,7 +202,7 @@ class StarMaster:
                 self._decide(turn, led)
 
     def _prepare(self, turn: Turn, led: Led) -> None:
-        """All are locked and have heard each other: tell them their new links."""
+        """All brokers are locked: compute the filters on their new links, and tell each its own."""
         around = self._around
         tree = around.tree()
         assert tree is not None
@@ -214,7 +223,7 @@ class StarMaster:
             turn.once_synced(_sending(around, name, message))
 
     def _decide(self, turn: Turn, led: Led) -> None:
-        """All are ready: once the new rows are on disk, there is no way back."""
+        """All brokers are ready: write the rows to disk; once synced, tell all to switch."""
         led.go_on(Stage.DECIDE)
         report(turn, led.change, "prepared", led.brokers)
         around = self._around
@@ -237,7 +246,11 @@ class StarMaster:
         self._around.send(turn, name, StarSwitch(led.change, version))
 
     def _finish_if_drained(self, turn: Turn, led: Led) -> None:
-        """When all that live have sent their last by the old links, it has all arrived."""
+        """Finish when all living brokers of the star have sent StarDrained.
+
+        Messages of a conversation keep their order, so their last frames by the old links came
+        before.
+        """
         alive = self._around.alive()
         waiting = [one for one in led.others if one in alive and one not in led.answered]
         if led.stage is Stage.SWITCH and not waiting:
@@ -275,7 +288,11 @@ class StarMaster:
             self._abort(turn, led, f"{peer} denies: {message.why}")
 
     def _questioned(self, turn: Turn, peer: str, message: StarQuestion) -> None:
-        """Whoever knows links of that version tells them; only the master knows that none are."""
+        """Answer what became of a change, if this broker can.
+
+        A broker that knows a row of that version tells it. Only the master can say that the change
+        was not decided.
+        """
         around, led = self._around, self._led(message.change)
         if led is not None:
             if led.stage is Stage.SWITCH:
@@ -290,7 +307,7 @@ class StarMaster:
 
 
 def star_has(star: tuple[str, ...], link: Link) -> bool:
-    """Whether both ends of a link are in a star."""
+    """True if both ends of a link are in a star."""
     return link[0] in star and link[1] in star
 
 

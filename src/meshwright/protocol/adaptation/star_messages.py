@@ -1,4 +1,9 @@
-"""What brokers tell each other, and report, while a star of a tree is redrawn."""
+"""Messages between the master of a star and the brokers whose links it changes.
+
+The usual order is StarLock, StarGranted, StarTables, StarReady, StarSwitch, StarDrained,
+StarFinish. Until the master has the new rows on disk, StarDenied or StarAbort ends the change
+instead.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +15,9 @@ from meshwright.protocol.reconfiguration.tree_rows import TreeRow
 
 
 class StarLock(PeerMessage, frozen=True, gc=False, tag=160):
-    """Take part in redrawing a star, in nothing else meanwhile, and change no filters.
+    """The master asks a broker to take part in its change, in no other, and to change no filters.
 
-    versions: of the links of all its brokers, as the master knows them.
+    versions: for each broker of the star, the version of its row as the master knows it.
     """
 
     counts_as = "adaptation"
@@ -23,7 +28,10 @@ class StarLock(PeerMessage, frozen=True, gc=False, tag=160):
 
 
 class StarGranted(PeerMessage, frozen=True, gc=False, tag=161):
-    """I take part; what I told before this is all that I have told."""
+    """A broker is locked for the change, and tells no more filters until the change ends.
+
+    Messages keep their order, so all that it told the master has come before this one.
+    """
 
     counts_as = "adaptation"
 
@@ -31,7 +39,7 @@ class StarGranted(PeerMessage, frozen=True, gc=False, tag=161):
 
 
 class StarDenied(PeerMessage, frozen=True, gc=False, tag=162):
-    """I do not take part, or no longer, and why."""
+    """A broker refuses to be locked, or leaves the change before it is ready, and says why."""
 
     counts_as = "adaptation"
 
@@ -40,7 +48,10 @@ class StarDenied(PeerMessage, frozen=True, gc=False, tag=162):
 
 
 class StarTables(PeerMessage, frozen=True, gc=False, tag=163):
-    """The star as it will be, and what will have been said on your links in it."""
+    """The master tells a locked broker the new rows, and the filters on each of its new links.
+
+    links: for each new link, which filters both ends are taken to have told each other.
+    """
 
     counts_as = "adaptation"
 
@@ -50,7 +61,7 @@ class StarTables(PeerMessage, frozen=True, gc=False, tag=163):
 
 
 class StarReady(PeerMessage, frozen=True, gc=False, tag=164):
-    """I know my new links, and have it on disk that I wait for what becomes of the change."""
+    """A broker has its new links prepared, and on disk that only the master can end the change."""
 
     counts_as = "adaptation"
 
@@ -58,7 +69,7 @@ class StarReady(PeerMessage, frozen=True, gc=False, tag=164):
 
 
 class StarSwitch(PeerMessage, frozen=True, gc=False, tag=165):
-    """The change is decided: use the new links; version: that of yours."""
+    """The change is decided: use the new links; version: of the receiver's new row."""
 
     counts_as = "adaptation"
 
@@ -67,7 +78,7 @@ class StarSwitch(PeerMessage, frozen=True, gc=False, tag=165):
 
 
 class StarDrained(PeerMessage, frozen=True, gc=False, tag=166):
-    """The new links are on my disk, and I send nothing more by the old ones."""
+    """A broker has its new links on disk, and sends no more frames by the old ones."""
 
     counts_as = "adaptation"
 
@@ -75,7 +86,7 @@ class StarDrained(PeerMessage, frozen=True, gc=False, tag=166):
 
 
 class StarFinish(PeerMessage, frozen=True, gc=False, tag=167):
-    """Nothing is under way by the old links: forget them, and be free."""
+    """No frame travels on the old links any more: drop them; the lock ends."""
 
     counts_as = "adaptation"
 
@@ -83,7 +94,7 @@ class StarFinish(PeerMessage, frozen=True, gc=False, tag=167):
 
 
 class StarAbort(PeerMessage, frozen=True, gc=False, tag=168):
-    """The change ends, and all is as it was."""
+    """The master ends the change; the links stay as they were."""
 
     counts_as = "adaptation"
 
@@ -91,7 +102,10 @@ class StarAbort(PeerMessage, frozen=True, gc=False, tag=168):
 
 
 class StarQuestion(PeerMessage, frozen=True, gc=False, tag=169):
-    """Tell me what became of the change that gives my links this version."""
+    """A broker that is ready asks what became of the change.
+
+    version: that its own row has if the change was decided.
+    """
 
     counts_as = "adaptation"
 
@@ -100,7 +114,7 @@ class StarQuestion(PeerMessage, frozen=True, gc=False, tag=169):
 
 
 class TreeTold(PeerMessage, frozen=True, gc=False, tag=170):
-    """Rows of the tree in force that you may not know."""
+    """Rows of the tree in force that the receiver may not know."""
 
     counts_as = "adaptation"
 
@@ -109,10 +123,10 @@ class TreeTold(PeerMessage, frozen=True, gc=False, tag=170):
 
 
 class StarRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """How far the change of a star is at a broker, and who is locked by it.
+    """Reports how far the change of a star is at a broker, and which brokers it locks.
 
     step: asked, granted, denied, prepared, decided, switched, drained, done, aborted, or released
-    where a broker is free again without having heard from the master.
+        if a broker's lock ended without a word of the master.
     """
 
     change: str

@@ -1,9 +1,9 @@
-"""A broker's part in the change of a star that another one leads.
+"""A broker's part in the change of a star that another broker, the master, leads.
 
-It is locked for one change at a time. Until it has said that it is ready it may leave whenever it
-likes: after a while without a word of the master it does. From then on only the master can know
-what becomes of the change, so that is on disk, and who lost the master asks. A master that never
-returns is overruled by a new epoch, in which no older change counts.
+A broker is locked for one change at a time. Until it has sent StarReady it may leave, and does when
+it hears nothing of the master for a while. From StarReady on only the master knows whether the
+change was decided. So the broker keeps the change on disk, and asks when it loses the master. If
+the master never returns, a new epoch is begun, in which no earlier change counts.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ from meshwright.protocol.reconfiguration.tree_rows import TreeRow, with_rows
 
 LEASE = ("star lease",)
 DOUBT: DiskKey = ("star",)
-# Questions about a change whose master is dead, until somebody overrules it.
+# How often a broker asks about a change whose master is dead, before it begins a new epoch.
 QUESTIONS_MAX = 2
 
 
 class Stage(Enum):
-    """How far a change is for a broker that takes part in it."""
+    """How far a change is at a broker that takes part in it."""
 
     LOCKED = "it may leave whenever it likes"
     READY = "only the master knows what becomes of it, so that it is on disk"
@@ -52,7 +52,7 @@ STAGES = Transitions(
 
 
 class Doubt(msgspec.Struct, frozen=True, array_like=True):
-    """A change that was made ready for, and whose end is not known."""
+    """A change for which this broker is ready and whose end it does not know; kept on disk."""
 
     change: str
     master: str
@@ -60,7 +60,10 @@ class Doubt(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Bond:
-    """The one change in which a broker takes part."""
+    """The one change in which a broker takes part.
+
+    asked_count: how often the broker asked what became of it.
+    """
 
     __slots__ = ("asked_count", "brokers", "change", "master", "rows", "stage")
 
@@ -73,19 +76,19 @@ class Bond:
         self.asked_count = 0
 
     def go_on(self, stage: Stage) -> None:
-        """The next stage begins."""
+        """Begin the next stage."""
         self.stage = STAGES.checked(self.stage, stage)
 
 
 class StarPart:
-    """One broker's part; bond: the change that it is locked for."""
+    """One broker's part in changes that others lead; bond: the change that it is locked for."""
 
     def __init__(self, around: StarAround) -> None:
         self._around = around
         self.bond: Bond | None = None
 
     def handlers(self) -> Handlers:
-        """Which message is for which method."""
+        """Map each message to its method."""
         return (
             on(StarTables, self._tables_heard),
             on(StarSwitch, self._switch_heard),
@@ -94,11 +97,11 @@ class StarPart:
         )
 
     def timers(self) -> dict[str, Action]:
-        """Which timer is for which method."""
+        """Map each timer to its method."""
         return {LEASE[0]: self._lease_over}
 
     def restore(self, disk: dict[DiskKey, Any]) -> None:
-        """After a crash: a change whose end is not known still binds."""
+        """After a start, be locked again for a change whose end is not known."""
         doubt = disk.get(DOUBT)
         if doubt is not None:
             bond = Bond(doubt.change, doubt.master, tuple(row.broker for row in doubt.rows))
@@ -107,15 +110,15 @@ class StarPart:
             self.bond = bond
 
     def started(self, turn: Turn) -> None:
-        """All machines stand: ask what became of the change before the crash."""
+        """After a start, ask what became of that change."""
         if self.bond is not None:
             self._ask(turn, self.bond)
 
     def lock(self, turn: Turn, master: str, message: StarLock) -> None:
-        """Be locked for a change, if for no other."""
+        """Be locked for a change, or refuse if locked for another one."""
         bond = self.bond
         if bond is not None and bond.master == master and bond.change != message.change:
-            # It leads one change at a time, and this one builds on what is in force here.
+            # A master leads one change at a time, so the change of this lock has ended.
             self._release(turn, "released", f"{master} leads another change")
             bond = None
         if bond is not None:
@@ -130,12 +133,15 @@ class StarPart:
         self._around.send(turn, master, StarGranted(message.change))
 
     def deny(self, turn: Turn, master: str, message: StarLock, why: str) -> None:
-        """Do not take part in a change."""
+        """Refuse to take part in a change."""
         report(turn, message.change, "denied", message.versions, why)
         self._around.send(turn, master, StarDenied(message.change, why))
 
     def disturbed(self, turn: Turn, why: str) -> None:
-        """Something else changes the links here: hold up nothing for a star any more."""
+        """Something else changes links here: let filters spread again.
+
+        The lock ends too, unless the broker is ready, when only the master can end it.
+        """
         bond = self.bond
         if bond is None:
             return
@@ -147,7 +153,7 @@ class StarPart:
             self._release(turn, "released", why)
 
     def adopted(self, turn: Turn) -> None:
-        """The links of this broker are new: if those of the change, it is decided."""
+        """This broker's links have changed: the change is decided if they are as it wanted."""
         bond = self.bond
         if bond is not None and bond.stage is Stage.READY and self._is_adopted(bond):
             bond.go_on(Stage.SWITCHED)
@@ -155,7 +161,7 @@ class StarPart:
             report(turn, bond.change, "switched", bond.brokers)
 
     def peer_renewed(self, turn: Turn, peer: str) -> None:
-        """The master may have forgotten the change."""
+        """The master may have restarted and forgotten the change: ask it, or leave."""
         bond = self.bond
         if bond is None or bond.master != peer:
             return
@@ -165,7 +171,7 @@ class StarPart:
             self._release(turn, "released", f"{peer} may have forgotten it")
 
     def overruled(self, turn: Turn) -> None:
-        """Another overlay is in force: no change of the old one counts any more."""
+        """Another overlay is in force: the change is void, so the lock ends."""
         if self.bond is not None:
             self._release(turn, "released", "another overlay is in force")
 
@@ -213,7 +219,10 @@ class StarPart:
             self._release(turn, "aborted")
 
     def _lease_over(self, turn: Turn) -> None:
-        """No word of the master for long: leave, or ask if that can be no more."""
+        """No word came from the master for long: leave, or if this broker is ready, ask.
+
+        If the master stays dead, the overlay gets a new epoch after a number of questions.
+        """
         bond = self.bond
         if bond is None:
             return
@@ -222,7 +231,7 @@ class StarPart:
             return
         self._around.let_go(turn)
         alive = [name for name in bond.brokers if name in self._around.alive()]
-        # One after the other, so that one of them overrules it for all.
+        # Each broker waits a turn longer than the one before, so that one begins the epoch.
         turns = QUESTIONS_MAX + alive.index(self._around.me)
         if bond.master not in alive and bond.asked_count >= turns:
             self._around.renew(turn)
@@ -247,7 +256,7 @@ class StarPart:
         return self.bond if self.bond is not None and self.bond.change == change else None
 
     def _release(self, turn: Turn, step: str, detail: str = "") -> None:
-        """Be free."""
+        """End the lock."""
         bond, self.bond = self.bond, None
         assert bond is not None
         if bond.stage is Stage.READY:

@@ -1,9 +1,10 @@
-"""Changes of a tree star by star, each with locks on its own brokers only [OCBR, 5.3].
+"""Changes a tree star by star, with locks on the brokers of one star only [OCBR, 5.3].
 
-Whoever finds a better star locks those brokers whose links would change, and no others; so stars
-that share no broker are redrawn at the same time. All that is decided is in rows of the tree
-(reconfiguration/tree_rows.py), which become known to everybody. A change of the whole overlay goes
-before: it ends what is not decided, and its epoch makes void what nobody else has heard of.
+A broker that finds a cheaper star locks the brokers whose links would change, and no others, so
+that stars without a common broker are redrawn at the same time. A decided change consists of rows
+of the tree (reconfiguration/tree_rows.py), which all brokers are told (tree_news.py). A change of
+the whole overlay has precedence: it ends star changes that are not decided, and in its epoch no row
+of the old one counts.
 """
 
 from __future__ import annotations
@@ -29,12 +30,15 @@ from meshwright.protocol.reconfiguration.tree_rows import Link, TreeRow, peers_o
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StarsAround:
-    """What changes of stars ask of the rest of the broker.
+    """What changes of stars need of the rest of the broker.
 
-    machine: what forwards in force. tell: a message that matters to what is known of links.
-    is_free: whether no change of the whole overlay is under way here. other_epoch: a peer has
-    another overlay. renew: give the overlay in force another epoch. redrawn: this broker has other
-    links.
+    tell: sends a message that changes what a peer knows on the overlay, and notes it for marks.
+    machine: the forwarding machine in force.
+    is_free: True if no change of the whole overlay is under way here.
+    other_epoch: called when a peer has another epoch in force.
+    renew: gives the overlay in force a new epoch.
+    relink: recomputes with which brokers to stay connected.
+    redrawn: called when this broker's own links have changed.
     """
 
     send: Callable[[Turn, str, Any], None]
@@ -49,7 +53,7 @@ class StarsAround:
 
 
 class Stars:
-    """One broker's part in all changes of stars, its own and those of others."""
+    """One broker's part in all changes of stars, as master and as locked broker."""
 
     def __init__(
         self,
@@ -86,7 +90,7 @@ class Stars:
         self._master = StarMaster(incarnation, star_around)
 
     def handlers(self) -> Handlers:
-        """Which message is for which method."""
+        """Map each message to its method."""
         return (
             *self._part.handlers(),
             *self._master.handlers(),
@@ -95,56 +99,56 @@ class Stars:
         )
 
     def timers(self) -> dict[str, Action]:
-        """Which timer is for which method."""
+        """Map each timer to its method."""
         return {**self._part.timers(), **self._master.timers(), **self._news.timers()}
 
     def restore(self, disk: dict[DiskKey, Any]) -> None:
-        """After a start: whatever was not at its end before."""
+        """After a start, read from disk the change for which this broker is ready, if any."""
         self._part.restore(disk)
 
     def started(self, turn: Turn) -> None:
-        """All machines stand; a crash may have come before others were told what is known here."""
+        """Ask how that change ended, and tell rows that a crash may have kept from neighbours."""
         self._part.started(turn)
         self._news.spread(turn)
 
     @property
     def bound_to(self) -> str | None:
-        """The change of a star that this broker leads or is locked for, if any."""
+        """The name of the change that this broker leads or is locked for, if any."""
         bound = self._master.led or self._part.bond
         return None if bound is None else bound.change
 
     @property
     def is_bound(self) -> bool:
-        """Whether this broker leads the change of a star or is locked for one."""
+        """True if this broker leads the change of a star or is locked for one."""
         return self.bound_to is not None
 
     def begin(
         self, turn: Turn, removed: Iterable[Link], added: Iterable[Link], ended: Ended
     ) -> str:
-        """Redraw the star of this broker, which must be free; returns the name of the change."""
+        """Begin to redraw this broker's star; it must not be bound. Returns the change's name."""
         assert not self.is_bound
         return self._master.begin(turn, removed, added, ended)
 
     def disturbed(self, turn: Turn, why: str) -> bool:
-        """Something else changes the overlay; says whether a star was being redrawn here."""
+        """Something else changes the overlay: end a change here; returns whether there was one."""
         was_bound = self.is_bound
         self._master.disturbed(turn, why)
         self._part.disturbed(turn, why)
         return was_bound
 
     def alive_changed(self, turn: Turn) -> None:
-        """Others are seen alive than before, and with them there may be other neighbours."""
+        """Brokers died or returned: end a change here, and tell rows to new neighbours."""
         self.disturbed(turn, "others are seen alive than before")
         self._news.spread(turn)
 
     def peer_renewed(self, turn: Turn, peer: str) -> None:
-        """A peer may have forgotten what it was told."""
+        """A conversation began anew: the peer may have forgotten rows and a change."""
         self._news.peer_renewed(turn, peer)
         self._master.peer_renewed(turn, peer)
         self._part.peer_renewed(turn, peer)
 
     def epoch_changed(self, turn: Turn) -> None:
-        """Another overlay is in force."""
+        """Another overlay is in force: end all changes of the old one."""
         self._news.begin()
         self._master.overruled(turn)
         self._part.overruled(turn)
@@ -178,11 +182,11 @@ class Stars:
         star = bond.brokers if is_mine and bond is not None else ()
         self._adopt(turn, rows, star)
         if is_mine:
-            # Whoever tells of it is through with it, and the master may be gone.
+            # A row in the news means that the change was decided; the master may be gone.
             self._part.disturbed(turn, "the change was decided")
 
     def _adopt(self, turn: Turn, rows: Iterable[TreeRow], star: Iterable[str]) -> None:
-        """Use the links of a change that is decided; star: its brokers, if this is one of them."""
+        """Put the rows of a decided change in force; star: its brokers, if this is one of them."""
         rows, star = tuple(rows), tuple(star)
         before = peers_of(self._in_force.overlay, self._me)
         self._in_force.redraw(turn, rows)
@@ -203,7 +207,10 @@ class Stars:
         self._news.spread(turn)
 
     def _redraw_late(self, turn: Turn, tree: Acyclic, mine: TreeRow, star: Iterable[str]) -> None:
-        """Begin anew with the brokers of a star for which nothing is prepared here any more."""
+        """Use new links that are not prepared here, or not any more.
+
+        Exchange all filters anew with the brokers of the star.
+        """
         renewed = sorted(set(star) - {self._me})
         for peer in renewed:
             self._around.tell(turn, peer, BuiltLate(self._in_force.epoch))

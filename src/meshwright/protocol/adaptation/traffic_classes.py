@@ -1,8 +1,9 @@
-"""How often messages used which links, in bounded memory: the space-saving counter [OCBR, 5.1].
+"""Counts how many frames used which links, in bounded memory: space-saving [OCBR, 5.1].
 
-A class is the set of links that one message used at this broker. When all places are taken, a new
-class takes over the place of the one counted least, and its count as what it may be off by. So the
-classes kept are those seen most, whatever came when (Metwally, Agrawal and El Abbadi, 2005).
+A traffic class is the set of links that one frame used at this broker. When kept_max classes are
+counted, a new class replaces the one with the lowest count and starts from that count, which is
+noted as its possible error. So the most frequent classes are kept, in whatever order frames come
+(Metwally, Agrawal and El Abbadi, 2005).
 """
 
 from __future__ import annotations
@@ -13,10 +14,10 @@ LinkSet = frozenset[str]
 
 
 class TrafficClasses:
-    """Counts of link sets with at most kept_max of them in memory; every count takes O(1).
+    """Counts of link sets, of which at most kept_max are in memory; counting one takes O(1).
 
-    Whatever is counted n times among all is known as at least n - total / kept_max times, and never
-    as more than n. With no more than kept_max classes, counts are exact.
+    A class that occurred n times is reported with at least n - total / kept_max and at most n.
+    While there are no more than kept_max classes, counts are exact.
     """
 
     __slots__ = ("_excesses", "_kept_max", "_least", "_levels", "_uppers", "total")
@@ -31,17 +32,17 @@ class TrafficClasses:
         return len(self._uppers)
 
     def clear(self) -> None:
-        """Begin anew."""
+        """Drop all counts."""
         self.total = 0
-        # What each class was counted at most, and how much of that may belong to others.
+        # The highest possible count of each class, and how much of it may be other classes'.
         self._uppers: dict[LinkSet, int] = {}
         self._excesses: dict[LinkSet, int] = {}
-        # Classes by their upper count, the one that has it longest first.
+        # Classes by their highest possible count, the one that reached it first in front.
         self._levels: dict[int, dict[LinkSet, None]] = {}
         self._least = 0
 
     def count(self, links: LinkSet) -> None:
-        """One more message used these links."""
+        """Count one more frame that used these links."""
         self.total += 1
         upper = self._uppers.get(links)
         if upper is None:
@@ -57,7 +58,7 @@ class TrafficClasses:
             self._least = upper + 1
 
     def rows(self) -> list[tuple[tuple[str, ...], int]]:
-        """Links and the messages that surely used them, by links; those with none are left out."""
+        """Each class with the frames that surely used it, sorted by links; without those of 0."""
         found = (
             (tuple(sorted(links)), upper - self._excesses[links])
             for links, upper in self._uppers.items()
@@ -65,7 +66,7 @@ class TrafficClasses:
         return sorted(row for row in found if row[1])
 
     def _make_room(self) -> int:
-        """Give up the class counted least if all places are taken; returns its count."""
+        """Drop the class with the lowest count if there is no room; returns that count."""
         if len(self._uppers) < self._kept_max:
             return 0
         least = self._least

@@ -1,7 +1,7 @@
-"""Spreads changes of a few links to all brokers, along the tree.
+"""Tells all brokers which rows of the tree have changed, from neighbour to neighbour.
 
-Nobody waits for it. A broker tells its neighbours the rows that they may not know; what it told and
-heard it remembers for as long as a conversation lasts.
+Nobody waits for it. Each broker remembers which versions a neighbour knows, for as long as their
+conversation lasts, and tells it only newer ones.
 """
 
 from __future__ import annotations
@@ -19,7 +19,11 @@ NEWS = ("tree news",)
 
 
 class TreeNews:
-    """One broker's part; heard takes rows that are new here, other_epoch meets another overlay."""
+    """One broker's part in spreading rows.
+
+    heard: takes rows that are new here.
+    other_epoch: called when a peer has another epoch in force.
+    """
 
     def __init__(
         self,
@@ -37,41 +41,44 @@ class TreeNews:
         self._neighbours = neighbours
         self._heard = heard
         self._other_epoch = other_epoch
-        # Versions of rows that each peer knows.
+        # For each peer, the versions of rows that it knows, by broker.
         self._known: dict[str, dict[str, int]] = {}
         self._has_timer = False
 
     def handlers(self) -> Handlers:
-        """Which message is for which method."""
+        """Map each message to its method."""
         return (on(TreeTold, self._told),)
 
     def timers(self) -> dict[str, Action]:
-        """Which timer is for which method."""
+        """Map each timer to its method."""
         return {NEWS[0]: self._flush}
 
     def begin(self) -> None:
-        """Another overlay is in force, of which nothing has changed yet."""
+        """Another overlay is in force, and none of its rows has changed yet."""
         self._known.clear()
 
     def peer_renewed(self, turn: Turn, peer: str) -> None:
-        """A peer may have forgotten what it was told."""
+        """A peer may have forgotten what it was told: tell it again."""
         self._known.pop(peer, None)
         self.spread(turn)
 
     def note(self, peer: str, rows: Iterable[TreeRow]) -> None:
-        """A peer knows these rows."""
+        """Note that a peer knows these rows."""
         known = self._known.setdefault(peer, {})
         for row in rows:
             known[row.broker] = max(row.version, known.get(row.broker, 0))
 
     def spread(self, turn: Turn) -> None:
-        """Tell neighbours soon what they may not know."""
+        """Tell neighbours, after gather_us, the rows that they may not know."""
         if self._in_force.versions and not self._has_timer:
             self._has_timer = True
             turn.timer(NEWS, turn.now_us + self._gather_us)
 
     def tell(self, turn: Turn, peer: str) -> None:
-        """Tell a peer what it may not know, once it is on disk: a crash must not take it back."""
+        """Tell a peer the rows that it may not know, once they are on this broker's disk.
+
+        Otherwise a crash could take this broker back to older rows than it has told.
+        """
         known = self._known.get(peer, {})
         rows = [row for row in self._in_force.rows() if row.version > known.get(row.broker, 0)]
         if rows:
@@ -80,7 +87,7 @@ class TreeNews:
             turn.once_synced(lambda later: self._send(later, peer, message))
 
     def tell_all(self, turn: Turn, peer: str) -> None:
-        """Tell a peer all that has changed, whatever it knows."""
+        """Tell a peer all rows that have changed, whatever it was told before."""
         self._known.pop(peer, None)
         self.tell(turn, peer)
 
