@@ -1,1 +1,1 @@
-"""Shared subscriptions: a keeper hands messages of a group to its members."""
+"""Shared subscriptions: a keeper hands each message of a group to one of its members."""

@@ -1,7 +1,7 @@
-"""QoS 0 in shared subscriptions: handed out at most once, whoever crashes.
+"""QoS 0 in shared subscriptions: each message goes to one member at most, whoever crashes.
 
-Nothing of it is on disk. Brokers remember what their members were handed last, and tell a keeper
-that has restarted, or a new one. So a late copy is not handed out a second time.
+None of it is on disk. Brokers remember the last messages that their members were handed, and tell
+them to a keeper that restarted or took over. So a late copy is not handed out again.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 from meshwright.model.publication import Publication
 
-# Of each group so many lines are remembered: what one publisher says on one topic.
+# How many lines are remembered of each group, and of how many groups.
 LINES_MAX = 64
 GROUPS_MAX = 1_024
 
@@ -20,7 +20,10 @@ Line = tuple[str, str, int]
 
 
 class LastHanded:
-    """A member's side: the last that came of each line, of the groups that were used last."""
+    """A member's side: for each line the last sequence handed out, of the groups used lately.
+
+    A line is what one publisher publishes on one topic.
+    """
 
     __slots__ = ("_groups",)
 
@@ -28,7 +31,7 @@ class LastHanded:
         self._groups: dict[str, dict[tuple[str, str], int]] = {}
 
     def is_new(self, key: str, publication: Publication) -> bool:
-        """Note a message for a member of a group; False if it, or a later one, was here before."""
+        """Note a message for a member; False if it, or a later one of its line, came before."""
         lines = self._groups[key] = self._groups.pop(key, {})
         line = (publication.publisher, publication.topic)
         before = lines.pop(line, 0)
@@ -38,14 +41,14 @@ class LastHanded:
         return before < publication.sequence
 
     def lines(self, key: str) -> tuple[Line, ...]:
-        """What came of a group."""
+        """The last messages that members of a group here were handed."""
         return tuple((*line, sequence) for line, sequence in self._groups.get(key, {}).items())
 
 
 class HandedBefore:
-    """A keeper's side: what was handed out before it began, as far as it was told.
+    """A keeper's side: what was handed out before it began, as brokers have told it.
 
-    waiting: brokers that were not heard yet; until they are, no QoS 0 is handed out.
+    waiting: brokers that have not told yet; until they have, no QoS 0 message is handed out.
     """
 
     __slots__ = ("_lines", "waiting")
@@ -55,13 +58,13 @@ class HandedBefore:
         self.waiting: dict[str, None] = {}
 
     def learn(self, broker: str, lines: Iterable[Line]) -> None:
-        """A broker tells what its members were handed."""
+        """A broker tells the last messages that its members were handed."""
         self.waiting.pop(broker, None)
         for publisher, topic, sequence in lines:
             self._lines[publisher, topic] = max(sequence, self._lines.get((publisher, topic), 0))
 
     def may_hand(self, publication: Publication, is_lost: Callable[[str], bool]) -> bool:
-        """True if nobody who can be asked has been handed a message before."""
+        """True if no broker that can be reached has been handed this message before."""
         if not all(map(is_lost, self.waiting)):
             return False
         line = (publication.publisher, publication.topic)
@@ -69,6 +72,6 @@ class HandedBefore:
 
 
 def _drop_oldest(entries: dict[Any, Any], size_max: int) -> None:
-    """Forget what was used longest ago, if there is too much."""
+    """Drop the entry used longest ago, if there are too many."""
     if len(entries) > size_max:
         del entries[next(iter(entries))]

@@ -1,4 +1,4 @@
-"""A shared subscription as its keeper knows it: who is in it, and who was handed what."""
+"""A group: a shared subscription as its keeper knows it, with members and messages."""
 
 from __future__ import annotations
 
@@ -17,14 +17,17 @@ from meshwright.protocol.shared.takeover import HandedOut, TakeOver
 
 
 class Candidate(NamedTuple):
-    """A member with the broker where it is, to be handed a message."""
+    """A member with the broker where it is, one of those to choose from for a message."""
 
     broker: str
     member: Member
 
 
 class GroupMessageState(NamedTuple):
-    """What is on disk of a message of a group; older disks have no former_hands and no claim."""
+    """A message of a group as it is on disk.
+
+    Disks of older versions have no former_hands and no claim.
+    """
 
     publication: Publication
     hand: int
@@ -39,11 +42,14 @@ class GroupMessageState(NamedTuple):
 
 
 class GroupMessage:
-    """A message of a group; hand 0 was handed to nobody yet. tried: who was handed it before.
+    """A message of a group that no member has acknowledged.
 
-    former_hands: those of members that may have got it all the same. origin and number: where it
-    stands in its stream. is_granted: if of QoS 2, its member may have sent it to its client. claim:
-    of the last move of its client with it.
+    hand: its number at the member that has it now; 0 if no member has.
+    former_hands: its numbers at earlier members, which may have got it all the same.
+    tried: clients that it was handed to.
+    origin, number: which publication of which stream it is.
+    is_granted: its member may send it to its client; for QoS 2, no other may then.
+    claim: of its client's last move with it, as in HandMoved.
     """
 
     __slots__ = (
@@ -78,7 +84,7 @@ class GroupMessage:
         self.tried: dict[str, None] = {}
 
     def state(self) -> GroupMessageState:
-        """What is to be on disk."""
+        """What to write to disk."""
         return GroupMessageState(
             self.publication,
             self.hand,
@@ -94,17 +100,24 @@ class GroupMessage:
 
     @property
     def may_move(self) -> bool:
-        """True if another member may get it, even if this one cannot be asked."""
+        """True if another member may get it although this one cannot be asked."""
         return self.qos < 2 or not self.is_granted
 
 
 class Group:
-    """One shared subscription. last: who was handed something last. moving: who is nowhere yet.
+    """One shared subscription.
 
-    hands: entries by all numbers under which they were handed out. inherited: what came from a
-    former keeper's origins, and may come once more in its stream. handed_before: what former
-    keepers have handed out of QoS 1 and 2. qos0: what was handed out of QoS 0, by a former keeper
-    or before a crash.
+    wanted: its filter without `$share/group/`.
+    members: by broker.
+    moving: clients on their way between brokers; they keep the group alive.
+    entries: its messages, by index.
+    hands: its messages, by each hand that they have or had.
+    last: client and broker of the member that was handed a message last.
+    is_in_force: the keeper's own subscription is in force.
+    unconfirmed: brokers and versions that are owed a MembersKept.
+    inherited: messages owed to a former keeper, which may come once more in their stream.
+    handed_before: QoS 1 and 2 messages that former keepers handed out.
+    qos0: QoS 0 messages handed out by a former keeper, or before a crash of this one.
     """
 
     __slots__ = (
@@ -141,12 +154,12 @@ class Group:
         self._order: list[Candidate] = []
 
     def was_handed(self, frame: StreamFrame) -> bool:
-        """True if a former keeper had a message, so that it is no more for this one."""
+        """True if a former keeper had this message, so that it must not be handed out again."""
         is_inherited = frame.publication.publication_id in self.inherited
         return is_inherited or self.handed_before.has(frame.origin, frame.number, frame.publication)
 
     def refusal(self, publication: Publication, reason: str) -> Refused:
-        """Why no member gets a publication."""
+        """The record that says why no member gets a publication."""
         return Refused(
             client=self.key,
             publisher=publication.publisher,
@@ -156,15 +169,16 @@ class Group:
         )
 
     def members_changed(self) -> None:
-        """Members came or went: forget the order of turns."""
+        """Members came or went: the order of turns is computed anew when needed."""
         self._order = []
 
     def next_candidate(
         self, tried: Container[str], is_lost: Callable[[str], bool]
     ) -> Candidate | None:
-        """The member whose turn it is: of the best, the one after the last.
+        """The member to hand the next message to; members take turns.
 
-        The best can be reached, were not handed the same message before, and are connected.
+        The best are connected, were not handed this message before, and are at a broker that is not
+        lost. If there are none, the least bad member is taken.
         """
         if not self._order:
             self._order = sorted(self.candidates(), key=_turn_order)
@@ -194,7 +208,7 @@ def _turn_order(candidate: Candidate) -> tuple[str, str]:
 
 
 def group_message_of(index: int, state: GroupMessageState) -> GroupMessage:
-    """A message of a group as it was on disk."""
+    """A message of a group, read from disk."""
     entry = GroupMessage(index, state.publication, state.origin, state.number)
     entry.hand, entry.client, entry.broker = state.hand, state.client, state.broker
     entry.qos, entry.is_granted = state.qos, state.is_granted

@@ -1,12 +1,12 @@
-"""A member's side of shared subscriptions: clients here that are in groups, and what they hold.
+"""A member's side of shared subscriptions: the clients here in groups, and what they hold.
 
-A hand is known here from when it is taken until its keeper has forgotten it, and held while its
-message waits for a client or for its answer. It is marked on disk once it is taken for good: by a
-session that is on disk itself, or because its message of QoS 2 goes out to a client. A hand that
-is known and not held is done. One that a crash made unknown was not taken for good, and goes back.
-A message that was handed out once more while this broker was out of reach may come under a second
-hand: it is held under the first, and all its hands are answered together. What a client has taken
-along to another broker is answered there, as soon as its keeper knows of that.
+A hand is one message given to one member, by its number. This broker knows a hand from when it
+takes it until the keeper has forgotten it, and holds it while the message waits for the client or
+its acknowledgement. A known hand that is not held is done. The hand is written to disk when the
+message is taken for good: the session is on disk itself, or a QoS 2 message goes out. A hand that
+was not written is unknown after a crash, and goes back to the keeper. A message may come under a
+second hand after this broker was out of reach: it is held under the first, and all are answered
+together. Hands that a client took to another broker are answered there once the keeper knows.
 """
 
 from __future__ import annotations
@@ -40,25 +40,36 @@ from meshwright.protocol.shared.messages import (
 )
 from meshwright.protocol.shared.takeover import Holding, Holdings, HoldingsQuestion
 
-# Of each stream of a group, so many numbers are remembered.
+# How many numbers are remembered of each stream of a group.
 RECENT_MAX = 64
 
-# A shared subscription, and the origin and topic of a stream.
+# The text of a shared subscription, and the origin and topic of a stream.
 Stream = tuple[str, str, str]
-# A shared subscription, and the publisher and sequence of a message.
+# The text of a shared subscription, and the publisher and sequence of a message.
 GroupMessage = tuple[str, str, int]
 Take = Callable[[Turn, str, Hand, Publication], bool]
 
 
 class Away(NamedTuple):
-    """A client has gone with a message: where to, "" while it is not there, and by which claim."""
+    """Where a client has gone with a message, "" while it is on its way, and by which claim."""
 
     target: str
     claim: int
 
 
 class SharedMember:
-    """All memberships at this broker; take lets a message wait for a client, if it is here."""
+    """All members of groups at this broker.
+
+    take: queues a message for a client; False if the client is not here.
+    _known: the hands known here, with the message of each.
+    _held: the hands held here.
+    _away: hands that clients took along to another broker.
+    _moving: clients on their way, with the version of Members that first says so.
+    _unconfirmed: what to do when the keeper has a version of Members on disk.
+    _highest, _recent: numbers handed here, for a keeper that has to take over.
+    _came_as: for each hand, the stream and number of its message.
+    _marks: the hands on disk.
+    """
 
     def __init__(
         self,
@@ -87,7 +98,7 @@ class SharedMember:
         self._last_handed = LastHanded()
 
     def handlers(self) -> Handlers:
-        """Which message is for which method."""
+        """Map each message to its method."""
         return (
             on(MembersKept, self.kept),
             on(MembersQuestion, self.asked),
@@ -98,8 +109,8 @@ class SharedMember:
         )
 
     def restore(self, turn: Turn, disk: dict[DiskKey, Any], sessions: Iterable[Session]) -> None:
-        """Take back what sessions hold, and tell the keepers who is here."""
-        # The roll was not known yet when this was made.
+        """After a start, read from disk what sessions hold, and tell keepers the members."""
+        # The roll was not read from disk yet when this object was made.
         self._keepers = self._removals.never_removed()
         for key in sorted(key for key in disk if key[0] == "hand"):
             hand = (str(key[1]), int(key[2]))
@@ -122,7 +133,7 @@ class SharedMember:
             self._tell(turn, text)
 
     def join(self, turn: Turn, session: Session, key: str, done: Action) -> None:
-        """A client shares a subscription; done when it may count on its messages."""
+        """A client subscribes; done is called once the keeper has it and hands it messages."""
         member = Member(session.client, session.subscriptions[key].qos, session.is_connected)
         self._members.setdefault(key, {})[session.client] = member
         self._version += 1
@@ -130,19 +141,19 @@ class SharedMember:
         self._tell(turn, key)
 
     def leave(self, turn: Turn, client: str, key: str, *, is_moving: bool = False) -> None:
-        """A client shares a subscription no more."""
+        """A client's subscription ends here; is_moving: it goes on at another broker."""
         members = self._members.get(key, {})
         if members.pop(client, None) is None:
             return
         if is_moving:
-            # Told with every word to the keeper until it is known there.
+            # Every Members message says so until the keeper has this version on disk.
             self._moving.setdefault(key, {})[client] = self._version + 1
         self._tell(turn, key)
         if not members:
             del self._members[key]
 
     def stirred(self, turn: Turn, session: Session) -> None:
-        """A client has come or gone: its groups are told."""
+        """A client connected or disconnected: tell the keepers of its groups."""
         for key in shared_texts(session):
             members = self._members.get(key, {})
             member = members.get(session.client)
@@ -151,13 +162,16 @@ class SharedMember:
                 self._tell(turn, key)
 
     def arrived(self, turn: Turn, session: Session) -> None:
-        """A session is here for good: its groups are told, and what it holds is known."""
+        """A session has moved here: tell the keepers, and hold the messages it brought."""
         self._hold(turn, session)
         for key in shared_texts(session):
             self.join(turn, session, key, nothing)
 
     def departed(self, turn: Turn, session: Session, target: str = "") -> None:
-        """A session is on its way elsewhere with all that it holds, or has come to a target."""
+        """A session leaves for another broker with all messages that it holds.
+
+        target: the broker that has it, "" while it is on its way.
+        """
         for key in shared_texts(session):
             self.leave(turn, session.client, key, is_moving=True)
         away = Away(target, session.claim)
@@ -166,14 +180,17 @@ class SharedMember:
             turn.once_synced(lambda later: self._tell_away(later, hands))
 
     def ended(self, turn: Turn, session: Session, target: str | None) -> None:
-        """A session goes on elsewhere: at a target that has got it from here, or just as it is."""
+        """The session here ends, as it goes on elsewhere.
+
+        target: the broker that got it from here; None if this copy is just dropped.
+        """
         self.departed(turn, session, target or "")
         if target is None:
             for waiting in _handed(session):
                 self._release(waiting)
 
     def kept(self, turn: Turn, _peer: str, message: MembersKept) -> None:
-        """A keeper has our members on disk, up to a version of them."""
+        """A keeper has this broker's members on disk, up to a version."""
         unconfirmed = self._unconfirmed.pop(message.key, [])
         later = [(version, done) for version, done in unconfirmed if version > message.version]
         if later:
@@ -187,17 +204,17 @@ class SharedMember:
                 done(turn)
 
     def asked(self, turn: Turn, _peer: str, message: MembersQuestion) -> None:
-        """A keeper asks who is here."""
+        """A keeper asks for the members here."""
         self._tell(turn, message.key, self._last_handed.lines(message.key))
 
     def offered(self, turn: Turn, peer: str, message: HandOffered) -> None:
-        """A message of QoS 2 is to come: say whether its client is here."""
+        """A QoS 2 message is offered: say whether its client is here."""
         is_here = message.client in self._members.get(message.key, {})
         answer = HandAccepted if is_here else HandUndone
         self._send(turn, peer, answer(message.key, message.hand))
 
     def handed(self, turn: Turn, peer: str, message: Handed) -> None:
-        """A message for a client: once it waits for it, nobody else gets it."""
+        """A message for a client comes: queue it, unless it came before or the client is gone."""
         hand = (message.key, message.hand)
         if message.hand == QOS0:
             if self._last_handed.is_new(message.key, message.publication):
@@ -225,18 +242,18 @@ class SharedMember:
             self._remember(turn, message, is_once=qos == 2)
 
     def forgotten(self, turn: Turn, _peer: str, message: HandForgotten) -> None:
-        """Hands will not come again."""
+        """A keeper has forgotten hands: forget them here too."""
         for hand in (message.hand, *message.others):
             self._unknow(turn, (message.key, hand))
 
     def mark(self, turn: Turn, waiting: Waiting) -> None:
-        """A message was taken for good."""
+        """Write to disk that a message is taken for good."""
         if waiting.hand is not None and waiting.hand not in self._marks:
             self._marks[waiting.hand] = None
             turn.write(("hand", *waiting.hand), tuple(waiting.publication.publication_id))
 
     def settled(self, turn: Turn, waiting: Waiting) -> None:
-        """A client has answered a message, or it was dropped aloud."""
+        """A client has acknowledged a message, or it was dropped with a report: tell the keeper."""
         hands = self._release(waiting)
 
         def settle(later: Turn) -> None:
@@ -247,7 +264,10 @@ class SharedMember:
             turn.once_synced(settle)
 
     def abandoned(self, turn: Turn, session: Session) -> None:
-        """A session is over: what nobody else may get is done, the rest goes back."""
+        """A session has ended: give its messages back for other members.
+
+        QoS 2 messages in flight may have reached the client, so they count as done.
+        """
         for waiting in session.in_flight.values():
             if waiting.qos == 2:
                 self.settled(turn, waiting)
@@ -257,14 +277,14 @@ class SharedMember:
             self._give_back(turn, waiting)
 
     def peer_renewed(self, turn: Turn, peer: str) -> None:
-        """A keeper may have forgotten who is here, and what was answered."""
+        """A keeper may have restarted: tell it members and finished hands again."""
         for key in {**self._members, **self._moving, **self._unconfirmed}:
             if self._keeper(key) == peer:
                 self._tell(turn, key)
         self._tell_ends(turn, [hand for hand in self._known if self._hander(hand) == peer])
 
     def roll_changed(self, turn: Turn) -> None:
-        """Turn to new keepers, where the former ones are gone for good."""
+        """Brokers were removed or joined: tell new keepers of groups the members here."""
         former, self._keepers = self._keepers, self._removals.never_removed()
         for key in {**self._members, **self._moving, **self._unconfirmed}:
             if keeper_of(key, former) != self._keeper(key):
@@ -273,7 +293,7 @@ class SharedMember:
         self._tell_ends(turn, kept)
 
     def all_passed(self, turn: Turn, origin: str, number: int) -> None:
-        """No keeper is owed anything of an origin up to a number: forget what came of that."""
+        """Forget numbers of an origin up to this one: no keeper is owed them any more."""
         passed = [one for one, last in self._highest.items() if one[1] == origin and last <= number]
         for stream in passed:
             del self._highest[stream]
@@ -283,7 +303,7 @@ class SharedMember:
                 del self._recent[stream]
 
     def holdings_asked(self, turn: Turn, peer: str, message: HoldingsQuestion) -> None:
-        """A new keeper asks what members here hold."""
+        """A new keeper asks what members here hold and were handed."""
         held = tuple(one for (key, _), one in self._held.items() if key == message.key)
         highest = tuple(
             (origin, topic, number)
@@ -300,7 +320,7 @@ class SharedMember:
         turn.once_synced(lambda later: self._send(later, peer, answer))
 
     def _remember(self, turn: Turn, message: Handed, *, is_once: bool) -> None:
-        """Note what was handed here, for a keeper that has to take over."""
+        """Note the number of a message handed here, for a keeper that has to take over."""
         stream = (message.key, message.origin, message.publication.topic)
         recent = self._recent.setdefault(stream, {})
         recent[message.number] = None
@@ -312,6 +332,7 @@ class SharedMember:
             turn.write(("handed", *stream), self._highest[stream])
 
     def _hold(self, turn: Turn, session: Session) -> None:
+        """Hold all messages of shared subscriptions in a session."""
         for waiting in _handed(session):
             hand = waiting.hand
             assert hand is not None
@@ -324,6 +345,7 @@ class SharedMember:
                     turn.write(("hand away", *one), None)
 
     def _give_back(self, turn: Turn, waiting: Waiting) -> None:
+        """Give a message back to the keeper, for another member."""
         hands = self._release(waiting)
         if not hands:
             return
@@ -347,7 +369,7 @@ class SharedMember:
         return any(hand in self._held for hand in self._hands_by_message.get(message_id, ()))
 
     def _send_off(self, turn: Turn, waiting: Waiting, away: Away) -> tuple[Hand, ...]:
-        """A message goes along with its client; its keeper is told when that has arrived."""
+        """Note that a message leaves with its client; returns its hands."""
         hands = self._release(waiting)
         for hand in hands:
             self._away[hand] = away
@@ -356,7 +378,7 @@ class SharedMember:
         return hands
 
     def _release(self, waiting: Waiting) -> tuple[Hand, ...]:
-        """Hold a message here no more; returns its hands, if it was held or is on its way."""
+        """Hold a message no more; returns its hands, if it was held or on its way elsewhere."""
         hand = waiting.hand
         if hand is None:
             return ()
@@ -368,7 +390,7 @@ class SharedMember:
         return hands if was_held or on_its_way else ()
 
     def _tell_away(self, turn: Turn, hands: Iterable[Hand]) -> None:
-        """Say where hands went, as far as they have come there, together."""
+        """Tell keepers to which broker hands went with their client, if it has arrived there."""
         together: dict[tuple[str, str, Away], list[int]] = {}
         for hand in hands:
             away = self._away.get(hand)
@@ -378,7 +400,7 @@ class SharedMember:
             self._send(turn, hander, HandMoved(key, tuple(numbers), *away))
 
     def _tell_ends(self, turn: Turn, hands: list[Hand]) -> None:
-        """Say of hands that nobody here has to answer any more what became of them."""
+        """Tell keepers what became of hands that nobody here holds: moved away, or done."""
         self._tell_away(turn, hands)
         for hand in hands:
             if hand not in self._away and not self._is_held(self._known[hand]):
@@ -424,17 +446,17 @@ class SharedMember:
         return self._removals.broker_at(hand[1] % SEATS_MAX)
 
     def _hander(self, hand: Hand) -> str:
-        """Who handed a message, or who keeps its group since that one was removed."""
+        """The keeper that handed a message; if it was removed, the group's keeper now."""
         broker = self._first_hander(hand)
         return broker if broker in self._keepers else self._keeper(hand[0])
 
 
 def _handed(session: Session) -> list[Waiting]:
-    """What a session has of shared subscriptions and its client has not answered."""
+    """The messages of shared subscriptions in a session that its client has not acknowledged."""
     waiting = (*session.in_flight.values(), *session.queue)
     return [one for one in waiting if one.hand is not None]
 
 
 def shared_texts(session: Session) -> list[str]:
-    """The shared ones among the filters of a session."""
+    """The shared subscriptions among the filters of a session."""
     return [text for text in session.subscriptions if text.startswith(SHARE_PREFIX)]

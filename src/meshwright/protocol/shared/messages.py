@@ -1,12 +1,12 @@
-"""Shared subscriptions: `$share/group/filter` gives each message to one member in all the network.
+"""Shared subscriptions: `$share/group/filter` gives each message to one member in the network.
 
-Every such subscription has a keeper, drawn by hashing its text; the next keeps it when that is gone
-for good (shared_takeover). It subscribes for all members, keeps each message on disk and hands it
-to one in turn, connected ones first, until the client has answered. A message of QoS 1 goes to
-another member if the session ends or its broker is lost, so two may get it. One of QoS 2 is offered
-first; once the accepted offer is on disk it goes to another only if its member is sure not to have
-sent it to its client. If not, it is lost with that session, as MQTT 5 demands. While a keeper is
-down, its publications wait at their origins and new members for its return.
+Each has a keeper, a broker chosen by hashing the subscription's text; if it is removed, the next
+one takes over (takeover.py). The keeper subscribes on behalf of all members. It keeps each message
+on disk and hands it to one member after the other, connected ones first, until the client has
+acknowledged it. A QoS 1 message goes to another member if the session ends or its broker is lost,
+so two may get it. A QoS 2 message is offered first. Once the keeper has the accepted offer on disk,
+another member gets it only if the first surely did not send it to its client; otherwise it is lost
+with the session, as MQTT 5 demands. While a keeper is down, publications wait at their origins.
 """
 
 from __future__ import annotations
@@ -30,9 +30,10 @@ class Member(NamedTuple):
 
 
 class Members(PeerMessage, frozen=True, gc=False, tag=96):
-    """All clients here that share a subscription; moving ones are on their way elsewhere.
+    """A broker tells the keeper which of its clients have a shared subscription.
 
-    handed: what they were handed of QoS 0, if the keeper asks for its members.
+    moving: clients whose sessions are on their way to another broker.
+    handed: the last QoS 0 messages that they were handed, if the keeper asked for the members.
     """
 
     counts_as = "directory"
@@ -45,7 +46,7 @@ class Members(PeerMessage, frozen=True, gc=False, tag=96):
 
 
 class MembersKept(PeerMessage, frozen=True, gc=False, tag=97):
-    """The members are on the keeper's disk, and its own subscription is in force."""
+    """The keeper has these members on disk, and its own subscription is in force."""
 
     counts_as = "directory"
 
@@ -54,7 +55,7 @@ class MembersKept(PeerMessage, frozen=True, gc=False, tag=97):
 
 
 class MembersQuestion(PeerMessage, frozen=True, gc=False, tag=98):
-    """The keeper asks for the members as they are now."""
+    """The keeper asks a broker for its members of a group."""
 
     counts_as = "directory"
 
@@ -62,7 +63,7 @@ class MembersQuestion(PeerMessage, frozen=True, gc=False, tag=98):
 
 
 class HandOffered(PeerMessage, frozen=True, gc=False, tag=99):
-    """A message of QoS 2 is to go to a client, if it is there."""
+    """The keeper asks whether a client is here to get a QoS 2 message, which is not in it."""
 
     counts_as = "shared"
 
@@ -72,7 +73,7 @@ class HandOffered(PeerMessage, frozen=True, gc=False, tag=99):
 
 
 class HandAccepted(PeerMessage, frozen=True, gc=False, tag=100):
-    """The client is here: hand it the message."""
+    """The client of a HandOffered is here: hand it the message."""
 
     counts_as = "shared"
 
@@ -81,7 +82,7 @@ class HandAccepted(PeerMessage, frozen=True, gc=False, tag=100):
 
 
 class Handed(PeerMessage, frozen=True, gc=False, tag=101):
-    """A message for a client; hand is a number that comes once, or QOS0."""
+    """The keeper hands a client a message; hand: a number used once, or QOS0."""
 
     counts_as = "shared"
 
@@ -94,12 +95,12 @@ class Handed(PeerMessage, frozen=True, gc=False, tag=101):
 
     @property
     def is_spare(self) -> bool:
-        """QoS 0 promises nothing."""
+        """True for QoS 0, which may be left out when a peer does not keep up."""
         return self.hand == QOS0
 
 
 class HandDone(PeerMessage, frozen=True, gc=False, tag=102):
-    """The client has answered the message, or nobody else may get it."""
+    """The client has acknowledged the message, or no other member may get it."""
 
     counts_as = "shared"
 
@@ -108,9 +109,9 @@ class HandDone(PeerMessage, frozen=True, gc=False, tag=102):
 
 
 class HandUndone(PeerMessage, frozen=True, gc=False, tag=103):
-    """The client is not here, and was not sent the message: give it to another one.
+    """The client is not here and was not sent the message: hand it to another member.
 
-    publication: what it is, if its keeper was removed, so that the next may not know of it.
+    publication: the message, if the keeper that handed it was removed and the next may not have it.
     """
 
     counts_as = "shared"
@@ -121,9 +122,9 @@ class HandUndone(PeerMessage, frozen=True, gc=False, tag=103):
 
 
 class HandMoved(PeerMessage, frozen=True, gc=False, tag=104):
-    """The client went to another broker and took messages along that it has not answered.
+    """A client went to the target broker with messages that it has not acknowledged.
 
-    claim: the number with which it was claimed where it comes from; of two moves the later counts.
+    claim: the number of the claim on the client before this move; of two moves the higher counts.
     """
 
     counts_as = "shared"
@@ -135,7 +136,7 @@ class HandMoved(PeerMessage, frozen=True, gc=False, tag=104):
 
 
 class HandForgotten(PeerMessage, frozen=True, gc=False, tag=105):
-    """The keeper has forgotten the message, and others: they will not come again."""
+    """The keeper has forgotten these hands, and will not send them again."""
 
     counts_as = "shared"
 

@@ -1,4 +1,4 @@
-"""How many messages a group may have, in flight and waiting, and what becomes of more."""
+"""Limits how many messages a group may have; more are refused to publishers, or dropped."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ class SharedSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SharedRoom:
-    """Watches the queues of all groups that a broker keeps."""
+    """Watches the queues of all groups of a keeper."""
 
     def __init__(self, settings: SharedSettings, full: FullQueues) -> None:
         self._settings = settings
         self._full = full
 
     def drops(self, group: Group) -> bool:
-        """True if a message for a group is to be dropped."""
+        """True if a message for this group must be dropped, as it has no room."""
         return self._settings.queue_full == "drop" and self._is_over(group)
 
     def changed(self, turn: Turn, group: Group) -> None:
-        """Have publishers refused while a group has no room, until a quarter of it is free."""
+        """Refuse publishers from when a group is full until a quarter of its room is free."""
         is_full = self._full.is_full(group.key)
         if self._settings.queue_full == "refuse" and not is_full and self._is_over(group):
             self._full.mark(turn, group.key, (group.wanted,))
@@ -37,7 +37,7 @@ class SharedRoom:
             self._full.clear(turn, group.key)
 
     def over(self, turn: Turn, group: Group) -> None:
-        """There is no such group any more."""
+        """The group has ended: refuse nobody because of it."""
         self._full.clear(turn, group.key)
 
     def _is_over(self, group: Group) -> bool:

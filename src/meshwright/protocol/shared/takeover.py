@@ -1,11 +1,11 @@
-"""What a new keeper of a shared subscription asks, when the former one was removed for good.
+"""Take-over: what the new keeper of a shared subscription asks, after the former was removed.
 
-It is the next in the order in which keepers are drawn, of the brokers that were never removed. It
-asks every broker what its members hold, and then every origin what it owed to the former keepers;
-until all have answered it hands out nothing. What only the former keeper had on its disk is lost
-with it. Brokers remember what was handed out lately, so that it is not handed out again; if one of
-them has crashed meanwhile, a message of QoS 1 may reach a second member. One of QoS 2 does not: the
-highest number handed out is on disk, and nothing before it goes out again.
+The new keeper is the next in the order by which keepers are chosen. It asks every broker which
+messages its members hold, then every origin which publications it owed to former keepers, and hands
+out nothing until all have answered. Messages that only the former keeper had on disk are lost.
+Brokers remember which messages were handed out lately, so that these are not handed out again. If
+such a broker has crashed since, a QoS 1 message may reach a second member; a QoS 2 message does
+not, as each broker keeps the highest number handed out on disk.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ STAGES = Transitions({Stage.HOLDERS: (Stage.ORIGINS,), Stage.ORIGINS: ()})
 
 
 class Holding(NamedTuple):
-    """A message that a client was handed, and has not answered."""
+    """A message that a client was handed and has not acknowledged."""
 
     hand: int
     client: str
@@ -41,7 +41,7 @@ class Holding(NamedTuple):
 
 
 class HoldingsQuestion(PeerMessage, frozen=True, gc=False, tag=106):
-    """I keep this subscription now: say what you know of it."""
+    """A new keeper asks a broker what it knows of a group."""
 
     counts_as = "shared"
 
@@ -49,10 +49,11 @@ class HoldingsQuestion(PeerMessage, frozen=True, gc=False, tag=106):
 
 
 class Holdings(PeerMessage, frozen=True, gc=False, tag=107):
-    """What members here hold, and what came here of streams (origin, topic).
+    """What a broker's members hold, and which messages of streams (origin, topic) they were handed.
 
-    highest: the highest number of QoS 2. recent: the last numbers, as far as is remembered.
-    qos0: what was handed out of QoS 0.
+    highest: of each stream, the highest number handed out as QoS 2.
+    recent: of each stream, the last numbers handed out, as far as they are remembered.
+    qos0: the last QoS 0 messages handed out.
     """
 
     counts_as = "shared"
@@ -65,9 +66,10 @@ class Holdings(PeerMessage, frozen=True, gc=False, tag=107):
 
 
 class HandedOut:
-    """What former keepers have handed out of streams (origin, topic).
+    """Which messages of streams (origin, topic) former keepers handed out.
 
-    _highest: the highest number of QoS 2. _recent: the last numbers, as far as is remembered.
+    _highest: of each stream, the highest number handed out as QoS 2.
+    _recent: numbers handed out lately, as far as brokers remember them.
     """
 
     __slots__ = ("_highest", "_recent")
@@ -77,7 +79,7 @@ class HandedOut:
         self._recent: set[tuple[str, str, int]] = set()
 
     def learn(self, told: Holdings) -> None:
-        """Take in what one broker knows of it."""
+        """Add what one broker knows."""
         for origin, topic, number in told.highest:
             key = (origin, topic)
             self._highest[key] = max(number, self._highest.get(key, 0))
@@ -85,14 +87,19 @@ class HandedOut:
             self._recent.update((origin, topic, number) for number in numbers)
 
     def has(self, origin: str, number: int, publication: Publication) -> bool:
-        """True for a message that must not be handed out once more."""
+        """True for a message that must not be handed out again."""
         topic = publication.topic
         is_passed = publication.qos == 2 and number <= self._highest.get((origin, topic), 0)
         return is_passed or (origin, topic, number) in self._recent
 
 
 class TakeOver:
-    """Who has not answered yet, and what is known so far. events: what the group has had since."""
+    """One take-over: which brokers have not answered, and what the others answered.
+
+    holders: brokers that have not sent Holdings.
+    origins: brokers that have not sent Legacy.
+    events: messages that came to the group meanwhile.
+    """
 
     __slots__ = ("events", "handed_out", "holders", "origins", "stage")
 
@@ -104,11 +111,11 @@ class TakeOver:
         self.events: set[PublicationId] = set()
 
     def ask_origins(self) -> None:
-        """All that members hold is known: go on to the origins."""
+        """All brokers have told what their members hold: go on to the origins."""
         self.stage = STAGES.checked(self.stage, Stage.ORIGINS)
 
     def is_new(self, frame: StreamFrame) -> bool:
-        """True if a message that was owed to a former keeper is for the group."""
+        """True if a publication that was owed to a former keeper must be handed out."""
         publication = frame.publication
         if publication.publication_id in self.events:
             return False
@@ -116,6 +123,6 @@ class TakeOver:
 
 
 def formers_of(key: str, keeper: str, brokers: tuple[str, ...]) -> tuple[str, ...]:
-    """The brokers that would keep a subscription rather than this one."""
+    """The brokers that come before this one in the order of keepers of a subscription."""
     order = replicas_of(key, brokers, len(brokers))
     return order[: order.index(keeper)]
