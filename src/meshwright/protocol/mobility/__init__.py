@@ -1,1 +1,1 @@
-"""Clients that move: policies, arrivals and departures, claims, redirects, placement."""
+"""Clients that move between brokers: policies, arrivals, departures, claims, placement."""

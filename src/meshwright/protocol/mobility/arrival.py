@@ -1,4 +1,4 @@
-"""A client that waits for its session, and where that may still be."""
+"""An arrival: a client that waits here for its session, and where that session may be."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ STAGES = Transitions(
             Stage.SEARCHING, Stage.STALLED, Stage.ASKING, Stage.FETCHING, Stage.UNPACKED,
         ),
         Stage.UNPACKED: (Stage.CLAIMING,),
-        # Another broker that claims the client at the same time may have its session, too.
+        # Another broker that claims the client at the same time may have its session.
         Stage.CLAIMING: (Stage.STALLED, Stage.ASKING, Stage.CLAIMING),
     }
 )  # fmt: skip
 
 
 class Brought(Enum):
-    """What becomes of the filters that a client brought along."""
+    """What becomes of the filters that a client brought along, under the device policy."""
 
     UNUSED = "its session's own filters are put in force once they are known"
     SUBSCRIBING = "they are put in force without waiting for the source"
@@ -57,14 +57,22 @@ FILTERS = Transitions(
 
 @dataclass(slots=True, eq=False)
 class Arrival:
-    """A client that waits here for its session; packet is None once it went away again.
+    """A client that waits here for its session.
 
-    found: who claims it, when that was last read. candidates: those of them that may have its
-    session, the next to be asked first; denied: who has none. claim: the number for this broker's
-    claim, void_up_to: all up to this are void. has_claimed: the claim was made, in whatever stage,
-    and is to be withdrawn if no session is opened; former: this broker's claim before it. source:
-    who was last asked for the session, a candidate or who was given it. is_offered: it comes ahead
-    of its client. seen: what need not be sent.
+    serial: tells this arrival from earlier ones of the same client.
+    packet: its CONNECT; None if the client has gone again, or the session comes ahead of it.
+    found: all claims on the client, as last read from the directory.
+    candidates: those of them whose brokers may have the session, the next to be asked first.
+    denied: claims whose brokers do not have it.
+    claim: the number for this broker's claim.
+    void_up_to: all claims up to this number are void.
+    former: this broker's claim before this arrival.
+    has_claimed: the claim was made, and must be withdrawn if no session is opened.
+    source: the broker that was last asked for the session.
+    is_offered: the session comes ahead of its client.
+    begun_us: when the source began to send it.
+    seen: publications in the session that are here already.
+    put_off: requests of other brokers for this session, which wait until it is here.
     """
 
     client: str
@@ -87,30 +95,34 @@ class Arrival:
     put_off: list[tuple[str, MoveAsk]] = field(default_factory=list)
 
     def go_on(self, stage: Stage) -> None:
-        """Another stage begins."""
+        """Begin another stage."""
         self.stage = STAGES.checked(self.stage, stage)
 
     def use_brought(self, brought: Brought) -> None:
-        """Something else becomes of the filters that the client brought."""
+        """Note what becomes of the filters that the client brought."""
         self.brought = FILTERS.checked(self.brought, brought)
 
     @property
     def is_unpacked(self) -> bool:
-        """True if a session came here that its former broker keeps until it is claimed."""
+        """True if the session is here, but its source keeps it until it is claimed."""
         return self.stage is Stage.UNPACKED
 
     @property
     def is_expected(self) -> bool:
-        """True if the source is to send the session."""
+        """True if the source was asked and should send the session."""
         return self.stage in (Stage.ASKING, Stage.FETCHING)
 
     @property
     def holder(self) -> Claim | None:
-        """The highest claim of those who may have the session."""
+        """The highest claim among those whose brokers may have the session."""
         return self.candidates[0] if self.candidates else None
 
     def note(self, claims: Claims, me: str, now_us: int) -> None:
-        """Who claims the client; the next claim is above them, and above those taken back."""
+        """Note all claims on the client, as read from the directory.
+
+        This broker's next claim gets a higher number than all of them, and than claims taken back
+        since.
+        """
         self.found = claims
         self.candidates = [one for one in claims if self._counts(one)]
         highest = claims[0].number if claims else 0
@@ -119,20 +131,23 @@ class Arrival:
             self.former = next((one for one in claims if one.broker == me), None)
 
     def deny(self, settled: int) -> None:
-        """The highest candidate has no session: go on with the next one."""
+        """The broker of the highest claim does not have the session: try the next claim.
+
+        settled: that broker's word that claims up to this number are void.
+        """
         denied = self.candidates[0]
         self.denied.add((denied.number, denied.broker))
         self.void_up_to = max(self.void_up_to, denied.void_up_to, settled)
         self.candidates = [one for one in self.candidates if self._counts(one)]
 
     def deny_all(self) -> None:
-        """The client wants none of the sessions that were found."""
+        """The client asked for a clean start: no session that was found is for it."""
         while self.candidates:
             self.deny(0)
 
     def rivals(self, claims: Claims, *, has_session: bool) -> list[Claim]:
-        """Claims made since the others were found; has_session: the client's is here."""
-        # A session that is here counts above all claims up to void_up_to.
+        """Claims that were made since; has_session: the client's session is here."""
+        # With the session here, another claim of just this number is void as well.
         lowest = self.void_up_to + has_session
         return [
             one

@@ -1,4 +1,8 @@
-"""Clients that come here: their session is found, fetched, claimed, and only then opened."""
+"""The receiving side of moves: finds, fetches and claims a client's session, then opens it.
+
+A CONNECT starts it (accept), or a session offered ahead of its client (offered). The client gets
+its CONNACK once the session is this broker's own.
+"""
 
 from __future__ import annotations
 
@@ -45,12 +49,14 @@ TICK = ("arriving",)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Around:
-    """What arrivals ask of the rest of the broker.
+    """What arrivals need of the rest of the broker.
 
-    discard has a broker forget its session of a client, unless its claim is above that of this.
-    is_removed: who is gone for good. given_to tells whom this broker gave a session to; asked takes
-    a peer's request for one; lodge lets a client in whose session stays at its home; opened is told
-    of clients that are connected.
+    discard: has a broker drop its session of a client, unless its claim is higher.
+    is_removed: True if a broker was removed.
+    given_to: the broker that this one gave a client's session to.
+    asked: takes a peer's request for a session.
+    lodge: lets a client in whose session stays at another broker, its home.
+    opened: called when a client is connected.
     """
 
     conversations: Conversations
@@ -63,7 +69,10 @@ class Around:
 
 
 class Arriving:
-    """The receiving side of moves. seen_log: what came here lately, if that is noted."""
+    """The receiving side of moves.
+
+    seen_log: the last publications that came here, if the logging policy is on.
+    """
 
     def __init__(
         self,
@@ -105,7 +114,7 @@ class Arriving:
         )
 
     def handlers(self) -> Handlers:
-        """Which message is for which method."""
+        """Map each message to its method."""
         return (
             on(MoveBegun, self.begun),
             on(MoveStored, self.stored),
@@ -115,19 +124,19 @@ class Arriving:
         )
 
     def expects(self, client: str) -> bool:
-        """True if a client, or its session, is on its way in."""
+        """True if a client waits here for its session, or its session is on the way here."""
         return client in self._arrivals
 
     def shares(self, client: str) -> bool:
-        """True if a session came here that its former broker keeps until it is claimed."""
+        """True if the session is here, but its former broker keeps it until it is claimed."""
         arrival = self._arrivals.get(client)
         return arrival is not None and arrival.is_unpacked
 
     def put_off(self, turn: Turn, peer: str, ask: MoveAsk) -> bool:
-        """True if a session is on its way here, so that who asks for it must wait.
+        """Have a peer wait that asks for a session on its way here; returns whether it must wait.
 
-        Who asks goes before a client for which this broker was only claimed; and if both wait for
-        each other, the session is at neither.
+        The peer's client came later, so it goes before a client for which this broker has only made
+        a claim. If two brokers wait for each other, neither has the session.
         """
         arrival = self._arrivals.get(ask.client)
         if arrival is None:
@@ -144,13 +153,13 @@ class Arriving:
         return True
 
     def cancelled(self, peer: str, client: str) -> None:
-        """A peer asks for a session no more."""
+        """A peer does not want a session any more."""
         arrival = self._arrivals.get(client)
         if arrival is not None:
             arrival.put_off = [one for one in arrival.put_off if one[0] != peer]
 
     def discarded(self, turn: Turn, message: Discard) -> None:
-        """The client began anew elsewhere under a claim: so it does not here under a lower one."""
+        """The client began a new session elsewhere: refuse it here, unless its claim is higher."""
         client = message.client
         arrival = self._arrivals.get(client)
         if arrival is None or not (arrival.has_claimed or arrival.is_unpacked):
@@ -163,7 +172,7 @@ class Arriving:
         self._refuse(turn, arrival, CONNECTED_ELSEWHERE)
 
     def accept(self, turn: Turn, client: str, packet: packets.Connect) -> None:
-        """A client connects: find out where its session is."""
+        """A client has connected: find out where its session is."""
         ahead = self._arrivals.get(client)
         if ahead is not None and ahead.is_offered and ahead.is_unpacked and ahead.packet is None:
             ahead.packet = packet
@@ -176,7 +185,7 @@ class Arriving:
         self._wake(turn)
 
     def gone(self, turn: Turn, client: str) -> None:
-        """The client went away: what was not yet sent here, stays where it is."""
+        """The client has gone: a session that is not here yet stays where it is."""
         arrival = self._arrivals.get(client)
         if arrival is None:
             return
@@ -185,7 +194,7 @@ class Arriving:
             self._give_up(turn, arrival)
 
     def offered(self, turn: Turn, peer: str, message: MoveOffer) -> None:
-        """A client that has left a peer may come here: fetch its session."""
+        """A peer offers the session of a client that may come here: fetch it."""
         client = message.client
         if client in self._arrivals or self._sessions.find(client) is not None:
             return
@@ -206,7 +215,7 @@ class Arriving:
         self._wake(turn)
 
     def begun(self, turn: Turn, peer: str, message: MoveBegun) -> None:
-        """The filters of a session are here: put them in force, then say so."""
+        """The session's filters have come: put them in force, then say so."""
         arrival = self._current(message.client, message.serial)
         if arrival is None or not arrival.is_expected:
             self._send(turn, peer, MoveCancelled(message.client))
@@ -216,7 +225,7 @@ class Arriving:
         if message.subscriptions is None:
             session = self._sessions.find(message.client)
             if session is None:
-                # What was prepared is gone since it was asked for: it is to be said in full.
+                # The filters put in force early were dropped meanwhile: ask for all of them.
                 arrival.use_brought(Brought.UNUSED)
                 self._ask(turn, arrival, peer)
                 return
@@ -234,7 +243,10 @@ class Arriving:
         )
 
     def not_here(self, turn: Turn, peer: str, message: MoveNotHere) -> None:
-        """Ask where the session was given to; if its holder knows of none, there is none."""
+        """The broker that was asked has no such session.
+
+        Ask the broker that it gave the session to. If it never had one, try the next claim.
+        """
         arrival = self._current(message.client, message.serial)
         if arrival is None or not arrival.is_expected:
             return
@@ -252,11 +264,11 @@ class Arriving:
         ):
             self._session_search.denied(turn, arrival, message.settled)
         else:
-            # It was given, but did not arrive: its holder will find that out, too.
+            # It was given to a broker that does not have it; its holder will find out, too.
             arrival.go_on(Stage.STALLED)
 
     def stored(self, turn: Turn, peer: str, message: MoveStored) -> None:
-        """Say which publications came here anyway, and keep them for the session."""
+        """Say which of the session's publications came here before; keep these for it."""
         arrival = self._current(message.client, message.serial)
         if arrival is None or arrival.stage is not Stage.FETCHING:
             self._send(turn, peer, MoveCancelled(message.client))
@@ -267,7 +279,7 @@ class Arriving:
         self._send(turn, peer, seen)
 
     def end(self, turn: Turn, peer: str, message: MoveEnd) -> None:
-        """The whole session is here: to disk, then claim the client."""
+        """The whole session has come: write it to disk, then claim the client."""
         arrival = self._current(message.client, message.serial)
         if arrival is None or arrival.stage is not Stage.FETCHING:
             self._send(turn, peer, MoveCancelled(message.client))
@@ -276,7 +288,7 @@ class Arriving:
             self._refuse(turn, arrival, NO_ROOM_FOR_WILL)
             return
         arrival.go_on(Stage.UNPACKED)
-        # The directory was read before the session came, and may have changed since.
+        # Claims were read before the session came, and there may be higher ones since.
         arrival.claim = max(arrival.claim, message.session_state.claim + 1)
         arrival.void_up_to = message.session_state.claim
         session_state = filled(message.session_state, arrival.seen)
@@ -285,7 +297,10 @@ class Arriving:
         turn.once_synced(partial(self._session_search.claim, arrival=arrival))
 
     def asked_for(self, turn: Turn, peer: str, message: HaveYou) -> None:
-        """Say whether a session that was given arrived; if so it must be claimed first."""
+        """A peer asks whether the session that it sent has arrived.
+
+        If it has, this broker makes sure of its claim before it answers.
+        """
         client = message.client
         arrival = self._arrivals.get(client)
         if arrival is not None and arrival.is_unpacked:
@@ -296,7 +311,7 @@ class Arriving:
             return
 
         def found(later: Turn, claims: Claims) -> None:
-            # A claim of before a crash may stand on too few disks to be found by everybody.
+            # A claim made before a crash may be on too few disks to be found by all readers.
             is_first = bool(claims) and claims[0].broker == self._me
             highest = claims[0].number if claims else 0
             claim = max(session.claim, highest if is_first else highest + 1)
@@ -308,7 +323,7 @@ class Arriving:
         self._session_claims.find(turn, client, found)
 
     def peer_renewed(self, turn: Turn, peer: str) -> None:
-        """Ask again for what a peer may have forgotten to send."""
+        """Ask a peer again for sessions, as it may have forgotten that it was asked."""
         asked = [one for one in self._arrivals.values() if one.source == peer]
         self._around.conversations.feed(turn, peer, asked, self._ask_again)
 
@@ -318,7 +333,7 @@ class Arriving:
             self._ask(turn, arrival, peer)
 
     def roll_changed(self, turn: Turn) -> None:
-        """A session does not come from who is gone for good: find out anew where it is."""
+        """Brokers were removed: no session comes from them, so search anew."""
         for arrival in list(self._arrivals.values()):
             source = arrival.source
             if source is None or arrival.is_unpacked or self._may_ask(source):
@@ -330,7 +345,7 @@ class Arriving:
                 arrival.go_on(Stage.STALLED)
 
     def tick(self, turn: Turn) -> None:
-        """Turn away clients that have waited too long; they may try again."""
+        """Refuse clients that have waited too long, lodge some, and repeat stalled searches."""
         self._has_tick = False
         for arrival in list(self._arrivals.values()):
             waited_us = turn.now_us - arrival.since_us
@@ -360,12 +375,12 @@ class Arriving:
         return self._arrivals.get(arrival.client) is arrival
 
     def _is_held_up(self, turn: Turn, arrival: Arrival) -> bool:
-        """True if a session cannot come soon: an origin that owes it something is out of reach."""
+        """True if a session takes long: an origin that owes it messages may be out of reach."""
         waited_us = turn.now_us - arrival.begun_us
         return arrival.stage is Stage.FETCHING and waited_us > self._settings.lodge_after_us
 
     def _leave_there(self, turn: Turn, arrival: Arrival) -> None:
-        """Let a client in without its session, which comes when the client comes once more."""
+        """Let a client in while its session stays; it comes when the client connects again."""
         packet, source = arrival.packet, arrival.source
         if packet is None or source is None:
             return
@@ -374,7 +389,7 @@ class Arriving:
         self._lodge(turn, arrival, packet, source)
 
     def _lodge(self, turn: Turn, arrival: Arrival, packet: packets.Connect, home: str) -> None:
-        """Let a client in, but leave its session where it is."""
+        """Let a client in, and leave its session at its home."""
         self._drop(turn, arrival)
         self._around.lodge(turn, arrival.client, home, packet)
         for peer, ask in arrival.put_off:
@@ -391,10 +406,10 @@ class Arriving:
         self._send(turn, holder, ask)
 
     def _prepare_early(self, turn: Turn, arrival: Arrival) -> None:
-        """Put the filters that a client brought in force, while its session is asked for.
+        """Put the filters that a client brought in force while its session is asked for.
 
-        Not if one of them depends on the session's identity, which is not known yet; nor while
-        there is a session here, which may be the only one.
+        Not if one of them depends on the session's identity, which is not known yet, nor while
+        there is a session of the client here, which may be the only one.
         """
         carried = arrival.packet.carried if arrival.packet is not None else None
         if not self._trusts_devices or carried is None:
@@ -418,7 +433,7 @@ class Arriving:
             self._send(turn, arrival.source, MoveReady(arrival.client, arrival.serial))
 
     def _arrived(self, turn: Turn, arrival: Arrival) -> None:
-        """A session that came is claimed: it is this broker's, whatever becomes of its client."""
+        """The session that came is claimed: it is this broker's, even if the client has gone."""
         assert arrival.source is not None
         self._send(turn, arrival.source, MoveDone(arrival.client))
         arrival.source = None
@@ -426,7 +441,7 @@ class Arriving:
         arrival.former = Claim(arrival.claim, self._me, arrival.void_up_to)
 
     def _open(self, turn: Turn, arrival: Arrival) -> None:
-        """The session is this broker's: open it, and let those go on who waited for that."""
+        """Open the session, which is this broker's, and answer the peers that asked for it."""
         del self._arrivals[arrival.client]
         self._drop_prepared(turn, arrival.client)
         if arrival.packet is not None:
@@ -450,7 +465,7 @@ class Arriving:
             self._sessions.end(turn, prepared)
 
     def _refuse(self, turn: Turn, arrival: Arrival, words: str) -> None:
-        """Turn a client away, if it still waits, and leave its session where it is."""
+        """Refuse the client if it still waits, and leave its session where it is."""
         if arrival.packet is not None:
             refusal = packets.Connack(False, packets.SERVER_UNAVAILABLE, reason_text=words)
             turn.ask(SendClient(arrival.client, refusal))
@@ -458,7 +473,7 @@ class Arriving:
         self._give_up(turn, arrival)
 
     def _drop(self, turn: Turn, arrival: Arrival) -> None:
-        """A client waits no more, and nothing was opened for it."""
+        """End an arrival for which nothing was opened, and withdraw its claim."""
         del self._arrivals[arrival.client]
         if arrival.has_claimed:
             self._session_claims.withdraw(turn, arrival.client, arrival.former)
@@ -473,7 +488,7 @@ class Arriving:
 
 
 def _are_plain(subscriptions: tuple[packets.Subscription, ...]) -> bool:
-    """True if all can be put in force without knowing whose they are."""
+    """True if the filters can be put in force without the session's identity."""
     try:
         for one in subscriptions:
             parse_filter(one.filter_text)

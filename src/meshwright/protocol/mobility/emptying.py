@@ -1,10 +1,10 @@
 """Emptying: a broker that is to be stopped sends its clients elsewhere, and keeps its promises.
 
-Clients that connect are turned away, those that are connected are told to go, and sessions follow
-them or go ahead. The broker goes on as the origin of what was published here until everybody
-interested has it. When nothing is left that only this disk has, it says so. It stays empty over
-restarts until it is told to take clients again. What it keeps for the directory has copies
-elsewhere.
+Clients that connect are turned away, connected ones are told to go elsewhere, and sessions follow
+them or go ahead. The broker stays the origin of what was published here until all receivers have
+it. When nothing is left that only its disk has, it reports that it is empty. It stays in this state
+over restarts until an operator has it take clients again. What it keeps for the directory has
+copies elsewhere.
 """
 
 from __future__ import annotations
@@ -31,9 +31,10 @@ IS_EMPTYING: DiskKey = ("emptying",)
 
 
 class EmptyingRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """What a broker that is being emptied still has, whenever that is another number.
+    """Reports what a broker that is being emptied still has, whenever that changes.
 
-    publications: that somebody may still need from here. step: emptying, empty or filling again.
+    step: emptying, empty or filling again.
+    publications: how many publications a receiver may still need from here.
     """
 
     step: str
@@ -43,10 +44,10 @@ class EmptyingRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmptyingAround:
-    """What emptying asks of the rest of the broker.
+    """What emptying needs of the rest of the broker.
 
-    others: brokers that live, but for this one, sorted. publication_count: those kept here because
-    somebody may still need them.
+    others: the other brokers that are believed alive, sorted.
+    publication_count: how many publications are kept here because a receiver may need them.
     """
 
     send: Callable[[Turn, str, Any], None]
@@ -55,7 +56,10 @@ class EmptyingAround:
 
 
 class Emptying:
-    """Sends clients away while the broker is to be emptied; targets: where to, anywhere if none."""
+    """Sends clients away while the broker is to be emptied.
+
+    _targets: the brokers to send them to; any if empty.
+    """
 
     def __init__(self, sessions: Sessions, around: EmptyingAround) -> None:
         self._sessions = sessions
@@ -65,13 +69,13 @@ class Emptying:
         self._last: EmptyingRecord | None = None
 
     def restore(self, turn: Turn, disk: dict[DiskKey, Any]) -> None:
-        """After a crash: go on."""
+        """After a start, go on emptying if the disk says so."""
         if IS_EMPTYING in disk:
             self.is_on, self._targets = True, disk[IS_EMPTYING]
             turn.timer(TICK, turn.now_us + TICK_US)
 
     def given(self, turn: Turn, event: EmptyingGiven) -> None:
-        """An operator wants the broker empty, or wants it to take clients again."""
+        """An operator wants the broker emptied, or wants it to take clients again."""
         was_on, self.is_on = self.is_on, event.is_on
         self._targets = event.targets
         self._last = None
@@ -82,7 +86,7 @@ class Emptying:
             self._report(turn, "filling again")
 
     def turns_away(self, turn: Turn, client: str, packet: packets.Connect) -> bool:
-        """Whether a client that connects is sent elsewhere."""
+        """Refuse a client that connects, if the broker is being emptied; returns whether it is."""
         if not self.is_on:
             return False
         target = self._target(client)
@@ -94,7 +98,7 @@ class Emptying:
         return True
 
     def tick(self, turn: Turn) -> None:
-        """Send away who is here, and see what is left."""
+        """Send away the clients that are here, and report what is left."""
         if not self.is_on:
             return
         for session in self._sessions.all():
@@ -106,7 +110,7 @@ class Emptying:
         turn.timer(TICK, turn.now_us + TICK_US)
 
     def _send_away(self, turn: Turn, session: Session, target: str) -> None:
-        """A connected client is told to go; the session of one that is away goes ahead."""
+        """Tell a connected client to go; offer the session of one that is away."""
         client = session.client
         if session.is_connected:
             goodbye = packets.Disconnect(packets.USE_ANOTHER_SERVER, target)
@@ -117,7 +121,7 @@ class Emptying:
             self._around.send(turn, target, MoveOffer(client))
 
     def _target(self, client: str) -> str | None:
-        """The same for a client as long as the same brokers live."""
+        """The broker for a client; the same one as long as the same brokers are alive."""
         others = self._around.others()
         names = [name for name in others if not self._targets or name in self._targets]
         if not names:

@@ -1,9 +1,10 @@
-"""What two brokers say when a client moves from one to the other: the standard protocol.
+"""Messages between two brokers when a client moves from one to the other: the standard policy.
 
-The new broker asks the old one for the session, puts its filters in force here, and says so. The
-old one waits until all that entered the network before has reached it, and sends everything along;
-it goes on collecting for the client until the new broker has it all on disk and has claimed the
-client. So at any crash at least one of the two has the whole session.
+The new broker asks the old one for the session (MoveAsk), gets its filters (MoveBegun), puts them
+in force and says so (MoveReady). The old broker waits until all that was published before has
+reached it, and sends the whole session (MoveEnd). It goes on collecting messages for the client
+until the new broker has the session on disk and has claimed the client (MoveDone). So after a crash
+of either at least one of the two has the whole session.
 """
 
 from __future__ import annotations
@@ -20,10 +21,12 @@ from meshwright.protocol.sessions.session_state import SessionState
 
 
 class MovingSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """How often moves are looked after, and how long a client is kept waiting for its session.
+    """How often moves are looked after, and how long a client waits for its session.
 
+    tick_us: the time between two looks.
     lodge_after_us: after this time a client is let in while its session stays where it is.
-    claim_rest_us: how long a broker claims a client that has no session any more.
+    patience_us: after this time a client is refused.
+    claim_rest_us: how long a broker keeps its claim on a client that has no session any more.
     """
 
     tick_us: int = 100_000
@@ -33,7 +36,10 @@ class MovingSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MoveOffer(PeerMessage, frozen=True, gc=False, tag=110):
-    """The client has gone, probably to you: ask for its session, so that it is there first."""
+    """A broker offers the session of a client that is away to the broker where it may go next.
+
+    The receiver then asks for it (MoveAsk), so that the session is there before its client.
+    """
 
     counts_as = "mobility"
 
@@ -41,11 +47,11 @@ class MoveOffer(PeerMessage, frozen=True, gc=False, tag=110):
 
 
 class MoveAsk(PeerMessage, frozen=True, gc=False, tag=111):
-    """The client is here; send its session.
+    """A broker where a client has connected asks another one for its session.
 
-    is_offered: the client is not here, but the session was offered. carried: what the filters that
-    the client brought along come to, if it did (digest_of). claim: the number with which the client
-    is claimed there, or will be.
+    is_offered: the client is not there yet, but its session was offered.
+    carried: digest of the filters that the client brought along, if it did (digest_of).
+    claim: the number of the asking broker's claim on the client, made or to be made.
     """
 
     counts_as = "mobility"
@@ -58,7 +64,10 @@ class MoveAsk(PeerMessage, frozen=True, gc=False, tag=111):
 
 
 class MoveBegun(PeerMessage, frozen=True, gc=False, tag=112):
-    """These are its filters, None if the client brought the same; everything else follows."""
+    """The old broker tells the session's filters; everything else follows later.
+
+    subscriptions: None if the client brought the same filters along.
+    """
 
     counts_as = "mobility"
 
@@ -69,10 +78,12 @@ class MoveBegun(PeerMessage, frozen=True, gc=False, tag=112):
 
 
 class MoveNotHere(PeerMessage, frozen=True, gc=False, tag=113):
-    """There is no such session here; elsewhere names who was given it.
+    """The broker that was asked does not have the session.
 
-    is_late: the client came in elsewhere after it came in at the receiver, which is to refuse it.
-    settled: all claims up to this number are void, as a session was open here under it.
+    elsewhere: the broker that it gave the session to, if it did.
+    is_late: the client has connected elsewhere after it connected at the receiver, which must
+        refuse it.
+    settled: claims up to this number are void, as a session was open here under it.
     """
 
     counts_as = "mobility"
@@ -85,7 +96,7 @@ class MoveNotHere(PeerMessage, frozen=True, gc=False, tag=113):
 
 
 class MoveReady(PeerMessage, frozen=True, gc=False, tag=114):
-    """Its filters are in force here."""
+    """The new broker has put the session's filters in force."""
 
     counts_as = "mobility"
 
@@ -94,7 +105,7 @@ class MoveReady(PeerMessage, frozen=True, gc=False, tag=114):
 
 
 class MoveStored(PeerMessage, frozen=True, gc=False, tag=115):
-    """These publications wait here for the client: say which of them you have seen."""
+    """The old broker names the publications that wait in the session, before it sends them."""
 
     counts_as = "mobility"
 
@@ -104,7 +115,7 @@ class MoveStored(PeerMessage, frozen=True, gc=False, tag=115):
 
 
 class MoveSeen(PeerMessage, frozen=True, gc=False, tag=116):
-    """These need not be sent."""
+    """The new broker names those of them that it has seen, which need not be sent."""
 
     counts_as = "mobility"
 
@@ -124,7 +135,7 @@ class MoveEnd(PeerMessage, frozen=True, gc=False, tag=117):
 
 
 class MoveCancelled(PeerMessage, frozen=True, gc=False, tag=118):
-    """The session did not get here: keep it."""
+    """The session did not arrive, or is not wanted any more: the old broker keeps it."""
 
     counts_as = "mobility"
 
@@ -132,7 +143,7 @@ class MoveCancelled(PeerMessage, frozen=True, gc=False, tag=118):
 
 
 class MoveDone(PeerMessage, frozen=True, gc=False, tag=119):
-    """The client is claimed here and its session on disk: forget yours."""
+    """The new broker has the session on disk and has claimed the client: drop the old copy."""
 
     counts_as = "mobility"
 
@@ -140,7 +151,7 @@ class MoveDone(PeerMessage, frozen=True, gc=False, tag=119):
 
 
 class HaveYou(PeerMessage, frozen=True, gc=False, tag=120):
-    """A broker asks whether the session that it gave has arrived."""
+    """The old broker asks whether the session that it sent has arrived."""
 
     counts_as = "mobility"
 
@@ -148,7 +159,7 @@ class HaveYou(PeerMessage, frozen=True, gc=False, tag=120):
 
 
 class Discard(PeerMessage, frozen=True, gc=False, tag=121):
-    """The client began a new session at a broker: forget yours, if its claim is not above that."""
+    """A client began a new session at a broker: drop an older one, unless its claim is higher."""
 
     counts_as = "mobility"
 
@@ -157,12 +168,12 @@ class Discard(PeerMessage, frozen=True, gc=False, tag=121):
     broker: str
 
     def is_below(self, claim: int, broker: str) -> bool:
-        """True if a session of this claim, at this broker, is not to be forgotten."""
+        """True if a session under this claim, at this broker, must be kept."""
         return (self.claim, self.broker) < (claim, broker)
 
 
 class DiscardDone(PeerMessage, frozen=True, gc=False, tag=122):
-    """It is forgotten, and that is on disk."""
+    """The older session is dropped, and that is on disk."""
 
     counts_as = "mobility"
 
@@ -171,6 +182,6 @@ class DiscardDone(PeerMessage, frozen=True, gc=False, tag=122):
 
 
 def digest_of(subscriptions: Iterable[Subscription]) -> bytes:
-    """The same for the same subscriptions in any order."""
+    """A digest of subscriptions that does not depend on their order."""
     encoded = sorted(map(msgspec.msgpack.encode, subscriptions))
     return hashlib.blake2b(msgspec.msgpack.encode(encoded), digest_size=16).digest()

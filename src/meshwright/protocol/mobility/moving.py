@@ -1,4 +1,8 @@
-"""Joins the machines for clients that move, as the policies of the network say."""
+"""Joins the machines for clients that move, as the network's mobility policies say.
+
+Connections of clients come in here (client_up, client_down); packets of a client whose session is
+at another broker leave here (passes_on).
+"""
 
 from __future__ import annotations
 
@@ -54,9 +58,10 @@ from meshwright.protocol.streams.interest import Interest
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Site:
-    """The broker around: the machines below, and what moving asks of those above.
+    """What moving needs of the rest of the broker.
 
-    packet: takes a packet of a client. relink: stay connected with the brokers that matter now.
+    packet: takes a packet of a client.
+    relink: recomputes with which brokers to stay connected.
     """
 
     me: str
@@ -73,7 +78,7 @@ class Site:
     relink: Action
 
     def others(self) -> tuple[str, ...]:
-        """Brokers that live, but for this one."""
+        """The other brokers that are believed alive."""
         return tuple(one for one in self.liveness.alive() if one != self.me)
 
     def is_alive(self, name: str) -> bool:
@@ -82,7 +87,7 @@ class Site:
 
 
 class Moving:
-    """Where clients come in and go out; seen_log is there if a policy asks for one."""
+    """All machines for clients that move; seen_log: only if the logging policy is on."""
 
     def __init__(
         self,
@@ -153,7 +158,7 @@ class Moving:
         )
 
     def handlers(self) -> Handlers:
-        """Which message is for which method."""
+        """Map each message to its method."""
         return (
             *self._arriving.handlers(),
             *self._departing.handlers(),
@@ -169,7 +174,7 @@ class Moving:
         )
 
     def timers(self) -> dict[str, Callable[[Turn], None]]:
-        """Which timer is for which method."""
+        """Map each timer to its method."""
         return {
             session_claims.TICK[0]: self._session_claims.tick,
             arriving.TICK[0]: self._arriving.tick,
@@ -181,7 +186,7 @@ class Moving:
         }
 
     def restore(self, turn: Turn, disk: dict[DiskKey, Any]) -> None:
-        """After a crash: take up moves that were under way."""
+        """After a start, go on with moves that were under way."""
         self._session_claims.restore(self._sessions.all())
         self._departing.restore(turn, disk)
         self._redirects.restore(turn, disk)
@@ -189,17 +194,20 @@ class Moving:
         self._placement.started(turn)
 
     def plan_in_force(self, turn: Turn, epoch: int, moves: tuple[ClientMove, ...]) -> None:
-        """A plan has clients of this broker go elsewhere."""
+        """A plan that is in force moves clients: send away those that are here."""
         self._redirects.begin(turn, epoch, moves)
 
     def roll_changed(self, turn: Turn) -> None:
-        """Wait for nobody who is gone for good."""
+        """Brokers were removed: wait for none of them."""
         self._discards.roll_changed()
         self._departing.roll_changed(turn)
         self._arriving.roll_changed(turn)
 
     def begin_anew(self, turn: Turn) -> None:
-        """The network has gone on without this broker: end its sessions, which missed messages."""
+        """End all sessions here, as the network has gone on without this broker.
+
+        It was removed, so its sessions have missed messages.
+        """
         self._departing.forget_all(turn)
         for session in self._sessions.all():
             self._sessions.take_over(turn, session)
@@ -207,24 +215,24 @@ class Moving:
                 self._sessions.end(turn, session)
 
     def peers(self) -> set[str]:
-        """Brokers to stay connected with."""
+        """The brokers to stay connected with because of proxies."""
         return self._proxies.peers()
 
     def client_up(self, turn: Turn, client: str, packet: packets.Connect) -> None:
-        """A client connects here."""
+        """A client's CONNECT came: refuse, redirect, or find its session."""
         self._proxies.local_up(turn, client)
         self._accept(turn, client, packet)
 
     def has_proxies(self) -> bool:
-        """True while clients here have their home elsewhere, or the other way round."""
+        """True while a client here has its session elsewhere, or the other way round."""
         return bool(self._proxies.homes or self.guests)
 
     def has_homes(self) -> bool:
-        """True while clients here have their home elsewhere."""
+        """True while a client that is connected here has its session at another broker."""
         return bool(self._proxies.homes)
 
     def passes_on(self, turn: Turn, client: str, packet: Any) -> bool:
-        """Send a packet home; False if that is here."""
+        """Send a packet to the broker with the client's session; False if that is this one."""
         return self._proxies.passed_on(turn, client, packet)
 
     def client_down(self, turn: Turn, client: str, *, is_clean: bool) -> None:
@@ -240,26 +248,26 @@ class Moving:
             self._prefetching.disconnected(turn, client)
 
     def session_over(self, turn: Turn, client: str) -> None:
-        """There is no session of a client here any more."""
+        """A client's session has ended here: its claim ends after a while."""
         self._session_claims.over(turn, client)
 
     def peer_lost(self, turn: Turn, peer: str) -> None:
-        """A peer has been silent for too long."""
+        """A peer has been silent for too long: end proxied connections through it."""
         self._proxies.peer_gone(turn, peer)
 
     def peer_renewed(self, turn: Turn, peer: str) -> None:
-        """A conversation with a peer begins anew."""
+        """A conversation began anew: repeat questions that the peer may have forgotten."""
         self._arriving.peer_renewed(turn, peer)
         self._departing.peer_renewed(turn, peer)
         self._discards.peer_renewed(turn, peer)
         self._proxies.peer_gone(turn, peer)
 
     def redirected(self, turn: Turn) -> list[Effect]:
-        """The effects of a step, as they are while there are guests."""
+        """The step's effects, with packets for clients that are elsewhere sent there."""
         return self._proxies.redirected(turn)
 
     def _is_here(self, client: str) -> bool:
-        """True if there is a session of a client here, or one is on its way in or out."""
+        """True if a client's session is here, or is on its way in or out."""
         return (
             self._sessions.find(client) is not None
             or self._arriving.expects(client)

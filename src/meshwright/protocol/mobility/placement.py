@@ -1,9 +1,10 @@
-"""Clients that gather where others want the same: choice by similarity [DYNATOPS, Alg. 1].
+"""Placement: sends clients to brokers where others want the same topics [DYNATOPS, Alg. 1].
 
-Brokers of a cluster tell each other now and then what their clients want and how many they have.
-Each in its turn looks at some of its clients, and sends one away if another broker suits it better
-by enough and has room. One at a time, and on a view that is kept up with every client sent, so that
-two brokers do not swap theirs. A client that comes back stays, and nobody is sent twice in a while.
+The brokers of a cluster tell each other every period what their clients want and how many they are.
+One broker after the other then looks at some of its clients, and sends a client away if another
+broker suits it better by enough and has room. Only one broker does so at a time, and it counts each
+client sent at once, so that two brokers do not swap theirs. A client that comes back stays, and
+none is sent again for a while.
 """
 
 from __future__ import annotations
@@ -28,19 +29,23 @@ from meshwright.protocol.sessions.sessions import Sessions
 TICK = ("placement",)
 DIGEST_BYTES = 4
 SHARED = "$share/"
-# Views that were not renewed for so many periods are not believed.
+# A view that was not renewed for so many periods is ignored.
 PERIODS_MAX = 3
-# Rules as in planning: a gain that falls short by rounding is one.
+# As in planning: a gain that is too small only by rounding is enough.
 ROUNDING = 1e-9
 
 
 class PlacementSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """When clients are sent to brokers whose clients want the same.
+    """When clients are sent to brokers where others want the same topics.
 
-    every_us: T_update, how often brokers tell each other. gain_min: theta, the least gain in
-    utility, as a share of what a client wants. load_weight: w_l. load_slack: a broker takes at most
-    so much more than its share of the cluster's clients. rest_us: how long a client that was sent
-    or came back is left alone. looks_max: clients looked at in a turn. topics_max: of a summary.
+    every_us: T_update, the period.
+    gain_min: theta, the least gain in utility, as a share of the topics that a client wants.
+    load_weight: w_l, how much a broker's load counts against it.
+    load_slack: by what share a broker may exceed the mean number of clients of its cluster.
+    cluster_size: how many brokers there are in a cluster.
+    rest_us: how long a client that was sent away is left alone.
+    looks_max: how many clients a broker looks at in its turn.
+    topics_max: how many topics a summary has at most.
     """
 
     rule: PlacementRule = "none"
@@ -55,9 +60,11 @@ class PlacementSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Summary(PeerMessage, frozen=True, gc=False, tag=129):
-    """What a broker's clients want, as digests one after another, and how many they are.
+    """A broker tells its cluster what its clients want, and how many they are.
 
-    load: their subscriptions together. is_open: it takes more clients.
+    topics: digests of their filters, one after another.
+    load: how many subscriptions they have together.
+    is_open: the broker takes more clients.
     """
 
     counts_as = "placement"
@@ -69,7 +76,7 @@ class Summary(PeerMessage, frozen=True, gc=False, tag=129):
 
 
 class PlacementRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """A client was found to be better off at another broker; gain in utility."""
+    """Reports that a client is better off at another broker; gain: in utility."""
 
     client: str
     target: str
@@ -78,7 +85,7 @@ class PlacementRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(slots=True)
 class View:
-    """A broker of the cluster as it was told, and as it is with those who were sent there since."""
+    """A broker of the cluster as its Summary says, with the clients sent there since."""
 
     topics: set[bytes]
     clients: int
@@ -89,10 +96,11 @@ class View:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlacementAround:
-    """What placement asks of the broker.
+    """What placement needs of the rest of the broker.
 
-    others: brokers that live, but for this one. counts: how many here want each filter.
-    is_emptying: this broker is to take no more clients.
+    others: the other brokers that are believed alive.
+    counts: how many subscriptions here have each filter.
+    is_emptying: True if this broker takes no more clients.
     """
 
     send: Callable[[Turn, str, Any], None]
@@ -102,7 +110,7 @@ class PlacementAround:
 
 
 class Placement:
-    """One broker's part; without a rule it does nothing."""
+    """One broker's part in placement; without a rule it does nothing."""
 
     def __init__(
         self,
@@ -122,11 +130,11 @@ class Placement:
         self._looked_at = ""
 
     def handlers(self) -> Handlers:
-        """Which message is for which method."""
+        """Map each message to its method."""
         return (on(Summary, self.heard),)
 
     def started(self, turn: Turn) -> None:
-        """Begin to tell others, if there is a rule."""
+        """After a start, begin to tell others, if there is a rule."""
         if self._settings.rule == "similarity":
             self._wake(turn)
 
@@ -141,7 +149,7 @@ class Placement:
         )
 
     def tick(self, turn: Turn) -> None:
-        """Tell the cluster; half a period later see, in turns, who is better off elsewhere."""
+        """Tell the cluster; half a period later, if it is this broker's turn, look at clients."""
         cluster = self._cluster()
         own = self._own_view(turn.now_us)
         period, is_second_half = divmod(turn.now_us // self._half_us, 2)
@@ -158,10 +166,10 @@ class Placement:
                 self._around.send(turn, peer, summary)
 
     def _look(self, turn: Turn, cluster: tuple[str, ...], own: View) -> None:
-        """Each client of some, in turns; what is sent away counts at once."""
+        """Look at some clients, and send away those that are better off elsewhere."""
         views = self._fresh(turn.now_us, cluster) | {self._me: own}
         if len(views) < len(cluster):
-            return  # who has not been heard may be full of them
+            return  # a broker that was not heard may be the best one for a client
         self._resting = {
             client: until_us for client, until_us in self._resting.items() if until_us > turn.now_us
         }
@@ -179,7 +187,7 @@ class Placement:
             _move(views[self._me], views[target], wanted, counts)
 
     def _next_sessions(self) -> list[Session]:
-        """Some clients after those that were looked at last, by name."""
+        """The connected clients that follow, by name, those looked at last."""
         names = sorted(one.client for one in self._sessions.all() if one.is_connected)
         later = [name for name in names if name > self._looked_at]
         chosen = [*later, *(name for name in names if name <= self._looked_at)]
@@ -208,7 +216,7 @@ class Placement:
         }
 
     def _cluster(self) -> tuple[str, ...]:
-        """The living brokers of this one's block of names."""
+        """The living brokers of this one's cluster: they are neighbours in order of names."""
         alive = tuple(sorted((*self._around.others(), self._me)))
         size = self._settings.cluster_size
         first = alive.index(self._me) // size * size
@@ -229,7 +237,7 @@ def better_broker(
     counts: Mapping[bytes, int],
     settings: PlacementSettings,
 ) -> tuple[str, float] | None:
-    """The best broker with room for a client of mine, and its gain, if that is enough.
+    """The best broker with room for a client of mine, and the gain; None if it is too small.
 
     counts: how many of my clients want each topic, this one among them.
     """
@@ -251,7 +259,7 @@ def better_broker(
 
 
 def utility(shared_count: int, wanted_count: int, load: int, price: float) -> float:
-    """Util = |S_b n s_u| / |s_u| - w_l * L_b; price: w_l over the load of all."""
+    """Util = |S_b n s_u| / |s_u| - w_l * L_b; price: w_l over the load of all brokers."""
     return shared_count / wanted_count - price * load
 
 
@@ -262,17 +270,17 @@ def share_max(client_count: int, broker_count: int, slack: float) -> int:
 
 
 def digest(text: str) -> bytes:
-    """A filter in few bytes; one of thousands of others may have the same, which costs little."""
+    """A filter in a few bytes; that two filters may have the same costs little."""
     return hashlib.blake2s(text.encode(), digest_size=DIGEST_BYTES).digest()
 
 
 def digests_of(session: Session) -> frozenset[bytes]:
-    """What a client wants; a shared subscription is served wherever its members are."""
+    """What a client wants, without shared subscriptions, which any broker can serve."""
     return frozenset(digest(text) for text in session.subscriptions if not text.startswith(SHARED))
 
 
 def _move(here: View, there: View, wanted: Iterable[bytes], counts: dict[bytes, int]) -> None:
-    """Views as they are when a client has gone."""
+    """Update the views for a client that was sent away."""
     wanted = list(wanted)
     here.clients -= 1
     here.load -= len(wanted)

@@ -1,9 +1,10 @@
-"""How sessions follow clients that move: policies that every broker of a network shares.
+"""The mobility policies: how a session follows its client; all brokers have the same ones.
 
-standard: the new broker fetches the session. The others change that, and go together:
-prefetching sends it ahead to where the client probably goes; logging leaves out what the new broker
-has seen anyway; device takes the filters from the client; home leaves the session where it began,
-so that nothing moves and the other policies have little to do.
+standard: the new broker fetches the session. The other policies change that, and can be combined.
+    prefetching sends the session ahead to the broker where the client probably goes. logging leaves
+    out publications that the new broker has seen anyway. device takes the filters from the client.
+    home leaves the session where it began, so that nothing moves and the other policies have little
+    to do.
 """
 
 from __future__ import annotations
@@ -16,12 +17,13 @@ POLICIES = ("standard", "prefetching", "logging", "home", "device")
 
 
 class MobilitySettings(msgspec.Struct, frozen=True, kw_only=True):
-    """Which policies hold, and their limits.
+    """Which policies are on, and their limits.
 
-    log_max: publications that a broker remembers to have seen. visits_max: brokers that a session
-    remembers. away_s: how long a client is expected to be away, and transfer_s: how long its
-    session is on the way, both for the cost rule of prefetching. expected: clients of which it is
-    known where they go next.
+    log_max: how many publications a broker remembers to have seen.
+    visits_max: how many brokers a session remembers to have been at.
+    away_s, transfer_s: how long a client is expected to be away and a session to be on its way, for
+        the cost rule of prefetching.
+    expected: for clients of which it is known, the broker where they go next.
     """
 
     policies: tuple[str, ...] = ("standard",)
@@ -44,5 +46,5 @@ class MobilitySettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def parse_policies(text: str) -> tuple[str, ...]:
-    """Policies joined by '+', such as logging+device; unknown ones are refused."""
+    """Read policies joined by '+', such as logging+device; unknown ones are refused."""
     return MobilitySettings(policies=tuple(text.split("+"))).policies

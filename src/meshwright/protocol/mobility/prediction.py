@@ -1,7 +1,7 @@
-"""Where a client goes next, guessed from where it was: a Markov predictor with fallback.
+"""Predicts at which broker a client connects next, from its visits: a Markov predictor.
 
-The last two brokers decide if the client was there in this order before, else the last one, else
-how often each broker was visited.
+If the client was at its last two brokers in this order before, what followed then decides.
+Otherwise what followed the last broker decides, or else how often each broker was visited.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ LIKELY = 0.8
 
 
 def next_probabilities(visits: Sequence[str]) -> dict[str, float]:
-    """Brokers that may come next with their probabilities, the most likely first.
+    """The brokers that may come next with their probabilities, the most likely first.
 
-    visits: brokers in the order of the client's stay, none twice in a row; its last is where the
-    client is, which is never predicted. Ties go by name.
+    visits: the client's brokers in order, none twice in a row. The last one is where the client is,
+        and is never predicted. Ties go by name.
     """
     for order in range(ORDER_MAX, -1, -1):
         counts = _followers(visits, order)
@@ -29,7 +29,7 @@ def next_probabilities(visits: Sequence[str]) -> dict[str, float]:
 
 
 def likely_set(probabilities: dict[str, float], least: float = LIKELY) -> tuple[str, ...]:
-    """The fewest brokers among which the next one is with at least this probability."""
+    """The fewest brokers that together have at least this probability of being the next."""
     chosen: list[str] = []
     cumulative = 0.0
     for name, probability in sorted(probabilities.items(), key=lambda one: (-one[1], one[0])):
@@ -49,9 +49,9 @@ def is_worth_it(
     distance: float = 1.0,
     distance_wrong: float = 1.0,
 ) -> bool:
-    """True if moving a session ahead of its client saves more than a wrong guess costs, on average.
+    """True if sending a session ahead saves, on average, more than a wrong guess costs.
 
-    distance and distance_wrong: hops from here to the guess, and from there to the right broker.
+    distance, distance_wrong: hops from here to the guessed broker, and from there to the right one.
     """
     saved = probability * events_saved * distance
     wasted = (1 - probability) * (subscriptions + events_in_transfer) * distance_wrong
@@ -59,14 +59,14 @@ def is_worth_it(
 
 
 def extended(visits: Sequence[str], broker: str, visits_max: int) -> tuple[str, ...]:
-    """Visits with one more, if it is another broker; the oldest are forgotten."""
+    """The visits with one more, if it is another broker; the oldest are dropped."""
     if visits and visits[-1] == broker:
         return tuple(visits)
     return (*visits, broker)[-visits_max:]
 
 
 def _followers(visits: Sequence[str], order: int) -> Counter[str]:
-    """How often each broker came after the last brokers, as many of them as order says."""
+    """How often each broker came next after the same last brokers; order: how many of these."""
     if len(visits) <= order:
         return Counter()
     context = tuple(visits[len(visits) - order :])

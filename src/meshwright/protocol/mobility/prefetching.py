@@ -1,7 +1,7 @@
-"""Sends the session of a client that has gone to where it probably goes, so that it is there first.
+"""Prefetching: sends a session ahead to the broker where its client probably goes next.
 
-The network has one copy of a session, so it goes to one broker: the most likely one, if a wrong
-guess costs less than a right one saves. A session that guessed wrong is simply moved again.
+There is one copy of a session, so it goes to one broker only: the most likely one, if a right guess
+saves more than a wrong one costs. After a wrong guess the session is moved again.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from meshwright.protocol.sessions.sessions import Sessions
 
 
 class Prefetching:
-    """Notes where clients were, and offers their sessions when they go.
+    """Notes where clients were, and offers their sessions to other brokers when they leave.
 
-    is_alive tells whether a broker can be reached, as far as this one knows.
+    is_alive: True if a broker is believed alive.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class Prefetching:
         self._since: dict[str, tuple[int, int]] = {}
 
     def connected(self, turn: Turn, client: str) -> None:
-        """A client has its session here: note the visit."""
+        """A client is connected and its session is here: note the visit."""
         session = self._sessions.find(client)
         if session is None or not session.is_durable:
             return
@@ -58,7 +58,7 @@ class Prefetching:
             write_moved(turn, session)
 
     def disconnected(self, turn: Turn, client: str) -> None:
-        """A client has gone: offer its session to where it probably goes, if that pays."""
+        """A client has left: offer its session to the next broker, if that pays."""
         since_us, index = self._since.pop(client, (turn.now_us, 0))
         session = self._sessions.find(client)
         if session is None or not may_go_ahead(session):
@@ -69,7 +69,7 @@ class Prefetching:
             self._send(turn, target, MoveOffer(client))
 
     def _target(self, session: Session, events_per_s: float) -> str | None:
-        """Where a session had best wait for its client, None if here."""
+        """The broker where a session had best wait for its client; None if here."""
         settings = self._settings
         expected = settings.expected.get(session.client)
         if expected is not None:
@@ -88,5 +88,5 @@ class Prefetching:
 
 
 def may_go_ahead(session: Session) -> bool:
-    """True if a session may leave before its client is back: it lasts, and no will is due."""
+    """True if a session may leave without its client: it outlives connections, no will is due."""
     return session.is_away and session.expiry_s > 0 and session.will is None

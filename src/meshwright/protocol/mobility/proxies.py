@@ -1,9 +1,9 @@
-"""Clients that are connected at one broker while their session stays at another, their home.
+"""Proxies: a client is connected at one broker while its session stays at another, its home.
 
-The broker where the client is passes every packet on, both ways, and answers none: home runs the
-session as if the client were there. So messages are acknowledged end to end, and publications of a
-client enter at home, which keeps their order. If the two lose each other, the client's connection
-is closed, and it comes back.
+The broker where the client is connected, the proxy, passes every packet on in both directions and
+answers none itself; home runs the session as if the client were connected there. So messages are
+acknowledged end to end, and the client's publications enter at home, which keeps their order. If
+the two brokers lose each other, the client's connection is closed, and it must connect again.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from meshwright.protocol.mqtt import packets
 
 
 class ProxyOpen(PeerMessage, frozen=True, gc=False, tag=124):
-    """A client of yours connects here; serial names the connection."""
+    """A client has connected to the proxy; serial names the connection."""
 
     counts_as = "mobility"
 
@@ -30,7 +30,7 @@ class ProxyOpen(PeerMessage, frozen=True, gc=False, tag=124):
 
 
 class ProxyPacket(PeerMessage, frozen=True, gc=False, tag=125):
-    """A packet from a client to its home."""
+    """The proxy passes on a packet of the client to its home."""
 
     counts_as = "mobility"
 
@@ -40,12 +40,12 @@ class ProxyPacket(PeerMessage, frozen=True, gc=False, tag=125):
 
     @property
     def is_spare(self) -> bool:
-        """QoS 0 promises nothing."""
+        """True for QoS 0, which may be left out when a peer does not keep up."""
         return _is_qos0(self.packet)
 
 
 class ProxyAnswer(PeerMessage, frozen=True, gc=False, tag=126):
-    """A packet from home to a client."""
+    """Home sends the proxy a packet for the client."""
 
     counts_as = "mobility"
 
@@ -55,12 +55,12 @@ class ProxyAnswer(PeerMessage, frozen=True, gc=False, tag=126):
 
     @property
     def is_spare(self) -> bool:
-        """QoS 0 promises nothing."""
+        """True for QoS 0, which may be left out when a peer does not keep up."""
         return _is_qos0(self.packet)
 
 
 class ProxyDown(PeerMessage, frozen=True, gc=False, tag=127):
-    """The client's connection is gone, after a goodbye or not."""
+    """The client's connection to the proxy is gone; is_clean: after a DISCONNECT."""
 
     counts_as = "mobility"
 
@@ -70,7 +70,7 @@ class ProxyDown(PeerMessage, frozen=True, gc=False, tag=127):
 
 
 class ProxyClosed(PeerMessage, frozen=True, gc=False, tag=128):
-    """Home ends the connection."""
+    """Home closes the client's connection."""
 
     counts_as = "mobility"
 
@@ -80,7 +80,11 @@ class ProxyClosed(PeerMessage, frozen=True, gc=False, tag=128):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inside:
-    """What proxies ask of their broker: to treat clients as if they were here, and stay linked."""
+    """What proxies need of the rest of the broker.
+
+    up, packet, down: treat a client elsewhere as if it connected, sent a packet or left here.
+    relink: recomputes with which brokers to stay connected.
+    """
 
     send: Callable[[Turn, str, Any], None]
     is_lost: Callable[[str], bool]
@@ -91,10 +95,11 @@ class Inside:
 
 
 class Proxies:
-    """Both roles: for clients here whose home is elsewhere, and the other way round.
+    """Both roles of a broker: proxy of clients here, and home of clients elsewhere.
 
-    homes: where the home of a client is that is connected here; guests: where a client is whose
-    home is here; both with a number of the connection.
+    homes: for each client connected here whose home is elsewhere, its home and the connection's
+        serial.
+    guests: for each client elsewhere whose home is here, its proxy and the connection's serial.
     """
 
     def __init__(self, incarnation: int, inside: Inside) -> None:
@@ -105,7 +110,7 @@ class Proxies:
         self._own_effects: list[Effect] = []
 
     def handlers(self) -> Handlers:
-        """Which message is for which method."""
+        """Map each message to its method."""
         return (
             on(ProxyOpen, self.opened),
             on(ProxyPacket, self.packet_came),
@@ -115,11 +120,11 @@ class Proxies:
         )
 
     def peers(self) -> set[str]:
-        """Brokers to stay connected with, so that it is known when they die."""
+        """The brokers to stay connected with, so that it is noticed when they die."""
         return {broker for broker, _ in (*self.homes.values(), *self.guests.values())}
 
     def open(self, turn: Turn, client: str, home: str, packet: packets.Connect) -> None:
-        """A client is here whose session is to stay at its home."""
+        """Let a client in whose session stays at its home."""
         if self._inside.is_lost(home):
             words = "the session's home cannot be reached now; try again"
             refusal = packets.Connack(False, packets.SERVER_UNAVAILABLE, reason_text=words)
@@ -133,7 +138,7 @@ class Proxies:
         self._inside.relink(turn)
 
     def local_up(self, turn: Turn, client: str) -> None:
-        """A client connects here itself: what connections it had through others are over."""
+        """A client has connected here: end its connections through other brokers."""
         guest = self.guests.pop(client, None)
         if guest is not None:
             self._inside.send(turn, guest[0], ProxyClosed(client, guest[1]))
@@ -141,7 +146,7 @@ class Proxies:
         self.down(turn, client, is_clean=False)
 
     def passed_on(self, turn: Turn, client: str, packet: Any) -> bool:
-        """Send a client's packet home; False if its home is here."""
+        """Send a client's packet to its home; False if its home is here."""
         home = self.homes.get(client)
         if home is not None:
             self._inside.send(turn, home[0], ProxyPacket(client, home[1], packet))
@@ -157,7 +162,7 @@ class Proxies:
         return home is not None
 
     def opened(self, turn: Turn, peer: str, message: ProxyOpen) -> None:
-        """A client of this broker is at a peer."""
+        """A client whose home is here has connected to a peer."""
         former = self.guests.get(message.client)
         if former is not None:
             self._inside.send(turn, former[0], ProxyClosed(message.client, former[1]))
@@ -169,24 +174,24 @@ class Proxies:
         self._inside.relink(turn)
 
     def packet_came(self, turn: Turn, peer: str, message: ProxyPacket) -> None:
-        """A packet of a client that is at a peer."""
+        """A packet has come from a client that is connected to a peer."""
         if self.guests.get(message.client) == (peer, message.serial):
             self._inside.packet(turn, message.client, message.packet)
 
     def gone(self, turn: Turn, peer: str, message: ProxyDown) -> None:
-        """A client has left a peer."""
+        """A client whose home is here has left a peer."""
         if self.guests.get(message.client) == (peer, message.serial):
             del self.guests[message.client]
             self._inside.down(turn, message.client, message.is_clean)
             self._inside.relink(turn)
 
     def answered(self, turn: Turn, peer: str, message: ProxyAnswer) -> None:
-        """A packet of home for a client that is here."""
+        """Home has sent a packet for a client that is connected here."""
         if self.homes.get(message.client) == (peer, message.serial):
             turn.ask(SendClient(message.client, message.packet))
 
     def closed(self, turn: Turn, peer: str, message: ProxyClosed) -> None:
-        """Home ends a client's connection."""
+        """Home closes a client's connection."""
         if self.homes.get(message.client) == (peer, message.serial):
             del self.homes[message.client]
             turn.facts.packets_rerouted.tell(turn)
@@ -194,7 +199,7 @@ class Proxies:
             self._inside.relink(turn)
 
     def peer_gone(self, turn: Turn, peer: str) -> None:
-        """What was said to a peer is void: end all connections through it."""
+        """The conversation with a peer ended: end all connections through it."""
         for client in [one for one, (home, _) in self.homes.items() if home == peer]:
             del self.homes[client]
             turn.ask(CloseClient(client))
@@ -205,7 +210,7 @@ class Proxies:
         self._inside.relink(turn)
 
     def redirected(self, turn: Turn) -> list[Effect]:
-        """The effects of a step, with what is for guests sent to where they are."""
+        """The step's effects, with those for guests turned into messages to their proxies."""
         effects, turn.effects = turn.effects, []
         redirected: list[SendClient | CloseClient] = []
         for effect in effects:
@@ -213,7 +218,7 @@ class Proxies:
                 redirected.append(effect)
             else:
                 turn.effects.append(effect)
-        # Only now, as messages to peers are numbered: none may overtake another.
+        # After all other effects: messages to a peer are sent in the order of their numbers.
         for effect in redirected:
             self._redirect(turn, effect)
         turn.effects.extend(self._own_effects)

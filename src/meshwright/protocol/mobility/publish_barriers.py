@@ -1,9 +1,10 @@
-"""Watches what clients published here before they left, until no receiver waits for it.
+"""Publish barriers: what a client published at a broker before it left, until all have it.
 
-A session that moves takes along the last numbers of its client in this broker's streams: they go
-before all that the client publishes elsewhere. Once receivers have them, the session's new broker
-is told, and the client's messages need not name them any more. Should that word be lost, messages
-are longer than they need be, and nothing else.
+A session that moves takes along its client's last numbers in this broker's streams (points).
+Publications of the client elsewhere name these points, so that receivers deliver them in order.
+Once all receivers have what the points name, this broker tells the session's new broker
+(PointsSettled), and the client's messages need not name them any more. If that message is lost, the
+client's messages are longer than they need be, and nothing else.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ PAUSE_MAX_US = 64_000_000
 
 
 class PointsSettled(PeerMessage, frozen=True, gc=False, tag=123):
-    """Nobody waits any more for what a client's session published here on some topics."""
+    """All receivers have what a client's session published here on these topics."""
 
     counts_as = "mobility"
 
@@ -36,10 +37,12 @@ class PointsSettled(PeerMessage, frozen=True, gc=False, tag=123):
 
 @dataclass(slots=True)
 class _Watch:
-    """Topics on which a session that went to a broker is waited for; pauses grow with patience.
+    """The topics on which receivers may still lack what a session published here.
 
-    settled: those on which nothing was waited for when last looked at. The disk forgets what is
-    settled a little later; after a crash before that it would be sent again.
+    target: the broker that the session went to.
+    pause_us: the time until the next look; it doubles each time.
+    settled: topics that all receivers had at the last look. They are told at the next one, when the
+        disk has forgotten them too; after a crash before that they would be sent again.
     """
 
     target: str
@@ -51,7 +54,7 @@ class _Watch:
 
 
 class PublishBarriers:
-    """Both ends: points that were taken from here, and those of sessions here."""
+    """Both sides: points of sessions that left this broker, and of sessions that are here."""
 
     def __init__(
         self,
@@ -66,11 +69,11 @@ class PublishBarriers:
         self._watches: dict[str, _Watch] = {}
 
     def handlers(self) -> Handlers:
-        """Which message is for which method."""
+        """Map each message to its method."""
         return (on(PointsSettled, self.settled),)
 
     def given(self, turn: Turn, session: Session, target: str) -> dict[str, int]:
-        """A session goes to another broker; returns the points here that it is to take along."""
+        """A session goes to another broker; returns the points that it takes along."""
         points = self._points_of(session.identity)
         if points:
             due_us = turn.now_us + TICK_US
@@ -79,7 +82,7 @@ class PublishBarriers:
         return points
 
     def settled(self, turn: Turn, peer: str, message: PointsSettled) -> None:
-        """A former broker of a client here need not be named any more."""
+        """A former broker says that its points need not be named any more."""
         session = self._sessions.find(message.client)
         if session is None or session.is_leaving or session.identity != message.identity:
             return
@@ -93,7 +96,7 @@ class PublishBarriers:
             write_moved(turn, session)
 
     def tick(self, turn: Turn) -> None:
-        """Look at what is due, less and less often."""
+        """Look at the watches that are due; each is looked at less and less often."""
         for client, watch in list(self._watches.items()):
             session = self._sessions.find(client)
             if session is not None and not session.is_leaving:

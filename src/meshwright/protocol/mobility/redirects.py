@@ -1,11 +1,11 @@
-"""Clients that are moved: told to go to another broker, where their session follows them.
+"""Redirects: tells clients to go to another broker, where their session follows them.
 
-A client that a plan moves gets DISCONNECT with the broker to go to; the session of one that is away
-is offered to that broker. Who comes back meanwhile is turned away a few times, and then let in: no
-plan keeps a client out. A client stays whose session would end with its connection, whose will
-would go out, or that does not understand. What is still to be moved is on disk until it has moved,
-stays, or a later plan is in force; a client whose session went ahead is sent after it. A client
-that is merely better off elsewhere is sent once; if it comes back, it is never sent for that again.
+A client that a plan moves gets DISCONNECT with the broker to go to (reason 0x9C); the session of
+one that is away is offered to that broker. A client that comes back is turned away a few times and
+then let in: no plan keeps a client out. A client stays if its session would end with its
+connection, its will would be published, or it cannot be told where to go. A redirect is on disk
+until the client has moved or stays, or a later plan is in force. A client that placement suggests
+to move is sent once; if it comes back, it is not sent again.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from meshwright.protocol.sessions.sessions import Sessions
 
 TICK = ("redirects",)
 TICK_US = 1_000_000
-# How often a client is sent away before it may stay, and for how long its move is tried.
+# How often a client is sent away before it may stay, and how many ticks its move is tried.
 TURNED_AWAY_MAX = 3
 PATIENCE_TICKS = 60
-# Suggestions and clients that did not follow one, of which as many are remembered.
+# How many suggestions, and clients that did not follow one, are remembered.
 REMEMBERED_MAX = 10_000
 
 
@@ -38,7 +38,11 @@ Kept = TypeVar("Kept")
 
 
 class ClientMoveRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of a client's move. step: redirected, moved or stays. epoch: 0 for no plan's."""
+    """Reports what became of a client's move.
+
+    epoch: of the plan; 0 for a suggestion of placement.
+    step: redirected, moved or stays.
+    """
 
     client: str
     target: str
@@ -48,7 +52,7 @@ class ClientMoveRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Redirect:
-    """One move that is not done. is_ahead: the session has moved, its client was away then."""
+    """One move that is not done; is_ahead: the session has moved while its client was away."""
 
     __slots__ = ("epoch", "is_ahead", "target", "tick_count", "turned_away_count")
 
@@ -61,10 +65,14 @@ class Redirect:
 
 
 class Redirects:
-    """The moves of one broker's clients. is_alive tells whether a broker can be reached.
+    """The redirects of one broker's clients.
 
-    What plans ask for is on disk. Who stays in spite of a suggestion is not: after a start it is
-    asked once more, and no more often, as nobody gains by going back and forth.
+    is_alive: True if a broker is believed alive.
+    _waiting: redirects of a plan, also on disk.
+    _suggested: redirects of placement.
+    _deaf: clients that cannot be told where to go.
+    _stubborn: clients that came back after a suggestion; not on disk, so they may be sent once more
+        after a restart.
     """
 
     def __init__(
@@ -86,27 +94,27 @@ class Redirects:
         self._has_tick = False
 
     def restore(self, turn: Turn, disk: dict[DiskKey, Any]) -> None:
-        """After a crash: go on with the moves that were not done."""
+        """After a start, go on with redirects that were not done."""
         for client in sorted(str(key[1]) for key in disk if key[0] == "redirect"):
             self._waiting[client] = Redirect(*disk["redirect", client])
         if self._waiting:
             self._wake(turn)
 
     def begin(self, turn: Turn, epoch: int, moves: Iterable[ClientMove]) -> None:
-        """A plan is in force: carry out its moves from here; those of earlier plans are void."""
+        """A plan is in force: redirect the clients that it moves from here; drop earlier plans'."""
         for client in list(self._waiting):
             self._drop(turn, client)
         for move in moves:
             if move.source == self._me and move.target != self._me:
                 redirect = self._waiting[move.client] = Redirect(epoch, move.target)
                 turn.write(("redirect", move.client), (epoch, move.target))
-                # Only when the plan is on disk, or a crash here could take it back alone.
+                # Once the plan is on disk here: a crash must not take it back.
                 turn.once_synced(partial(self._try, client=move.client, redirect=redirect))
         if self._waiting:
             self._wake(turn)
 
     def suggest(self, turn: Turn, client: str, target: str) -> bool:
-        """Send a connected client once to where it is better off; False if it is to stay."""
+        """Send a connected client once to where it is better off; False if it must stay."""
         session = self._sessions.find(client)
         redirect = Redirect(0, target)
         if session is None or not session.is_connected or not self._is_alive(target):
@@ -118,7 +126,7 @@ class Redirects:
         return True
 
     def turns_away(self, turn: Turn, client: str, packet: packets.Connect) -> bool:
-        """Whether a client that connects is sent to where its plan has it."""
+        """Send a client that connects to the target of its redirect; returns whether it is sent."""
         self._deaf.discard(client)
         if not packet.can_be_redirected:
             self._deaf.add(client)
@@ -138,11 +146,11 @@ class Redirects:
         return True
 
     def forget(self, client: str) -> None:
-        """There is nothing of a client here any more."""
+        """Nothing of a client is left here: forget what is known of it."""
         self._deaf.discard(client)
 
     def left(self, turn: Turn, client: str, target: str) -> None:
-        """The session of a client has arrived elsewhere."""
+        """A client's session has arrived at another broker."""
         suggested = self._suggested.pop(client, None)
         if suggested is not None:
             self._report(turn, client, suggested, "moved", f"to {target}")
@@ -237,7 +245,7 @@ class Redirects:
 
 
 def _remember(known: dict[str, Kept], client: str, value: Kept) -> None:
-    """Keep something about a client; the oldest of too many is forgotten."""
+    """Keep a value for a client; the oldest of too many is dropped."""
     known[client] = value
     if len(known) > REMEMBERED_MAX:
         del known[next(iter(known))]

@@ -1,4 +1,7 @@
-"""What a broker has seen lately, so that sessions that move here need not bring it along."""
+"""The seen log: publications that came here lately, which sessions that move here leave out.
+
+It is kept if the logging policy is on.
+"""
 
 from __future__ import annotations
 
@@ -12,31 +15,31 @@ from meshwright.protocol.sessions.session_state import SessionState
 
 
 class SeenLog:
-    """The last publications that came here, whoever wanted them."""
+    """The last publications that came to this broker, whoever wanted them."""
 
     def __init__(self, length_max: int) -> None:
         self._length_max = length_max
         self._seen: dict[PublicationId, Publication] = {}
 
     def note(self, publication: Publication) -> None:
-        """A publication came; the oldest is forgotten."""
+        """Note a publication that came; the oldest is dropped."""
         seen = self._seen
         seen[publication.publication_id] = publication
         if len(seen) > self._length_max:
             del seen[next(iter(seen))]
 
     def known(self, ids: Iterable[PublicationId]) -> dict[PublicationId, Publication]:
-        """Those of some publications that are still here."""
+        """Those of the named publications that are in the log."""
         return {event: self._seen[event] for event in ids if event in self._seen}
 
 
 def stored_ids(waiting: Iterable[Waiting]) -> tuple[PublicationId, ...]:
-    """Which publications wait that others may have seen: those that came by a stream."""
+    """The waiting publications that other brokers may have seen: those of a stream."""
     return tuple(one.publication.publication_id for one in waiting if one.number)
 
 
 def sifted(session_state: SessionState, seen: Container[PublicationId]) -> SessionState:
-    """SessionState with nothing but the names of publications that their receiver has seen."""
+    """The session with only the names of publications that its receiver has seen."""
 
     def sift(one: Waiting) -> Waiting:
         publication = one.publication
@@ -48,7 +51,7 @@ def sifted(session_state: SessionState, seen: Container[PublicationId]) -> Sessi
 
 
 def filled(session_state: SessionState, seen: dict[PublicationId, Publication]) -> SessionState:
-    """SessionState with the publications that were left out."""
+    """The session with the publications that its sender left out."""
 
     def fill(one: Waiting) -> Waiting:
         if one.publication.topic:

@@ -1,11 +1,11 @@
-"""Which broker keeps a client's session: claims in the directory, the highest one counts.
+"""Claims: which broker has a client's session; of all claims in the directory the highest counts.
 
-A broker that claims a client reads, with the same request, what others claim: of two that do so at
-once at least one sees the other. A claim does not stand for more than its broker knew: those above
-its void_up_to are still to be looked at when there is no session where the highest claim is. A
-claim outlives its session for a while, as its client may come back. It is then taken back, unless
-another broker has a lower one: that may be of a broker which has not heard yet that the session
-went on elsewhere, and must not count again.
+A broker that makes a claim reads all other claims in the same request, so of two that claim a
+client at once at least one sees the other. A claim makes only claims up to its void_up_to void: if
+the broker of the highest claim has no session, the claims between are tried. A claim stays for a
+while after its session has ended, as the client may come back. Then it is withdrawn, unless another
+broker has a lower claim: that broker may not know yet that the session went on elsewhere, and its
+claim must not count again.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ RELEASED_AT_ONCE_MAX = 1_000
 
 
 class Claim(NamedTuple):
-    """A broker's claim of a client; one of a higher number, then name, goes before it.
+    """A broker's claim on a client; of two claims the one with the higher number counts.
 
-    void_up_to: all claims up to this number are void.
+    Of two with the same number, the one with the higher broker name counts. void_up_to: all claims
+    up to this number are void.
     """
 
     number: int
@@ -35,15 +36,16 @@ class Claim(NamedTuple):
     void_up_to: int
 
 
-# The highest first.
+# Claims on one client, the highest first.
 Claims = tuple[Claim, ...]
 
 
 class SessionClaims:
-    """Finds and claims clients for one broker.
+    """Reads and makes claims for one broker.
 
-    is_here tells whether there is anything of a client here; left is told of those that did not
-    return. rest_us: how long a client without a session stays claimed.
+    rest_us: how long a client without a session stays claimed.
+    is_here: True if a client's session is here, or on its way in or out.
+    left: called for clients that did not come back.
     """
 
     def __init__(
@@ -62,29 +64,29 @@ class SessionClaims:
         self._rest_us = rest_us
         self._is_here = is_here
         self._left = left
-        # Clients whose sessions ended here, and when, in this order.
+        # When sessions ended here, by client, the earliest first.
         self._over_us: dict[str, int] = {}
-        # Under which claims sessions were opened here, and who was asked for since by others.
+        # The claims under which sessions were opened here, and the clients asked for since.
         self._opened: dict[str, int] = {}
         self._yielded: set[str] = set()
         self._has_tick = False
 
     def restore(self, sessions: Iterable[Session]) -> None:
-        """After a start: what was claimed for the sessions here is still this broker's word."""
+        """After a start, remember this broker's claims on the clients of its sessions."""
         for session in sessions:
             if session.claim:
                 entry = self._entry(session.claim, session.claim - 1)
                 self._directory.own(claim_key(session.client), entry)
 
     def find(self, turn: Turn, client: str, done: Callable[[Turn, Claims], None]) -> None:
-        """Tell who claims a client."""
+        """Read all claims on a client from the directory."""
         key = claim_key(client)
 
         def got(later: Turn, entries: Entries) -> None:
             claims = _claims(entries)
             mine = self._directory.said(key)
             if mine is not None and mine.is_void:
-                # It may have been read just before it was taken back.
+                # The entry may have been read just before it was withdrawn.
                 claims = tuple(one for one in claims if one.broker != self._me)
             done(later, claims)
 
@@ -98,7 +100,7 @@ class SessionClaims:
         void_up_to: int,
         done: Callable[[Turn, Claims], None],
     ) -> None:
-        """Claim a client for this broker with a number above all found; tells who does then."""
+        """Claim a client for this broker; done gets all claims on it as they are then."""
 
         def got(later: Turn, entries: Entries) -> None:
             done(later, _claims(entries))
@@ -106,37 +108,40 @@ class SessionClaims:
         self._directory.put_and_get(turn, claim_key(client), self._entry(number, void_up_to), got)
 
     def withdraw(self, turn: Turn, client: str, former: Claim | None) -> None:
-        """Take back a claim under which nothing was opened: the former one counts, if any."""
+        """Take back a claim under which no session was opened; the former claim counts again."""
         number, void_up_to = (former.number, former.void_up_to) if former is not None else (None, 0)
         entry = self._entry(number, void_up_to)
         self._directory.put(turn, claim_key(client), entry, lambda _turn, _readers: None)
 
     def opened(self, client: str, number: int) -> None:
-        """A session is open here, and this broker knows that there is no other one."""
+        """Note that a session is open here under a claim, and that no other broker has one."""
         self._opened[client] = number
         self._yielded.discard(client)
 
     def asked(self, client: str) -> None:
-        """Another broker has asked for a session: it may claim the client from now on."""
+        """Note that another broker has asked for a session, so it may claim the client."""
         if client in self._opened:
             self._yielded.add(client)
 
     def may_reopen(self, client: str, number: int) -> bool:
-        """True if a client whose session ended here may begin one under the same claim."""
+        """True if a client whose session ended here may begin a new one under the same claim.
+
+        Nobody else has asked for it since, so nobody else can have a session.
+        """
         return self._opened.get(client) == number and client not in self._yielded
 
     def settled(self, client: str) -> int:
-        """All claims up to this number are void, as far as is known here."""
+        """The number up to which all claims on a client are void, as this broker knows."""
         return self._opened.get(client, 0)
 
     def over(self, turn: Turn, client: str) -> None:
-        """The session of a client is no longer here."""
+        """A client's session has ended here: withdraw its claim after rest_us."""
         self._over_us.pop(client, None)
         self._over_us[client] = turn.now_us
         self._wake(turn)
 
     def tick(self, turn: Turn) -> None:
-        """Take back claims of clients that did not return in time."""
+        """Withdraw the claims of clients that did not come back in time."""
         self._has_tick = False
         longest = islice(self._over_us.items(), RELEASED_AT_ONCE_MAX)
         for client in [one for one, at_us in longest if turn.now_us - at_us >= self._rest_us]:

@@ -1,9 +1,9 @@
-"""Finds a client's session: asks brokers that may have it in turn; if none has, begins one.
+"""Finds a client's session: asks the brokers that may have it in turn; if none has, begins one.
 
-A broker claims a client before it begins a session. Of two claims at once at least one sees the
-other: the lower one yields, and the higher one asks the lower one first, which may have a session
-open already. So at most one begins. Who is asked while it has only claimed the client yields, too:
-the client came to who asks it later.
+A broker claims a client before it begins a session. Of two that claim it at once at least one sees
+the other's claim: the lower claim yields, and the higher one first asks the lower one's broker,
+which may have opened a session already. So at most one session begins. A broker that is asked while
+it has only claimed the client yields, too: the client connected to the asking broker later.
 """
 
 from __future__ import annotations
@@ -24,12 +24,16 @@ CONNECTED_ELSEWHERE = "the client has connected to another broker meanwhile"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """What is done with an arrival whose session is somewhere, or nowhere.
+    """What SessionSearch does with an arrival, once it knows where the session is.
 
-    discard: have a broker forget its session of a client, unless its claim is above this one.
-    is_current: it still waits. given_to: whom this broker gave a session to. ask: fetch it from a
-    broker; arrived: it is here and claimed; open: it is here, or begins; lodge: the client is let
-    in, its session stays at its home.
+    discard: has a broker drop its session of a client, unless its claim is higher.
+    is_current: True while the client still waits.
+    given_to: the broker that this one gave a client's session to.
+    ask: fetches the session from a broker.
+    arrived: called when a session that came is claimed.
+    open: opens the session that is here, or a new one.
+    refuse: refuses the client.
+    lodge: lets the client in while its session stays at its home.
     """
 
     discard: Callable[[Turn, str, Discard], None]
@@ -44,7 +48,7 @@ class Found:
 
 
 class SessionSearch:
-    """Looks for the sessions of clients that arrive. stays_home: sessions are not to be moved."""
+    """Searches the sessions of clients that arrive; stays_home: the home policy is on."""
 
     def __init__(
         self,
@@ -62,6 +66,7 @@ class SessionSearch:
         self._stays_home = stays_home
 
     def find(self, turn: Turn, arrival: Arrival) -> None:
+        """Read the claims on the client, and search the session."""
         self._session_claims.find(turn, arrival.client, partial(self._found, arrival=arrival))
 
     def _found(self, turn: Turn, claims: Claims, *, arrival: Arrival) -> None:
@@ -71,7 +76,7 @@ class SessionSearch:
         self._go_on(turn, arrival, arrival.packet)
 
     def _go_on(self, turn: Turn, arrival: Arrival, packet: packets.Connect) -> None:
-        """Look for the session with who may have it; if nobody does, begin a new one."""
+        """Ask the broker of the highest claim for the session; if there is none, begin one."""
         holder = arrival.holder
         if holder is None or holder.broker == self._me:
             self._look_here(turn, arrival, packet, holder)
@@ -84,7 +89,7 @@ class SessionSearch:
             arrival.deny_all()
             self.claim(turn, arrival)
         elif self._then.is_removed(holder.broker):
-            # The session went with its broker.
+            # The session was lost with its broker.
             arrival.deny(0)
             self._go_on(turn, arrival, packet)
         elif self._stays_home:
@@ -95,7 +100,7 @@ class SessionSearch:
     def _look_here(
         self, turn: Turn, arrival: Arrival, packet: packets.Connect, mine: Claim | None
     ) -> None:
-        """Nobody else may have the session before this broker: open it, if it is here."""
+        """No other broker comes first: open the session if it is here, or claim the client."""
         client = arrival.client
         session = self._sessions.find(client)
         target = self._then.given_to(client)
@@ -120,9 +125,10 @@ class SessionSearch:
             self._go_on(turn, arrival, packet)
 
     def denied(self, turn: Turn, arrival: Arrival, settled: int) -> None:
-        """A candidate knows of no session: there is none, unless another one has it.
+        """The broker that was asked has no session: try the next claim.
 
-        It may also have gone elsewhere since the claims were read.
+        If there is none, read the claims once more before a session begins, as the session may have
+        moved meanwhile.
         """
         arrival.source = None
         arrival.go_on(Stage.SEARCHING)
@@ -153,9 +159,9 @@ class SessionSearch:
         self._session_claims.claim(turn, arrival.client, arrival.claim, arrival.void_up_to, claimed)
 
     def _claimed(self, turn: Turn, claims: Claims, *, arrival: Arrival) -> None:
-        """The claim stands: yield to a higher one, and see to those below that it did not know.
+        """This broker's claim is made: yield to a higher one, or see to lower ones it did not know.
 
-        Of two claims at least one sees the other, so that at most one session is opened.
+        Of two claims at least one sees the other, so at most one session is opened.
         """
         if not self._then.is_current(arrival):
             return
@@ -175,14 +181,14 @@ class SessionSearch:
             self._discard_others(turn, arrival, rivals)
             self._then.open(turn, arrival)
         elif rivals:
-            # They may have begun a session for a client that wanted none of before.
+            # Their brokers may have begun a session meanwhile, after a clean start.
             arrival.candidates = rivals
             self._go_on(turn, arrival, packet)
         else:
             self._then.open(turn, arrival)
 
     def _discard_others(self, turn: Turn, arrival: Arrival, rivals: list[Claim]) -> None:
-        """Have all forget their sessions who may have one of a client that wants none of them."""
+        """Have all brokers that may have a session of this client drop it: a clean start."""
         discard = Discard(arrival.client, arrival.claim, self._me)
         for broker in dict.fromkeys(one.broker for one in (*(arrival.found or ()), *rivals)):
             if self._may_ask(broker):
