@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from sources import PACKAGE, parsed
 
 # Fewer is better: a machine of a floor below is given as it is, and can be followed by its import.
-GIVEN_MAX = 191
+GIVEN_MAX = 190
 NAMES_OF_CALLABLES = {"Action", "Find", "Send", "Take"}
 
 

@@ -244,7 +244,7 @@ class Machines:
         )
         self.forwarding = ForwardingByEpoch()
         self.admission = Admission(
-            self.removals, incarnation=incarnation, send=self.conversations.send
+            self.removals, conversations=self.conversations, incarnation=incarnation
         )
         self.liveness = Liveness(
             self._me,

@@ -34,8 +34,10 @@ from meshwright.protocol.directory.entries import (
 from meshwright.protocol.directory.erasures import Erase, Erasures
 from meshwright.protocol.directory.kept_entries import KeptEntries
 from meshwright.protocol.foundation.dispatch import Handlers, on
+from meshwright.protocol.foundation.serials import serials
 from meshwright.protocol.foundation.turn import Turn
 from meshwright.protocol.peers.conversations import Conversations
+from meshwright.protocol.peers.open_questions import OpenQuestion, OpenQuestions
 from meshwright.protocol.peers.removals import Removals
 from meshwright.protocol.peers.roll import Roll
 
@@ -47,8 +49,8 @@ class DirectorySettings(msgspec.Struct, frozen=True, kw_only=True):
     reader_memory_us: int = 60_000_000
 
 
-class _Request:
-    """A question under way. waiting: replicas of its key; required: brokers that must answer, too.
+class _Request(OpenQuestion):
+    """A question under way, to the replicas of its key; required: brokers that must answer, too.
 
     build makes the message anew, when the roll has changed, from the number of the request. last:
     an entry that is to be forgotten when it is everywhere; is_done: a majority has it. known: what
@@ -57,8 +59,10 @@ class _Request:
 
     __slots__ = (
         "build", "change", "done", "is_done", "is_hand_over", "key", "known", "last", "merged",
-        "message", "readers", "required", "waiting",
+        "readers", "replicas", "required",
     )  # fmt: skip
+
+    message: Question
 
     def __init__(
         self,
@@ -78,17 +82,16 @@ class _Request:
         self.known: Entries = {}
         self.change: EntryChange | None = None
 
-    def begin(self, message: Question, waiting: tuple[str, ...], required: tuple[str, ...]) -> None:
+    def begin(
+        self, message: Question, replicas: tuple[str, ...], required: tuple[str, ...]
+    ) -> None:
         """Ask, or ask all over again."""
         self.message = message
-        self.waiting = list(waiting)
-        self.required = dict.fromkeys(required)
+        self.waiting_for = dict.fromkeys((*replicas, *required))
+        self.replicas = replicas
+        self.required = required
         self.merged: Entries = {}
         self.readers: set[str] = set()
-
-    def asked(self) -> list[str]:
-        """Everybody who has not answered yet."""
-        return list(dict.fromkeys((*self.waiting, *self.required)))
 
 
 class Directory:
@@ -106,16 +109,14 @@ class Directory:
         self._me = me
         self._removals = removals
         self._settings = settings
-        self._conversations = conversations
         self._send = conversations.send
         self.kept = KeptEntries()
         self._own: dict[str, Entry] = {}
         self._readers: dict[str, dict[str, int]] = {}
-        self._requests: dict[int, _Request] = {}
+        self._requests: OpenQuestions[int, _Request] = OpenQuestions(conversations)
         self._erasures = Erasures(removals, conversations.send)
         self._swept_present: tuple[str, ...] = ()
-        # An answer to a question from before a crash must not count for one after it.
-        self._request_count = incarnation << 32
+        self._numbers = serials(incarnation)
 
     def handlers(self) -> Handlers:
         """Which message is for which method."""
@@ -232,14 +233,13 @@ class Directory:
 
     def peer_renewed(self, turn: Turn, peer: str) -> None:
         """Ask a replica again what it may have forgotten."""
-        mine = [number for number, one in self._requests.items() if peer in one.asked()]
-        self._conversations.feed(turn, peer, mine, self._ask_one)
+        self._requests.peer_renewed(turn, peer)
 
     def roll_changed(self, turn: Turn) -> None:
         """Ask all questions again by the new roll, and hand over what others keep by it."""
-        requests, self._requests = self._requests, {}
-        again = [self._number(one) for one in requests.values() if not one.is_hand_over]
-        self._ask_all(turn, again)
+        requests = list(self._requests.values())
+        self._requests.clear()
+        self._ask_all(turn, [one for one in requests if not one.is_hand_over])
         self.hand_over(turn)
 
     def hand_over(self, turn: Turn) -> None:
@@ -265,8 +265,7 @@ class Directory:
             if self._has_moved(key):
                 remaining += 1
                 put = partial(_put, key, entry, owner)
-                request = _Request(key, put, one_done, is_hand_over=True, last=None)
-                handed.append(self._number(request))
+                handed.append(_Request(key, put, one_done, is_hand_over=True, last=None))
         self._ask_all(turn, handed)
         one_done(turn)
 
@@ -308,17 +307,17 @@ class Directory:
 
     def whole_asked(self, turn: Turn, peer: str, message: PutWhole) -> None:
         """A replica does not have what an entry was before: tell it all."""
-        request = self._requests.get(message.request)
-        if request is not None and peer in request.asked():
+        request = self._requests.open_to(peer, message.request)
+        if request is not None:
             self._send(turn, peer, request.build(message.request, self._removals.roll))
 
     def put_done(self, turn: Turn, peer: str, message: PutDone) -> None:
-        request = self._answered(peer, message.request)
+        request = self._requests.answered(peer, message.request)
         if request is not None:
             request.readers.update(message.readers)
             merge(request.merged, message.entries or {})
             is_enough = self._has_majority(request)
-            if is_enough and (request.last is None or not request.waiting):
+            if is_enough and (request.last is None or not request.waiting_for):
                 del self._requests[message.request]
                 self._erase(turn, request)
             if is_enough and not request.is_done:
@@ -328,7 +327,7 @@ class Directory:
                 request.done(turn, found)
 
     def got(self, turn: Turn, peer: str, message: Got) -> None:
-        request = self._answered(peer, message.request)
+        request = self._requests.answered(peer, message.request)
         if request is not None:
             merge(request.merged, message.entries)
             merge(request.merged, {name: request.known[name] for name in message.same})
@@ -376,28 +375,14 @@ class Directory:
         self._begin(turn, _Request(key, build, done, is_hand_over=False, last=None))
 
     def _begin(self, turn: Turn, request: _Request) -> None:
-        number = self._number(request)
-        for broker in request.asked():
-            self._ask_one(turn, broker, number)
+        self._requests.ask(turn, *self._numbered(request))
 
-    def _ask_all(self, turn: Turn, numbers: list[int]) -> None:
-        """Ask many questions, each broker as it has room for them."""
-        asked: dict[str, list[int]] = {}
-        for number in numbers:
-            for broker in self._requests[number].asked():
-                asked.setdefault(broker, []).append(number)
-        for broker, mine in asked.items():
-            self._conversations.feed(turn, broker, mine, self._ask_one)
+    def _ask_all(self, turn: Turn, requests: list[_Request]) -> None:
+        self._requests.feed(turn, dict(map(self._numbered, requests)))
 
-    def _ask_one(self, turn: Turn, broker: str, number: int) -> None:
-        request = self._requests.get(number)
-        if request is not None and broker in request.asked():
-            self._send(turn, broker, request.message)
-
-    def _number(self, request: _Request) -> int:
+    def _numbered(self, request: _Request) -> tuple[int, _Request]:
         """Give a request its number, and find out who is to be asked."""
-        self._request_count += 1
-        number, removals = self._request_count, self._removals
+        number, removals = next(self._numbers), self._removals
         message = request.build(number, removals.roll)
         if request.change is not None and isinstance(message, Put):
             entry = Entry(message.entry.version, ())
@@ -407,8 +392,7 @@ class Directory:
         if type(message) is not Get:
             required = (*required, *removals.without_roll())
         request.begin(message, self.replicas_of(request.key), required)
-        self._requests[number] = request
-        return number
+        return number, request
 
     def _entries_of(self, key: str) -> Entries:
         """What is kept under a key, and what this broker keeps of it that belongs elsewhere."""
@@ -434,17 +418,10 @@ class Directory:
         self._removals.tell(turn, peer)
         return False
 
-    def _answered(self, peer: str, number: int) -> _Request | None:
-        request = self._requests.get(number)
-        if request is None or (peer not in request.waiting and peer not in request.required):
-            return None
-        if peer in request.waiting:
-            request.waiting.remove(peer)
-        request.required.pop(peer, None)
-        return request
-
     def _has_majority(self, request: _Request) -> bool:
-        return len(request.waiting) <= self.spare_count() and not request.required
+        missing = request.waiting_for
+        missing_count = sum(name in missing for name in request.replicas)
+        return missing_count <= self.spare_count() and missing.keys().isdisjoint(request.required)
 
     def _readers_found(self, turn: Turn, request: _Request) -> list[str]:
         """Who may have read a key; anybody, while not all replicas have heard of all readers."""

@@ -16,6 +16,7 @@ from meshwright.errors import FilterError
 from meshwright.filters.filter import parse_filter
 from meshwright.protocol.foundation.dispatch import Handlers, on
 from meshwright.protocol.foundation.effects import CloseClient, SendClient
+from meshwright.protocol.foundation.serials import serials
 from meshwright.protocol.foundation.turn import Turn
 from meshwright.protocol.mobility.arrival import Arrival, Brought, Stage
 from meshwright.protocol.mobility.messages import (
@@ -94,7 +95,7 @@ class Arriving:
         self._send = around.conversations.send
         self._trusts_devices = mobility.has("device")
         self._seen_log = seen_log
-        self._serial = incarnation << 32
+        self._serials = serials(incarnation)
         self._arrivals: dict[str, Arrival] = {}
         self._has_tick = False
         found = Found(
@@ -178,8 +179,7 @@ class Arriving:
             ahead.packet = packet
             return
         self.gone(turn, client)
-        self._serial += 1
-        arrival = Arrival(client, self._serial, packet, turn.now_us)
+        arrival = Arrival(client, next(self._serials), packet, turn.now_us)
         self._arrivals[client] = arrival
         self._session_search.find(turn, arrival)
         self._wake(turn)
@@ -198,8 +198,7 @@ class Arriving:
         client = message.client
         if client in self._arrivals or self._sessions.find(client) is not None:
             return
-        self._serial += 1
-        arrival = Arrival(client, self._serial, None, turn.now_us, is_offered=True)
+        arrival = Arrival(client, next(self._serials), None, turn.now_us, is_offered=True)
         self._arrivals[client] = arrival
 
         def found(later: Turn, claims: Claims) -> None:

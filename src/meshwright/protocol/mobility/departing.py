@@ -15,6 +15,7 @@ from meshwright.model.publication import PublicationId
 from meshwright.protocol.directory.directory import Directory
 from meshwright.protocol.foundation.dispatch import Handlers, on
 from meshwright.protocol.foundation.effects import DiskKey
+from meshwright.protocol.foundation.serials import serials
 from meshwright.protocol.foundation.stream_frames import passed_in
 from meshwright.protocol.foundation.transitions import Transitions
 from meshwright.protocol.foundation.turn import Turn
@@ -39,6 +40,7 @@ from meshwright.protocol.mobility.publish_barriers import PublishBarriers
 from meshwright.protocol.mobility.seen_log import sifted, stored_ids
 from meshwright.protocol.mobility.session_claims import Claims, SessionClaims
 from meshwright.protocol.peers.conversations import Conversations
+from meshwright.protocol.peers.open_questions import OpenQuestion, OpenQuestions
 from meshwright.protocol.sessions.session import Session
 from meshwright.protocol.sessions.session_state import packed
 from meshwright.protocol.sessions.sessions import Sessions
@@ -73,9 +75,9 @@ class Departure:
 
     claim: with which number its client is claimed there. is_offered: it goes ahead of its client.
     seen: what its new broker has said to have seen. keys: whose readers are being asked for.
-    questions: by serial, who was asked what. owed: how far streams (origin, topic) must have come
-    here before the session can go. sent: how far they were sent then, so nothing else up to there
-    is for the session.
+    questions: to origins, by serial. owed: how far streams (origin, topic) must have come here
+    before the session can go. sent: how far they were sent then, so nothing else up to there is for
+    the session.
     """
 
     client: str
@@ -83,10 +85,10 @@ class Departure:
     serial: int
     claim: int
     is_offered: bool = False
+    questions: OpenQuestions[int, OpenQuestion] = field(kw_only=True)
     stage: Stage = Stage.PREPARING
     seen: frozenset[PublicationId] = frozenset()
     keys: dict[str, None] = field(default_factory=dict)
-    questions: dict[int, tuple[str, str]] = field(default_factory=dict)
     owed: dict[tuple[str, str], int] = field(default_factory=dict)
     sent: dict[tuple[str, str], int] = field(default_factory=dict)
 
@@ -128,7 +130,7 @@ class Departing:
         self._passed_numbers = passed_numbers
         self._left = left
         self._asks_what_was_seen = asks_what_was_seen
-        self._serial = incarnation << 32
+        self._serials = serials(incarnation)
         self._departures: dict[str, Departure] = {}
         self._given: dict[str, str] = {}
         self._has_tick = False
@@ -161,11 +163,7 @@ class Departing:
             if self._is_removed(departure.target):
                 self._drop(turn, departure)
                 continue
-            departure.questions = {
-                serial: (origin, key)
-                for serial, (origin, key) in departure.questions.items()
-                if not self._is_removed(origin)
-            }
+            departure.questions.forget_removed(self._is_removed)
             departure.owed = {
                 key: number
                 for key, number in departure.owed.items()
@@ -212,7 +210,12 @@ class Departing:
             return
         self._recall(turn, client, unless=peer)
         self._departures[client] = Departure(
-            client, peer, message.serial, message.claim, message.is_offered
+            client,
+            peer,
+            message.serial,
+            message.claim,
+            message.is_offered,
+            questions=OpenQuestions(self._conversations),
         )
         own = tuple(session.subscriptions.values())
         is_carried = message.carried is not None and message.carried == digest_of(own)
@@ -247,7 +250,7 @@ class Departing:
     def standing(self, turn: Turn, peer: str, message: Standing) -> None:
         """An origin says which numbers are still to come here."""
         for departure in list(self._departures.values()):
-            if departure.questions.pop(message.serial, None) is not None:
+            if departure.questions.answered(peer, message.serial):
                 for topic, number in message.points:
                     departure.owed[peer, topic] = number
                 departure.sent.update({(peer, topic): number for topic, number in message.sent})
@@ -307,22 +310,12 @@ class Departing:
         """Ask again what a peer may have forgotten to answer."""
         given = [client for client, target in self._given.items() if target == peer]
         self._conversations.feed(turn, peer, given, self._ask_given)
-        asked = [
-            (departure, serial)
-            for departure in self._departures.values()
-            for serial, (origin, _) in departure.questions.items()
-            if origin == peer
-        ]
-        self._conversations.feed(turn, peer, asked, self._ask_standing)
+        for departure in self._departures.values():
+            departure.questions.peer_renewed(turn, peer)
 
     def _ask_given(self, turn: Turn, peer: str, client: str) -> None:
         if self._given.get(client) == peer:
             self._send(turn, peer, HaveYou(client))
-
-    def _ask_standing(self, turn: Turn, origin: str, asked: tuple[Departure, int]) -> None:
-        departure, serial = asked
-        if serial in departure.questions:
-            self._send(turn, origin, StandingQuestion(serial, departure.questions[serial][1]))
 
     def tick(self, turn: Turn) -> None:
         """See whether what sessions wait for has come."""
@@ -340,10 +333,9 @@ class Departing:
     def _readers_known(
         self, turn: Turn, readers: list[str], *, departure: Departure, key: str
     ) -> None:
-        for reader in readers:
-            self._serial += 1
-            departure.questions[self._serial] = (reader, key)
-            self._send(turn, reader, StandingQuestion(self._serial, key))
+        serial = next(self._serials)
+        question = OpenQuestion(StandingQuestion(serial, key), readers)
+        departure.questions.ask(turn, serial, question)
         departure.keys.pop(key, None)
         self._go_if_complete(turn, departure)
 
@@ -353,7 +345,7 @@ class Departing:
         is_current = self._departures.get(departure.client) is departure
         if session is None or not is_current or departure.stage is Stage.PREPARING:
             return
-        if departure.keys or departure.questions or session.unsafe_run_count:
+        if departure.keys or departure.questions.is_waiting() or session.unsafe_run_count:
             # After a crash, runs that are on disk would come after what its client says elsewhere.
             return
         passed_numbers = self._passed_numbers()

@@ -15,6 +15,7 @@ from typing import Any
 from meshwright.protocol.foundation.dispatch import Handlers, on
 from meshwright.protocol.foundation.effects import CloseClient, Effect, SendClient
 from meshwright.protocol.foundation.message import PeerMessage
+from meshwright.protocol.foundation.serials import serials
 from meshwright.protocol.foundation.turn import Action, Turn
 from meshwright.protocol.mqtt import packets
 
@@ -104,7 +105,7 @@ class Proxies:
 
     def __init__(self, incarnation: int, inside: Inside) -> None:
         self._inside = inside
-        self._serial = incarnation << 32
+        self._serials = serials(incarnation)
         self.homes: dict[str, tuple[str, int]] = {}
         self.guests: dict[str, tuple[str, int]] = {}
         self._own_effects: list[Effect] = []
@@ -131,10 +132,10 @@ class Proxies:
             turn.ask(SendClient(client, refusal))
             turn.ask(CloseClient(client))
             return
-        self._serial += 1
-        self.homes[client] = (home, self._serial)
+        serial = next(self._serials)
+        self.homes[client] = (home, serial)
         turn.facts.packets_rerouted.tell(turn)
-        self._inside.send(turn, home, ProxyOpen(client, self._serial, packet))
+        self._inside.send(turn, home, ProxyOpen(client, serial, packet))
         self._inside.relink(turn)
 
     def local_up(self, turn: Turn, client: str) -> None:

@@ -8,12 +8,12 @@ a removal does. The newcomer serves clients once all have the roll that it is on
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 from meshwright.protocol.foundation.dispatch import Handlers, on
 from meshwright.protocol.foundation.message import PeerMessage
+from meshwright.protocol.foundation.serials import serials
 from meshwright.protocol.foundation.turn import Turn
+from meshwright.protocol.peers.conversations import Conversations
+from meshwright.protocol.peers.open_questions import OpenQuestion, OpenQuestions
 from meshwright.protocol.peers.removals import Removals
 from meshwright.protocol.peers.roll import Roll
 
@@ -58,27 +58,27 @@ class Welcome(PeerMessage, frozen=True, gc=False, tag=42):
     roll: Roll
 
 
-class _Call:
-    """A question to everybody present; waiting: those that have not answered."""
+class _Call(OpenQuestion):
+    """A question to everybody present."""
 
-    __slots__ = ("newcomer", "roll", "waiting")
+    __slots__ = ("newcomer", "roll")
 
-    def __init__(self, newcomer: str, removals: Removals) -> None:
+    def __init__(self, newcomer: str, serial: int, removals: Removals) -> None:
+        super().__init__(NewcomerCall(serial, removals.roll), removals.present)
         self.newcomer = newcomer
         self.roll = removals.roll
-        self.waiting = set(removals.present)
 
 
 class Admission:
     """Lets newcomers in; calls: those under way, of which a newcomer has one."""
 
     def __init__(
-        self, removals: Removals, *, incarnation: int, send: Callable[[Turn, str, Any], None]
+        self, removals: Removals, *, conversations: Conversations, incarnation: int
     ) -> None:
         self._removals = removals
-        self._send = send
-        self._serial = incarnation << 32
-        self._calls: dict[int, _Call] = {}
+        self._send = conversations.send
+        self._serials = serials(incarnation)
+        self._calls: OpenQuestions[int, _Call] = OpenQuestions(conversations)
 
     def handlers(self) -> Handlers:
         """Which message is for which method."""
@@ -94,7 +94,7 @@ class Admission:
     def asked(self, turn: Turn, peer: str, _message: JoinAsked) -> None:
         """A broker wants to join, or has not heard that it may."""
         for serial in [n for n, one in self._calls.items() if one.newcomer == peer]:
-            self._send(turn, peer, NotYet(tuple(sorted(self._calls.pop(serial).waiting))))
+            self._send(turn, peer, NotYet(tuple(sorted(self._calls.pop(serial).waiting_for))))
         self._call(turn, peer)
 
     def called(self, turn: Turn, peer: str, message: NewcomerCall) -> None:
@@ -108,11 +108,8 @@ class Admission:
 
     def answered(self, turn: Turn, peer: str, message: NewcomerAnswered) -> None:
         """When everybody has, the newcomer is on the roll."""
-        call = self._calls.get(message.serial)
-        if call is None:
-            return
-        call.waiting.discard(peer)
-        if call.waiting:
+        call = self._calls.answered(peer, message.serial)
+        if call is None or call.waiting_for:
             return
         del self._calls[message.serial]
         if call.roll != self._removals.roll:
@@ -126,11 +123,8 @@ class Admission:
         if newcomer in removals.brokers:
             self._welcome(turn, newcomer)
             return
-        self._serial += 1
-        serial = self._serial
-        self._calls[serial] = _Call(newcomer, removals)
-        for name in removals.present:
-            self._send(turn, name, NewcomerCall(serial, removals.roll))
+        serial = next(self._serials)
+        self._calls.ask(turn, serial, _Call(newcomer, serial, removals))
 
     def _welcome(self, turn: Turn, newcomer: str) -> None:
         removals = self._removals

@@ -17,6 +17,7 @@ import msgspec
 from meshwright.protocol.foundation.dispatch import Handlers, on
 from meshwright.protocol.foundation.effects import DiskKey
 from meshwright.protocol.foundation.message import PeerMessage
+from meshwright.protocol.foundation.serials import serials
 from meshwright.protocol.foundation.turn import Turn
 from meshwright.protocol.peers.roll import (
     Roll,
@@ -91,7 +92,7 @@ class Removals:
         self._send = send
         self._counts: dict[str, int] = {}
         self._silent_since_us: dict[str, int] = {}
-        self._serial = incarnation << 32
+        self._serials = serials(incarnation)
         self._calls: dict[str, tuple[int, set[str]]] = {}
         self._unanswered: dict[str, list[tuple[str, int]]] = {}
         self._have: set[str] = set()
@@ -236,10 +237,10 @@ class Removals:
             if 2 * len(agreed & set(self.present)) > len(self.present):
                 self._change(turn, {name: self._counts.get(name, 0) + 1})
             else:
-                self._serial += 1
-                self._calls[name] = (self._serial, set())
+                serial = next(self._serials)
+                self._calls[name] = (serial, set())
                 for other in self.present:
-                    self._send(turn, other, LastCall(name, self._serial))
+                    self._send(turn, other, LastCall(name, serial))
         if silent:
             soonest_us = min(silent.values()) + after_us
             turn.timer(LOOK, max(soonest_us, turn.now_us + after_us // ASK_AGAIN_PART))

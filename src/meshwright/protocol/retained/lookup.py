@@ -20,9 +20,11 @@ from meshwright.protocol.directory.directory import Directory
 from meshwright.protocol.directory.entries import EVERYBODY, Entries, Entry, merge, register_key
 from meshwright.protocol.foundation.dispatch import Handlers, on
 from meshwright.protocol.foundation.message import PeerMessage
+from meshwright.protocol.foundation.serials import serials
 from meshwright.protocol.foundation.slices import PIECE, Slices
 from meshwright.protocol.foundation.turn import Action, Turn
 from meshwright.protocol.peers.conversations import Conversations
+from meshwright.protocol.peers.open_questions import OpenQuestion, OpenQuestions
 from meshwright.protocol.peers.removals import Removals
 
 # So many registers are told with one message.
@@ -66,20 +68,21 @@ class RetainedAnswer(PeerMessage, frozen=True, gc=False, tag=93):
     is_last: bool = True
 
 
-class _Search:
+class _Search(OpenQuestion):
     """A question under way to all brokers; answered is None once it was called.
 
-    waiting: who has not told all, and how much each has. missing_max: how many replicas of a topic
-    need not answer. read: what is to be told, some at a time while is_telling.
+    counts: how many registers brokers have told that may have more. missing_max: how many replicas
+    of a topic need not answer. read: what is to be told, some at a time while is_telling.
     """
 
     __slots__ = (
-        "answered", "complete", "found", "is_telling", "merged", "missing_max", "read", "told",
-        "waiting", "wanted",
+        "answered", "complete", "counts", "found", "is_telling", "merged", "missing_max", "read",
+        "told", "wanted",
     )  # fmt: skip
 
     def __init__(
         self,
+        request: int,
         wanted: Filter,
         brokers: tuple[str, ...],
         *,
@@ -88,9 +91,10 @@ class _Search:
         complete: Action,
         missing_max: int,
     ) -> None:
+        super().__init__(RetainedQuestion(request, wanted.topic_filter), brokers)
         self.wanted = wanted
         self.missing_max = missing_max
-        self.waiting = dict.fromkeys(brokers, 0)
+        self.counts: dict[str, int] = {}
         self.found = found
         self.answered: Action | None = answered
         self.complete = complete
@@ -117,8 +121,8 @@ class Retained:
         self._directory = directory
         self._conversations = conversations
         self._send = conversations.send
-        self._request_count = incarnation << 32
-        self._searches: dict[int, _Search] = {}
+        self._requests = serials(incarnation)
+        self._searches: OpenQuestions[int, _Search] = OpenQuestions(conversations)
         # By asker and its request: answers that are not finished.
         self._answering: dict[tuple[str, int], object] = {}
 
@@ -140,7 +144,9 @@ class Retained:
             complete(later)
 
         if has_wildcard(wanted.levels):
+            request = next(self._requests)
             search = _Search(
+                request,
                 wanted,
                 self._removals.present,
                 found=found,
@@ -148,7 +154,8 @@ class Retained:
                 complete=complete,
                 missing_max=self._directory.missing_max(),
             )
-            self._search(turn, search)
+            self._searches.ask(turn, request, search)
+            self._go_on(turn, request, search)
         else:
             key = register_key(wanted.topic_filter)
             self._directory.get(turn, key, read, is_remembered=False)
@@ -179,50 +186,34 @@ class Retained:
 
     def answered(self, turn: Turn, peer: str, message: RetainedAnswer) -> None:
         """A broker tells what it keeps."""
-        search = self._searches.get(message.request)
-        if search is None or peer not in search.waiting:
+        search = self._searches.open_to(peer, message.request)
+        if search is None or message.first not in (0, search.counts.get(peer)):
+            # Or the rest of an answer of which something is lost; the peer is asked again.
             return
-        if message.first not in (0, search.waiting[peer]):
-            # The rest of an answer of which something is lost; the peer is asked again.
-            return
-        search.waiting[peer] = message.first + len(message.registers)
+        search.counts[peer] = message.first + len(message.registers)
         merge(search.merged, dict(message.registers))
         if message.is_last:
-            del search.waiting[peer]
+            self._searches.answered(peer, message.request)
             self._go_on(turn, message.request, search)
 
     def peer_lost(self, turn: Turn, peer: str) -> None:
         """Answer subscriptions that waited only for brokers that are lost."""
         for request, search in list(self._searches.items()):
-            if peer in search.waiting:
+            if peer in search.waiting_for:
                 self._go_on(turn, request, search)
 
     def roll_changed(self, turn: Turn) -> None:
         """Do not wait for who is gone for good, but for everybody else: they keep what it kept."""
+        self._searches.forget_removed(self._removals.is_removed)
         for request, search in list(self._searches.items()):
             search.missing_max = 0
-            for name in [name for name in search.waiting if self._removals.is_removed(name)]:
-                del search.waiting[name]
             self._go_on(turn, request, search)
 
     def peer_renewed(self, turn: Turn, peer: str) -> None:
         """Ask a broker again what it may have forgotten to answer."""
-        requests = [one for one, search in self._searches.items() if peer in search.waiting]
-        self._conversations.feed(turn, peer, requests, self._ask)
-
-    def _search(self, turn: Turn, search: _Search) -> None:
-        self._request_count += 1
-        request = self._request_count
-        self._searches[request] = search
-        for broker in list(search.waiting):
-            self._ask(turn, broker, request)
-        self._go_on(turn, request, search)
-
-    def _ask(self, turn: Turn, broker: str, request: int) -> None:
-        search = self._searches.get(request)
-        if search is not None and broker in search.waiting:
-            search.waiting[broker] = 0
-            self._send(turn, broker, RetainedQuestion(request, search.wanted.topic_filter))
+        for search in self._searches.values():
+            search.counts.pop(peer, None)
+        self._searches.peer_renewed(turn, peer)
 
     def _go_on(self, turn: Turn, request: int, search: _Search) -> None:
         """Tell all topics that are known by now, and answer if nobody need be waited for."""
@@ -246,8 +237,8 @@ class Retained:
         return False
 
     def _end_if_told(self, turn: Turn, request: int, search: _Search) -> None:
-        is_complete = len(search.waiting) <= search.missing_max
-        is_enough = is_complete or all(map(self._conversations.is_lost, search.waiting))
+        is_complete = len(search.waiting_for) <= search.missing_max
+        is_enough = is_complete or all(map(self._conversations.is_lost, search.waiting_for))
         if search.answered is not None and is_enough:
             answered, search.answered = search.answered, None
             answered(turn)
@@ -257,7 +248,7 @@ class Retained:
 
     def _is_read(self, topic: str, search: _Search) -> bool:
         replicas = self._directory.replicas_of(register_key(topic))
-        missing = sum(replica in search.waiting for replica in replicas)
+        missing = sum(replica in search.waiting_for for replica in replicas)
         return missing <= search.missing_max
 
 

@@ -11,6 +11,7 @@ from meshwright.filters.index import FilterIndex
 from meshwright.model.publication import Publication
 from meshwright.protocol.foundation.dispatch import Handlers, on
 from meshwright.protocol.foundation.effects import DiskKey
+from meshwright.protocol.foundation.serials import serials
 from meshwright.protocol.foundation.stream_frames import StreamFrame
 from meshwright.protocol.foundation.turn import Action, Turn
 from meshwright.protocol.peers.removals import Removals
@@ -72,7 +73,7 @@ class SharedKeeper:
         self._is_lost = is_lost
         self._me = me
         self._removals = removals
-        self._serial = incarnation << 32
+        self._serials = serials(incarnation)
         self._groups: dict[str, Group] = {}
         self._index: FilterIndex[str] = FilterIndex()
         self.change_count = 0
@@ -391,8 +392,7 @@ class SharedKeeper:
 
     def _next_serial(self) -> int:
         """A number that comes once; it tells who handed by its remainder, the keeper's seat."""
-        self._serial += 1
-        return self._serial * SEATS_MAX + self._removals.seat
+        return next(self._serials) * SEATS_MAX + self._removals.seat
 
     def _add_entry(self, turn: Turn, group: Group, frame: StreamFrame) -> None:
         publication = frame.publication
