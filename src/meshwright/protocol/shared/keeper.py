@@ -1,4 +1,8 @@
-"""The keeper's side of shared subscriptions: who is in which group, and who was handed what."""
+"""The keeper's side of shared subscriptions: the members of groups, and messages handed out.
+
+Publications on a group's filter come in at deliver. Members tells who is in a group; HandDone,
+HandUndone and HandMoved tell what became of a message.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +54,13 @@ from meshwright.protocol.streams.messages import Legacy, LegacyQuestion
 
 
 class SharedKeeper:
-    """All groups that this broker keeps. want and unwant subscribe for them in the network."""
+    """All groups that this broker keeps.
+
+    want, unwant: subscribe and unsubscribe this broker to a group's filter.
+    remember: writes to disk how far the streams that a new group wants are passed.
+    is_lost: True if a peer has been silent for too long.
+    change_count: grows with each new group, so that shortcuts are found anew.
+    """
 
     def __init__(
         self,
@@ -79,7 +89,7 @@ class SharedKeeper:
         self.change_count = 0
 
     def handlers(self) -> Handlers:
-        """Which message is for which method."""
+        """Map each message to its method."""
         return (
             on(Members, self.members_told),
             on(HandDone, self.done),
@@ -91,7 +101,7 @@ class SharedKeeper:
         )
 
     def restore(self, disk: dict[DiskKey, Any]) -> list[Filter]:
-        """Take back groups and their messages; returns the filters that they want."""
+        """After a start, read groups and their messages from disk; returns their filters."""
         for key in sorted(key for key in disk if key[0] == "group"):
             text, broker = str(key[1]), str(key[2])
             group = self._groups.get(text) or self._add_group(text)
@@ -121,10 +131,10 @@ class SharedKeeper:
         return [group.wanted for group in self._groups.values()]
 
     def started(self, turn: Turn) -> None:
-        """After a crash: ask who is still there, and hand again what was not answered."""
+        """After a start, ask for members, and hand out again what is not acknowledged."""
         for group in list(self._groups.values()):
             for broker in sorted({*group.members, *(e.broker for e in group.entries.values())}):
-                # A broker may answer at once, if it is this one, and that may end the group.
+                # If the broker is this one, it answers at once, which may end the group.
                 if broker and group.key in self._groups:
                     self._hand_again(turn, group, broker)
             if group.key in self._groups:
@@ -133,7 +143,7 @@ class SharedKeeper:
                 self._assign_rest(turn, group)
 
     def deliver(self, turn: Turn, frame: StreamFrame) -> bool:
-        """Give a publication to one member of every group that wants it; True if on disk."""
+        """Give a publication to one member of every group that wants it; True if it is on disk."""
         if not self._groups:
             return False
         publication = frame.publication
@@ -154,16 +164,16 @@ class SharedKeeper:
         return wrote
 
     def takes(self, topic: str) -> bool:
-        """True if a group may want what is published on a topic."""
+        """True if a group may want publications on a topic."""
         index = self._index
         return bool(self._groups) and (index.asks_content(topic) or bool(index.match(topic)))
 
     def queue_length(self) -> int:
-        """The most messages that one group has, in flight and waiting."""
+        """The most messages that one group has, handed out and waiting."""
         return max([len(group.entries) for group in self._groups.values()], default=0)
 
     def members_told(self, turn: Turn, peer: str, message: Members) -> None:
-        """A broker tells who shares a subscription there."""
+        """A broker tells which of its clients are in a group."""
         group = self._groups.get(message.key)
         if group is None:
             if not message.members:
@@ -189,7 +199,7 @@ class SharedKeeper:
         self._confirm(turn, group)
 
     def done(self, turn: Turn, peer: str, message: HandDone) -> None:
-        """A message has found its client, if only after it was handed to another, too."""
+        """A client has acknowledged a message, even if another was handed it meanwhile."""
         group = self._groups.get(message.key)
         entry = group.hands.get(message.hand) if group is not None else None
         told = {peer}
@@ -202,7 +212,7 @@ class SharedKeeper:
             self._send_once_synced(turn, broker, forgotten)
 
     def accepted(self, turn: Turn, _peer: str, message: HandAccepted) -> None:
-        """A message of QoS 2 has found its member: from now on nobody else gets it."""
+        """A member accepts a QoS 2 message: once that is on disk, it is sent, and to no other."""
         group = self._groups.get(message.key)
         entry = group.hands.get(message.hand) if group is not None else None
         is_current = entry is not None and entry.hand == message.hand
@@ -213,7 +223,7 @@ class SharedKeeper:
             turn.once_synced(send)
 
     def undone(self, turn: Turn, _peer: str, message: HandUndone) -> None:
-        """A message must go to another member."""
+        """A member did not get a message: hand it to another one."""
         group = self._groups.get(message.key)
         entry = group.hands.get(message.hand) if group is not None else None
         if group is not None and entry is not None:
@@ -225,7 +235,7 @@ class SharedKeeper:
             self._add_entry(turn, group, StreamFrame("", 0, message.publication))
 
     def moved(self, turn: Turn, peer: str, message: HandMoved) -> None:
-        """A client has taken messages along: their answers come from another broker."""
+        """A client has taken messages to another broker: their answers come from there."""
         group = self._groups.get(message.key)
         for hand in message.hands if group is not None else ():
             entry = group.hands.get(hand) if group is not None else None
@@ -261,7 +271,7 @@ class SharedKeeper:
         self._ask_origins(turn, group)
 
     def legacy_told(self, turn: Turn, peer: str, message: Legacy) -> None:
-        """An origin tells what it owed to former keepers."""
+        """An origin tells which publications it owed to former keepers."""
         group = self._groups.get(message.key)
         if group is None or group.take_over is None or peer not in group.take_over.origins:
             return
@@ -273,7 +283,7 @@ class SharedKeeper:
         self._end_take_over(turn, group)
 
     def roll_changed(self, turn: Turn) -> None:
-        """Members at brokers gone for good are no more, and nobody waits for an answer of them."""
+        """Brokers were removed: drop their members, and wait for no answer of theirs."""
         is_removed = self._removals.is_removed
         for group in list(self._groups.values()):
             if group.take_over is not None:
@@ -289,7 +299,7 @@ class SharedKeeper:
                     self._bereave(turn, group, entry)
 
     def forget_all(self, turn: Turn) -> None:
-        """Another broker keeps all groups of this one."""
+        """Drop all groups, as another broker keeps them now."""
         for group in list(self._groups.values()):
             for broker in group.members:
                 turn.delete(("group", group.key, broker))
@@ -297,13 +307,13 @@ class SharedKeeper:
             self._drop_group(turn, group)
 
     def peer_lost(self, turn: Turn, peer: str) -> None:
-        """Hand what may be handed twice to members elsewhere."""
+        """A peer is silent: hand its messages to members elsewhere, if two may get them."""
         for group in list(self._groups.values()):
             if any(entry.broker == peer for entry in group.entries.values()):
                 self._rescue(turn, group)
 
     def peer_renewed(self, turn: Turn, peer: str) -> None:
-        """A broker may have forgotten its members, and what they were handed."""
+        """A broker may have restarted: ask for its members, and hand out its messages again."""
         for group in list(self._groups.values()):
             if peer in group.members or any(e.broker == peer for e in group.entries.values()):
                 self._hand_again(turn, group, peer)
@@ -319,7 +329,7 @@ class SharedKeeper:
         return group
 
     def _drop_group(self, turn: Turn, group: Group) -> None:
-        """The last member left: the subscription is over, and all that waited for it is void."""
+        """The last member has left: end the subscription, and drop its messages."""
         del self._groups[group.key]
         if group.take_over is not None:
             turn.delete(("take over", group.key))
@@ -330,7 +340,7 @@ class SharedKeeper:
         self._unwant(turn, group.wanted)
 
     def _note_members(self, turn: Turn, group: Group, peer: str, message: Members) -> None:
-        """Keep who is where; who is on its way keeps the group alive until it arrives."""
+        """Write a broker's members to disk; clients that move keep the group alive meanwhile."""
         if message.members:
             group.members[peer] = message.members
         else:
@@ -357,7 +367,10 @@ class SharedKeeper:
                 self._send(turn, broker, HoldingsQuestion(group.key))
 
     def _ask_origins(self, turn: Turn, group: Group) -> None:
-        """Once nothing new can go elsewhere, and it is known what was handed out: ask for more."""
+        """Ask the origins what they owed to former keepers, once all brokers sent their Holdings.
+
+        This broker's own subscription must be in force too, so that it misses nothing new.
+        """
         take_over = group.take_over
         if take_over is None or take_over.stage is Stage.ORIGINS:
             return
@@ -383,7 +396,7 @@ class SharedKeeper:
             self._assign_rest(turn, group)
 
     def _bereave(self, turn: Turn, group: Group, entry: GroupMessage) -> None:
-        """A message was with a member that is gone for good: another gets it, if it may."""
+        """Hand a message of a removed broker's member to another member, if that is allowed."""
         if entry.may_move:
             self._assign(turn, group, entry)
         else:
@@ -391,7 +404,7 @@ class SharedKeeper:
             self._forget(turn, group, entry)
 
     def _next_serial(self) -> int:
-        """A number that comes once; it tells who handed by its remainder, the keeper's seat."""
+        """A number used once; its remainder by SEATS_MAX is the seat of the keeper that handed."""
         return next(self._serials) * SEATS_MAX + self._removals.seat
 
     def _add_entry(self, turn: Turn, group: Group, frame: StreamFrame) -> None:
@@ -409,7 +422,7 @@ class SharedKeeper:
                 self._send_once_synced(turn, peer, MembersKept(group.key, version))
 
     def _hand_again(self, turn: Turn, group: Group, broker: str) -> None:
-        """First ask who is there: the answer comes before any word on what is handed."""
+        """Ask a broker for its members first, then send it again what its members were handed."""
         self._send(turn, broker, MembersQuestion(group.key))
         mine = [entry for entry in group.entries.values() if entry.broker == broker]
         for entry in sorted(mine, key=lambda one: one.hand):
@@ -420,7 +433,7 @@ class SharedKeeper:
             self._assign(turn, group, entry)
 
     def _rescue(self, turn: Turn, group: Group) -> None:
-        """Give what lost brokers hold to members that can be reached, if two may get it."""
+        """Hand messages of lost brokers to members that can be reached, if two may get them."""
         for entry in list(group.entries.values()):
             if entry.hand and entry.may_move and self._is_lost(entry.broker):
                 candidate = group.next_candidate(entry.tried, self._is_lost)
@@ -433,7 +446,7 @@ class SharedKeeper:
                     self._assign(turn, group, entry)
 
     def _assign(self, turn: Turn, group: Group, entry: GroupMessage) -> None:
-        """Hand a message to the next member; if none can be reached, to the first that comes."""
+        """Hand a message to the next member; if none can be reached, it waits for one."""
         if is_too_late(entry.publication, turn.now_us):
             turn.report(group.refusal(entry.publication, "it has expired"))
             self._forget(turn, group, entry)
