@@ -20,8 +20,8 @@ from typing import NamedTuple
 
 from benchmarks.table import Row
 from meshwright.client import Client
-from meshwright.live.addresses import Address
-from meshwright.live.local_network import LocalNetwork, free_ports
+from meshwright.live.processes.local_network import LocalNetwork, free_ports
+from meshwright.live.system.addresses import Address
 from meshwright.planning.founding import founding_overlay
 from meshwright.protocol.mqtt.encoding import encode
 from meshwright.protocol.mqtt.packets import MQTT_5, Connect

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from meshwright.history.history import Delivered, History, Published
 from meshwright.lab.live_measures import Measures, delays_ms, due, measured
-from meshwright.live.control import TrafficView
+from meshwright.live.operating.control import TrafficView
 from meshwright.live.telemetry.carried import CarriedCounts
 from meshwright.model.overlay import Overlay
 

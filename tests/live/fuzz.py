@@ -17,8 +17,8 @@ import numpy as np
 from tests.protocol.mqtt.mqtt_mutations import blocks, conversation, mutated
 
 from meshwright.client import Client
-from meshwright.live.addresses import Address
-from meshwright.live.local_network import LocalNetwork, free_ports
+from meshwright.live.processes.local_network import LocalNetwork, free_ports
+from meshwright.live.system.addresses import Address
 from meshwright.planning.founding import founding_overlay
 from meshwright.protocol.mqtt.decoding import Decoder
 from meshwright.protocol.mqtt.packets import MQTT_3_1, MQTT_3_1_1, MQTT_5

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from meshwright.live.access.doorman import Doorman
-from meshwright.live.addresses import Address
-from meshwright.live.client_line import ClientLine
-from meshwright.live.crowd import Crowd
-from meshwright.live.host import Host
-from meshwright.live.listener import Listener
-from meshwright.live.peers import PeerSettings
+from meshwright.live.clients.client_line import ClientLine
+from meshwright.live.clients.crowd import Crowd
+from meshwright.live.clients.listener import Listener
+from meshwright.live.host.host import Host
+from meshwright.live.peers.peers import PeerSettings
 from meshwright.live.settings import AccessSettings, LimitSettings, ListenerSettings
+from meshwright.live.system.addresses import Address
 from meshwright.live.telemetry.system_topics import SystemTopics
 from meshwright.planning.founding import founding_overlay
 from meshwright.protocol.broker import Broker

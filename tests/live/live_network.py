@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from meshwright.live.addresses import Address, Whereabouts, parse_address
-from meshwright.live.host import Host
-from meshwright.live.live_broker import LiveBroker
-from meshwright.live.peers import PeerSettings
+from meshwright.live.host.host import Host
+from meshwright.live.peers.peers import PeerSettings
+from meshwright.live.processes.live_broker import LiveBroker
 from meshwright.live.settings import ListenerSettings, LiveSettings, PeerLinkSettings
+from meshwright.live.system.addresses import Address, Whereabouts, parse_address
 from meshwright.model.identifiers import BrokerName, TopicName
 from meshwright.model.interests import interests_from_pairs
 from meshwright.model.neighbourhood import Redraw

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from live_network import live_brokers
 from ordinary_clients import AioReader, aio_publish, until
+from running_up import up
 from star_design import STAR
-from test_up import up
 from typer.testing import CliRunner
 
 from meshwright.cli.main import app

@@ -8,7 +8,7 @@ from pathlib import Path
 from live_network import port_of, running_brokers
 from tests.live.fuzz import fuzz_brokers
 
-from meshwright.live.addresses import Address
+from meshwright.live.system.addresses import Address
 
 
 def test_brokers_outlive_packets_that_are_nearly_right(tmp_path: Path) -> None:

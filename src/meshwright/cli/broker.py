@@ -95,10 +95,10 @@ def broker(
     from meshwright.cli.live_options import combined_settings, known_brokers
     from meshwright.errors import OperatorError
     from meshwright.files.overlays import read_overlay
-    from meshwright.live.joining import Network, find_network
-    from meshwright.live.live_broker import peer_settings
-    from meshwright.live.process import run_broker
-    from meshwright.live.trial import refuse_unstartable
+    from meshwright.live.peers.joining import Network, find_network
+    from meshwright.live.processes.live_broker import peer_settings
+    from meshwright.live.processes.process import run_broker
+    from meshwright.live.processes.trial import refuse_unstartable
 
     settings = combined_settings(
         config,

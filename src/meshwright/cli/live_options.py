@@ -10,13 +10,13 @@ import msgspec
 from meshwright.errors import InputFileError, OperatorError
 from meshwright.files.reading import read_bytes
 from meshwright.files.settings import blaming_settings, read_settings
-from meshwright.live.addresses import Whereabouts, parse_address
 from meshwright.live.settings import (
     DOCUMENTED_IN,
     ListenerSettings,
     LiveSettings,
     check_settings,
 )
+from meshwright.live.system.addresses import Whereabouts, parse_address
 from meshwright.model.designs import AdaptationRule, PlacementRule
 
 

@@ -15,7 +15,7 @@ from meshwright.cli.screen import CHECK_SAYS_NO, answer, plain_table, working
 from meshwright.model.wording import counted
 
 if TYPE_CHECKING:
-    from meshwright.live.control_client import BrokerControl
+    from meshwright.live.operating.control_client import BrokerControl
     from meshwright.protocol.inspection import BrokerView
 
 LOOK_EVERY_S = 0.2
@@ -159,7 +159,7 @@ def drain(
 
     Example: meshwright drain broker3
     """
-    from meshwright.live.control_client import running_brokers
+    from meshwright.live.operating.control_client import running_brokers
 
     running = running_brokers(data)
     _refuse_unknown(broker, tuple(running))
@@ -186,7 +186,7 @@ def down(*, data: Data = Path(".meshwright"), as_json: Json = False) -> None:
 
     Example: meshwright down
     """
-    from meshwright.live.control_client import running_brokers
+    from meshwright.live.operating.control_client import running_brokers
 
     running = running_brokers(data)
     with working(f"Stopping {counted(len(running), 'broker')}"):
@@ -214,7 +214,7 @@ def forget(
 
     Example: meshwright forget door@alice
     """
-    from meshwright.live.control_client import running_brokers
+    from meshwright.live.operating.control_client import running_brokers
 
     running = running_brokers(data)
     holders = {
@@ -308,7 +308,7 @@ def _wait_until_over(control: BrokerControl) -> None:
 
 
 def _views(data: Path) -> dict[str, BrokerView]:
-    from meshwright.live.control_client import running_brokers
+    from meshwright.live.operating.control_client import running_brokers
 
     return {name: view for name, (_, view) in running_brokers(data).items()}
 

@@ -30,7 +30,7 @@ def path(
     """
     from meshwright.errors import OperatorError
     from meshwright.filters.topics import check_topic_name
-    from meshwright.live.control_client import running_brokers
+    from meshwright.live.operating.control_client import running_brokers
     from meshwright.protocol.forwarding.rehearsal import Rehearsal
 
     check_topic_name(topic)

@@ -19,7 +19,7 @@ from meshwright.model.designs import DEFAULT_DESIGN, AdaptationRule, PlacementRu
 from meshwright.model.wording import counted
 
 if TYPE_CHECKING:
-    from meshwright.live.local_network import LocalNetwork
+    from meshwright.live.processes.local_network import LocalNetwork
     from meshwright.model.overlay import Overlay
     from meshwright.protocol.inspection import BrokerView
 
@@ -83,9 +83,9 @@ def up(
     import time
 
     from meshwright.errors import OperatorError
-    from meshwright.live.local_network import LocalNetwork
+    from meshwright.live.processes.local_network import LocalNetwork
+    from meshwright.live.processes.supervision import Supervision
     from meshwright.live.settings import read_live_settings
-    from meshwright.live.supervision import Supervision
     from meshwright.model.designs import check_adaptable
 
     overlay = _overlay(data, count, design, k=k, seed=seed)
@@ -124,7 +124,7 @@ def _overlay(
 ) -> Overlay:
     """That of the network in the folder, if it is what is asked for; else a new one."""
     from meshwright.errors import OperatorError
-    from meshwright.live.local_network import standing_overlay
+    from meshwright.live.processes.local_network import standing_overlay
     from meshwright.model.designs import founded_as
     from meshwright.planning.founding import founding_overlay
 
@@ -152,7 +152,7 @@ def _tell(network: LocalNetwork, overlay: Overlay, data: Path) -> None:
     """Where brokers are, how they are joined by now, and who takes no clients."""
     import time
 
-    from meshwright.live.control_client import BrokerControl
+    from meshwright.live.operating.control_client import BrokerControl
 
     deadline_s = time.monotonic() + ANSWER_S
     views: dict[str, BrokerView] = {}

@@ -21,9 +21,9 @@ from meshwright.history.judgement import violations
 from meshwright.history.violation import Violation
 from meshwright.lab.live_measures import Measures, due, measured
 from meshwright.lab.scripted import Deed, Script, play
-from meshwright.live.control import TrafficView
-from meshwright.live.control_client import running_brokers
-from meshwright.live.local_network import LocalNetwork, free_ports
+from meshwright.live.operating.control import TrafficView
+from meshwright.live.operating.control_client import running_brokers
+from meshwright.live.processes.local_network import LocalNetwork, free_ports
 from meshwright.live.settings import PlacementChoice
 from meshwright.model.designs import DEFAULT_DESIGN
 from meshwright.model.overlay import Overlay

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from meshwright.history.history import History, Published
-from meshwright.live.control import TrafficView
+from meshwright.live.operating.control import TrafficView
 from meshwright.model.identifiers import BrokerName, TopicName
 from meshwright.model.interests import interests_from_pairs
 from meshwright.model.overlay import Overlay

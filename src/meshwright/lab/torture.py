@@ -21,7 +21,7 @@ from meshwright.history.judgement import totals, violations
 from meshwright.history.lost import lost
 from meshwright.history.violation import Violation, seconds
 from meshwright.lab.witness import Stopwatch, Witness
-from meshwright.live.local_network import LocalNetwork, free_ports
+from meshwright.live.processes.local_network import LocalNetwork, free_ports
 from meshwright.live.settings import read_live_settings
 from meshwright.model.designs import DEFAULT_DESIGN
 from meshwright.planning.founding import founding_overlay

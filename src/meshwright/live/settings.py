@@ -23,7 +23,7 @@ from meshwright.errors import (
 from meshwright.files.reading import read_bytes
 from meshwright.files.settings import Place, blaming_settings, read_settings
 from meshwright.filters.filter import parse_filter
-from meshwright.live.addresses import is_loopback, parse_address
+from meshwright.live.system.addresses import is_loopback, parse_address
 from meshwright.model.designs import (
     DEFAULT_DESIGN,
     DESIGNS,

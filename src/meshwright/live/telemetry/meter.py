@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from typing import Any
 
-from meshwright.live.clock import Clock
+from meshwright.live.system.clock import Clock
 from meshwright.live.telemetry.carried import CarriedFrames
 from meshwright.live.telemetry.losses import Losses
 from meshwright.live.telemetry.trace import TraceRecorder

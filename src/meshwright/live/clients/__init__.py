@@ -1,0 +1,1 @@
+"""Connections of clients: listeners, lines, fast lanes, and their limits."""

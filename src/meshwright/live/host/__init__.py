@@ -1,0 +1,1 @@
+"""Runs one broker: hands it events, carries out its effects, keeps its timers."""

@@ -1,0 +1,1 @@
+"""What operators ask and order, and what a broker reports to them."""

@@ -1,0 +1,241 @@
+"""Operators' questions and orders over HTTP: a socket in the broker's folder, and a public part.
+
+Whoever may open the socket may see everything, end sessions, empty the broker and stop it. The
+public part tells metrics, health and the network, and takes no orders.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from meshwright.errors import OperatorError
+from meshwright.live.clients.listener import Listener
+from meshwright.live.host.host import Host
+from meshwright.live.operating.http import (
+    HttpConnection,
+    HttpGuests,
+    Request,
+    Response,
+    json_response,
+)
+from meshwright.live.operating.unix_sockets import listening_socket
+from meshwright.live.system.addresses import Address, parse_address
+from meshwright.live.system.file_budget import file_budget
+from meshwright.live.telemetry.carried import CarriedCounts
+from meshwright.live.telemetry.lag import LoopLag
+from meshwright.live.telemetry.metrics import CONTENT_TYPE, Readings, metrics_text
+from meshwright.model.times import SECOND_US
+from meshwright.protocol.foundation.events import EmptyingGiven
+from meshwright.protocol.sessions.forgetting import MOVING, UNKNOWN
+
+SOCKET_NAME = "control.sock"
+
+Ask = Callable[[Request], Response | Awaitable[Response]]
+
+
+class ClusterMember(msgspec.Struct, frozen=True, kw_only=True):
+    """A broker of the network, as another sees it; peers and clients: where it listens."""
+
+    broker: str
+    is_alive: bool
+    is_removed: bool
+    peers: str
+    clients: str
+
+
+class ClusterView(msgspec.Struct, frozen=True, kw_only=True):
+    """The network as one broker sees it."""
+
+    broker: str
+    epoch: int
+    design: str
+    links: tuple[tuple[str, str], ...]
+    brokers: tuple[ClusterMember, ...]
+
+
+class TrafficView(msgspec.Struct, frozen=True, kw_only=True):
+    """Messages that a broker sent to others, by class, and what was handed on to it, if counted."""
+
+    broker: str
+    sent: dict[str, int]
+    carried: CarriedCounts | None
+
+
+class Control:
+    """Answers for one broker; stop is called when an operator stops it."""
+
+    def __init__(self, host: Host, listeners: list[Listener], stop: Callable[[], None]) -> None:
+        self._host = host
+        self._listeners = listeners
+        self._stop = stop
+        self._lag = LoopLag()
+        self._servers: list[asyncio.Server] = []
+        self._path = host.folder / SOCKET_NAME
+        self._public: dict[tuple[str, str], Ask] = {
+            ("GET", "/metrics"): self._metrics,
+            ("GET", "/healthz"): self._health,
+            ("GET", "/readyz"): self._readiness,
+            ("GET", "/cluster"): self._cluster,
+        }
+        self._all: dict[tuple[str, str], Ask] = {
+            **self._public,
+            ("GET", "/view"): self._view,
+            ("GET", "/traffic"): self._traffic,
+            ("POST", "/drain"): self._drain,
+            ("POST", "/fill"): self._fill,
+            ("POST", "/forget"): self._forget,
+            ("POST", "/stop"): self._stop_asked,
+        }
+
+    async def open(self, public: str | None) -> Address | None:
+        """Begin to answer, once the broker has started; returns where the public part is."""
+        loop = asyncio.get_running_loop()
+        self._lag.start()
+        answer = partial(_answer, self._all)
+        listening = listening_socket(self._path)
+        guests_max = file_budget().http
+        operators = HttpGuests(guests_max)
+        self._servers.append(
+            await loop.create_unix_server(lambda: HttpConnection(answer, operators), sock=listening)
+        )
+        if public is None:
+            return None
+        wanted = parse_address(public)
+        public_answer, strangers = partial(_answer, self._public), HttpGuests(guests_max)
+        try:
+            server = await loop.create_server(
+                lambda: HttpConnection(public_answer, strangers), wanted.host, wanted.port
+            )
+        except OSError as error:
+            raise OperatorError(
+                f"Nothing can listen on {wanted} ({error.strerror or error}); "
+                "choose another telemetry.http, or stop what listens there."
+            ) from error
+        self._servers.append(server)
+        return Address(wanted.host, server.sockets[0].getsockname()[1])
+
+    def close(self) -> None:
+        """Answer no more."""
+        self._lag.stop()
+        for server in self._servers:
+            server.close()
+        if self._servers:
+            self._path.unlink(missing_ok=True)
+
+    def readings(self) -> Readings:
+        """All that metrics tell, as it is now."""
+        host = self._host
+        lines = [line for listener in self._listeners for line in listener.lines]
+        return Readings(
+            meter=host.meter,
+            view=host.view(),
+            clients=len(host.clients),
+            peers=len(host.peers.connected()),
+            slow_dropped=host.meter.slow_dropped + sum(line.dropped_count for line in lines),
+            connections_refused=self._listeners[0].crowd.refused_count if self._listeners else 0,
+            sync_count=host.store.sync_count,
+            sync_s=host.store.sync_s,
+            loop_lag_s=self._lag.largest_s(),
+            disk_is_full=host.disk_is_full,
+            started_s=host.started_us / SECOND_US,
+        )
+
+    def _metrics(self, _request: Request) -> Response:
+        return Response(200, metrics_text(self.readings()), CONTENT_TYPE)
+
+    def _health(self, _request: Request) -> Response:
+        return json_response({"broker": self._host.name, "is_healthy": True})
+
+    def _readiness(self, _request: Request) -> Response:
+        host = self._host
+        brokers = host.observe().overlay.brokers
+        reasons = []
+        if len(brokers) > 1 and not host.peers.connected():
+            reasons.append("no other broker is connected")
+        if host.disk_trouble is not None:
+            reasons.append(host.disk_trouble)
+        answer: dict[str, Any] = {"broker": host.name, "is_ready": not reasons}
+        if reasons:
+            answer["reason"] = "; ".join(reasons)
+        return json_response(answer, 503 if reasons else 200)
+
+    def _cluster(self, _request: Request) -> Response:
+        host = self._host
+        view = host.view()
+        known = host.peers.brokers
+        members = [
+            ClusterMember(
+                broker=name,
+                is_alive=name in view.alive,
+                is_removed=name in view.removed,
+                peers=known[name].peers if name in known else "",
+                clients=known[name].clients if name in known else "",
+            )
+            for name in sorted(view.overlay.brokers)
+        ]
+        return json_response(
+            ClusterView(
+                broker=host.name,
+                epoch=view.epoch,
+                design=view.overlay.design,
+                links=view.overlay.links,
+                brokers=tuple(members),
+            )
+        )
+
+    def _view(self, _request: Request) -> Response:
+        return json_response(self._host.view())
+
+    def _traffic(self, _request: Request) -> Response:
+        meter = self._host.meter
+        carried = None if meter.carried is None else meter.carried.counts
+        sent = meter.peer_messages_by_class()
+        return json_response(TrafficView(broker=self._host.name, sent=sent, carried=carried))
+
+    def _drain(self, request: Request) -> Response:
+        targets = tuple(name for name in request.query.get("to", "").split(",") if name)
+        alive = set(self._host.view().alive) - {self._host.name}
+        unknown = [name for name in targets if name not in alive]
+        if unknown:
+            return _refusal(f"{unknown[0]} is no other broker that lives; choose among the living")
+        if not alive:
+            return _refusal(f"no broker but {self._host.name} lives; nobody can take its clients")
+        self._host.tell(EmptyingGiven(is_on=True, targets=targets))
+        return json_response({"broker": self._host.name, "is_emptying": True})
+
+    def _fill(self, _request: Request) -> Response:
+        self._host.tell(EmptyingGiven(is_on=False))
+        return json_response({"broker": self._host.name, "is_emptying": False})
+
+    async def _forget(self, request: Request) -> Response:
+        client, name = request.query.get("client", ""), self._host.name
+        record = await self._host.forget(client)
+        if record.step == UNKNOWN:
+            return _refusal(f"it keeps no session of {client}")
+        if record.step == MOVING:
+            return _refusal(f"the session of {client} moves between brokers; ask again in a moment")
+        return json_response(
+            {"broker": name, "messages": record.messages, "was_connected": record.was_connected}
+        )
+
+    def _stop_asked(self, _request: Request) -> Response:
+        # Not before the answer is on its way.
+        asyncio.get_running_loop().call_later(0.05, self._stop)
+        return json_response({"broker": self._host.name, "is_stopping": True})
+
+
+def _refusal(reason: str) -> Response:
+    return json_response({"reason": reason}, 409)
+
+
+async def _answer(asks: dict[tuple[str, str], Ask], request: Request) -> Response:
+    ask = asks.get((request.method, request.path))
+    if ask is None:
+        return Response(404, b"There is no such thing here.\n")
+    found = ask(request)
+    return found if isinstance(found, Response) else await found

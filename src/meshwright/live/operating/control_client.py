@@ -1,0 +1,110 @@
+"""The other end of operators' sockets: which brokers there are in a folder, and what they say."""
+
+from __future__ import annotations
+
+import http.client
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import urlencode
+
+import msgspec
+
+from meshwright.errors import OperatorError
+from meshwright.live.operating.control import SOCKET_NAME
+from meshwright.live.operating.unix_sockets import connected_socket
+from meshwright.protocol.inspection import BrokerView
+
+TIMEOUT_S = 10.0
+
+T = TypeVar("T")
+
+
+class BrokerControl:
+    """One broker that may run; its folder holds its socket."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / SOCKET_NAME
+        # The name is what it calls itself, if it runs, and else that of its folder.
+        self.name = folder.name
+
+    def view(self) -> BrokerView | None:
+        """All that is to be seen of it; None if it does not run."""
+        try:
+            found = self.get("/view", BrokerView)
+        except PermissionError:
+            raise OperatorError(
+                f"{self._path}: this broker's socket may not be opened (permission denied); ask "
+                "as the user who runs the broker."
+            ) from None
+        except OSError:
+            return None
+        self.name = found.broker
+        return found
+
+    def get(self, path: str, kind: type[T]) -> T:
+        """The answer to a question."""
+        return msgspec.json.decode(self._ask("GET", path), type=kind)
+
+    def order(self, path: str, **options: str) -> dict[str, Any]:
+        """Have it do something; refused with its own reason if it will not."""
+        asked = f"{path}?{urlencode(options)}" if options else path
+        try:
+            return msgspec.json.decode(self._ask("POST", asked), type=dict[str, Any])
+        except OSError as error:
+            raise OperatorError(f"{self.name} does not answer ({error}); see its log.") from error
+
+    def _ask(self, method: str, path: str) -> bytes:
+        connection = _UnixConnection(self._path)
+        try:
+            connection.request(method, path)
+            response = connection.getresponse()
+            body = response.read()
+        except http.client.HTTPException as error:
+            raise OSError(f"its answer makes no sense: {error!r}") from error
+        finally:
+            connection.close()
+        if response.status == http.client.CONFLICT:
+            reason = msgspec.json.decode(body, type=dict[str, str])["reason"]
+            raise OperatorError(f"{self.name} will not: {reason}.")
+        if response.status != http.client.OK:
+            raise OSError(f"it answers {response.status} to {path}")
+        return body
+
+
+def running_brokers(folder: Path) -> dict[str, tuple[BrokerControl, BrokerView]]:
+    """All brokers that run in a folder or in folders under it, by name, sorted."""
+    found = {}
+    for one in (folder, *_folders_in(folder)):
+        control = BrokerControl(one)
+        view = control.view()
+        if view is not None:
+            found[view.broker] = (control, view)
+    if not found:
+        raise OperatorError(
+            f"No broker runs in {folder}; start some with meshwright up, "
+            "or say where they keep their data with --data FOLDER."
+        )
+    return dict(sorted(found.items()))
+
+
+def _folders_in(folder: Path) -> list[Path]:
+    try:
+        return sorted(one for one in folder.iterdir() if one.is_dir())
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as error:
+        raise OperatorError(
+            f"{folder}: nobody can tell what runs here ({(error.strerror or str(error)).lower()}); "
+            "ask as the user who owns it."
+        ) from None
+
+
+class _UnixConnection(http.client.HTTPConnection):
+    """HTTP over a socket that is a file."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__("localhost", timeout=TIMEOUT_S)
+        self._path = path
+
+    def connect(self) -> None:
+        self.sock = connected_socket(self._path, TIMEOUT_S)

@@ -1,0 +1,98 @@
+"""What a broker tells of itself from time to time: files of its trace, and $SYS topics."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+import msgspec
+
+from meshwright.errors import OperatorError
+from meshwright.live.host.host import Host
+from meshwright.live.settings import TelemetrySettings
+from meshwright.live.telemetry.metrics import Readings
+from meshwright.live.telemetry.system_topics import SystemTopics
+from meshwright.live.telemetry.trace import TraceRecorder
+from meshwright.model.publication import Publication
+from meshwright.protocol.foundation.events import SystemPublished
+
+
+class TraceFailed(msgspec.Struct, frozen=True, kw_only=True):
+    """A part of the trace was not written, and why; the broker goes on."""
+
+    reason: str
+
+
+class Reporting:
+    """Two tasks beside the broker; recorded gets records, with their times."""
+
+    def __init__(
+        self,
+        host: Host,
+        settings: TelemetrySettings,
+        topics: SystemTopics,
+        *,
+        readings: Callable[[], Readings],
+        recorded: Callable[[int, TraceFailed], None],
+    ) -> None:
+        self._host = host
+        self._settings = settings
+        self._readings = readings
+        self._topics = topics
+        self._recorded = recorded
+        self._sequence = 0
+        self._tasks: list[asyncio.Task[None]] = []
+
+    def start(self, incarnation: int) -> None:
+        """Begin, once the broker has started."""
+        loop = asyncio.get_running_loop()
+        settings = self._settings
+        if settings.trace is not None:
+            self._host.count_carried()
+            self._host.meter.trace = TraceRecorder(settings.trace, self._host.name, incarnation)
+            self._tasks.append(loop.create_task(self._flush_always(settings.trace_every_s)))
+        if settings.sys_every_s > 0:
+            self._tasks.append(loop.create_task(self._tell_always(settings.sys_every_s)))
+
+    async def stop(self) -> None:
+        """Write the rest of the trace, once all clients are gone."""
+        for task in self._tasks:
+            task.cancel()
+        await self._flush()
+
+    async def _flush_always(self, every_s: float) -> None:
+        while True:
+            await asyncio.sleep(every_s)
+            await self._flush()
+
+    async def _flush(self) -> None:
+        trace = self._host.meter.trace
+        if trace is None:
+            return
+        try:
+            await asyncio.to_thread(trace.write, trace.gathered())
+        except OperatorError as error:
+            self._recorded(self._host.clock.now_us(), TraceFailed(reason=str(error)))
+
+    async def _tell_always(self, every_s: float) -> None:
+        while True:
+            self._tell()
+            await asyncio.sleep(every_s)
+
+    def _tell(self) -> None:
+        readings, now_us = self._readings(), self._host.clock.now_us()
+        for is_local, values in (
+            (True, self._topics.own(readings, now_us)),
+            (False, self._topics.news(readings, now_us)),
+        ):
+            for topic, value in values.items():
+                # No two publications of a publisher have the same number, in any of its lives.
+                self._sequence = max(self._sequence + 1, now_us)
+                publication = Publication(
+                    f"$SYS@{self._host.name}",
+                    self._sequence,
+                    topic,
+                    value.encode(),
+                    retain=not is_local,
+                )
+                self._host.tell(SystemPublished(publication, is_local))

@@ -1,0 +1,1 @@
+"""Connections with other brokers: dialling, the handshake, keys, joining a network."""

@@ -1,0 +1,1 @@
+"""What the operating system gives: addresses, a clock, memory, open files."""

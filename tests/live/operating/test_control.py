@@ -1,0 +1,112 @@
+"""What operators ask running brokers."""
+
+from __future__ import annotations
+
+import asyncio
+import http.client
+import stat
+from pathlib import Path
+
+import aiomqtt
+import msgspec
+import pytest
+from live_network import port_of, running_brokers
+
+from meshwright.errors import OperatorError
+from meshwright.live.operating import control_client
+from meshwright.live.operating.control import ClusterView
+from meshwright.live.processes.live_broker import LiveBroker
+from meshwright.live.settings import TelemetrySettings
+
+HTTP = TelemetrySettings(http="127.0.0.1:0", sys_every_s=0)
+
+
+async def fetch(broker: LiveBroker, path: str, method: str = "GET") -> tuple[int, bytes]:
+    def ask() -> tuple[int, bytes]:
+        assert broker.http is not None
+        connection = http.client.HTTPConnection(*broker.http, timeout=10)
+        connection.request(method, path)
+        response = connection.getresponse()
+        body = response.read()
+        connection.close()
+        return response.status, body
+
+    return await asyncio.to_thread(ask)
+
+
+def test_metrics_count_what_clients_send_and_get(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with running_brokers("chord", tmp_path, 2, telemetry=HTTP) as brokers:
+            reader = aiomqtt.Client("127.0.0.1", port_of(brokers[0]))
+            writer = aiomqtt.Client("127.0.0.1", port_of(brokers[1]))
+            async with reader, writer:
+                await reader.subscribe("a/+", qos=1)
+                for number in range(7):
+                    await writer.publish("a/b", b"x" * number, qos=1)
+                await writer.publish("a/kept", b"1234", qos=0, retain=True)
+                async with asyncio.timeout(20):
+                    async for message in reader.messages:
+                        if message.payload == b"1234":
+                            break
+                texts = [(await fetch(broker, "/metrics"))[1].decode() for broker in brokers]
+            assert 'meshwright_messages_received_total{qos="1"} 7.0' in texts[1]
+            assert 'meshwright_message_bytes_received_total{qos="1"} 21.0' in texts[1]
+            assert 'meshwright_messages_received_total{qos="0"} 1.0' in texts[1]
+            assert 'meshwright_messages_sent_total{qos="1"} 7.0' in texts[0]
+            assert "meshwright_clients 1.0" in texts[0]
+            assert "meshwright_subscriptions 1.0" in texts[0]
+            assert "meshwright_retained 1.0" in texts[0]
+            assert 'meshwright_peer_messages_sent_total{class="publication"}' in texts[1]
+            assert 'meshwright_queue_length{queue="client"} 0.0' in texts[0]
+
+    asyncio.run(story())
+
+
+def test_a_broker_is_ready_when_it_has_peers_and_tells_of_the_network(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with running_brokers("chord", tmp_path, 2, telemetry=HTTP) as brokers:
+            first, second = brokers
+            async with asyncio.timeout(20):
+                while (await fetch(first, "/readyz"))[0] != 200:
+                    await asyncio.sleep(0.05)
+            assert (await fetch(first, "/healthz"))[0] == 200
+            cluster = msgspec.json.decode((await fetch(first, "/cluster"))[1], type=ClusterView)
+            assert [one.broker for one in cluster.brokers] == ["b0", "b1"]
+            assert all(one.is_alive for one in cluster.brokers)
+            await second.stop()
+            async with asyncio.timeout(20):
+                while (await fetch(first, "/readyz"))[0] != 503:
+                    await asyncio.sleep(0.05)
+            first.host.disk_trouble = "no room is left on the disk"
+            assert b"no room is left" in (await fetch(first, "/readyz"))[1]
+
+    asyncio.run(story())
+
+
+def test_orders_are_taken_on_the_socket_in_the_folder_only(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with running_brokers("chord", tmp_path, 1, telemetry=HTTP) as (broker,):
+            for path in ("/drain", "/forget", "/stop"):
+                assert (await fetch(broker, path, "POST"))[0] == 404
+            assert (await fetch(broker, "/view"))[0] == 404
+            mode = (tmp_path / "b0" / "control.sock").stat().st_mode
+            assert stat.S_ISSOCK(mode)
+            assert stat.S_IMODE(mode) == 0o600
+            found = await asyncio.to_thread(control_client.running_brokers, tmp_path)
+            control, view = found["b0"]
+            assert view.alive == ("b0",)
+            with pytest.raises(OperatorError, match="nobody can take its clients"):
+                await asyncio.to_thread(control.order, "/drain")
+            await asyncio.to_thread(control.order, "/stop")
+            async with asyncio.timeout(20):
+                await broker.wait()
+
+    asyncio.run(story())
+
+
+def test_where_nothing_runs_an_operator_is_told_so(tmp_path: Path) -> None:
+    with pytest.raises(OperatorError, match="No broker runs"):
+        control_client.running_brokers(tmp_path)
+    (tmp_path / "control.sock").touch()
+    with pytest.raises(OperatorError, match="No broker runs"):
+        control_client.running_brokers(tmp_path)

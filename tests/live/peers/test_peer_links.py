@@ -1,0 +1,64 @@
+"""Links between brokers are for brokers of the network alone."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from certificates import Papers
+from live_network import LOOPBACK, introduce, new_host, small_overlay
+
+from meshwright.live.peers.peers import PeerSettings
+from meshwright.live.processes.live_broker import peer_settings
+from meshwright.live.settings import PeerLinkSettings
+
+
+def settings_of(papers: Papers, secret: Path) -> PeerSettings:
+    tls = papers.settings(asks=True)
+    return peer_settings(PeerLinkSettings(secret_file=secret, tls=tls))
+
+
+def secret_in(path: Path, text: str) -> Path:
+    path.write_text(text)
+    return path
+
+
+@pytest.mark.parametrize("stranger", [None, "another authority", "another secret"])
+def test_brokers_link_up_with_certificates_and_a_secret_or_not_at_all(
+    stranger: str | None, tmp_path: Path
+) -> None:
+    ours, theirs = Papers(tmp_path / "ours"), Papers(tmp_path / "theirs")
+    secret = secret_in(tmp_path / "secret", "a staple of words\n")
+    guess = secret_in(tmp_path / "guess", "the guess of a horse\n")
+    papers = theirs if stranger == "another authority" else ours
+    other = settings_of(papers, guess if stranger == "another secret" else secret)
+
+    async def story() -> None:
+        overlay = small_overlay("chord", 2)
+        first = new_host("b0", overlay, tmp_path, settings_of(ours, secret))
+        second = new_host("b1", overlay, tmp_path, other)
+        refusals: list[str] = []
+        first.peers._refused = second.peers._refused = refusals.append
+        hosts = (first, second)
+        brokers = {host.name: await host.start(LOOPBACK) for host in hosts}
+        introduce(hosts, brokers)
+        async with asyncio.timeout(20):
+            if stranger is None:
+                while not (first.peers.connected() and second.peers.connected()):
+                    await asyncio.sleep(0.01)
+                assert refusals == []
+            elif stranger == "another secret":
+                while not refusals:
+                    await asyncio.sleep(0.01)
+            else:
+                # Every dial of either side ends in the handshake.
+                for host in hosts:
+                    while host.peers._dials:
+                        await asyncio.sleep(0.01)
+        if stranger is not None:
+            assert first.peers.connected() == second.peers.connected() == ()
+        for host in hosts:
+            await host.stop()
+
+    asyncio.run(story())
