@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from meshwright.protocol.foundation.effects import SendPeer
-from meshwright.protocol.foundation.events import PeerFrame
+from meshwright.protocol.foundation.events import PeerEnvelope
 from meshwright.protocol.foundation.turn import Turn
 from meshwright.protocol.peers.conversations import (
     Conversations,
     ConversationSettings,
-    Frame,
+    Envelope,
     Hello,
 )
 
@@ -27,16 +27,16 @@ class OneEnd:
         generation = self._generations[peer] = self._generations.get(peer, 0) + 1
         self.conversations.link_up(self.turn, peer)
         hello = Hello(generation, self.conversations.progress(peer).own, 0)
-        self.conversations.frame(self.turn, PeerFrame(peer, hello))
+        self.conversations.envelope_came(self.turn, PeerEnvelope(peer, hello))
 
     def acknowledged(self, peer: str) -> None:
         """A peer has got all that was sent to it."""
         progress = self.conversations.progress(peer)
-        frame: Frame[object] = Frame(progress.theirs, progress.own, 0, progress.sent)
-        self.conversations.frame(self.turn, PeerFrame(peer, frame))
+        envelope: Envelope[object] = Envelope(progress.theirs, progress.own, 0, progress.sent)
+        self.conversations.envelope_came(self.turn, PeerEnvelope(peer, envelope))
 
     def sent(self) -> list[tuple[str, object]]:
         """What was sent since the last look, and to whom."""
         effects, self.turn.effects = self.turn.effects, []
-        sends = [(one.peer, one.frame) for one in effects if isinstance(one, SendPeer)]
-        return [(peer, one.body) for peer, one in sends if isinstance(one, Frame) and one.number]
+        sends = [(one.peer, one.envelope) for one in effects if isinstance(one, SendPeer)]
+        return [(peer, one.body) for peer, one in sends if isinstance(one, Envelope) and one.number]
