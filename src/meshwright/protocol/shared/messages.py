@@ -1,12 +1,13 @@
 """Shared subscriptions: `$share/group/filter` gives each message to one member in the network.
 
 Each has a keeper, a broker chosen by hashing the subscription's text; if it is removed, the next
-one takes over (takeover.py). The keeper subscribes on behalf of all members. It keeps each message
-on disk and hands it to one member after the other, connected ones first, until the client has
-acknowledged it. A QoS 1 message goes to another member if the session ends or its broker is lost,
-so two may get it. A QoS 2 message is offered first. Once the keeper has the accepted offer on disk,
-another member gets it only if the first surely did not send it to its client; otherwise it is lost
-with the session, as MQTT 5 demands. While a keeper is down, publications wait at their origins.
+one takes over (takeover.py). The keeper subscribes for all members. It keeps a message on disk and
+hands it to one member in turn, connected ones first, until a client has acknowledged it. A QoS 1
+message goes to another member if the session ends or its broker is lost, so two may get it. A QoS 2
+message is offered first. Once the accepted offer is on the keeper's disk, another member gets it
+only if the first surely did not send it to its client; otherwise it is lost with the session, as
+MQTT 5 demands. While a keeper is down, publications wait at their origins, and new members for its
+return.
 """
 
 from __future__ import annotations
