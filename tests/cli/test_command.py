@@ -12,8 +12,8 @@ from commands import answered, call, refused, small_network, small_tree
 
 from meshwright import __version__
 from meshwright.cli import main
-from meshwright.cli.options import KEY_GEOMETRIES as GEOMETRIES_OFFERED
-from meshwright.cli.options import Method
+from meshwright.cli.console.options import KEY_GEOMETRIES as GEOMETRIES_OFFERED
+from meshwright.cli.console.options import Method
 from meshwright.model.designs import DESIGNS
 from meshwright.overlays.key_geometries import KEY_GEOMETRIES
 from meshwright.planning.arrangement.methods import METHODS

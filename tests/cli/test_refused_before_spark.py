@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from commands import call, refused
 
-from meshwright.cli import spark
+from meshwright.cli.console import spark
 
 CONFIG = 'trace = "city"\nout = "afile"\n'
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from meshwright.cli.replay_answer import replay_told
+from meshwright.cli.traces.replay_answer import replay_told
 from meshwright.model.identifiers import BrokerName
 from meshwright.pipeline.brokers import Brokers
 from meshwright.pipeline.parameters import ReplayParameters

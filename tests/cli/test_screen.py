@@ -10,8 +10,8 @@ from commands import call, small_network
 from rich.console import Console
 from typer.main import get_command
 
+from meshwright.cli.console.screen import plain_table
 from meshwright.cli.main import app
-from meshwright.cli.screen import plain_table
 from meshwright.model.wording import counted
 
 COLUMNS = 80

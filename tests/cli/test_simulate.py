@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from commands import answered, call, refused
 
-from meshwright.cli.simulate import seed_range
+from meshwright.cli.experiments.simulate import seed_range
 from meshwright.protocol.mobility.policies import POLICIES
 from meshwright.sim.faults import FAULTS
 

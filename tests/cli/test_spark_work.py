@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from meshwright.cli.spark import SHORT_WORK_BYTES_MAX, is_short_work
+from meshwright.cli.console.spark import SHORT_WORK_BYTES_MAX, is_short_work
 
 
 def test_work_is_short_while_its_files_are_small_together(tmp_path: Path) -> None:

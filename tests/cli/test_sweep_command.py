@@ -6,7 +6,7 @@ import pyarrow.parquet as arrow_parquet
 import pytest
 from commands import answered, call, refused
 
-from meshwright.cli.sweep import grid_values
+from meshwright.cli.experiments.sweep import grid_values
 
 SMALL = (
     "simulate", "--design", "tree", "--brokers", "3", "--clients", "4", "--duration", "2",

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from meshwright.cli.times import duration_s, lasting
+from meshwright.cli.console.times import duration_s, lasting
 
 
 @pytest.mark.parametrize(

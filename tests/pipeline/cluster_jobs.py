@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 from pyspark.sql import SparkSession
 
-from meshwright.cli.simulate import simulated_seed
+from meshwright.cli.experiments.simulate import simulated_seed
 from meshwright.model.plan import Plan
 from meshwright.pipeline.generators.parameters import LocationParameters
 from meshwright.pipeline.generators.trace_generation import generate_trace

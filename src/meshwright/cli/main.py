@@ -11,25 +11,10 @@ import typer
 from typer.core import TyperGroup
 
 from meshwright import __version__
-from meshwright.cli import (
-    broker,
-    check,
-    compare,
-    demo,
-    importing,
-    operating,
-    overlay,
-    passwd,
-    pipeline,
-    plan,
-    simulate,
-    swarm,
-    sweep,
-    torture,
-    trace,
-    up,
-    workload,
-)
+from meshwright.cli.brokers import broker, importing, operating, passwd, up
+from meshwright.cli.experiments import check, demo, simulate, swarm, sweep, torture
+from meshwright.cli.overlays import overlay, workload
+from meshwright.cli.traces import compare, pipeline, plan, trace
 from meshwright.errors import MeshwrightError
 
 BAD_INPUT = 2

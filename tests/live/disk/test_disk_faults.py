@@ -224,7 +224,7 @@ def test_a_broker_whose_disk_fails_ends_with_one_sentence(tmp_path: Path) -> Non
         "                os.dup2(os.open('/dev/null', os.O_RDWR), int(link.name)); return\n"
         "        time.sleep(0.05)\n"
         "started = threading.Event()\n"
-        "import meshwright.cli.broker as command\n"
+        "import meshwright.cli.brokers.broker as command\n"
         "import typer\n"
         "say = typer.echo\n"
         "def echo(*words, **options): say(*words, **options); started.set()\n"

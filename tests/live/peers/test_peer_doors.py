@@ -17,7 +17,7 @@ from live_network import LOOPBACK, SETTINGS, new_host, reader_and_writer, small_
 from ordinary_clients import until
 from typer.testing import CliRunner
 
-from meshwright.cli.live_options import combined_settings
+from meshwright.cli.brokers.live_options import combined_settings
 from meshwright.cli.main import app
 from meshwright.errors import OperatorError
 from meshwright.live.host.host import Host

@@ -13,7 +13,7 @@ import pytest
 import typer
 import yaml
 
-from meshwright.cli.live_options import known_brokers
+from meshwright.cli.brokers.live_options import known_brokers
 from meshwright.cli.main import app
 from meshwright.files.overlays import read_overlay
 from meshwright.files.settings import read_settings

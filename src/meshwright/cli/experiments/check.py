@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from meshwright.cli.options import Json
-from meshwright.cli.screen import CHECK_SAYS_NO, answer, plain_table
+from meshwright.cli.console.options import Json
+from meshwright.cli.console.screen import CHECK_SAYS_NO, answer, plain_table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

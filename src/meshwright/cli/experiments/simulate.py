@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from meshwright.cli.options import DesignName, Json, Master, OwnK, Remote, finite
-from meshwright.cli.screen import CHECK_SAYS_NO, answer, plain_table, tracked
+from meshwright.cli.console.options import DesignName, Json, Master, OwnK, Remote, finite
+from meshwright.cli.console.screen import CHECK_SAYS_NO, answer, plain_table, tracked
 from meshwright.model.wording import counted
 
 if TYPE_CHECKING:
@@ -173,7 +173,7 @@ def _simulated_on_spark(
 ) -> list[SimulationResult]:
     import msgspec
 
-    from meshwright.cli.spark import spark_work
+    from meshwright.cli.console.spark import spark_work
     from meshwright.pipeline.sweep import TaskGrid, sweep
     from meshwright.sim.simulation import SimulationResult
 

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from meshwright.cli.check import sentences
-from meshwright.cli.options import ALL_DESIGNS, AllSettings, Json, Seed
-from meshwright.cli.screen import CHECK_SAYS_NO, answer, plain_table, working
+from meshwright.cli.console.options import ALL_DESIGNS, AllSettings, Json, Seed
+from meshwright.cli.console.screen import CHECK_SAYS_NO, answer, plain_table, working
+from meshwright.cli.experiments.check import sentences
 from meshwright.model.designs import DEFAULT_DESIGN, chosen_designs
 
 if TYPE_CHECKING:
-    from meshwright.cli.screen import PlainTable
+    from meshwright.cli.console.screen import PlainTable
     from meshwright.lab.torture import TortureParameters, TortureResult
 
 

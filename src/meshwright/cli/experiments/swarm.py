@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from meshwright.cli.options import DesignNames, Json
-from meshwright.cli.screen import CHECK_SAYS_NO, answer, plain_table, tracked
-from meshwright.cli.simulate import seed_range, told
+from meshwright.cli.console.options import DesignNames, Json
+from meshwright.cli.console.screen import CHECK_SAYS_NO, answer, plain_table, tracked
+from meshwright.cli.experiments.simulate import seed_range, told
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

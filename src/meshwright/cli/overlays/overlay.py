@@ -7,14 +7,7 @@ from typing import Annotated
 
 import typer
 
-from meshwright.cli import overlay_plans, overlay_tour
-from meshwright.cli.metrics_table import (
-    EXPLANATION,
-    comparison_document,
-    comparison_table,
-    metrics_table,
-)
-from meshwright.cli.options import (
+from meshwright.cli.console.options import (
     DelayWeight,
     DesignName,
     DesignNames,
@@ -29,7 +22,14 @@ from meshwright.cli.options import (
     Tie,
     finite,
 )
-from meshwright.cli.screen import answer, tracked, working
+from meshwright.cli.console.screen import answer, tracked, working
+from meshwright.cli.overlays import overlay_plans, overlay_tour
+from meshwright.cli.overlays.metrics_table import (
+    EXPLANATION,
+    comparison_document,
+    comparison_table,
+    metrics_table,
+)
 from meshwright.model.wording import counted
 
 CHECK_SAYS_NO = 1

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from meshwright.cli.options import (
+from meshwright.cli.console.options import (
     DelayWeight,
     Geometry,
     Interests,
@@ -17,7 +17,7 @@ from meshwright.cli.options import (
     Rates,
     Seed,
 )
-from meshwright.cli.screen import answer, working
+from meshwright.cli.console.screen import answer, working
 from meshwright.model.wording import counted
 
 if TYPE_CHECKING:

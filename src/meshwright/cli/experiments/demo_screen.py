@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from meshwright.cli.screen import PlainTable, plain_table
+from meshwright.cli.console.screen import PlainTable, plain_table
 from meshwright.history.judgement import totals
 from meshwright.lab.live_measures import delays_ms
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-from meshwright.cli.options import (
+from meshwright.cli.console.options import (
     BrokerCount,
     Cell,
     ClusterSize,
@@ -27,9 +27,9 @@ from meshwright.cli.options import (
     SourceOverlay,
     TFree,
 )
-from meshwright.cli.overlay_plans import answer_plan
-from meshwright.cli.screen import CHECK_SAYS_NO, answer, plain_table
-from meshwright.cli.times import duration_s, time_us
+from meshwright.cli.console.screen import CHECK_SAYS_NO, answer, plain_table
+from meshwright.cli.console.times import duration_s, time_us
+from meshwright.cli.overlays.overlay_plans import answer_plan
 from meshwright.model.wording import counted
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def create(
 
     Example: meshwright plan create city --design dynatops --from overlay.json --out plan.json
     """
-    from meshwright.cli.spark import is_short_work, spark_work
+    from meshwright.cli.console.spark import is_short_work, spark_work
     from meshwright.files.plans import read_overlay_or_target, write_plan
     from meshwright.files.reading import blaming
     from meshwright.files.writing import refuse_unwritable

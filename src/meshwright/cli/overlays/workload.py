@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from meshwright.cli.options import Json, Seed, finite
-from meshwright.cli.screen import answer, working
+from meshwright.cli.console.options import Json, Seed, finite
+from meshwright.cli.console.screen import answer, working
 from meshwright.model.wording import counted
 
 app = typer.Typer(no_args_is_help=True, help="Make interests and rates to plan for.")

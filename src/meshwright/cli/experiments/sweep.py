@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from meshwright.cli.options import Json, Master, Remote
-from meshwright.cli.screen import answer, plain_table
-from meshwright.cli.simulate import seed_range
+from meshwright.cli.console.options import Json, Master, Remote
+from meshwright.cli.console.screen import answer, plain_table
+from meshwright.cli.experiments.simulate import seed_range
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -54,7 +54,7 @@ def sweep(
     Example: meshwright sweep mymodule:measure --grid brokers=10,20 --grid design=gm,best
     --seeds 0..9 --out results.csv
     """
-    from meshwright.cli.spark import spark_work
+    from meshwright.cli.console.spark import spark_work
     from meshwright.files.result_tables import table_writer
     from meshwright.pipeline.shipping import ship_module
     from meshwright.pipeline.sweep import TaskGrid, results_table

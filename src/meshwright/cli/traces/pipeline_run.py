@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from meshwright.cli.options import Json, Master, Remote
-from meshwright.cli.screen import answer, plain_table
-from meshwright.cli.spark import is_short_work, spark_work
+from meshwright.cli.console.options import Json, Master, Remote
+from meshwright.cli.console.screen import answer, plain_table
+from meshwright.cli.console.spark import is_short_work, spark_work
 
 Ran = tuple[str, bool, float]
 
@@ -25,7 +25,7 @@ def run(
 
     Example: meshwright pipeline run replay.toml
     """
-    from meshwright.cli.replay_answer import replay_parts, write_report
+    from meshwright.cli.traces.replay_answer import replay_parts, write_report
     from meshwright.files.settings import read_settings
     from meshwright.files.writing import refuse_folder
     from meshwright.pipeline.findings import compared

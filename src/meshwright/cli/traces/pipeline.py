@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import typer
 
-from meshwright.cli.pipeline_run import run
-from meshwright.cli.pipeline_watch import watch
+from meshwright.cli.traces.pipeline_run import run
+from meshwright.cli.traces.pipeline_watch import watch
 
 app = typer.Typer(
     no_args_is_help=True,

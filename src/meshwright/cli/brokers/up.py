@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from meshwright.cli.options import (
+from meshwright.cli.console.options import (
     ALL_DESIGNS,
     AllSettings,
     OwnK,
     Seed,
     known_design,
 )
-from meshwright.cli.screen import working
+from meshwright.cli.console.screen import working
 from meshwright.model.designs import DEFAULT_DESIGN, AdaptationRule, PlacementRule
 from meshwright.model.wording import counted
 

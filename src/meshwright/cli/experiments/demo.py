@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from meshwright.cli.check import sentences
-from meshwright.cli.options import (
+from meshwright.cli.console.options import (
     ALL_DESIGNS,
     DesignNames,
     Json,
@@ -22,8 +21,9 @@ from meshwright.cli.options import (
     finite,
     known_design,
 )
-from meshwright.cli.screen import CHECK_SAYS_NO, answer, task_bar, working
-from meshwright.cli.spark import opened_session, session_work
+from meshwright.cli.console.screen import CHECK_SAYS_NO, answer, task_bar, working
+from meshwright.cli.console.spark import opened_session, session_work
+from meshwright.cli.experiments.check import sentences
 from meshwright.model.designs import DEFAULT_DESIGN, PlacementRule, chosen_designs
 
 # What a shell says of a command that was stopped by Ctrl-C.
@@ -96,8 +96,8 @@ def demo(
     """
     import signal
 
-    from meshwright.cli.demo_screen import demo_document, demo_shown
-    from meshwright.cli.replay_answer import write_report
+    from meshwright.cli.experiments.demo_screen import demo_document, demo_shown
+    from meshwright.cli.traces.replay_answer import write_report
     from meshwright.lab.compiling import compiling_kernels
     from meshwright.lab.demo import DemoFolder, DemoParameters, replay_telemetry
     from meshwright.pipeline.environment import forget_foreign_spark

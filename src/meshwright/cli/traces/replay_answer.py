@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from meshwright.cli.screen import plain_table
-from meshwright.cli.times import lasting
+from meshwright.cli.console.screen import plain_table
+from meshwright.cli.console.times import lasting
 from meshwright.model.wording import counted
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from meshwright.cli.screen import PlainTable
+    from meshwright.cli.console.screen import PlainTable
     from meshwright.pipeline.replay import TraceReplay
     from meshwright.planning.recommendation import Verdict
     from meshwright.planning.replay_judgement import ReplayedCandidate, ReplayRecommendation

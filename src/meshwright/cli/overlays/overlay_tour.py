@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 
-from meshwright.cli.metrics_table import EXPLANATION, comparison_document, comparison_table
-from meshwright.cli.options import Json, Seed
-from meshwright.cli.screen import answer, tracked, working
+from meshwright.cli.console.options import Json, Seed
+from meshwright.cli.console.screen import answer, tracked, working
+from meshwright.cli.overlays.metrics_table import EXPLANATION, comparison_document, comparison_table
 from meshwright.model.wording import counted
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from meshwright.cli.options import (
+from meshwright.cli.console.options import (
     DelayWeight,
     DesignName,
     Force,
@@ -21,8 +21,8 @@ from meshwright.cli.options import (
     SourceOverlay,
     TFree,
 )
-from meshwright.cli.screen import CHECK_SAYS_NO, answer
-from meshwright.cli.times import duration_s
+from meshwright.cli.console.screen import CHECK_SAYS_NO, answer
+from meshwright.cli.console.times import duration_s
 from meshwright.model.wording import counted
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def watch(
     Example: meshwright pipeline watch telemetry --design dynatops --t-free 1h --slot 5min
     --out plans
     """
-    from meshwright.cli.spark import is_short_work, spark_work
+    from meshwright.cli.console.spark import is_short_work, spark_work
     from meshwright.files.plans import read_overlay_or_target
     from meshwright.files.writing import make_folder, refuse_folder
     from meshwright.pipeline.watching.periods import Judge

@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from meshwright.cli.screen import task_bar, working
+from meshwright.cli.console.screen import task_bar, working
 from meshwright.model.wording import counted
 from meshwright.pipeline.interrupts import interrupts_held
 

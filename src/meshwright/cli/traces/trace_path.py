@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from meshwright.cli.options import Data, Json
-from meshwright.cli.screen import answer, plain_table
+from meshwright.cli.console.options import Data, Json
+from meshwright.cli.console.screen import answer, plain_table
 from meshwright.model.wording import counted
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from meshwright.cli.options import (
+from meshwright.cli.console.options import (
     BrokerCount,
     Cell,
     DelayWeight,
@@ -18,9 +18,9 @@ from meshwright.cli.options import (
     Remote,
     Seed,
 )
-from meshwright.cli.screen import answer
-from meshwright.cli.spark import is_short_work, spark_work
-from meshwright.cli.times import whole_seconds
+from meshwright.cli.console.screen import answer
+from meshwright.cli.console.spark import is_short_work, spark_work
+from meshwright.cli.console.times import whole_seconds
 
 if TYPE_CHECKING:
     from meshwright.pipeline.parameters import PlacementName
@@ -77,7 +77,7 @@ def compare(
 
     Example: meshwright compare city --designs chord,dynatops,gm2 --out findings
     """
-    from meshwright.cli.replay_answer import replay_parts, write_report
+    from meshwright.cli.traces.replay_answer import replay_parts, write_report
     from meshwright.files.writing import refuse_folder
     from meshwright.pipeline.findings import compared
     from meshwright.pipeline.keeping import passing_keeper

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from meshwright.cli.options import ALL_DESIGNS, known_design
+from meshwright.cli.console.options import ALL_DESIGNS, known_design
 from meshwright.model.designs import AdaptationRule, PlacementRule
 
 
@@ -92,7 +92,7 @@ def broker(
     Examples: meshwright broker --listen 127.0.0.1:1883 --data ./north
     meshwright broker --name north --join 127.0.0.1:7883 --secret .meshwright/secret --data ./north
     """
-    from meshwright.cli.live_options import combined_settings, known_brokers
+    from meshwright.cli.brokers.live_options import combined_settings, known_brokers
     from meshwright.errors import OperatorError
     from meshwright.files.overlays import read_overlay
     from meshwright.live.peers.joining import Network, find_network

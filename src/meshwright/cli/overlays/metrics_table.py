@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from meshwright.cli.screen import plain_table
+from meshwright.cli.console.screen import plain_table
 
 if TYPE_CHECKING:
-    from meshwright.cli.screen import PlainTable
+    from meshwright.cli.console.screen import PlainTable
     from meshwright.lab.comparison import Timed
     from meshwright.model.evaluation import Evaluation
     from meshwright.planning.recommendation import Recommendation

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-from meshwright.cli.options import Data, Json
-from meshwright.cli.screen import CHECK_SAYS_NO, answer, plain_table, working
+from meshwright.cli.console.options import Data, Json
+from meshwright.cli.console.screen import CHECK_SAYS_NO, answer, plain_table, working
 from meshwright.model.wording import counted
 
 if TYPE_CHECKING:

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from meshwright.cli.options import Cell, Json, Master, Remote, finite
-from meshwright.cli.screen import PlainTable, answer, plain_table
-from meshwright.cli.spark import is_short_work, spark_work
-from meshwright.cli.trace_generate import generate
-from meshwright.cli.trace_path import path
+from meshwright.cli.console.options import Cell, Json, Master, Remote, finite
+from meshwright.cli.console.screen import PlainTable, answer, plain_table
+from meshwright.cli.console.spark import is_short_work, spark_work
+from meshwright.cli.traces.trace_generate import generate
+from meshwright.cli.traces.trace_path import path
 from meshwright.model.wording import counted
 from meshwright.pipeline.imports.parameters import Format, ImportParameters, TopicOf
 

@@ -8,9 +8,9 @@ from typing import Annotated, Any, Literal
 import msgspec
 import typer
 
-from meshwright.cli.options import Json, Master, Remote, Seed, finite
-from meshwright.cli.screen import answer, plain_table
-from meshwright.cli.spark import SHORT_WORK_ROWS_MAX, spark_work
+from meshwright.cli.console.options import Json, Master, Remote, Seed, finite
+from meshwright.cli.console.screen import answer, plain_table
+from meshwright.cli.console.spark import SHORT_WORK_ROWS_MAX, spark_work
 from meshwright.pipeline.generators.parameters import LocationParameters, PoissonParameters
 
 Model = Literal["poisson", "location"]

@@ -1,0 +1,1 @@
+"""Commands that run brokers, ask them, and make their files."""

@@ -1,0 +1,1 @@
+"""What commands share: options, the screen, times, work on Spark."""

@@ -1,0 +1,1 @@
+"""Commands that run networks, simulated or live, and judge what clients saw."""

@@ -1,0 +1,1 @@
+"""Commands on files of interests and overlays: build, check, evaluate, draw."""

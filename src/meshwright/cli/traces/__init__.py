@@ -1,0 +1,1 @@
+"""Commands that make traces, replay them, and plan from them."""
