@@ -1,1 +1,1 @@
-"""Who is interested in what, and who keeps which client, kept by majorities."""
+"""The directory: which brokers want which filters, which has a client's session, and more."""

@@ -1,11 +1,12 @@
-"""Sets of entries by key, kept by majorities: a later reader sees what was written before.
+"""The directory: entries by key, kept by majorities, so that a reader sees what was written before.
 
-Each key is kept by a few brokers, drawn by rendezvous hashing. A broker writes only its own entry
-under a key, with versions that it counts itself, so replicas merge by the highest version and need
-no leader. A write is done when a majority has it on disk; a read asks a majority: what was done
-before the read began is in its answer. Readers are remembered for a while, so that a writer can
-tell them at once. When brokers are removed for good others keep their keys: every request names the
-roll by which it was sent, and until all have settled by a new one, a reader asks everybody.
+Each key has a few replicas, brokers chosen by rendezvous hashing. A broker writes only its own
+entry under a key, with versions that it counts itself, so replicas merge by the highest version and
+need no leader. A write is done when a majority of replicas has it on disk, and a read asks a
+majority, so it finds every write that was done before it began. Replicas remember readers for a
+while, so that a writer can tell them of changes. When brokers are removed, others become replicas
+of their keys. Each request names the roll of its sender; until all brokers have settled by a new
+roll, a reader asks them all.
 """
 
 from __future__ import annotations
@@ -43,18 +44,22 @@ from meshwright.protocol.peers.roll import Roll
 
 
 class DirectorySettings(msgspec.Struct, frozen=True, kw_only=True):
-    """How many brokers keep a key, and how long a reader is remembered."""
+    """How many replicas a key has, and how long a reader is remembered."""
 
     replica_count: int = 3
     reader_memory_us: int = 60_000_000
 
 
 class _Request(OpenQuestion):
-    """A question under way, to the replicas of its key; required: brokers that must answer, too.
+    """A request to the replicas of a key that is not answered yet.
 
-    build makes the message anew, when the roll has changed, from the number of the request. last:
-    an entry that is to be forgotten when it is everywhere; is_done: a majority has it. known: what
-    the asker knows. change: what need be told of an entry to who has the one before.
+    build: makes the message from the request's number and the roll; called again if the roll
+        changes.
+    required: brokers that must answer besides a majority of the replicas.
+    last: an entry that says that this broker left, to be erased once all replicas have it.
+    is_done: a majority has answered.
+    known: entries that the caller has, which replicas need not send.
+    change: sent in place of the whole entry to replicas that have the version before.
     """
 
     __slots__ = (
@@ -85,7 +90,7 @@ class _Request(OpenQuestion):
     def begin(
         self, message: Question, replicas: tuple[str, ...], required: tuple[str, ...]
     ) -> None:
-        """Ask, or ask all over again."""
+        """Begin to wait for answers, for the first time or by a new roll."""
         self.message = message
         self.waiting_for = dict.fromkeys((*replicas, *required))
         self.replicas = replicas
@@ -95,7 +100,7 @@ class _Request(OpenQuestion):
 
 
 class Directory:
-    """One broker's part: the replicas it keeps, and the questions it asks."""
+    """One broker's part: the entries that it keeps as a replica, and the requests it makes."""
 
     def __init__(
         self,
@@ -119,7 +124,7 @@ class Directory:
         self._numbers = serials(incarnation)
 
     def handlers(self) -> Handlers:
-        """Which message is for which method."""
+        """Map each message to its method."""
         return (
             on(Put, self.put_asked),
             on(PutDone, self.put_done),
@@ -131,7 +136,7 @@ class Directory:
         )
 
     def restore(self, disk: dict[tuple[Any, ...], Any]) -> None:
-        """Take back the replicas kept on disk."""
+        """After a start, read from disk the entries that this broker keeps as a replica."""
         self.kept.restore(disk)
         for key, value in disk.items():
             if key[0] == "reader":
@@ -147,9 +152,10 @@ class Directory:
         owner: str | None = None,
         change: EntryChange | None = None,
     ) -> None:
-        """Store my entry, or an owner's, under a key; done is told who has read it lately.
+        """Write this broker's entry, or a common owner's, under a key.
 
-        change: what it has become since it was last stored, if that is less to tell.
+        done: called with the brokers that have read the key lately, once a majority has the entry.
+        change: how the entry differs from the one written last, if that is shorter.
         """
         is_own = owner is None
         if is_own:
@@ -164,20 +170,24 @@ class Directory:
     def put_and_get(
         self, turn: Turn, key: str, entry: Entry, done: Callable[[Turn, Entries], None]
     ) -> None:
-        """Store my entry, and read all: of two brokers that do this, one sees the other's."""
+        """Write this broker's entry and read all; of two that do this, one sees the other's."""
         self._own[key] = entry
         self._ask(turn, key, lambda request, roll: Put(request, key, entry, None, roll, True), done)
 
     def own(self, key: str, entry: Entry) -> None:
-        """What this broker has said under a key before it was started again."""
+        """After a start, remember the entry that this broker has written under a key."""
         self._own[key] = entry
 
     def said(self, key: str) -> Entry | None:
-        """What this broker has said under a key, unless it left and all have forgotten that."""
+        """The entry that this broker has written under a key, unless it was erased."""
         return self._own.get(key)
 
     def sweep(self, turn: Turn) -> None:
-        """Have others forget what this broker left, and drop what is of long ago or elsewhere."""
+        """From time to time, drop what is not needed any more.
+
+        These are entries that say that this broker left, readers of long ago, and entries of keys
+        of which this broker is no replica any more.
+        """
         in_flight = {one.key for one in self._requests.values() if one.last is not None}
         for key, entry in list(self._own.items()):
             if entry.is_void and key not in in_flight:
@@ -201,9 +211,10 @@ class Directory:
         is_remembered: bool = True,
         known: Entries | None = None,
     ) -> None:
-        """Read all entries of a key; done gets them merged from a majority.
+        """Read all entries of a key; done gets them, merged from a majority of replicas.
 
-        known: what need not be told again.
+        is_remembered: be told of changes from now on.
+        known: entries that need not be sent again.
         """
         held = known or {}
         versions = tuple((name, entry.version) for name, entry in held.items())
@@ -216,7 +227,7 @@ class Directory:
         self._begin(turn, request)
 
     def replicas_of(self, key: str) -> tuple[str, ...]:
-        """The brokers that keep a key."""
+        """The replicas of a key."""
         return replicas_of(key, self._removals.present, self._settings.replica_count)
 
     def spare_count(self) -> int:
@@ -224,26 +235,30 @@ class Directory:
         return (min(self._settings.replica_count, len(self._removals.present)) - 1) // 2
 
     def missing_max(self) -> int:
-        """How many of all brokers may be missing when everybody is asked what they keep."""
+        """How many brokers may fail to answer when all are asked what they keep."""
         return 0 if self._removals.unsettled() else self.spare_count()
 
     def readers(self, turn: Turn, key: str, done: Callable[[Turn, list[str]], None]) -> None:
-        """Ask a majority who has read a key lately."""
+        """Ask a majority of replicas which brokers have read a key lately."""
         self._ask(turn, key, lambda request, roll: AskReaders(request, key, roll), done)
 
     def peer_renewed(self, turn: Turn, peer: str) -> None:
-        """Ask a replica again what it may have forgotten."""
+        """Repeat requests to a replica, which may have forgotten them."""
         self._requests.peer_renewed(turn, peer)
 
     def roll_changed(self, turn: Turn) -> None:
-        """Ask all questions again by the new roll, and hand over what others keep by it."""
+        """Repeat all requests by the new roll, and hand over entries to new replicas."""
         requests = list(self._requests.values())
         self._requests.clear()
         self._ask_all(turn, [one for one in requests if not one.is_hand_over])
         self.hand_over(turn)
 
     def hand_over(self, turn: Turn) -> None:
-        """Put all that this broker said, and what it keeps of everybody's, where it belongs."""
+        """Write this broker's entries to the new replicas of keys, after a change of the roll.
+
+        Entries of common owners that it keeps as a replica are written, too. When all are, it has
+        settled.
+        """
         if self._removals.has_settled():
             return
         puts: list[tuple[str, Entry, str | None]]
@@ -272,7 +287,7 @@ class Directory:
     def put_asked(self, turn: Turn, peer: str, message: Put) -> None:
         if not self._is_same_roll(turn, peer, message):
             return
-        # Others are asked only to have the roll on disk.
+        # A broker that is no replica of the key is asked only to have the roll on disk.
         if self._me in self.replicas_of(message.key) and not self._keep(turn, peer, message):
             self._send(turn, peer, PutWhole(message.request))
             return
@@ -295,7 +310,7 @@ class Directory:
         if same:
             entries = {name: one for name, one in entries.items() if name not in same}
         answer = Got(message.request, entries, same)
-        # What is told must not be forgotten by a crash: a reader relies on it.
+        # Once synced: the reader relies on these entries and on being remembered.
         send = self._send
         turn.once_synced(lambda later: send(later, peer, answer))
 
@@ -306,7 +321,7 @@ class Directory:
             turn.once_synced(lambda later: self._send(later, peer, answer))
 
     def whole_asked(self, turn: Turn, peer: str, message: PutWhole) -> None:
-        """A replica does not have what an entry was before: tell it all."""
+        """A replica lacks the version that a change is based on: send the whole entry."""
         request = self._requests.open_to(peer, message.request)
         if request is not None:
             self._send(turn, peer, request.build(message.request, self._removals.roll))
@@ -342,7 +357,7 @@ class Directory:
                 turn.forget(*self.kept.discard(key, peer))
 
     def _erase(self, turn: Turn, request: _Request) -> None:
-        """All replicas have stored that this broker left; nobody need remember it."""
+        """All replicas have stored that this broker left: have them drop the entry."""
         key, last = request.key, request.last
         is_latest = last is not None and self._own.get(key) is last
         if last is not None and is_latest and self._erasures.may_begin(turn.now_us):
@@ -350,7 +365,7 @@ class Directory:
             self._erasures.gather(self.replicas_of(key), key, last.version)
 
     def _keep(self, turn: Turn, peer: str, message: Put) -> bool:
-        """Keep an entry, unless there is a newer one; False if what it was before is not here."""
+        """Keep an entry unless a newer one is here; False if the version it is based on is not."""
         key, owner = message.key, message.owner or peer
         held = self.kept.of(key).get(owner)
         version = message.entry.version
@@ -381,7 +396,7 @@ class Directory:
         self._requests.feed(turn, dict(map(self._numbered, requests)))
 
     def _numbered(self, request: _Request) -> tuple[int, _Request]:
-        """Give a request its number, and find out who is to be asked."""
+        """Give a request its number, its message, and the brokers to ask."""
         number, removals = next(self._numbers), self._removals
         message = request.build(number, removals.roll)
         if request.change is not None and isinstance(message, Put):
@@ -395,7 +410,7 @@ class Directory:
         return number, request
 
     def _entries_of(self, key: str) -> Entries:
-        """What is kept under a key, and what this broker keeps of it that belongs elsewhere."""
+        """The entries kept under a key, with this broker's own while it has not settled."""
         entries = self.kept.of(key)
         mine = self._own.get(key)
         if mine is not None and not self._removals.has_settled():
@@ -404,12 +419,15 @@ class Directory:
         return entries
 
     def _has_moved(self, key: str) -> bool:
-        """True if others keep a key than when this broker had settled last."""
+        """True if a key has other replicas than when this broker settled last."""
         count = self._settings.replica_count
         return self.replicas_of(key) != replicas_of(key, self._removals.settled_present, count)
 
     def _is_same_roll(self, turn: Turn, peer: str, message: Question) -> bool:
-        """Answer only who has the same roll; who has an older one asks again by this."""
+        """True if the sender has the same roll; only then is it answered.
+
+        Otherwise the two tell each other their rolls, and the sender asks again.
+        """
         if message.roll == self._removals.roll:
             return True
         self._removals.learn(turn, message.roll)
@@ -424,14 +442,18 @@ class Directory:
         return missing_count <= self.spare_count() and missing.keys().isdisjoint(request.required)
 
     def _readers_found(self, turn: Turn, request: _Request) -> list[str]:
-        """Who may have read a key; anybody, while not all replicas have heard of all readers."""
+        """The brokers that may have read a key lately.
+
+        While replicas may not have heard of all readers, after a change of the roll, these are all
+        brokers.
+        """
         removals = self._removals
         if not removals.is_settled_since(turn.now_us - self._settings.reader_memory_us):
             return list(removals.present)
         return sorted(name for name in request.readers if not removals.is_removed(name))
 
     def _sweep_readers(self, turn: Turn) -> None:
-        """Forget readers of long ago: every topic and client that ever was had some."""
+        """Forget readers of long ago, as every topic and client ever used has some."""
         for key, readers in list(self._readers.items()):
             for peer in [peer for peer, until_us in readers.items() if until_us <= turn.now_us]:
                 del readers[peer]
@@ -454,7 +476,7 @@ def _put(key: str, entry: Entry, owner: str | None, request: int, roll: Roll) ->
 
 @lru_cache(maxsize=65536)
 def replicas_of(key: str, brokers: tuple[str, ...], count: int) -> tuple[str, ...]:
-    """The brokers that keep a key: those with the highest hash of (key, broker)."""
+    """The replicas of a key: the brokers with the highest hash of (key, broker)."""
 
     def weight(broker: str) -> bytes:
         return hashlib.sha1(f"{key}\0{broker}".encode()).digest()

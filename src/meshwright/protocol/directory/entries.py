@@ -1,4 +1,4 @@
-"""What the directory keeps under a key, and what brokers say to each other about it."""
+"""Entries of the directory, and the messages by which brokers write and read them."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from meshwright.model.publication import Publication
 from meshwright.protocol.foundation.message import PeerMessage
 from meshwright.protocol.peers.roll import Roll
 
-# Filters that a broker wants, the number of a claim, or a retained message.
+# The filters that a broker wants, the number of its claim, or a retained message.
 EntryValue = tuple[str, ...] | int | Publication | None
 
 
 class Entry(NamedTuple):
-    """What one broker says under one key; value None means that it left.
+    """What one broker has written under one key; value None means that it wants nothing any more.
 
     void_up_to: of a claim: all claims up to this number are void, whatever becomes of this one.
     """
@@ -24,38 +24,38 @@ class Entry(NamedTuple):
 
     @property
     def is_void(self) -> bool:
-        """True if its owner wants nothing, and claims nothing."""
+        """True if its broker wants nothing, and claims nothing."""
         return not self.value
 
     @property
     def filters(self) -> tuple[str, ...]:
-        """The filters that a broker wants under a key of interest."""
+        """The filters that the broker wants, if the key is one of interest."""
         return self.value if isinstance(self.value, tuple) else ()
 
     @property
     def claim(self) -> int:
-        """The number with which a broker claims a client."""
+        """The number of the broker's claim on a client, if the key is a client's."""
         return self.value if isinstance(self.value, int) else 0
 
     @property
     def publication(self) -> Publication | None:
-        """The retained message of a topic."""
+        """The retained message, if the key is a topic's register."""
         return self.value if isinstance(self.value, Publication) else None
 
 
-# So many filters are searched for one by one among all.
+# Up to so many removed filters are searched for one by one.
 FEW = 4
 
 
 class EntryChange(NamedTuple):
-    """What an entry of filters has become since one of an earlier version."""
+    """The filters added to and removed from an entry since its version base."""
 
     base: int
     added: tuple[str, ...]
     removed: tuple[str, ...]
 
     def applied_to(self, entry: Entry | None, version: int) -> Entry | None:
-        """The entry that an earlier one becomes; None if that is not the one it was made of."""
+        """The entry with this change; None if it is not of the version base."""
         if entry is None or entry.version != self.base:
             return None
         left = entry.filters
@@ -71,7 +71,7 @@ class EntryChange(NamedTuple):
 
 Entries = dict[str, Entry]
 
-# The owner of an entry that all brokers write.
+# The owner of entries that all brokers write.
 EVERYBODY = "*"
 
 # Keys that are no topics. No client can name them: no text of MQTT holds U+0000.
@@ -81,20 +81,22 @@ CLAIMS = "\0client/"
 
 
 def register_key(topic: str) -> str:
-    """The key of the value that a topic retains."""
+    """The key of a topic's retained message."""
     return REGISTERS + topic
 
 
 def claim_key(client: str) -> str:
-    """The key of whoever keeps a client's session."""
+    """The key under which brokers claim a client."""
     return CLAIMS + client
 
 
 class Put(PeerMessage, frozen=True, gc=False, tag=44):
-    """Store my entry, or that of an owner which several brokers write.
+    """Asks a replica to store the sender's entry under a key, or that of a common owner.
 
-    is_reading: tell me all entries, too; of two that do so at once, one sees the other's. change:
-    what the entry, which is then only a version, has become since an earlier one.
+    owner: of an entry that several brokers write; None for the sender.
+    is_reading: answer with all entries of the key; of two brokers that do this at once, one sees
+        the other's.
+    change: how the entry differs from an earlier version; entry then has only the new version.
     """
 
     counts_as = "directory"
@@ -109,7 +111,11 @@ class Put(PeerMessage, frozen=True, gc=False, tag=44):
 
 
 class PutDone(PeerMessage, frozen=True, gc=False, tag=45):
-    """It is on disk here; these brokers have read the key lately. entries: if asked for."""
+    """The replica has the entry on disk.
+
+    readers: the brokers that have read the key lately.
+    entries: all entries of the key, if is_reading was set.
+    """
 
     counts_as = "directory"
 
@@ -119,7 +125,7 @@ class PutDone(PeerMessage, frozen=True, gc=False, tag=45):
 
 
 class PutWhole(PeerMessage, frozen=True, gc=False, tag=46):
-    """I do not have the entry of which you told me what it has become: tell me all of it."""
+    """The replica lacks the version that a change is based on, and asks for the whole entry."""
 
     counts_as = "directory"
 
@@ -127,9 +133,10 @@ class PutWhole(PeerMessage, frozen=True, gc=False, tag=46):
 
 
 class Get(PeerMessage, frozen=True, gc=False, tag=47):
-    """Tell me all entries, and remember me as a reader if I ask for it.
+    """Asks a replica for all entries of a key.
 
-    known: the versions that I have, of which I need not be told what they say.
+    is_remembered: note the sender as a reader, so that it is told of changes.
+    known: versions that the sender has; the replica does not send these again.
     """
 
     counts_as = "directory"
@@ -142,7 +149,7 @@ class Get(PeerMessage, frozen=True, gc=False, tag=47):
 
 
 class Got(PeerMessage, frozen=True, gc=False, tag=48):
-    """All entries of the key at this replica; same: owners of those that you have, or newer."""
+    """All entries of the key at this replica; same: owners whose known entry is not older."""
 
     counts_as = "directory"
 
@@ -152,7 +159,7 @@ class Got(PeerMessage, frozen=True, gc=False, tag=48):
 
 
 class AskReaders(PeerMessage, frozen=True, gc=False, tag=49):
-    """Tell me who has read a key lately."""
+    """Asks a replica which brokers have read a key lately; it answers with PutDone."""
 
     counts_as = "directory"
 

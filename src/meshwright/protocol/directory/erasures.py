@@ -1,8 +1,8 @@
-"""Entries of the directory that say that their owner left: forgotten once all replicas know.
+"""Erases entries that say that their broker left, once all replicas have stored them.
 
-An entry must leave its word behind, or an older copy of it would count again. There is no older
-copy any more when all who keep its key have stored it, nobody is away who may have kept the key
-before, and whoever kept it by an earlier roll had time to drop it.
+Such an entry must stay for a while, or an older copy of it at another replica would count again. No
+older copy is left when all replicas of the key have stored the entry, no broker that may have kept
+the key before is away, and brokers that kept it by an earlier roll had time to drop it.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from meshwright.protocol.foundation.message import PeerMessage
 from meshwright.protocol.foundation.turn import Turn
 from meshwright.protocol.peers.removals import Removals
 
-# How long after a change of the roll everybody has dropped what others keep now.
+# So long after a change of the roll, brokers have dropped keys that others keep now.
 DROPPED_AFTER_US = 300_000_000
 AT_ONCE_MAX = 1_000
 
 
 class Erase(PeerMessage, frozen=True, gc=False, tag=50):
-    """Forget these entries of mine, each under its key, unless they have a later version."""
+    """Tells a replica to drop these entries of the sender, unless they have a later version."""
 
     counts_as = "directory"
 
@@ -28,7 +28,7 @@ class Erase(PeerMessage, frozen=True, gc=False, tag=50):
 
 
 class Erasures:
-    """What one broker has others forget, gathered until it is told."""
+    """Gathers the entries of one broker that its replicas may drop, and tells them together."""
 
     def __init__(self, removals: Removals, send: Callable[[Turn, str, Any], None]) -> None:
         self._removals = removals
@@ -36,20 +36,20 @@ class Erasures:
         self._gathered: dict[str, list[tuple[str, int]]] = {}
 
     def may_begin(self, now_us: int) -> bool:
-        """True if nobody can have an older copy of what all replicas of its key have stored."""
+        """True if no older copy can be left of an entry that all its replicas have stored."""
         removals = self._removals
         is_whole = removals.present == removals.brokers
         return is_whole and removals.is_settled_since(now_us - DROPPED_AFTER_US)
 
     def gather(self, replicas: tuple[str, ...], key: str, version: int) -> None:
-        """An entry is to be forgotten by all who keep it."""
+        """Note an entry that all its replicas may drop."""
         for replica in replicas:
             self._gathered.setdefault(replica, []).append((key, version))
 
     def tell(self, turn: Turn, *, asked: Container[str]) -> None:
-        """Have everybody forget what was gathered.
+        """Tell the replicas to drop the entries gathered.
 
-        asked: keys on which a question is open, so that a replica may yet get an older copy.
+        asked: keys on which a request is open, so that a replica may yet get an older copy.
         """
         gathered, self._gathered = self._gathered, {}
         for replica, entries in gathered.items():

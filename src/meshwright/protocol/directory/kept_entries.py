@@ -1,8 +1,7 @@
-"""What one broker keeps of the directory: entries by key and owner, in memory and on disk.
+"""The entries that one broker keeps as a replica, by key and owner, in memory and on disk.
 
-A register is found by the topic filters that take its topic, without a look at all others. Of an
-entry of many filters, changes are written beside it until there are so many that it is written
-whole again.
+The registers that a filter matches are found without a look at all others. Changes of an entry with
+many filters are written to disk beside it; after many changes the entry is written whole again.
 """
 
 from __future__ import annotations
@@ -23,13 +22,13 @@ from meshwright.protocol.directory.entries import (
 from meshwright.protocol.foundation.effects import DiskKey
 from meshwright.protocol.foundation.turn import Turn
 
-# An entry is written whole again after so many changes, and one for each few filters of it.
+# An entry is written whole after so many changes, plus one for every few filters that it has.
 CHANGES_MIN = 16
 FILTERS_PER_CHANGE = 4
 
 
 class KeptEntries:
-    """Entries by key; those of one key are never changed, only replaced: answers hold them."""
+    """Entries by key; the dict of a key is replaced, never changed, as answers hold it."""
 
     def __init__(self) -> None:
         self._entries: dict[str, Entries] = {}
@@ -41,7 +40,7 @@ class KeptEntries:
         return iter(self._entries)
 
     def restore(self, disk: dict[DiskKey, Any]) -> None:
-        """Take back what is on disk."""
+        """After a start, read the entries from disk."""
         for key, value in disk.items():
             if key[0] == "directory":
                 self._put(str(key[1]), str(key[2]), Entry(*value))
@@ -54,13 +53,13 @@ class KeptEntries:
             self._changes.setdefault((name, owner), []).append(version)
 
     def of(self, key: str) -> Entries:
-        """What is kept under a key."""
+        """The entries kept under a key, by owner."""
         return self._entries.get(key, {})
 
     def keep(
         self, turn: Turn, key: str, owner: str, entry: Entry, *, change: EntryChange | None = None
     ) -> None:
-        """Keep an entry instead of its owner's former one, of which a change has made it."""
+        """Keep an entry in place of its owner's former one; change: how it differs from that."""
         self._put(key, owner, entry)
         versions = self._changes.get((key, owner), [])
         count_max = CHANGES_MIN + len(entry.filters) // FILTERS_PER_CHANGE
@@ -73,7 +72,7 @@ class KeptEntries:
         turn.write(("directory", key, owner), tuple(entry))
 
     def discard(self, key: str, owner: str) -> list[DiskKey]:
-        """Forget one entry; returns what is on disk of it."""
+        """Drop one entry; returns its keys on disk."""
         entries = {name: one for name, one in self.of(key).items() if name != owner}
         if entries:
             self._entries[key] = entries
@@ -84,15 +83,15 @@ class KeptEntries:
         return [("directory", key, owner), *self._forget_changes(key, owner)]
 
     def registers(self, wanted: Filter) -> Iterator[tuple[str, Entry]]:
-        """The topics that a filter takes, each with its register, deleted ones included."""
+        """The topics that a filter matches, with their registers, deleted ones included."""
         for topic in self._topics.taken_by(wanted):
-            # Who takes them some at a time may find that one is gone.
+            # A caller that takes them a few at a time may find that one is gone.
             register = self.of(register_key(topic)).get(EVERYBODY)
             if register is not None:
                 yield topic, register
 
     def retained_count(self) -> int:
-        """How many topics retain something."""
+        """How many topics have a retained message."""
         registers = (self._entries[register_key(topic)][EVERYBODY] for topic in self._topics)
         return sum(one.publication is not None for one in registers)
 
