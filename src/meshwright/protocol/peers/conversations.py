@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from enum import Enum
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
@@ -21,12 +22,35 @@ from meshwright.protocol.foundation.dispatch import Table
 from meshwright.protocol.foundation.effects import CloseLink, OpenLink, SendPeer
 from meshwright.protocol.foundation.events import PeerEnvelope
 from meshwright.protocol.foundation.message import PeerMessage
+from meshwright.protocol.foundation.transitions import Transitions
 from meshwright.protocol.foundation.turn import Turn
 
 TICK = ("links",)
 
 Body = TypeVar("Body")
 Item = TypeVar("Item")
+
+
+class LinkState(Enum):
+    """How far the connection with a peer is."""
+
+    DOWN = "there is none"
+    GREETING = "it stands, and this broker has said Hello on it"
+    OPEN = "both brokers name the same generations, so messages are sent on it"
+
+
+LINK_STATES = Transitions(
+    {
+        # One that could not be made ends, too.
+        LinkState.DOWN: (LinkState.DOWN, LinkState.GREETING),
+        # A new connection may stand before the end of the former one is known.
+        LinkState.GREETING: (LinkState.DOWN, LinkState.GREETING, LinkState.OPEN),
+        # A peer that begins anew says Hello once more.
+        LinkState.OPEN: (LinkState.DOWN, LinkState.GREETING, LinkState.OPEN),
+    }
+)
+# Looked at for each message, and an attribute of an enum is slow to find.
+OPEN = LinkState.OPEN
 
 
 class ConversationSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,9 +105,8 @@ class Conversation:
         "generation",
         "heard_us",
         "in_flight",
-        "is_connected",
         "is_lost",
-        "is_open",
+        "link",
         "number",
         "received",
         "spare_count",
@@ -94,8 +117,7 @@ class Conversation:
         self.generation = generation
         self.their_generation = 0
         self.heard_us = now_us
-        self.is_connected = False
-        self.is_open = False
+        self.link = LinkState.DOWN
         self.is_lost = False
         self.begin()
 
@@ -108,6 +130,10 @@ class Conversation:
         self.backlog: deque[Any] = deque()
         self.spare_count = 0
         self.feeds: deque[Feed] = deque()
+
+    def go_on(self, link: LinkState) -> None:
+        """The connection has changed."""
+        self.link = LINK_STATES.checked(self.link, link)
 
     @property
     def last_number(self) -> int:
@@ -236,7 +262,7 @@ class Conversations:
             conversation.heard_us = turn.now_us
         number = conversation.number = conversation.number + 1
         in_flight.append(body)
-        if conversation.is_open:
+        if conversation.link is OPEN:
             # As _send_envelope does, which is a call too many for what is done most often.
             received = conversation.acknowledged_sent = conversation.received
             envelope = Envelope(
@@ -267,16 +293,14 @@ class Conversations:
     def link_up(self, turn: Turn, peer: str) -> None:
         """A connection stands: say hello."""
         conversation = self._conversation(turn, peer, connect=False)
-        conversation.is_connected = True
-        conversation.is_open = False
+        conversation.go_on(LinkState.GREETING)
         conversation.heard_us = turn.now_us
         self._send_hello(turn, peer, conversation)
 
     def link_down(self, turn: Turn, peer: str) -> None:
         """A connection broke, or could not be made; the next tick tries again."""
         conversation = self._conversation(turn, peer, connect=False)
-        conversation.is_connected = False
-        conversation.is_open = False
+        conversation.go_on(LinkState.DOWN)
 
     def envelope_came(self, turn: Turn, event: PeerEnvelope) -> None:
         """A Hello or an Envelope came in from a peer."""
@@ -309,7 +333,7 @@ class Conversations:
             behind = number - conversation.acknowledged_sent
             body = envelope.body
             self._handlers[type(body)](turn, peer, body)
-            if behind >= self._acknowledge_every and conversation.is_open:
+            if behind >= self._acknowledge_every and conversation.link is OPEN:
                 _send_envelope(turn, peer, conversation, 0, None)
 
     def tick(self, turn: Turn) -> None:
@@ -326,23 +350,22 @@ class Conversations:
         self, turn: Turn, peer: str, conversation: Conversation, *, is_wanted: bool
     ) -> None:
         silence_us = turn.now_us - conversation.heard_us
-        if conversation.is_connected:
+        if conversation.link is LinkState.OPEN:
             owes_word = conversation.received > conversation.acknowledged_sent
-            if conversation.is_open and (is_wanted or owes_word):
+            if is_wanted or owes_word:
                 _send_envelope(turn, peer, conversation, 0, None)
-        elif is_wanted or conversation.is_lost:
+        elif conversation.link is LinkState.DOWN and (is_wanted or conversation.is_lost):
             turn.ask(OpenLink(peer))
         if is_wanted and not conversation.is_lost and silence_us > self._settings.suspect_us:
             self._lose(turn, peer, conversation)
 
     def _lose(self, turn: Turn, peer: str, conversation: Conversation) -> None:
-        if conversation.is_connected:
-            conversation.is_connected = False
+        if conversation.link is not LinkState.DOWN:
+            conversation.go_on(LinkState.DOWN)
             turn.ask(CloseLink(peer))
         conversation.is_lost = True
         conversation.generation = self._fresh_generation()
         conversation.their_generation = 0
-        conversation.is_open = False
         conversation.begin()
         turn.facts.peer_lost.tell(turn, peer)
 
@@ -353,7 +376,7 @@ class Conversations:
                 conversation.begin()
             conversation.their_generation = hello.source_generation
             conversation.is_lost = False
-            if conversation.is_connected:
+            if conversation.link is not LinkState.DOWN:
                 self._send_hello(turn, peer, conversation)
             self._resume(turn, peer, conversation, hello)
             if not is_first:
@@ -363,9 +386,12 @@ class Conversations:
 
     def _resume(self, turn: Turn, peer: str, conversation: Conversation, hello: Hello) -> None:
         """Send again what the peer has not got, once both sides name the same generations."""
-        if hello.target_generation != conversation.generation or not conversation.is_connected:
+        if (
+            hello.target_generation != conversation.generation
+            or conversation.link is LinkState.DOWN
+        ):
             return
-        conversation.is_open = True
+        conversation.go_on(LinkState.OPEN)
         conversation.settle(hello.received)
         first = conversation.number - len(conversation.in_flight) + 1
         for number, body in enumerate(conversation.in_flight, first):
@@ -380,7 +406,7 @@ class Conversations:
             conversation.spare_count -= _is_spare(body)
             conversation.number += 1
             in_flight.append(body)
-            if conversation.is_open:
+            if conversation.link is OPEN:
                 _send_envelope(turn, peer, conversation, conversation.number, body)
         while feeds and len(in_flight) < self._fed_max:
             feed = feeds.popleft()
