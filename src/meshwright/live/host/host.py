@@ -18,6 +18,8 @@ from meshwright.live.system.addresses import Address, Whereabouts
 from meshwright.live.system.clock import Clock
 from meshwright.live.telemetry.carried import CarriedFrames
 from meshwright.live.telemetry.meter import Meter
+from meshwright.live.telemetry.plan_log import PlanLog
+from meshwright.model.plan import Plan
 from meshwright.protocol.broker import Broker
 from meshwright.protocol.foundation.effects import (
     CloseClient,
@@ -36,6 +38,7 @@ from meshwright.protocol.foundation.events import (
     DiskSpace,
     Event,
     ForgettingGiven,
+    PlanGiven,
     RightsChanged,
     Started,
     Synced,
@@ -45,6 +48,7 @@ from meshwright.protocol.inspection import BrokerView
 from meshwright.protocol.joining import LET_IN, JoinRecord
 from meshwright.protocol.mqtt.packets import SESSION_TAKEN_OVER, Disconnect
 from meshwright.protocol.observation import Observation
+from meshwright.protocol.reconfiguration.messages import PlanAnswer
 from meshwright.protocol.sessions.forgetting import ForgettingRecord
 from meshwright.protocol.shortcuts import Shortcuts
 
@@ -143,6 +147,10 @@ class Host:
         self._let_in = asyncio.Event()
         # By client: what operators wait for that ended its session.
         self._forgetting: dict[str, asyncio.Future[ForgettingRecord]] = {}
+        self.plan_log = PlanLog()
+        # By number: orders about plans that are not answered yet.
+        self._orders: dict[int, asyncio.Future[PlanAnswer]] = {}
+        self._order_count = 0
         self._timers = Timers(self.clock, self._timer_fired)
         self.store: Store | MemoryStore
         if is_durable:
@@ -230,6 +238,14 @@ class Host:
             self.tell(ForgettingGiven(client))
         return await asyncio.shield(outcome)
 
+    async def decide(self, action: str, plan: Plan | None) -> PlanAnswer:
+        """Have a plan applied, aborted or undone; tells whether that has begun, once it is sure."""
+        self._order_count += 1
+        answer: asyncio.Future[PlanAnswer] = self._loop.create_future()
+        self._orders[self._order_count] = answer
+        self.tell(PlanGiven(action, plan, self._order_count))
+        return await answer
+
     def rights_changed(self) -> None:
         """What clients may read and write is not what it was; before the start nobody minds."""
         if self._is_running and self._broker.belongs:
@@ -288,7 +304,13 @@ class Host:
             outcome = self._forgetting.pop(effect.record.client, None)
             if outcome is not None:
                 outcome.set_result(effect.record)
-        self._recorded(self.clock.now_us(), effect.record)
+        if isinstance(effect.record, PlanAnswer):
+            answer = self._orders.pop(effect.record.order)
+            if not answer.done():
+                answer.set_result(effect.record)
+        now_us = self.clock.now_us()
+        self.plan_log.hear(now_us, effect.record)
+        self._recorded(now_us, effect.record)
 
     def _send_client(self, effect: SendClient) -> None:
         port = self.clients.get(effect.client)

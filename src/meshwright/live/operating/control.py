@@ -17,6 +17,7 @@ from meshwright.errors import OperatorError
 from meshwright.live.clients.listener import Listener
 from meshwright.live.host.host import Host
 from meshwright.live.operating.http import (
+    PLAN_BYTES_MAX,
     HttpConnection,
     HttpGuests,
     Request,
@@ -29,6 +30,7 @@ from meshwright.live.system.file_budget import file_budget
 from meshwright.live.telemetry.carried import CarriedCounts
 from meshwright.live.telemetry.lag import LoopLag
 from meshwright.live.telemetry.metrics import CONTENT_TYPE, Readings, metrics_text
+from meshwright.model.plan import PLAN_VERSION, Plan
 from meshwright.model.times import SECOND_US
 from meshwright.protocol.foundation.events import EmptyingGiven
 from meshwright.protocol.sessions.forgetting import MOVING, UNKNOWN
@@ -86,6 +88,10 @@ class Control:
             **self._public,
             ("GET", "/view"): self._view,
             ("GET", "/traffic"): self._traffic,
+            ("GET", "/plan"): self._plan,
+            ("POST", "/plan/apply"): self._apply,
+            ("POST", "/plan/abort"): self._abort,
+            ("POST", "/plan/undo"): self._undo,
             ("POST", "/drain"): self._drain,
             ("POST", "/fill"): self._fill,
             ("POST", "/forget"): self._forget,
@@ -101,7 +107,10 @@ class Control:
         guests_max = file_budget().http
         operators = HttpGuests(guests_max)
         self._servers.append(
-            await loop.create_unix_server(lambda: HttpConnection(answer, operators), sock=listening)
+            await loop.create_unix_server(
+                lambda: HttpConnection(answer, operators, body_bytes_max=PLAN_BYTES_MAX),
+                sock=listening,
+            )
         )
         if public is None:
             return None
@@ -196,6 +205,31 @@ class Control:
         carried = None if meter.carried is None else meter.carried.counts
         sent = meter.peer_messages_by_class()
         return json_response(TrafficView(broker=self._host.name, sent=sent, carried=carried))
+
+    def _plan(self, _request: Request) -> Response:
+        return json_response(self._host.plan_log.progress(self._host.view()))
+
+    async def _apply(self, request: Request) -> Response:
+        return await self._decide("apply", request.body)
+
+    async def _undo(self, request: Request) -> Response:
+        """Undo the plan in the body; without one, the last that was applied here."""
+        return await self._decide("undo", request.body)
+
+    async def _abort(self, _request: Request) -> Response:
+        return await self._decide("abort", b"")
+
+    async def _decide(self, action: str, body: bytes) -> Response:
+        try:
+            plan = msgspec.json.decode(body, type=Plan) if body or action == "apply" else None
+        except msgspec.MsgspecError as error:
+            return _refusal(f"this is no plan of version {PLAN_VERSION} ({error})")
+        answer = await self._host.decide(action, plan)
+        if answer.refusal is not None:
+            return _refusal(answer.refusal)
+        return json_response(
+            {"broker": self._host.name, "plan": answer.plan, "epoch": answer.epoch}, 202
+        )
 
     def _drain(self, request: Request) -> Response:
         targets = tuple(name for name in request.query.get("to", "").split(",") if name)

@@ -12,11 +12,20 @@ import msgspec
 from meshwright.errors import OperatorError
 from meshwright.live.operating.control import SOCKET_NAME
 from meshwright.live.operating.unix_sockets import connected_socket
+from meshwright.model.plan import Plan
 from meshwright.protocol.inspection import BrokerView
 
 TIMEOUT_S = 10.0
 
 T = TypeVar("T")
+
+
+class PlanBegun(msgspec.Struct, frozen=True, kw_only=True):
+    """A broker leads a plan from now on, or has it aborted."""
+
+    broker: str
+    plan: str
+    epoch: int
 
 
 class BrokerControl:
@@ -47,16 +56,24 @@ class BrokerControl:
 
     def order(self, path: str, **options: str) -> dict[str, Any]:
         """Have it do something; refused with its own reason if it will not."""
+        return self._order(path, options)
+
+    def decide(self, action: str, plan: Plan | None = None) -> PlanBegun:
+        """Have a plan applied, aborted or undone; tells under which name and epoch that begins."""
+        body = b"" if plan is None else msgspec.json.encode(plan)
+        return msgspec.convert(self._order(f"/plan/{action}", {}, body), PlanBegun)
+
+    def _order(self, path: str, options: dict[str, str], body: bytes = b"") -> dict[str, Any]:
         asked = f"{path}?{urlencode(options)}" if options else path
         try:
-            return msgspec.json.decode(self._ask("POST", asked), type=dict[str, Any])
+            return msgspec.json.decode(self._ask("POST", asked, body), type=dict[str, Any])
         except OSError as error:
             raise OperatorError(f"{self.name} does not answer ({error}); see its log.") from error
 
-    def _ask(self, method: str, path: str) -> bytes:
+    def _ask(self, method: str, path: str, body: bytes = b"") -> bytes:
         connection = _UnixConnection(self._path)
         try:
-            connection.request(method, path)
+            connection.request(method, path, body or None)
             response = connection.getresponse()
             body = response.read()
         except http.client.HTTPException as error:
@@ -66,7 +83,7 @@ class BrokerControl:
         if response.status == http.client.CONFLICT:
             reason = msgspec.json.decode(body, type=dict[str, str])["reason"]
             raise OperatorError(f"{self.name} will not: {reason}.")
-        if response.status != http.client.OK:
+        if response.status not in (http.client.OK, http.client.ACCEPTED):
             raise OSError(f"it answers {response.status} to {path}")
         return body
 

@@ -11,7 +11,9 @@ from urllib.parse import parse_qsl, urlsplit
 import h11
 import msgspec
 
+# A plan that moves a hundred thousand clients has some twenty megabytes.
 BODY_BYTES_MAX = 1 << 20
+PLAN_BYTES_MAX = 64 << 20
 # A request is whole after so long, and the next one begins, or the answer is read.
 REQUEST_S = 10.0
 IDLE_S = 60.0
@@ -71,8 +73,11 @@ class HttpGuests:
 class HttpConnection(asyncio.Protocol):
     """One connection: its requests are answered one after the other, each in its time."""
 
-    def __init__(self, answer: Answer, guests: HttpGuests) -> None:
+    def __init__(
+        self, answer: Answer, guests: HttpGuests, *, body_bytes_max: int = BODY_BYTES_MAX
+    ) -> None:
         self._answer = answer
+        self._body_bytes_max = body_bytes_max
         self._guests = guests
         self._deadline: asyncio.TimerHandle | None = None
         self._connection = h11.Connection(h11.SERVER)
@@ -131,8 +136,8 @@ class HttpConnection(asyncio.Protocol):
                 self._request, self._body = event, bytearray()
             elif isinstance(event, h11.Data):
                 self._body += event.data
-                if len(self._body) > BODY_BYTES_MAX:
-                    self._refuse(413, f"At most {BODY_BYTES_MAX} bytes are taken.")
+                if len(self._body) > self._body_bytes_max:
+                    self._refuse(413, f"At most {self._body_bytes_max} bytes are taken.")
                     return
             elif isinstance(event, h11.EndOfMessage):
                 self._answering = asyncio.get_running_loop().create_task(self._respond())

@@ -80,10 +80,14 @@ class DiskSpace(Event, frozen=True, gc=False):
 
 
 class PlanGiven(Event, frozen=True, gc=False):
-    """The operator or a policy approved a plan, or asks to abort or undo one."""
+    """The operator or a policy approved a plan, or asks to abort or undo one.
+
+    order: a number by which the answer is reported; 0 if nobody waits for one.
+    """
 
     action: str
     plan: Any
+    order: int = 0
 
 
 class SystemPublished(Event, frozen=True, gc=False):

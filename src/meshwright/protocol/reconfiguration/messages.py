@@ -201,3 +201,15 @@ class PlanRecord(msgspec.Struct, frozen=True, kw_only=True):
     epoch: int
     step: str
     detail: str = ""
+
+
+class PlanAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of an order about a plan: begun under an epoch, or refused and why.
+
+    epoch: that of the overlay in force if the order was refused, or asked for an abort.
+    """
+
+    order: int
+    plan: str
+    epoch: int
+    refusal: str | None = None

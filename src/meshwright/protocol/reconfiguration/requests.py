@@ -26,12 +26,14 @@ from meshwright.protocol.reconfiguration.messages import (
     AbortAsked,
     BuildingMode,
     Lock,
+    PlanAnswer,
     PlanRecord,
     Switch,
 )
 
 LAST_USED: DiskKey = ("epoch used",)
 ACTIONS = "choose apply, apply-blocking, abort or undo"
+ANOTHER_PLAN = "another plan is under way here; wait for its end or abort it"
 
 Moves = tuple[ClientMove, ...]
 
@@ -88,23 +90,23 @@ class Requests:
 
     def given(self, turn: Turn, event: PlanGiven) -> None:
         """Carry out what an operator or a policy asked: apply, apply-blocking, abort or undo."""
-        plan = event.plan
+        plan, order = event.plan, event.order
         if event.action in {"apply", "apply-blocking"}:
             why_not = self._why_not_for(plan)
             target = plan.target if isinstance(plan, Plan) else plan
             moves = plan.client_moves() if isinstance(plan, Plan) else ()
             if why_not is not None:
-                self._refuse(turn, why_not, plan_name(target, moves))
+                self._refuse(turn, order, why_not, plan_name(target, moves))
             elif event.action == "apply-blocking":
-                self._apply_blocking(turn, target, moves)
+                self._apply_blocking(turn, order, target, moves)
             else:
-                self._apply(turn, target, moves)
+                self._apply(turn, order, target, moves)
         elif event.action == "undo":
-            self._undo(turn, plan)
+            self._undo(turn, order, plan)
         elif event.action == "abort":
-            self._abort(turn)
+            self._abort(turn, order)
         else:
-            self._refuse(turn, f"there is no action {event.action!r}; {ACTIONS}")
+            self._refuse(turn, order, f"there is no action {event.action!r}; {ACTIONS}")
 
     def overrule(self, turn: Turn, promise: Promise) -> None:
         """End a plan whose coordinator is dead, though it may have decided the plan.
@@ -128,14 +130,14 @@ class Requests:
         """The coordinator of an epoch's plan; None if its seat is not known here."""
         return self._around.broker_at(epoch % SEATS_MAX)
 
-    def _apply(self, turn: Turn, target: Overlay, moves: Moves) -> None:
+    def _apply(self, turn: Turn, order: int, target: Overlay, moves: Moves) -> None:
         why_not = self._why_not(target, moves)
         if why_not is not None:
-            self._refuse(turn, why_not, plan_name(target, moves))
+            self._refuse(turn, order, why_not, plan_name(target, moves))
         else:
-            self._begin(turn, target, moves)
+            self._begin(turn, target, moves, order=order)
 
-    def _apply_blocking(self, turn: Turn, target: Overlay, moves: Moves) -> None:
+    def _apply_blocking(self, turn: Turn, order: int, target: Overlay, moves: Moves) -> None:
         why_not = self._why_not(target, moves)
         if moves:
             why_not = why_not or "clients that wait are not moved; apply the plan by epochs"
@@ -143,10 +145,15 @@ class Requests:
             why_not = why_not or "only positions on a ring can be changed while clients wait"
         name = plan_name(target)
         if why_not is not None:
-            self._refuse(turn, why_not, name)
-        else:
-            epoch = self._use_epoch(turn)
-            turn.once_synced(lambda later: self._around.block(later, epoch, name, target))
+            self._refuse(turn, order, why_not, name)
+            return
+        epoch = self._use_epoch(turn)
+
+        def written(later: Turn) -> None:
+            self._answer(later, order, name, epoch)
+            self._around.block(later, epoch, name, target)
+
+        turn.once_synced(written)
 
     def _why_not_for(self, plan: Plan | Overlay) -> str | None:
         if isinstance(plan, Plan) and plan.source != self._in_force.overlay:
@@ -155,7 +162,7 @@ class Requests:
 
     def _why_not(self, target: Overlay, moves: Moves) -> str | None:
         if self._coordinator.undertaking is not None:
-            return "another plan is under way here; wait for its end or abort it"
+            return ANOTHER_PLAN
         if target.design not in DESIGNS:
             return f"there is no design {target.design!r}; plan for one that there is"
         if sorted(target.brokers) != sorted(self._in_force.overlay.brokers):
@@ -167,29 +174,34 @@ class Requests:
             return "the overlay is in force already"
         return None
 
-    def _undo(self, turn: Turn, plan: Plan | None) -> None:
+    def _undo(self, turn: Turn, order: int, plan: Plan | None) -> None:
         """Return to the overlay before; a plan is undone only while its target is in force."""
         in_force = self._in_force
         is_other = isinstance(plan, Plan) and plan.target != in_force.overlay
         before = plan.source if isinstance(plan, Plan) else in_force.before
         if before is None or is_other:
-            self._refuse(turn, "the plan is not the last that was applied; nothing to undo")
+            self._refuse(turn, order, "the plan is not the last that was applied; nothing to undo")
         else:
             moves = plan.client_moves() if isinstance(plan, Plan) else in_force.moves
-            self._apply(turn, before, tuple(move.back() for move in moves))
+            self._apply(turn, order, before, tuple(move.back() for move in moves))
 
-    def _abort(self, turn: Turn) -> None:
+    def _abort(self, turn: Turn, order: int) -> None:
         """End the plan under way, at whichever broker its coordinator is."""
-        promise = self._around.promise()
-        if self._coordinator.undertaking is not None:
-            if not self._coordinator.abort(turn, "asked for here"):
-                self._refuse(turn, "the plan is decided; undo it instead")
+        promise, undertaking = self._around.promise(), self._coordinator.undertaking
+        if undertaking is not None:
+            name = undertaking.lock.plan
+            if self._coordinator.abort(turn, "asked for here"):
+                self._answer(turn, order, name, self._in_force.epoch)
+            else:
+                self._refuse(turn, order, "the plan is decided; undo it instead")
         elif promise is None or promise.lock.epoch <= self._in_force.epoch:
-            self._refuse(turn, "no plan is under way that could be aborted")
-        elif promise.coordinator in self._around.alive():
-            self._around.send(turn, promise.coordinator, AbortAsked(promise.lock.epoch))
+            self._refuse(turn, order, "no plan is under way that could be aborted")
         else:
-            self.overrule(turn, promise)
+            self._answer(turn, order, promise.lock.plan, self._in_force.epoch)
+            if promise.coordinator in self._around.alive():
+                self._around.send(turn, promise.coordinator, AbortAsked(promise.lock.epoch))
+            else:
+                self.overrule(turn, promise)
 
     def _begin(
         self,
@@ -197,6 +209,7 @@ class Requests:
         target: Overlay,
         moves: Moves,
         *,
+        order: int = 0,
         supersedes: int = -1,
         source_epoch: int | None = None,
     ) -> None:
@@ -206,11 +219,14 @@ class Requests:
         name = plan_name(target, moves)
 
         def written(later: Turn) -> None:
-            if self._coordinator.undertaking is None:
-                mode = self._mode(target)
-                lock = Lock(epoch, name, target, source, supersedes, moves, mode)
-                heirs = heirs_of(self._in_force.overlay, target) if mode == "carry" else {}
-                self._coordinator.begin(later, lock, heirs)
+            if self._coordinator.undertaking is not None:
+                self._refuse(later, order, ANOTHER_PLAN, name)
+                return
+            mode = self._mode(target)
+            lock = Lock(epoch, name, target, source, supersedes, moves, mode)
+            heirs = heirs_of(self._in_force.overlay, target) if mode == "carry" else {}
+            self._answer(later, order, name, epoch)
+            self._coordinator.begin(later, lock, heirs)
 
         turn.once_synced(written)
 
@@ -233,6 +249,14 @@ class Requests:
         turn.write(LAST_USED, self._last_used)
         return self._last_used
 
-    def _refuse(self, turn: Turn, why: str, name: str = "") -> None:
-        record = PlanRecord(plan=name, epoch=self._in_force.epoch, step="refused", detail=why)
-        turn.report(record)
+    def _refuse(self, turn: Turn, order: int, why: str, name: str = "") -> None:
+        epoch = self._in_force.epoch
+        turn.report(PlanRecord(plan=name, epoch=epoch, step="refused", detail=why))
+        self._answer(turn, order, name, epoch, refusal=why)
+
+    def _answer(
+        self, turn: Turn, order: int, name: str, epoch: int, *, refusal: str | None = None
+    ) -> None:
+        """Tell whoever gave an order that its plan begins, or why it does not."""
+        if order:
+            turn.report(PlanAnswer(order=order, plan=name, epoch=epoch, refusal=refusal))

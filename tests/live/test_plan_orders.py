@@ -1,0 +1,191 @@
+"""Plans given to running brokers: applied, refused, aborted and undone while messages flow."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import aiomqtt
+import msgspec
+import pytest
+from live_network import port_of, running_brokers, small_overlay
+from ordinary_clients import AioReader, until
+
+from meshwright.errors import OperatorError
+from meshwright.live.operating.control_client import BrokerControl
+from meshwright.live.telemetry.plan_log import PlanProgress
+from meshwright.model.overlay import Overlay
+from meshwright.model.plan import Plan, PlanCost, Step
+
+COST = PlanCost(
+    before=0,
+    after=0,
+    overhead_external_before=0,
+    overhead_external_after=0,
+    delay_before=0,
+    delay_after=0,
+)
+
+
+def plan_between(source: Overlay, target: Overlay, *moves: tuple[str, str, str]) -> Plan:
+    """A plan that is worth nothing, but leads there; moves: client, from and to."""
+    steps = tuple(
+        Step(action="move_client", brokers=move, why="", algorithm="", metric="", before=0, after=0)
+        for move in moves
+    )
+    return Plan(
+        source=source,
+        target=target,
+        steps=steps,
+        cost=COST,
+        reconfiguration_cost=0,
+        net_benefit=0,
+        moved=0,
+        summary="",
+    )
+
+
+def swapped(overlay: Overlay) -> Overlay:
+    """Two brokers on a ring have changed places."""
+    assert overlay.positions is not None
+    one, other = overlay.brokers[:2]
+    places = overlay.positions
+    return msgspec.structs.replace(
+        overlay, positions={**places, one: places[other], other: places[one]}
+    )
+
+
+async def decided(folder: Path, name: str, action: str, plan: Plan | None = None) -> int:
+    """Give an order to a broker; the epoch that it tells."""
+    control = BrokerControl(folder / name)
+    return (await asyncio.to_thread(control.decide, action, plan)).epoch
+
+
+async def progress(folder: Path, name: str) -> PlanProgress:
+    return await asyncio.to_thread(BrokerControl(folder / name).get, "/plan", PlanProgress)
+
+
+async def over(folder: Path, leader: str, epoch: int) -> PlanProgress:
+    """Wait until who leads a plan says that it is done."""
+    async with asyncio.timeout(30):
+        while True:
+            found = await progress(folder, leader)
+            if (epoch, "done") in {(one.epoch, one.step) for one in found.steps}:
+                return found
+            await asyncio.sleep(0.02)
+
+
+@pytest.mark.parametrize("other", ["tree", "gm", "hypercube"])
+def test_a_network_changes_its_design_and_back_while_messages_flow(
+    tmp_path: Path, other: str
+) -> None:
+    source = small_overlay("chord")
+
+    async def story() -> list[str]:
+        async with running_brokers("chord", tmp_path, 4) as brokers:
+            reader, writer = AioReader("reader"), aiomqtt.Client("127.0.0.1", port_of(brokers[3]))
+            await reader.open(port_of(brokers[0]), "t", keeps=True)
+            sent = 0
+
+            async def publish() -> None:
+                nonlocal sent
+                async with writer:
+                    while not is_over.is_set():
+                        await writer.publish("t", str(sent), qos=1)
+                        sent += 1
+
+            is_over = asyncio.Event()
+            publishing = asyncio.create_task(publish())
+            plan = plan_between(source, small_overlay(other))
+            epoch = await decided(tmp_path, "b2", "apply", plan)
+            changed = await over(tmp_path, "b2", epoch)
+            back = await decided(tmp_path, "b1", "undo", plan)
+            undone = await over(tmp_path, "b1", back)
+            is_over.set()
+            await publishing
+            await until(lambda: len(reader.got) >= sent)
+            await reader.close()
+            assert back > epoch > 0
+            assert changed.overlay == plan.target
+            assert msgspec.json.encode(undone.overlay) == msgspec.json.encode(source)
+            assert sent > 10
+            return [one.payload for one in reader.got[:sent]]
+
+    got = asyncio.run(story())
+    assert got == [str(number) for number in range(len(got))]
+
+
+def test_a_plan_moves_clients_and_says_which_stay_and_why(tmp_path: Path) -> None:
+    source = small_overlay("chord")
+
+    async def story() -> None:
+        async with running_brokers("chord", tmp_path, 4) as brokers:
+            async with aiomqtt.Client("127.0.0.1", port_of(brokers[0]), identifier="fleeting"):
+                plan = plan_between(source, source, ("fleeting", "b0", "b2"))
+                epoch = await decided(tmp_path, "b1", "apply", plan)
+                await over(tmp_path, "b1", epoch)
+                async with asyncio.timeout(20):
+                    while not (await progress(tmp_path, "b0")).staying:
+                        await asyncio.sleep(0.02)
+                found = await progress(tmp_path, "b0")
+            assert found.staying == {"its session would end with its connection": 1}
+            assert found.moved == 0
+
+    asyncio.run(story())
+
+
+def test_orders_that_make_no_sense_are_refused_with_the_reason(tmp_path: Path) -> None:
+    source = small_overlay("chord")
+
+    async def story() -> None:
+        async with running_brokers("chord", tmp_path, 4):
+            stale = plan_between(swapped(source), source)
+            with pytest.raises(OperatorError, match="made for another overlay"):
+                await decided(tmp_path, "b0", "apply", stale)
+            with pytest.raises(OperatorError, match="no plan is under way"):
+                await decided(tmp_path, "b0", "abort")
+            with pytest.raises(OperatorError, match="nothing to undo"):
+                await decided(tmp_path, "b0", "undo")
+            with pytest.raises(OperatorError, match="in force already"):
+                await decided(tmp_path, "b0", "apply", plan_between(source, source))
+            with pytest.raises(OperatorError, match="no plan of version 1"):
+                await decided(tmp_path, "b0", "apply")
+
+    asyncio.run(story())
+
+
+def test_of_two_plans_at_once_one_is_refused_and_the_other_done(tmp_path: Path) -> None:
+    source = small_overlay("chord")
+
+    async def story() -> None:
+        async with running_brokers("chord", tmp_path, 4):
+            plans = (
+                plan_between(source, swapped(source)),
+                plan_between(source, small_overlay("tree")),
+            )
+            found = await asyncio.gather(
+                *(decided(tmp_path, "b0", "apply", plan) for plan in plans), return_exceptions=True
+            )
+            epochs = [one for one in found if isinstance(one, int)]
+            (refusal,) = [one for one in found if isinstance(one, OperatorError)]
+            assert "another plan is under way" in str(refusal)
+            await over(tmp_path, "b0", *epochs)
+
+    asyncio.run(story())
+
+
+def test_a_plan_is_aborted_while_a_broker_keeps_it_waiting(tmp_path: Path) -> None:
+    source = small_overlay("chord")
+
+    async def story() -> None:
+        async with running_brokers("chord", tmp_path, 4) as brokers:
+            # Nobody has noticed yet that this one is gone, so the plan waits for it.
+            await brokers[3].stop()
+            await decided(tmp_path, "b0", "apply", plan_between(source, swapped(source)))
+            await decided(tmp_path, "b1", "abort")
+            async with asyncio.timeout(20):
+                while "aborted" not in {one.step for one in (await progress(tmp_path, "b0")).steps}:
+                    await asyncio.sleep(0.02)
+            assert (await progress(tmp_path, "b1")).overlay == source
+
+    asyncio.run(story())
