@@ -10,8 +10,11 @@ import msgspec
 import pytest
 from live_network import port_of, running_brokers, small_overlay
 from ordinary_clients import AioReader, until
+from typer.testing import CliRunner, Result
 
+from meshwright.cli.main import app
 from meshwright.errors import OperatorError
+from meshwright.files.plans import write_plan
 from meshwright.live.operating.control_client import BrokerControl
 from meshwright.live.telemetry.plan_log import PlanProgress
 from meshwright.model.overlay import Overlay
@@ -187,5 +190,52 @@ def test_a_plan_is_aborted_while_a_broker_keeps_it_waiting(tmp_path: Path) -> No
                 while "aborted" not in {one.step for one in (await progress(tmp_path, "b0")).steps}:
                     await asyncio.sleep(0.02)
             assert (await progress(tmp_path, "b1")).overlay == source
+
+    asyncio.run(story())
+
+
+async def call(*words: str | Path) -> Result:
+    asked = ["plan", *(str(word) for word in words)]
+    return await asyncio.to_thread(CliRunner().invoke, app, asked)
+
+
+def test_an_operator_applies_and_undoes_a_plan_and_is_told_why_it_is_stale(tmp_path: Path) -> None:
+    source = small_overlay("chord")
+    file, data = tmp_path / "plan.json", tmp_path / "network"
+    plan = plan_between(source, swapped(source), ("nobody", "b0", "b1"))
+    write_plan(plan, file)
+
+    async def story() -> None:
+        async with running_brokers("chord", data, 4):
+            applied = await call("apply", file, "--data", data, "--broker", "b2")
+            again = await call("apply", file, "--data", data)
+            undone = await call("undo", file, "--data", data, "--json")
+            strange = await call("apply", file, "--data", data, "--broker", "b9")
+            aborted = await call("abort", "--data", data)
+        assert applied.exit_code == 0, applied.output
+        assert "in force at 4 brokers" in applied.stdout
+        assert "led by b2" in applied.stdout
+        assert "1 client could not be moved: its session is not here." in applied.stdout
+        assert again.exit_code == 2
+        assert "b0, b1 changed position" in again.stderr
+        outcome = msgspec.json.decode(undone.stdout)["outcome"]
+        assert outcome["end"] == "done"
+        assert outcome["brokers"] == 4
+        assert "No broker 'b9' runs here" in strange.stderr
+        assert "no plan is under way" in aborted.stderr
+
+    asyncio.run(story())
+
+
+def test_a_plan_without_steps_changes_nothing_and_says_so(tmp_path: Path) -> None:
+    source = small_overlay("chord")
+    file, data = tmp_path / "plan.json", tmp_path / "network"
+    write_plan(plan_between(source, source), file)
+
+    async def story() -> None:
+        async with running_brokers("chord", data, 4):
+            applied = await call("apply", file, "--data", data)
+        assert applied.exit_code == 0
+        assert "has no steps" in applied.stdout
 
     asyncio.run(story())

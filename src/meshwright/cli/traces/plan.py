@@ -30,20 +30,25 @@ from meshwright.cli.console.options import (
 from meshwright.cli.console.screen import CHECK_SAYS_NO, answer, plain_table
 from meshwright.cli.console.times import duration_s, time_us
 from meshwright.cli.overlays.overlay_plans import answer_plan
+from meshwright.cli.traces.plan_orders import PlanFile, abort, apply, undo
 from meshwright.model.wording import counted
 
 if TYPE_CHECKING:
+    from meshwright.model.overlay import Overlay
     from meshwright.model.plan import Plan, Step
     from meshwright.planning.changes.differences import PlanDifference
 
-app = typer.Typer(no_args_is_help=True, help="Plan from a trace; show and compare plans.")
-
-PlanFile = Annotated[Path, typer.Argument(metavar="PLAN", help="A plan.json.", show_default=False)]
+app = typer.Typer(
+    no_args_is_help=True, help="Plan from a trace; show, compare, apply and undo plans."
+)
+app.command()(apply)
+app.command()(abort)
+app.command()(undo)
 
 
 @app.callback()
 def plan() -> None:
-    """Plan from a trace; show and compare plans."""
+    """Plan from a trace; show, compare, apply and undo plans."""
 
 
 @app.command()
@@ -53,6 +58,15 @@ def create(
     design: DesignName,
     out: PlanOut,
     source: SourceOverlay = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            "--data",
+            metavar="FOLDER",
+            show_default="no brokers are asked",
+            help="Plan from the overlay in force at the brokers that run here.",
+        ),
+    ] = None,
     objective: Objective = "net",
     placement: Placement = None,
     at: Annotated[
@@ -96,6 +110,8 @@ def create(
     refuse_unwritable(out)
     check_trace(trace)
     today = None if source is None else read_overlay_or_target(source)
+    if data is not None:
+        today = _in_force(data, source)
     wish = PlanWish(design, objective, method, delay_weight, k)
     moment = Moment(
         at_us=None if at is None else time_us(at),
@@ -181,6 +197,16 @@ def diff(
         _worth_table(found),
         *_told(found),
     )
+
+
+def _in_force(data: Path, source: Path | None) -> Overlay:
+    """The overlay of brokers that run, unless another one was named too."""
+    from meshwright.errors import OperatorError
+    from meshwright.manager.running import RunningNetwork
+
+    if source is not None:
+        raise OperatorError("Give --from FILE or --data FOLDER; both say what the plan begins at.")
+    return RunningNetwork(data).in_force()
 
 
 def _refuse_wildcards(as_json: bool, count: int, seed: int) -> NoReturn:

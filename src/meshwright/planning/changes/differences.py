@@ -6,8 +6,10 @@ import msgspec
 
 from meshwright.model.overlay import Overlay
 from meshwright.model.plan import ClientMove, Plan
+from meshwright.model.wording import counted
 
 Link = tuple[str, str]
+NAMED_MAX = 3
 
 
 class PlanDifference(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,6 +56,32 @@ def plan_difference(first: Plan, second: Plan) -> PlanDifference:
     )
 
 
+def overlay_changes(known: Overlay, now: Overlay) -> tuple[str, ...]:
+    """What has changed since an overlay was known, a clause each; nothing if it is the same."""
+    if known == now:
+        return ()
+    joined = [name for name in now.brokers if name not in known.brokers]
+    left = [name for name in known.brokers if name not in now.brokers]
+    if known.design != now.design:
+        return (f"the design is {now.design}, not {known.design}",)
+    changes = []
+    if joined:
+        changes.append(f"{_some(joined)} joined")
+    if left:
+        changes.append(f"{_some(left)} left")
+    if known.params != now.params:
+        changes.append("its parameters are others")
+    elsewhere = [name for name in _elsewhere(known, now) if name in now.brokers]
+    if elsewhere:
+        changes.append(f"{_some(elsewhere)} changed position")
+    new, gone = _only_links(now, known), _only_links(known, now)
+    if new:
+        changes.append(f"{counted(len(new), 'link')} came, such as {' to '.join(new[0])}")
+    if gone:
+        changes.append(f"{counted(len(gone), 'link')} went, such as {' to '.join(gone[0])}")
+    return tuple(changes or ("its brokers or links stand in another order",))
+
+
 def _only_links(one: Overlay, other: Overlay) -> tuple[Link, ...]:
     known = {frozenset(link) for link in other.links}
     return tuple(link for link in one.links if frozenset(link) not in known)
@@ -62,3 +90,9 @@ def _only_links(one: Overlay, other: Overlay) -> tuple[Link, ...]:
 def _elsewhere(one: Overlay, other: Overlay) -> tuple[str, ...]:
     seats, others = one.positions or {}, other.positions or {}
     return tuple(name for name in one.brokers if seats.get(name) != others.get(name))
+
+
+def _some(names: list[str]) -> str:
+    """The first of some names, and how many more there are."""
+    more = f" and {len(names) - NAMED_MAX} more" if len(names) > NAMED_MAX else ""
+    return ", ".join(names[:NAMED_MAX]) + more

@@ -1,0 +1,140 @@
+"""meshwright plan apply, abort and undo: a plan for brokers that run."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from meshwright.cli.console.options import Data, Json
+from meshwright.cli.console.screen import CHECK_SAYS_NO, answer, task_bar
+from meshwright.model.wording import counted
+
+if TYPE_CHECKING:
+    from meshwright.manager.execution import Action, Outcome, Sight
+    from meshwright.model.plan import Plan
+
+PlanFile = Annotated[Path, typer.Argument(metavar="PLAN", help="A plan.json.", show_default=False)]
+Leader = Annotated[
+    str | None,
+    typer.Option(
+        "--broker", metavar="NAME", show_default="the first by name", help="Who leads the change."
+    ),
+]
+Sure = Annotated[bool, typer.Option("--yes", help="Do not ask whether to do it.")]
+
+
+def apply(
+    plan: PlanFile,
+    *,
+    data: Data = Path(".meshwright"),
+    broker: Leader = None,
+    is_sure: Sure = False,
+    as_json: Json = False,
+) -> None:
+    """Change the brokers that run to what a plan says, while messages keep flowing.
+
+    A plan for another overlay than the one in force is refused with what has changed since. Exit
+    code 1 if the plan was aborted: then nothing has changed.
+
+    Example: meshwright plan apply plan.json
+    """
+    _carry_out("apply", plan, data, broker, is_sure, as_json)
+
+
+def undo(
+    plan: PlanFile,
+    *,
+    data: Data = Path(".meshwright"),
+    broker: Leader = None,
+    is_sure: Sure = False,
+    as_json: Json = False,
+) -> None:
+    """Take back a plan that is in force: the overlay before it, and clients to where they were.
+
+    Example: meshwright plan undo plan.json
+    """
+    _carry_out("undo", plan, data, broker, is_sure, as_json)
+
+
+def abort(*, data: Data = Path(".meshwright"), as_json: Json = False) -> None:
+    """End the plan that is under way, unless it is decided: then undo it.
+
+    Example: meshwright plan abort
+    """
+    from meshwright.manager.running import RunningNetwork
+
+    controls = RunningNetwork(data).controls()
+    begun = controls[min(controls)].decide("abort")
+    answer(
+        as_json,
+        {"command": "plan abort", "plan": begun.plan, "epoch": begun.epoch},
+        f"Plan {begun.plan} is aborted; epoch {begun.epoch} stays in force.",
+    )
+
+
+def _carry_out(
+    action: Action,
+    file: Path,
+    data: Path,
+    leader: str | None,
+    is_sure: bool,
+    as_json: bool,
+) -> None:
+    from meshwright.files.plans import read_plan
+    from meshwright.manager.execution import carry_out, refuse_stale
+    from meshwright.manager.running import RunningNetwork
+
+    plan, network = read_plan(file), RunningNetwork(data)
+    refuse_stale(network, action, plan)
+    if not plan.steps:
+        document = {"command": f"plan {action}", "outcome": None}
+        answer(as_json, document, f"{file} has no steps, so nothing was done. {plan.summary}")
+        return
+    if sys.stdin.isatty() and not is_sure:
+        _confirm(action, plan)
+    with task_bar("Applying the plan" if action == "apply" else "Undoing the plan") as bar:
+
+        def tell(sight: Sight) -> None:
+            bar.say(sight.step or "begins")
+            bar.count((sight.in_force, sight.brokers))
+
+        outcome = carry_out(network, action, plan, leader=leader, tell=tell)
+    answer(as_json, {"command": f"plan {action}", "outcome": outcome}, *_told(outcome))
+    if outcome.end != "done":
+        raise typer.Exit(CHECK_SAYS_NO)
+
+
+def _confirm(action: str, plan: Plan) -> None:
+    """End here unless somebody at the terminal says yes; stdout is for the answer alone."""
+    clients = counted(len(plan.client_moves()), "client")
+    done = "Apply" if action == "apply" else "Undo"
+    typer.echo(plan.summary, err=True)
+    typer.echo(
+        f"{done} it: {counted(plan.moved, 'broker')} and {clients} move? [y/N] ", nl=False, err=True
+    )
+    if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
+        typer.echo("Nothing was done.", err=True)
+        raise typer.Exit(CHECK_SAYS_NO)
+
+
+def _told(outcome: Outcome) -> list[str]:
+    plan = f"Plan {outcome.plan}"
+    why = f" ({outcome.detail})" if outcome.detail else ""
+    if outcome.end == "aborted":
+        return [f"{plan} was aborted and nothing has changed{why}."]
+    if outcome.end == "superseded":
+        return [f"{plan} gave way to a newer overlay{why}; see meshwright status."]
+    verb = "in force" if outcome.action == "apply" else "undone"
+    brokers = counted(outcome.brokers, "broker")
+    took = f"led by {outcome.leader}, in {outcome.elapsed_s:.1f} s"
+    lines = [f"{plan} is {verb} at {brokers} as epoch {outcome.epoch}, {took}{why}."]
+    if outcome.moved or outcome.staying:
+        lines.append(f"{counted(outcome.moved, 'client')} moved.")
+    lines += [
+        f"{counted(count, 'client')} could not be moved: {reason}."
+        for reason, count in outcome.staying.items()
+    ]
+    return lines
