@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -61,6 +62,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: item.nodeid.startswith(COMMANDS_ON_SPARK))
 
 
+def pytest_configure() -> None:
+    """Commands that tests start can be interrupted, also where this runs in the background."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_finish() -> None:
     """What stands now stays: the collector need not look at it again, and looks less often."""
@@ -76,8 +83,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Compani
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """As many as cores; one more for all tests, as live brokers are waited for half of the time."""
-    return len(os.sched_getaffinity(0)) + (config.option.numprocesses == "auto")
+    """As many as cores; two more for all tests, as brokers and Spark are waited for half the time."""
+    return len(os.sched_getaffinity(0)) + 2 * (config.option.numprocesses == "auto")
 
 
 @pytest.fixture(scope="session")
