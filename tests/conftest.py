@@ -83,7 +83,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Compani
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """As many as cores; two more for all tests, as brokers and Spark are waited for half the time."""
+    """As many as cores; two more for all tests, as live brokers and Spark are waited for."""
     return len(os.sched_getaffinity(0)) + 2 * (config.option.numprocesses == "auto")
 
 

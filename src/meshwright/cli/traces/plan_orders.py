@@ -41,7 +41,7 @@ def apply(
 
     Example: meshwright plan apply plan.json
     """
-    _carry_out("apply", plan, data, broker, is_sure, as_json)
+    _carry_out("apply", plan, data, leader=broker, is_sure=is_sure, as_json=as_json)
 
 
 def undo(
@@ -56,7 +56,7 @@ def undo(
 
     Example: meshwright plan undo plan.json
     """
-    _carry_out("undo", plan, data, broker, is_sure, as_json)
+    _carry_out("undo", plan, data, leader=broker, is_sure=is_sure, as_json=as_json)
 
 
 def abort(*, data: Data = Path(".meshwright"), as_json: Json = False) -> None:
@@ -76,12 +76,7 @@ def abort(*, data: Data = Path(".meshwright"), as_json: Json = False) -> None:
 
 
 def _carry_out(
-    action: Action,
-    file: Path,
-    data: Path,
-    leader: str | None,
-    is_sure: bool,
-    as_json: bool,
+    action: Action, file: Path, data: Path, *, leader: str | None, is_sure: bool, as_json: bool
 ) -> None:
     from meshwright.files.plans import read_plan
     from meshwright.manager.execution import carry_out, refuse_stale
