@@ -99,7 +99,7 @@ class PlacementAround:
     """What placement needs of the rest of the broker.
 
     others: the other brokers that are believed alive.
-    counts: how many subscriptions here have each filter.
+    counts: how many sessions and groups here want each filter.
     is_emptying: True if this broker takes no more clients.
     """
 

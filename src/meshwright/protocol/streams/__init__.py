@@ -1,1 +1,1 @@
-"""What a broker owes the network: numbered streams, both ends, and who wants them."""
+"""QoS 1 and 2 between brokers: numbered streams at their origin and at receivers."""

@@ -1,9 +1,10 @@
 """Streams of other origins: each publication is passed on once, in its publisher's order.
 
-A frame may come twice, late, or straight from its origin. It is passed on to local sessions once
-all frames that this broker is owed before it were; until then it is held. A publisher that moved
-names its last publications at former brokers, which are passed on first. What is published at this
-broker is passed on in the step in which it is taken, so later subscribers do not get it.
+A frame may come twice, late, or straight from its origin. It is passed on to local sessions when
+all frames that this broker is owed before it have been; until then it is held. A publisher that
+moved names its last publications at former brokers (after), which are passed on first. A
+publication of a client here is passed on in the step in which it is taken, so that later
+subscribers do not get it.
 """
 
 from __future__ import annotations
@@ -40,23 +41,27 @@ _Point = tuple[str, str, int]
 
 
 class IncomingSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """How long acknowledgements are gathered, and how much is held out of order."""
+    """How long acknowledgements are gathered, and how many frames of a stream are held."""
 
     acknowledge_after_us: int = 50_000
     held_max: int = 4_096
 
 
 class StraightFrame(StreamFrame, frozen=True, gc=False, array_like=True):
-    """A frame that its origin has sent to this broker, in the life that it has now.
+    """A frame that its origin sent straight to this broker, since this broker's last start.
 
-    known: by which versions of this broker's interest it is owed.
+    known: the versions of this broker's entries by which it is owed the frame.
     """
 
     known: tuple[int, int] = (0, 0)
 
 
 class IncomingStream:
-    """last: the highest number passed on. held: frames that wait for earlier ones."""
+    """One stream at a receiver.
+
+    last: the highest number passed on.
+    held: frames that wait for earlier ones, by number.
+    """
 
     __slots__ = ("held", "last")
 
@@ -66,10 +71,17 @@ class IncomingStream:
 
 
 class Incoming:
-    """All streams of which this broker receives.
+    """All streams that this broker receives.
 
-    deliver passes a publication to the local sessions; it returns True if it wrote to disk, in
-    which case the place in the stream is written with it, so that nothing is passed on twice.
+    deliver: passes a publication to local sessions. It returns True if it wrote to disk; then the
+        stream's number is written with it, so that nothing is passed on twice.
+    is_informed: False while an origin may not know all that is wanted here.
+    is_known_by: True if entries of such versions have a filter here that still matches a topic.
+    wants: True if a local filter matches a topic.
+    _passed: for each origin, the number of its last AllPassed.
+    _unsent: acknowledgements that are gathered, by origin and topic.
+    _waiting: for each stream, numbers in it and the frames of other streams that wait for them.
+    _newest_passed: for each publisher and topic, the last sequence passed on.
     """
 
     def __init__(
@@ -94,28 +106,28 @@ class Incoming:
         self._is_known_by = is_known_by
         self._is_removed = is_removed
         self._streams: dict[tuple[str, str], IncomingStream] = {}
-        # Streams that held something when last looked at.
+        # Streams that held frames when last looked at.
         self._holding: dict[tuple[str, str], IncomingStream] = {}
-        # By origin: what has a number up to this comes too late, whatever its topic.
+        # By origin: a frame with a number up to this is too late, whatever its topic.
         self._passed: dict[str, int] = {}
         self._unsent: dict[str, dict[str, int]] = {}
         self._waiting: dict[tuple[str, str], list[tuple[int, StreamFrame]]] = {}
-        # By publisher: what was published here and waits: topics and numbers, with sequences.
+        # By publisher: topics and numbers published here that wait, with their sequences.
         self._unpassed: dict[str, dict[tuple[str, int], int]] = {}
         self._seen_qos0 = LastNumbers()
         self._newest_passed = LastNumbers()
-        # Streams that have moved on, and what that sets free is not passed on yet.
+        # Streams that went on; the frames that waited for that are not passed on yet.
         self._advanced: deque[tuple[tuple[str, str], IncomingStream]] = deque()
 
     def handlers(self) -> Handlers:
-        """Which message is for which method."""
+        """Map each message to its method."""
         return (
             on(Repair, self.repaired),
             on(OwedNothing, self.owed_nothing),
         )
 
     def restore(self, disk: dict[DiskKey, Any]) -> None:
-        """Take back the places in the streams that were written."""
+        """After a start, read from disk how far streams were passed on."""
         for key, value in disk.items():
             if key[0] == "position":
                 self._streams[str(key[1]), str(key[2])] = IncomingStream(value)
@@ -125,18 +137,18 @@ class Incoming:
             stream.last = max(stream.last, self._passed.get(origin, 0))
 
     def last_of(self, origin: str, topic: str) -> int:
-        """The highest number passed on of a stream, or known to be none that is to come."""
+        """The number up to which a stream is passed on, or nothing more is to come."""
         stream = self._streams.get((origin, topic))
         return stream.last if stream is not None else self._passed.get(origin, 0)
 
     def last_of_own(self, topic: str) -> int:
-        """The highest number passed on of what is published here on a topic."""
+        """The number up to which publications of clients here on a topic are passed on."""
         return self.last_of(self._me, topic)
 
     def passed_numbers(self) -> dict[tuple[str, str], int]:
-        """Where every stream stands, by origin and topic, and where those stand that are not here.
+        """The number up to which each stream is passed on, by origin and topic.
 
-        The latter stand under the origin and EVERY_TOPIC.
+        Under the origin and EVERY_TOPIC stands the number for its streams that are not named.
         """
         others = {(origin, EVERY_TOPIC): number for origin, number in self._passed.items()}
         return {**others, **{key: stream.last for key, stream in self._streams.items()}}
@@ -146,7 +158,7 @@ class Incoming:
         return {topic for _, topic in self._streams}
 
     def held_length(self) -> int:
-        """The most that is held of one stream."""
+        """The most frames that are held of one stream."""
         if not self._holding:
             return 0
         length = max(len(stream.held) for stream in self._holding.values())
@@ -154,7 +166,7 @@ class Incoming:
         return length
 
     def forget_unwanted(self, turn: Turn) -> None:
-        """Drop what is held of topics that nobody here wants: later subscribers must not get it."""
+        """Drop held frames of topics that no session wants: later subscribers must not get them."""
         wants = self._wants
         for key in [key for key in self._holding if not wants(key[1])]:
             self._holding.pop(key).held.clear()
@@ -169,17 +181,18 @@ class Incoming:
                 self.arrive(turn, frame)
 
     def remember(self, turn: Turn, topic_filter: str) -> None:
-        """A durable session wants topics from now on: write how far their streams are passed on."""
+        """Write how far streams are passed on that a durable session wants from now on."""
         levels = levels_of(topic_filter)
         for (origin, topic), stream in self._streams.items():
             if levels_cover(levels, levels_of(topic)):
                 turn.write(("position", origin, topic), stream.last)
 
     def repaired(self, turn: Turn, _peer: str, message: Repair) -> None:
-        """An origin says itself what this broker is owed.
+        """A frame has come straight from its origin, which says what this broker is owed.
 
-        What is published here may wait for somebody who subscribed before this broker counted as
-        one that is owed it: what goes before it is what waits, not what this broker owes itself.
+        If this broker is the origin itself, the frame comes after those that wait here, whatever
+        this broker owes itself: they may wait for a session that subscribed before its entry
+        counted.
         """
         frame = message.frame
         previous = frame.previous
@@ -197,7 +210,7 @@ class Incoming:
         self.arrive(turn, straight)
 
     def arrive(self, turn: Turn, frame: StreamFrame) -> None:
-        """A frame came, by the overlay or straight from its origin."""
+        """A frame has come, by the overlay or straight from its origin."""
         publication = frame.publication
         if not frame.number:
             # QoS 0 is passed on in order or not at all.
@@ -217,10 +230,10 @@ class Incoming:
             self._advance(turn, key, stream)
 
     def take_own(self, turn: Turn, frame: StreamFrame) -> None:
-        """Pass on what is published here now, unless it has to wait for what goes before it.
+        """Pass on a publication of a client here, unless it must wait for earlier ones.
 
-        What its publisher sent to other brokers may go before it, on this topic or on that of
-        another one that waits already.
+        Publications of the same publisher at other brokers may go before it, and so may one on
+        another topic that waits already.
         """
         publication = frame.publication
         if not frame.number:
@@ -242,12 +255,12 @@ class Incoming:
             self._pass_on(turn, key, stream, waiting)
 
     def unpassed(self, topic: str) -> list[int]:
-        """Numbers of what was published here on a topic and waits for what goes before it."""
+        """The numbers on a topic that were published here and wait for earlier publications."""
         own = self._unpassed.values()
         return sorted(number for points in own for name, number in points if name == topic)
 
     def passed_qos0(self, publication: Publication) -> None:
-        """Note that local clients have got a publication of QoS 0."""
+        """Note that local clients have got a QoS 0 publication."""
         publisher = (publication.publisher, publication.topic)
         self._seen_qos0[publisher] = publication.sequence + publication.count - 1
 
@@ -256,16 +269,17 @@ class Incoming:
         self._newest_passed[publisher, topic] = sequence
 
     def owed_nothing(self, turn: Turn, peer: str, message: OwedNothing) -> None:
-        """An origin says that nothing up to a number is to come: pass on what waited for it.
+        """An origin owes this broker nothing up to a number: pass on frames that waited for it.
 
-        After a crash an origin may send it all the same, as it cannot know who came when.
+        After a crash the origin may send such numbers all the same, as it cannot know which
+        receivers came when; they are late copies.
         """
         key = (peer, message.topic)
         turn.write(("position", *key), max(message.number, self.last_of(*key)))
         self._skip(turn, key, message.number)
 
     def all_passed(self, turn: Turn, peer: str, message: AllPassed) -> None:
-        """All of an origin up to a number is safe: forget streams that have come no further."""
+        """Receivers have all of an origin up to a number: forget streams that went no further."""
         if message.number <= self._passed.get(peer, 0):
             return
         self._passed[peer] = message.number
@@ -278,14 +292,14 @@ class Incoming:
                     turn.forget(("position", *key))
 
     def roll_changed(self, turn: Turn) -> None:
-        """Wait for nothing from origins that are gone for good."""
+        """Brokers were removed: wait for no frame of theirs."""
         for key, waiting in list(self._waiting.items()):
             if self._is_removed(key[0]):
                 self._skip(turn, key, max(number for number, _ in waiting))
         self.origins_informed(turn)
 
     def origins_informed(self, turn: Turn) -> None:
-        """Origins know again what is wanted here: do not wait for numbers that they skip."""
+        """An origin knows all that is wanted here again: trust the numbers that it skips."""
         held: dict[str, list[Numbered]] = {}
         for (origin, _), stream in self._holding.items():
             found = [(number, frame.publication) for number, frame in stream.held.items()]
@@ -303,7 +317,7 @@ class Incoming:
                 self._advance(turn, key, known)
 
     def peer_renewed(self, turn: Turn, peer: str) -> None:
-        """Ask again what a peer may have forgotten to answer."""
+        """Ask a peer again the questions that it may have forgotten."""
         asked = [
             (topic, number)
             for (origin, topic), waiting in self._waiting.items()
@@ -318,28 +332,28 @@ class Incoming:
             self._send(turn, origin, OwedQuestion(topic, number))
 
     def send_acknowledgements(self, turn: Turn) -> None:
-        """Tell every origin up to where its streams are safe here."""
+        """Tell each origin up to which numbers its streams are on disk here."""
         unsent, self._unsent = self._unsent, {}
         send = self._send
         for origin, points in unsent.items():
             send(turn, origin, Acknowledged(tuple(points.items())))
 
     def _skip(self, turn: Turn, key: tuple[str, str], number: int) -> None:
-        """Wait for no number up to this; a frame that has one comes too late."""
+        """Wait for no number up to this one; a frame with such a number is too late."""
         stream = self._streams.get(key) or self._begin(key)
         stream.last = max(stream.last, number)
         self._advance(turn, key, stream)
 
     def _begin(self, key: tuple[str, str]) -> IncomingStream:
-        """A stream of which nothing is known but what comes too late."""
+        """Begin a stream of which nothing was passed on but by AllPassed."""
         stream = self._streams[key] = IncomingStream(self._passed.get(key[0], 0))
         return stream
 
     def _is_next(self, stream: IncomingStream, frame: StreamFrame) -> bool:
-        """True if nothing that is wanted here can still come before a frame.
+        """True if no frame that is wanted here can still come before this one.
 
-        An origin that could not be told what is wanted may skip what it should not. From one that
-        is gone for good nothing comes any more.
+        An origin that does not know yet all that is wanted here may skip numbers that are. From a
+        removed origin nothing comes any more.
         """
         if frame.number == stream.last + 1 and not frame.previous:
             return True
@@ -355,7 +369,7 @@ class Incoming:
     def _pass_on(
         self, turn: Turn, key: tuple[str, str], stream: IncomingStream, frame: StreamFrame
     ) -> bool:
-        """Pass the next frame on; False if a publication of another stream goes before it."""
+        """Pass a frame on; False if it must wait for a publication of another stream."""
         if frame.publication.after or frame.behind or self._unpassed:
             missing = self._missing(turn, frame)
             if missing:
@@ -379,14 +393,14 @@ class Incoming:
         return True
 
     def _leave_behind(self, origin: str, points: tuple[tuple[str, int], ...]) -> None:
-        """Skip earlier frames that nobody here wants: later subscribers are not owed them."""
+        """Skip earlier frames that no session here wants: later subscribers are not owed them."""
         for topic, number in points:
             if not self._wants(topic):
                 stream = self._streams.get((origin, topic)) or self._begin((origin, topic))
                 stream.last = max(stream.last, number)
 
     def _has_waited(self, frame: StreamFrame) -> bool:
-        """True if something that was published here had to wait until now."""
+        """True if a frame was published here and had to wait until now."""
         publication = frame.publication
         own = self._unpassed.get(publication.publisher, {})
         has_waited = own.pop((publication.topic, frame.number), None) is not None
@@ -395,19 +409,20 @@ class Incoming:
         return has_waited
 
     def _write_before(self, turn: Turn, publication: Publication) -> None:
-        """Write where streams stand that go before a publication: no crash may turn them around."""
+        """Write how far streams before a publication are, so that a crash keeps the order."""
         for origin, _, topic in publication.after:
             key = (origin, topic or publication.topic)
             if key in self._streams:
                 turn.write(("position", *key), self._streams[key].last)
 
     def _is_overtaken(self, frame: StreamFrame) -> bool:
-        """True if its publisher's later ones were passed on, and it is not known to be owed.
+        """True if later frames of its publisher were passed on, and it is not known to be owed.
 
-        What is owed goes before what its publisher sends from elsewhere. A copy on its way to who
-        came to want the topic since it was sent does not: it comes in turn or not at all. It may
-        even name this broker, which was owed it before a crash. Should it be owed after all, its
-        origin sends it straight; but what it sent to those who have left here since, is a copy too.
+        An owed frame is passed on before anything that its publisher sends from elsewhere. A copy
+        on its way to a broker that came to want the topic later is not owed: it is passed on in
+        order or not at all, even if it names this broker, which may have been owed it before a
+        crash. If it is owed after all, its origin sends it straight. But a straight frame is a copy
+        too, if those here that wanted it have left.
         """
         publication = frame.publication
         line = (publication.publisher, publication.topic if frame.behind is None else EVERY_TOPIC)
@@ -426,7 +441,7 @@ class Incoming:
             del stream.held[max(stream.held)]
 
     def _hold(self, key: tuple[str, str], stream: IncomingStream, frame: StreamFrame) -> None:
-        """Keep a frame that comes too early; if too much is held, it must come again."""
+        """Hold a frame that comes too early; if too many are held, it must come again."""
         held = stream.held.get(frame.number)
         if type(held) is StraightFrame and type(frame) is not StraightFrame:
             return
@@ -435,7 +450,7 @@ class Incoming:
             self._holding[key] = stream
 
     def _wait_for(self, turn: Turn, points: list[_Point], frame: StreamFrame) -> None:
-        """Have a frame wait for points of other streams, and ask once whether they come."""
+        """Have a frame wait for points of other streams, and ask their origins about them once."""
         at = (frame.origin, frame.publication.topic, frame.number)
         for origin, topic, number in points:
             waiting = self._waiting.setdefault((origin, topic), [])
@@ -445,7 +460,7 @@ class Incoming:
                     self._send(turn, origin, OwedQuestion(topic, number))
 
     def _missing(self, turn: Turn, frame: StreamFrame) -> list[_Point]:
-        """What its publisher published before, elsewhere or here, and has not come but may."""
+        """The points that the publisher of a frame published before, and that may still come."""
         own_topic = frame.publication.topic
         after = [
             (origin, topic or own_topic, number)
@@ -465,7 +480,7 @@ class Incoming:
         return [*missing, *self._waiting_here(frame)]
 
     def _waiting_here(self, frame: StreamFrame) -> list[_Point]:
-        """The last that the publisher of a frame published here before it, if that waits."""
+        """The last point before a frame that its publisher published here, if that waits."""
         publication = frame.publication
         own = self._unpassed.get(publication.publisher, {})
         before = [at for at, sequence in own.items() if sequence < publication.sequence]
@@ -475,7 +490,7 @@ class Incoming:
         """Pass on frames that were held only because of those just passed on."""
         self._advanced.append((key, stream))
         if len(self._advanced) > 1:
-            # Whoever is at it already goes on with this: rows of what waits may be long.
+            # The outer call goes on with this one, as chains of waiting frames may be long.
             return
         while self._advanced:
             key, stream = self._advanced[0]

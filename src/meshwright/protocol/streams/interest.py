@@ -97,14 +97,14 @@ class Interest:
         self._given_up: dict[str, dict[str, int]] = {}
 
     def handlers(self) -> Handlers:
-        """Which message is for which method."""
+        """Map each message to its method."""
         return (
             on(Joined, self.joined),
             on(Announce, self.announced),
         )
 
     def restore(self, turn: Turn, disk: dict[DiskKey, Any], wanted: list[Filter]) -> None:
-        """After a start: announce what the sessions want, and withdraw what no session wants."""
+        """After a start, announce what sessions want, and withdraw what none wants any more."""
         former = [str(key[1]) for key in disk if key[0] == "interest"]
         for one in wanted:
             self._count(one)
@@ -127,7 +127,7 @@ class Interest:
         return tuple(self._discovered)
 
     def wants(self, topic: str) -> bool:
-        """True if some local filter takes the topic, whatever it asks of the content."""
+        """True if a local filter matches the topic, whatever its clause asks."""
         return bool(self._index.taking(topic))
 
     def add(self, turn: Turn, wanted: Filter, done: Action) -> None:
@@ -150,7 +150,7 @@ class Interest:
         self._forwarding.add_interest(turn, wanted, carried)
 
     def when_in_force(self, turn: Turn, wanted: Filter, done: Action) -> None:
-        """Call done when what is under way for a filter's key is in force."""
+        """Call done when the changes under way for a filter's key are in force."""
         key = key_of(wanted)
         last = self._gathered.get(key) or next(reversed(self._in_flight.get(key, {})), None)
         if wanted in self._carrying:
@@ -194,7 +194,7 @@ class Interest:
                 turn.forget(("interest", key))
 
     def joined(self, turn: Turn, peer: str, message: Joined) -> None:
-        """An origin confirmed; through a wildcard it may name topics not known here before."""
+        """An origin has confirmed an entry; it may name topics that a wildcard found there."""
         if message.is_unknown:
             waiting = [one for one in self._waiting_for(peer) if one.key == message.key]
             if waiting:
@@ -217,9 +217,9 @@ class Interest:
         return not self._unrepeated and not self._given_up.get(origin)
 
     def is_known_by(self, topic: str, known: tuple[int, int]) -> bool:
-        """True if the entries of such versions have a filter that still takes a topic here.
+        """True if entries of these versions have a filter that still matches a topic here.
 
-        One is the entry of the topic, one that of wildcards.
+        known: the versions of the topic's entry and of the entry of wildcards.
         """
         by_name, by_wildcards = known
         return any(
@@ -228,7 +228,7 @@ class Interest:
         )
 
     def announced(self, turn: Turn, peer: str, message: Announce) -> None:
-        """An origin opens a topic that a wildcard of ours takes: get ready, then say so."""
+        """An origin opens a topic that a wildcard here matches: have it carried, then say so."""
         answer = Announced(message.topic)
         self._discover(turn, message.topic, lambda later: self._send(later, peer, answer))
 
@@ -239,7 +239,7 @@ class Interest:
             self._settle(turn, change, peer)
 
     def peer_renewed(self, turn: Turn, peer: str) -> None:
-        """Tell a returning origin what it may not know."""
+        """Tell an origin that comes back the entries that it may not know."""
         given_up = list(self._given_up.get(peer, ()))
         self._conversations.feed(turn, peer, given_up, self._tell_given_up)
         for change in self._waiting_for(peer):
@@ -250,7 +250,7 @@ class Interest:
             self._send(turn, origin, Joining(key, self._entries[key], recover=True))
 
     def _is_given_up(self, origin: str, key: str) -> bool:
-        """True if an origin is lost, or is yet to be told what it missed while it was."""
+        """True if an origin is lost, or has yet to be told what it missed meanwhile."""
         return self._conversations.is_lost(origin) or key in self._given_up.get(origin, ())
 
     def _waiting_for(self, peer: str) -> list[_Change]:
@@ -284,7 +284,7 @@ class Interest:
         self._note(wanted, has_come=False)
 
     def _note(self, wanted: Filter, *, has_come: bool) -> None:
-        """Note what an entry has become; what came and went meanwhile, need not be told."""
+        """Note that a filter came or went; one that did both needs not be told."""
         untold = self._untold.setdefault(key_of(wanted), {})
         if untold.pop(str(wanted), has_come) is has_come:
             untold[str(wanted)] = has_come
@@ -301,7 +301,7 @@ class Interest:
             self._publish(turn, self._gathered.pop(key))
 
     def _publish(self, turn: Turn, change: _Change) -> None:
-        """Put the present filters of a key into the directory, and tell who reads it."""
+        """Write the present filters of a key to the directory, and tell its readers."""
         key = change.key
         self._in_flight.setdefault(key, {})[change] = None
         self._storing[key] = None
@@ -354,7 +354,7 @@ class Interest:
             action(turn)
 
     def _discover(self, turn: Turn, topic: str, done: Action) -> None:
-        """Have the overlay carry a topic that only a wildcard takes."""
+        """Have the overlay carry a topic that only a wildcard matches."""
         is_known = topic in self._discovered
         if not is_known and not self.wants(topic):
             done(turn)

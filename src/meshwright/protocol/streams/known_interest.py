@@ -1,4 +1,4 @@
-"""What an origin knows of the interest of other brokers, and how it reads the directory for it."""
+"""What an origin knows of other brokers' interest, and how it reads that from the directory."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NOTHING_SAID = Entry(0, None)
 
 
 class KnownInterest:
-    """Entries of the directory by key, and what follows from them for each topic."""
+    """Entries of the directory by key, and the brokers that want each topic by them."""
 
     __slots__ = ("_entries", "_left_out", "_names", "_wanted", "_wild")
 
@@ -34,7 +34,7 @@ class KnownInterest:
         self._names = TopicNames()
 
     def learn(self, key: str, entries: Entries) -> None:
-        """Take in entries; what followed from others under their key is void."""
+        """Take in entries that are newer; what was computed from older ones is dropped."""
         known = self._entries.setdefault(key, {})
         for name, entry in entries.items():
             held = known.get(name)
@@ -43,10 +43,11 @@ class KnownInterest:
                 self._replaced(key, name, held, entry)
 
     def hear(self, peer: str, message: Joining) -> list[str] | None:
-        """A broker tells of its entry; returns the topics for which that counts.
+        """A broker tells its entry; returns the topics for which that matters.
 
-        None if it must tell all of it, as what it was before is not known. What it tells may have
-        been read before, for one topic: it counts for all others as well from now on.
+        Returns None if the broker must send the whole entry, as the version before is not known.
+        The entry may have been read before for one topic; from now on it counts for all others,
+        too.
         """
         entries, entry = self._entries.setdefault(message.key, {}), message.entry
         held = entries.get(peer)
@@ -64,13 +65,13 @@ class KnownInterest:
         return void
 
     def entries(self, key: str) -> Entries:
-        """What is known under a key now."""
+        """The entries known under a key now."""
         return dict(self._entries.get(key, {}))
 
     def learn_all(self, key: str, entries: Entries, before: Entries) -> None:
-        """Take in all entries of a key, and what was known before they were asked for.
+        """Take in all entries of a key; before: those known when the reading began.
 
-        Who is no longer among them has left, and that is forgotten; unless it came back since.
+        A broker that is not among them any more has left, unless it told a new entry meanwhile.
         """
         known = self._entries.setdefault(key, {})
         gone = [name for name in before if name not in entries and known.get(name) == before[name]]
@@ -79,18 +80,18 @@ class KnownInterest:
         self.learn(key, entries)
 
     def forget(self, topic: str) -> None:
-        """Nobody asks for a topic any more, until it is read anew."""
+        """Forget a topic that nobody asks for any more; it is read anew when needed."""
         self._entries.pop(topic, None)
         self._wanted.pop(topic, None)
         self._names.discard(topic)
 
     def leave_out(self, brokers: frozenset[str]) -> None:
-        """Let these brokers want nothing, whatever they said, and all others what they said."""
+        """Let these brokers want nothing, whatever their entries say."""
         self._left_out = brokers
         self._wanted.clear()
 
     def brokers(self) -> list[str]:
-        """Everybody who said anything."""
+        """All brokers of which an entry is known."""
         return sorted({name for entries in self._entries.values() for name in entries})
 
     def by_name(self, topic: str) -> set[str]:
@@ -98,13 +99,13 @@ class KnownInterest:
         return {name for name, entry in self._entries.get(topic, {}).items() if entry.filters}
 
     def versions(self, broker: str, topic: str) -> tuple[int, int]:
-        """Which entries of a broker say whether it wants a topic: by its name, and by wildcards."""
+        """The versions of a broker's two entries that decide whether it wants a topic."""
         by_name = self._entries.get(topic, {}).get(broker, NOTHING_SAID)
         by_wildcards = self._entries.get(WILDCARDS, {}).get(broker, NOTHING_SAID)
         return by_name.version, by_wildcards.version
 
     def wanted(self, topic: str) -> Wanted:
-        """Who wants a topic; the very same answer if nothing was learnt meanwhile."""
+        """The brokers that want a topic; the same object until something is learnt."""
         wanted = self._wanted.get(topic)
         if wanted is None:
             wanted = self._wanted[topic] = self._find(topic)
@@ -112,7 +113,7 @@ class KnownInterest:
         return wanted
 
     def taken_by(self, texts: Iterable[str]) -> list[str]:
-        """The topics asked for that some of these filters take."""
+        """The topics asked for that one of these filters matches."""
         taken = (topic for text in texts for topic in self._names.taken_by(_parsed(text)))
         return list(dict.fromkeys(taken))
 
@@ -124,7 +125,7 @@ class KnownInterest:
         entry: Entry,
         change: EntryChange | None = None,
     ) -> list[str]:
-        """A broker says something else under a key; returns the topics for which that counts."""
+        """A broker's entry has changed; returns the topics for which that matters."""
         void = [key]
         if key == WILDCARDS:
             change = change or _difference((before or NOTHING_SAID).filters, entry.filters)
@@ -138,7 +139,7 @@ class KnownInterest:
         return void
 
     def _told(self, message: Joining) -> list[str]:
-        """The topics that a message is about, whatever was known of it before."""
+        """The topics that a message is about, whatever was known of them before."""
         if message.key != WILDCARDS:
             return [message.key]
         change = message.change or EntryChange(0, (), ())
@@ -146,7 +147,7 @@ class KnownInterest:
         return self.taken_by(dict.fromkeys(texts))
 
     def _find(self, topic: str) -> Wanted:
-        """Who wants a topic, in the order of their names."""
+        """The brokers that want a topic, in the order of their names."""
         taking: dict[str, list[Filter]] = {}
         for name, entry in self._entries.get(topic, {}).items():
             if entry.filters:
@@ -176,9 +177,10 @@ def _parsed(text: str) -> Filter:
 class InterestReading:
     """Reads the directory for one origin, and has KnownInterest learn what it finds.
 
-    Who wants a topic stands under its own key and under that of wildcards, which all topics share.
-    A reading must begin after the publication was taken for which it is made. So a reading of the
-    wildcards that has begun does not count for later topics; but those share the next one.
+    Interest in a topic is under the topic's own key and under the key of wildcards, which all
+    topics share. A reading must begin after the publication for which it is made was taken. So a
+    reading of wildcards that has begun does not count for topics that come later; these share the
+    next one.
     """
 
     def __init__(self, directory: Directory, known: KnownInterest) -> None:
@@ -188,7 +190,7 @@ class InterestReading:
         self._next_actions: list[Action] = []
 
     def read(self, turn: Turn, topic: str, done: Action) -> None:
-        """Learn all entries by which somebody may want a topic."""
+        """Read all entries by which a broker may want a topic."""
 
         def got_topic(later: Turn) -> None:
             self._next_actions.append(done)

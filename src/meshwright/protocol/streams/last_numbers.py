@@ -1,4 +1,4 @@
-"""Numbers of what was seen lately, in bounded memory."""
+"""The last number of each key, in bounded memory."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ REMEMBERED_MIN = 65_536
 
 
 class LastNumbers:
-    """The last number of each key: of at least the last REMEMBERED_MIN keys, at most of twice that.
+    """The last numbers of at least REMEMBERED_MIN keys, those used last, and at most twice as many.
 
-    A client that comes with a new session each time is a new key each time, for ever.
+    Memory is bounded, as a client that comes with a new session each time is a new key each time.
     """
 
     __slots__ = ("_newer", "_older")
@@ -32,7 +32,7 @@ class LastNumbers:
             self._older, self._newer = newer, {}
 
     def advance(self, key: tuple[str, str], below: int, number: int) -> bool:
-        """Set the number of a key that was below another one; False if it was not."""
+        """Set the number of a key if it was below another one; False if it was not."""
         newer = self._newer
         found = newer.get(key)
         if found is None:

@@ -1,4 +1,4 @@
-"""What the two ends of a stream say to each other, and who says that it wants one."""
+"""Messages between the origin of a stream and its receivers, and about interest in topics."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from meshwright.protocol.foundation.stream_frames import StreamFrame
 
 
 class Repair(PeerMessage, frozen=True, gc=False, tag=52):
-    """A frame sent straight from its origin, because it was not acknowledged in time.
+    """The origin sends a frame straight to a receiver, which did not acknowledge it in time.
 
-    known: the versions of the receiver's entries by which it is owed the frame: that of its topic,
-    and that of wildcards. It may have left and come back while the frame was on its way.
+    known: the versions of the receiver's two entries by which it is owed the frame: of the topic's
+        key and of wildcards. The receiver may have left and come back while the frame was in
+        flight.
     """
 
     counts_as = "repair"
@@ -21,7 +22,10 @@ class Repair(PeerMessage, frozen=True, gc=False, tag=52):
 
 
 class Acknowledged(PeerMessage, frozen=True, gc=False, tag=53):
-    """Topics of one origin, each with the number up to which all is safe at the sender."""
+    """A receiver acknowledges frames of one origin.
+
+    points: topics, each with the number up to which the receiver has all that it is owed on disk.
+    """
 
     counts_as = "acknowledgement"
 
@@ -29,10 +33,11 @@ class Acknowledged(PeerMessage, frozen=True, gc=False, tag=53):
 
 
 class Joining(PeerMessage, frozen=True, gc=False, tag=54):
-    """My entry under a key has changed; recover asks for all that is not yet checked, too.
+    """A broker tells an origin that its entry under a key has changed.
 
-    added: the filters that are new in it, unless you may have missed others. change: what the
-    entry, which is then only a version, has become since an earlier one.
+    recover: send all frames that are not checked yet, too; the broker may have missed them.
+    added: the filters that are new in the entry, unless the origin may have missed earlier ones.
+    change: how the entry differs from an earlier version; entry then has only the new version.
     """
 
     counts_as = "directory"
@@ -45,9 +50,10 @@ class Joining(PeerMessage, frozen=True, gc=False, tag=54):
 
 
 class Joined(PeerMessage, frozen=True, gc=False, tag=55):
-    """The entry counts from now on; topics are those of mine that a new wildcard takes.
+    """The origin counts the entry from now on.
 
-    is_unknown: it does not, as I do not know the entry of which you told me what it has become.
+    topics: the origin's topics that a new wildcard of the entry matches.
+    is_unknown: the origin does not count it: it lacks the version that the change is based on.
     """
 
     counts_as = "directory"
@@ -59,7 +65,7 @@ class Joined(PeerMessage, frozen=True, gc=False, tag=55):
 
 
 class Announce(PeerMessage, frozen=True, gc=False, tag=56):
-    """I open a topic that a wildcard of yours takes: have the overlay carry it to you."""
+    """An origin opens a topic that the receiver's wildcard matches: have the overlay carry it."""
 
     counts_as = "directory"
 
@@ -67,7 +73,7 @@ class Announce(PeerMessage, frozen=True, gc=False, tag=56):
 
 
 class Announced(PeerMessage, frozen=True, gc=False, tag=57):
-    """The overlay carries the topic here."""
+    """The overlay carries the topic to the receiver."""
 
     counts_as = "directory"
 
@@ -75,7 +81,7 @@ class Announced(PeerMessage, frozen=True, gc=False, tag=57):
 
 
 class AllPassed(PeerMessage, frozen=True, gc=False, tag=58):
-    """Whatever I sent with a number up to this, on any topic, is safe wherever it is owed."""
+    """Receivers have all that the origin published with numbers up to this, on any topic."""
 
     counts_as = "acknowledgement"
 
@@ -83,7 +89,7 @@ class AllPassed(PeerMessage, frozen=True, gc=False, tag=58):
 
 
 class OwedQuestion(PeerMessage, frozen=True, gc=False, tag=59):
-    """A broker asks whether it must wait for this number."""
+    """A receiver asks the origin whether it must wait for this number."""
 
     counts_as = "acknowledgement"
 
@@ -92,7 +98,7 @@ class OwedQuestion(PeerMessage, frozen=True, gc=False, tag=59):
 
 
 class OwedNothing(PeerMessage, frozen=True, gc=False, tag=60):
-    """Nothing up to this number is still on its way to you."""
+    """The receiver is owed nothing up to this number any more."""
 
     counts_as = "acknowledgement"
 
@@ -101,7 +107,7 @@ class OwedNothing(PeerMessage, frozen=True, gc=False, tag=60):
 
 
 class StandingQuestion(PeerMessage, frozen=True, gc=False, tag=61):
-    """A broker asks up to which numbers it is owed something under a key."""
+    """A broker asks an origin up to which numbers it is owed frames under a key."""
 
     counts_as = "mobility"
 
@@ -110,9 +116,11 @@ class StandingQuestion(PeerMessage, frozen=True, gc=False, tag=61):
 
 
 class Standing(PeerMessage, frozen=True, gc=False, tag=62):
-    """The highest number that is still to come to you, for each topic where there is one.
+    """The origin's answer to StandingQuestion.
 
-    sent: up to where each topic was sent; copies of what you are not owed may still come.
+    points: topics, each with the highest number that the broker is still owed.
+    sent: topics, each with the number up to which frames were sent; copies of frames that the
+        broker is not owed may still come.
     """
 
     counts_as = "mobility"
@@ -123,7 +131,7 @@ class Standing(PeerMessage, frozen=True, gc=False, tag=62):
 
 
 class LegacyQuestion(PeerMessage, frozen=True, gc=False, tag=63):
-    """Say what you owe to these brokers, which kept the subscription before me."""
+    """The new keeper of a shared subscription asks an origin what it owed to former keepers."""
 
     counts_as = "shared"
 
@@ -132,7 +140,7 @@ class LegacyQuestion(PeerMessage, frozen=True, gc=False, tag=63):
 
 
 class Legacy(PeerMessage, frozen=True, gc=False, tag=64):
-    """What is owed to former keepers of a subscription."""
+    """The frames that an origin owed to former keepers of a shared subscription."""
 
     counts_as = "shared"
 

@@ -1,8 +1,8 @@
 """Order across topics: a publisher's messages on named topics leave their origin in order.
 
-An operator names topics that have one order together. A publisher's messages on them leave their
-origin in the order in which they were taken. Each names those before it on other topics that are
-not known to be safe yet. Only the origin need know which topics these are.
+An operator names the topics that have one order together (across_topics). A publisher's messages on
+them leave their origin in the order in which they were taken. Each names the earlier ones on other
+topics that receivers may not have yet. Only the origin need know which topics these are.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Point = tuple[str, int]
 
 
 class Ordering:
-    """The publications of one origin on ordered topics that are not sent, or not safe, yet.
+    """One origin's publications on ordered topics that are not sent, or that receivers may lack.
 
     streams: those of the origin, by topic.
     """
@@ -39,7 +39,7 @@ class Ordering:
         self._sent: dict[str, dict[Point, None]] = {}
 
     def takes(self, topic: str) -> bool:
-        """True if a topic is one of those that have an order together."""
+        """True if a topic is one of those that have one order together."""
         if not self._levels:
             return False
         found = self._known.get(topic)
@@ -58,7 +58,7 @@ class Ordering:
         self._by_topic.setdefault(topic, deque()).append(number)
 
     def ready(self, number: int, publication: Publication) -> Iterator[Point]:
-        """A publication is on disk and its topic open: returns all that may leave now, in order."""
+        """A publication is on disk and its topic open: yields all that may leave now, in order."""
         numbers = self._by_topic.get(publication.topic)
         if not numbers or number < numbers[0]:
             return  # it has left before
@@ -78,11 +78,11 @@ class Ordering:
                     looked_at.append((point[0], self._by_topic[point[0]][0]))
 
     def behind(self, number: int, publication: Publication) -> tuple[Point, ...] | None:
-        """Points that go before a publication: on each other topic the last one that is kept.
+        """The points that go before a publication: on each other topic the last one that is kept.
 
-        To name only the very last is not enough, nor only what somebody is known to be owed: who is
-        owed that no more, or turns out to have wanted more, must wait for the rest. None if it has
-        no such order.
+        None if the topic has no such order. To name only the very last point is not enough, nor
+        only points that a receiver is known to be owed: a receiver that is not owed that one any
+        more, or turns out to have wanted others, must wait for the rest.
         """
         topic = publication.topic
         if not self.takes(topic):
@@ -93,7 +93,7 @@ class Ordering:
         return tuple(found.items())
 
     def _before(self, publisher: str, point: Point) -> Iterator[Point]:
-        """What of a publisher was sent before a point and is not safe everywhere, latest first."""
+        """Points of a publisher sent before this one that receivers may lack, the latest first."""
         earlier = False
         for one in reversed(self._sent.get(publisher, {})):
             if earlier and one[0] != point[0]:
@@ -101,7 +101,7 @@ class Ordering:
             earlier = earlier or one == point
 
     def safe(self, publisher: str, point: Point) -> None:
-        """Everybody who is owed a publication has it."""
+        """All receivers have a publication."""
         sent = self._sent.get(publisher)
         if sent is not None and sent.pop(point, self) is None and not sent:
             del self._sent[publisher]

@@ -1,8 +1,8 @@
-"""Streams of which this broker is the origin: numbered, kept on disk, sent again until safe.
+"""Streams of which this broker is the origin: numbered, kept on disk, sent again until all have it.
 
-Who is owed a publication is read from the directory after the publication was taken. So no broker
-is missed whose interest was in force before it, whatever the overlay did. Local sessions got the
-publication when it was taken, so this broker owes itself only what still waits for others.
+The receivers of a publication are read from the directory after the publication was taken. So no
+broker is missed whose interest was in force before, whatever the overlay did. Local sessions get a
+publication when it is taken; this broker owes itself only what waits for publications elsewhere.
 """
 
 from __future__ import annotations
@@ -51,11 +51,16 @@ Send = Callable[[Turn, str, Any], None]
 
 
 class OutgoingSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """When a frame is sent again, how many at a time, and how often receivers are read anew.
+    """When frames are sent again, how many at a time, and how often receivers are read anew.
 
-    trust_us: how long after a reading this broker is told of changes; it must be well below the
-    time for which the directory remembers readers. keep_for_gone_us: how long what is owed to a
-    broker that was removed for good is kept for who takes over its shared subscriptions.
+    repair_after_us: after which a frame that was not acknowledged is sent again.
+    repair_window: how many frames of a stream are sent again at a time.
+    check_every_us: how often receivers are read for publications taken meanwhile.
+    qos0_max: how many QoS 0 publications may wait for a topic to open.
+    trust_us: for how long after a reading this broker is told of changes; well below the time for
+        which the directory remembers readers.
+    keep_for_gone_us: how long publications owed to a removed broker are kept for the next keeper of
+        its shared subscriptions.
     across_topics: filters of topics that have one order together, for each publisher.
     """
 
@@ -70,9 +75,10 @@ class OutgoingSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Outgoing:
-    """All streams of one origin. emit hands a frame to the overlay.
+    """All streams of one origin.
 
-    unpassed: what of a topic waits here, as something that was published elsewhere goes before it.
+    emit: hands a frame to the overlay.
+    unpassed: the numbers of a topic that wait here for publications elsewhere.
     """
 
     def __init__(
@@ -97,7 +103,7 @@ class Outgoing:
         self._forgotten: frozenset[str] = frozenset()
         self._known = KnownInterest()
         self._reading = InterestReading(directory, self._known)
-        # By broker: what it has got once it knows that it joined.
+        # By broker: the place in its conversation up to which it must have got Joined.
         self._doubts: dict[str, Mark] = {}
         self._postponed: list[Action] = []
         self.ordering = Ordering(settings.across_topics, self._streams)
@@ -110,7 +116,7 @@ class Outgoing:
         self.change_count = 0
 
     def handlers(self) -> Handlers:
-        """Which message is for which method."""
+        """Map each message to its method."""
         return (
             on(Acknowledged, self.acknowledged),
             on(Announced, self.announced),
@@ -120,7 +126,7 @@ class Outgoing:
         )
 
     def restore(self, turn: Turn, disk: dict[DiskKey, Any]) -> None:
-        """Take back the logs; whoever may be owed something is found by reading the directory."""
+        """After a start, read the logs from disk, and the receivers from the directory."""
         self.quiet.restore(turn, disk)
         for key in sorted(key for key in disk if key[0] == "stream"):
             self._streams[str(key[1])] = OutgoingStream(disk[key])
@@ -143,11 +149,11 @@ class Outgoing:
         return used_up_to if stream is None else max(stream.number, used_up_to)
 
     def kept(self) -> list[tuple[int, Publication]]:
-        """All that is kept because somebody may still need it, with its numbers."""
+        """All publications kept because a receiver may need them, with their numbers."""
         return [item for stream in self._streams.values() for item in stream.log.items()]
 
     def log_length(self) -> int:
-        """Publications kept because somebody may still need them."""
+        """How many publications are kept because a receiver may need them."""
         return self._log_length
 
     def qos0_length(self) -> int:
@@ -186,14 +192,14 @@ class Outgoing:
             self._wake(turn)
 
     def open_until_us(self, topic: str) -> int:
-        """Until when what is published on a topic goes out at once; -1 if it does not."""
+        """The time until which publications on a topic are sent at once; -1 if they are not."""
         stream = self._streams.get(topic)
         if stream is None or not stream.is_open:
             return -1
         return stream.read_us + self._settings.trust_us
 
     def is_crowded(self, topic: str) -> bool:
-        """True if half as many publications of QoS 0 as may wait for a topic to open do."""
+        """True if half as many QoS 0 publications wait for a topic to open as may."""
         stream = self._streams.get(topic)
         return stream is not None and (2 * len(stream.qos0) >= self._settings.qos0_max)
 
@@ -203,7 +209,7 @@ class Outgoing:
         return tuple(stream.receivers) if stream is not None else ()
 
     def acknowledged(self, turn: Turn, peer: str, message: Acknowledged) -> None:
-        """A receiver is safe up to some numbers."""
+        """A receiver acknowledges streams up to some numbers."""
         for topic, number in message.points:
             stream = self._streams.get(topic)
             receiver = stream.receivers.get(peer) if stream is not None else None
@@ -219,7 +225,7 @@ class Outgoing:
                 self._answer(turn, topic, stream)
 
     def joining(self, turn: Turn, peer: str, message: Joining) -> None:
-        """A broker's interest changed: it counts at once, and it is told so."""
+        """A broker's interest has changed: it counts from now on, and the broker is told so."""
         is_wild = message.key == WILDCARDS
         is_read = is_wild or message.key in self._streams
         topics = self._known.hear(peer, message) if is_read else []
@@ -244,7 +250,7 @@ class Outgoing:
             self._open_if_ready(turn, stream)
 
     def owed_asked(self, turn: Turn, peer: str, message: OwedQuestion) -> None:
-        """Answer once a broker need not wait for a number; if it must, the frame will come."""
+        """Answer when a receiver need not wait for a number; if it must, the frame will come."""
         stream = self._streams.get(message.topic)
         if stream is None:
             self._send(turn, peer, OwedNothing(message.topic, message.number))
@@ -253,7 +259,7 @@ class Outgoing:
         self._answer(turn, message.topic, stream)
 
     def standing_asked(self, turn: Turn, peer: str, message: StandingQuestion) -> None:
-        """Say which numbers are still to come to a broker under a key, once that is known."""
+        """Tell a broker which numbers it is still owed under a key, once that is known."""
         topics = list(self._streams) if message.key == WILDCARDS else [message.key]
         streams = {topic: self._streams[topic] for topic in topics if topic in self._streams}
         if are_unread(streams.values()):
@@ -265,9 +271,10 @@ class Outgoing:
         self._send(turn, peer, standing_of(peer, streams, message, own))
 
     def points_of(self, publisher: str) -> dict[str, int]:
-        """The last number on each topic where somebody may still wait for one of a publisher.
+        """The last number on each topic where a receiver may still lack a publisher's publication.
 
-        Its own last may have been for nobody; a copy of it reaches who wants it since then.
+        It is the last number of the topic, not of the publisher: the publisher's last may have had
+        no receivers, and a later copy reaches brokers that want the topic since.
         """
         return {
             topic: stream.number
@@ -276,7 +283,7 @@ class Outgoing:
         }
 
     def peer_renewed(self, turn: Turn, peer: str) -> None:
-        """A receiver came back and may have forgotten what it had: say exactly what it is owed."""
+        """A receiver came back and may have forgotten frames: send it all that it is owed."""
         if peer in self._doubts:
             self._settle_doubts(turn, peer, is_owed=True)
         owed = []
@@ -290,7 +297,7 @@ class Outgoing:
         self._repairs.begin_anew(turn, peer, owed)
 
     def roll_changed(self, turn: Turn) -> None:
-        """Do not wait for removed brokers; what they are owed may be asked for by new keepers."""
+        """Do not wait for removed brokers; new keepers may ask for what they are owed."""
         turn.timer(FORGET_GONE, turn.now_us + self._settings.keep_for_gone_us)
         self._forget_gone(turn, frozenset(filter(self._is_removed, self._forgotten)))
         for stream in self._streams.values():
@@ -299,11 +306,11 @@ class Outgoing:
                 self._open_if_ready(turn, stream)
 
     def forget_gone(self, turn: Turn) -> None:
-        """Nobody asks any more for what was owed to brokers that are gone for good."""
+        """Drop what was owed to removed brokers, as no new keeper asks for it any more."""
         self._forget_gone(turn, frozenset(filter(self._is_removed, self._known.brokers())))
 
     def legacy_asked(self, turn: Turn, peer: str, message: LegacyQuestion) -> None:
-        """The new keeper of a shared subscription asks what was owed to former ones."""
+        """A new keeper asks what was owed to former keepers of a shared subscription."""
         if are_unread(self._streams.values()):
             self._postponed.append(partial(self.legacy_asked, peer=peer, message=message))
             return
@@ -316,7 +323,7 @@ class Outgoing:
         turn.once_synced(lambda later: self._send(later, peer, Legacy(message.key, frames)))
 
     def tick(self, turn: Turn) -> None:
-        """Send again what is late, and read receivers for what was taken since the last time."""
+        """Send late frames again, and read receivers for publications taken since the last time."""
         self._has_tick = False
         for peer, mark in list(self._doubts.items()):
             if self._conversations.has_reached(peer, mark):
@@ -340,7 +347,7 @@ class Outgoing:
             self._wake(turn)
 
     def _found(self, peer: str, message: Joining) -> tuple[str, ...]:
-        """The topics of which a broker is to hear: of all if it may have forgotten them."""
+        """The topics to name to a broker whose wildcards changed; all if it may have forgotten."""
         topics = self._streams if message.recover else self._known.taken_by(message.added)
         return tuple(topic for topic in topics if peer in self._streams[topic].receivers)
 
@@ -368,7 +375,7 @@ class Outgoing:
                     self._refresh(turn, topic, stream, newcomer=None)
 
     def _check(self, turn: Turn, topic: str, stream: OutgoingStream) -> None:
-        """Read who is interested; all taken before the read began is then owed to all of them."""
+        """Read the receivers of a topic; all of them are owed what was taken before."""
         if stream.is_checking:
             return
         stream.is_checking = True
@@ -387,7 +394,7 @@ class Outgoing:
         self._answer(turn, topic, stream)
 
     def _announce(self, turn: Turn, topic: str, stream: OutgoingStream) -> None:
-        """Before a topic opens, those who want it only through a wildcard get ready for it."""
+        """Before a topic opens, have brokers that want it only by a wildcard get ready for it."""
         by_name = self._known.by_name(topic)
         for name in stream.receivers:
             if name != self._me and name not in by_name:
@@ -415,10 +422,10 @@ class Outgoing:
     ) -> None:
         """Bring the receivers of a stream in line with the entries known.
 
-        A newcomer, whose client still waits for its answer, counts from now on; whoever else turns
-        up may have been in force for a while, and is owed all that was not checked. A newcomer may
-        have given up waiting before its word came: what it would then be owed is kept until it has
-        the answer.
+        A newcomer, whose client still waits for its SUBACK, counts from now on. Any other broker
+        that turns up may have been interested for a while, and is owed all that is not checked. A
+        newcomer may have given up waiting before its Joining came: what it would then be owed is
+        kept, in doubt, until it has the answer.
         """
         wanted = self._known.wanted(topic)
         if wanted is stream.wanted:
@@ -427,7 +434,7 @@ class Outgoing:
         self.change_count += 1
         for name in [name for name in stream.receivers if name not in wanted]:
             if name == self._me and self._unpassed(topic):
-                continue  # what waits here is wanted here, though the word of that is to come
+                continue  # what waits here is wanted here; the entry that says so is to come
             receiver = stream.receivers.pop(name)
             for number in stream.undoubt(receiver):
                 self._forget_if_safe(turn, topic, stream, number)
@@ -449,7 +456,10 @@ class Outgoing:
                 self._doubts[name] = self._conversations.mark(name)
 
     def _settle_doubts(self, turn: Turn, peer: str, *, is_owed: bool) -> None:
-        """A newcomer has the answer, or did not wait for it: it is owed what came before, too."""
+        """Decide what a newcomer is owed of what was published before it joined.
+
+        Nothing if it has got Joined; all in doubt if its conversation ended before that.
+        """
         del self._doubts[peer]
         for topic, stream in self._streams.items():
             receiver = stream.receivers.get(peer)
@@ -462,7 +472,7 @@ class Outgoing:
                 self._forget_if_safe(turn, topic, stream, number)
 
     def _send_in_turn(self, turn: Turn, stream: OutgoingStream, number: int) -> None:
-        """Send a number for the first time, once all has left that has to before it."""
+        """Send a number for the first time, once all that must go before it has gone."""
         publication = stream.log.get(number)
         if publication is None or not self.ordering.takes(publication.topic):
             self._send_out(turn, stream, number)
@@ -471,12 +481,12 @@ class Outgoing:
             self._send_out(turn, self._streams[topic], next_number)
 
     def _send_out(self, turn: Turn, stream: OutgoingStream, number: int) -> None:
-        """First sending of a number: note who is owed it, and hand it to the overlay."""
+        """Send a number for the first time: note the receivers that are owed it, emit its frame."""
         publication = stream.log[number]
         stream.sent = number
         previous = []
         if number in self._unpassed(publication.topic):
-            # It is wanted here, though the word of that may be on its way to this origin yet.
+            # It is wanted here, though the entry that says so may not be known here yet.
             own = stream.receivers.setdefault(self._me, Receiver(turn.now_us))
             stream.owe(own, number, turn.now_us)
         for name, receiver in stream.receivers.items():
@@ -490,7 +500,7 @@ class Outgoing:
         self._forget_if_safe(turn, publication.topic, stream, number)
 
     def _repair_late(self, turn: Turn, name: str, topic: str, receiver: Receiver) -> None:
-        """Send the oldest that a receiver is owed again; it may have got it, and be slow to say."""
+        """Send a receiver the oldest that it is owed again, if its acknowledgement is late."""
         if not self._repairs.is_under_way(name, topic):
             window = self._settings.repair_window
             receiver.progress_us = turn.now_us
@@ -500,7 +510,10 @@ class Outgoing:
     def _go_on_repairing(
         self, turn: Turn, name: str, topic: str, receiver: Receiver, number: int
     ) -> None:
-        """A receiver has what it was sent again: if that is all it has, it misses the rest, too."""
+        """A receiver has acknowledged what it was sent again: send the rest, if it lacks that too.
+
+        If it has more than that, frames do reach it, and no more need be sent again.
+        """
         if number >= receiver.sent_again:
             is_all = number == receiver.sent_again
             receiver.sent_again = 0
@@ -508,7 +521,7 @@ class Outgoing:
                 self._repairs.begin(turn, name, (topic,))
 
     def _answer(self, turn: Turn, topic: str, stream: OutgoingStream) -> None:
-        """Answer what was asked, as far as receivers are known well enough."""
+        """Answer the questions of receivers for which enough is known."""
         for peer, number in stream.answerable():
             self._send(turn, peer, OwedNothing(topic, number))
 

@@ -1,4 +1,4 @@
-"""One stream at its origin: what is kept of it, and who is owed what."""
+"""One stream at its origin: the publications kept of it, and what each receiver is owed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,13 @@ from meshwright.protocol.streams.messages import Standing, StandingQuestion
 class Receiver:
     """What one interested broker is owed of one stream.
 
-    doubtful: numbers from before it joined, which it is owed if it did not wait for the answer.
+    filters: its filters with clauses on content; none if it wants every publication on the topic.
+    pending: the numbers that it is owed, in order.
+    doubtful: numbers from before it joined; it is owed them if it did not wait for Joined.
+    last_owed: the last number that was sent and that it was owed.
+    is_fresh: it has acknowledged nothing since it joined, came back or was owed earlier numbers, so
+        each frame tells it what comes before.
+    progress_us: when it last acknowledged something or was sent something again.
     sent_again: the last number that was sent again as it was late, 0 if there is none.
     """
 
@@ -26,7 +32,7 @@ class Receiver:
 
     def __init__(self, now_us: int) -> None:
         self.filters: tuple[Filter, ...] = ()
-        # A list, as it is short mostly and there are many receivers; in order.
+        # A list: mostly short, and there are many receivers.
         self.pending: list[int] = []
         self.doubtful: tuple[int, ...] = ()
         self.last_owed = NOTHING_OWED
@@ -35,19 +41,25 @@ class Receiver:
         self.sent_again = 0
 
     def wants(self, publication: Publication) -> bool:
-        """True unless all its filters ask for other content."""
+        """True unless the clauses of all its filters exclude the publication."""
         topic, properties = publication.topic, publication.properties
         return not self.filters or any(matches(one, topic, properties) for one in self.filters)
 
 
 class OutgoingStream:
-    """One topic's stream: its log, and who still waits for what.
+    """One topic's stream: its log, and what each receiver is owed.
 
-    sent: up to here, publications were handed to the overlay.
-    checked: up to here, receivers were read from the directory after the publication was taken.
-    wanted: what the receivers were last brought in line with.
-    questions: brokers that ask whether they must wait for a number.
-    is_open: the members are known. is_checking: they are being read, for the first time or again.
+    log: the publications kept, by number.
+    owed_counts: for each number in the log, how many receivers are owed it.
+    sent: up to this number, publications were handed to the overlay.
+    checked: up to this number, receivers were read from the directory after the publication was
+        taken.
+    wanted: the interest with which receivers were last brought in line.
+    questions: brokers and numbers of OwedQuestions that are not answered.
+    announcing: receivers that have not answered Announce.
+    qos0: QoS 0 publications that wait for the topic to open.
+    is_open: the receivers are known, and publications are sent at once.
+    is_checking: the receivers are being read from the directory.
     """
 
     __slots__ = (
@@ -86,9 +98,9 @@ class OutgoingStream:
     def widen(
         self, name: str, filters: tuple[Filter, ...], now_us: int
     ) -> tuple[Receiver, list[int]]:
-        """A broker turns out to want something, or something else.
+        """A broker's interest in the topic is new, or has changed.
 
-        Returns its receiver, and which numbers were sent without it and are not checked.
+        Returns its receiver, and the numbers that it wants, was not sent, and are not checked yet.
         """
         receiver = self.receivers.get(name)
         skipped = self._unchecked()
@@ -102,7 +114,7 @@ class OutgoingStream:
         return receiver, skipped
 
     def owe(self, receiver: Receiver, number: int, now_us: int) -> int:
-        """Owe a number to a receiver; returns what it must have before."""
+        """Owe a number to a receiver; returns the number that it must have before."""
         if receiver.pending:
             before = receiver.pending[-1]
         else:
@@ -114,7 +126,7 @@ class OutgoingStream:
         return before
 
     def settle(self, receiver: Receiver, number: int) -> list[int]:
-        """A receiver has all up to a number; returns those of it that nobody is owed any more."""
+        """A receiver has all up to a number; returns the numbers that no receiver is owed now."""
         pending, owed_counts = receiver.pending, self.owed_counts
         count = bisect_right(pending, number)
         safe = []
@@ -126,7 +138,10 @@ class OutgoingStream:
         return safe
 
     def owe_late(self, receiver: Receiver, numbers: Iterable[int]) -> None:
-        """Owe a receiver numbers that were sent before; it must hear exactly what it is owed."""
+        """Owe a receiver numbers that were sent before without it.
+
+        It is told exactly what it is owed, as it may have passed over these numbers.
+        """
         found = sorted({*numbers} - {*receiver.pending})
         for number in found:
             self.owed_counts[number] += 1
@@ -141,7 +156,7 @@ class OutgoingStream:
         receiver.doubtful = tuple(sorted((*receiver.doubtful, *found)))
 
     def undoubt(self, receiver: Receiver) -> tuple[int, ...]:
-        """A receiver is not in doubt any more; returns the numbers that were kept for that."""
+        """It is known now what a receiver is owed; returns the numbers kept for it in doubt."""
         doubtful, receiver.doubtful = receiver.doubtful, ()
         for number in doubtful:
             self.owed_counts[number] -= 1
@@ -150,7 +165,7 @@ class OutgoingStream:
     def owed_to_any(
         self, brokers: tuple[str, ...], wanted: Filter
     ) -> list[tuple[int, Publication]]:
-        """What any of some brokers is owed that a filter takes, with its numbers."""
+        """The publications that any of these brokers is owed and a filter matches, with numbers."""
         numbers = sorted({number for broker in brokers for number in self.owed_to(broker)})
         found = [(number, self.log[number]) for number in numbers]
         return [(n, one) for n, one in found if matches(wanted, one.topic, one.properties)]
@@ -164,15 +179,15 @@ class OutgoingStream:
         return [*receiver.pending, *(n for n in unsent if receiver.wants(self.log[n]))]
 
     def answerable(self) -> list[tuple[str, int]]:
-        """Take out questions that need no longer wait; returns those that are to be answered.
+        """Take out the questions that need not wait any longer; returns those to answer.
 
-        A question is answered when nothing up to its number is owed any more. Where the number is
-        owed itself, it comes, and needs no answer.
+        A question is answered when the broker is owed nothing up to its number. If it is owed just
+        that number, the frame comes, and no answer is needed.
         """
         found = []
         for peer, number in list(self.questions):
             is_known = self.checked >= number and self.is_open
-            # Nobody waits for what is not kept, though a crash may have closed the stream.
+            # A number that is not kept is owed to nobody, even if receivers are not known.
             if not is_known and any(kept <= number for kept in self.log):
                 continue
             owed = [one for one in self.owed_to(peer) if one <= number]
@@ -183,7 +198,7 @@ class OutgoingStream:
         return found
 
     def _unchecked(self) -> list[int]:
-        """The numbers that were sent before it was read who wants them."""
+        """The numbers that were sent before the receivers were read for them."""
         if self.checked >= self.sent:
             return []
         latest = takewhile(lambda number: number > self.checked, reversed(self.log))
@@ -191,7 +206,7 @@ class OutgoingStream:
 
 
 def are_unread(streams: Iterable[OutgoingStream]) -> bool:
-    """True if of some stream it is not known yet who is owed what is kept of it."""
+    """True if the receivers of some stream with a log are not known yet."""
     return any(stream.log and not stream.is_open for stream in streams)
 
 
@@ -201,9 +216,9 @@ def standing_of(
     question: StandingQuestion,
     own: Mapping[str, list[int]] | None,
 ) -> Standing:
-    """Up to where a broker is owed something of streams, and up to where they were sent.
+    """The numbers up to which a broker is owed frames of streams, and up to which they were sent.
 
-    own: what waits by topic at the broker itself, if it is the origin, to which all was sent.
+    own: if the broker is the origin itself, the numbers that wait there, by topic.
     """
     owed = own or {topic: stream.owed_to(peer) for topic, stream in streams.items()}
     points = tuple((topic, max(numbers)) for topic, numbers in owed.items() if numbers)

@@ -1,7 +1,7 @@
-"""What receivers of streams are owed and may have missed, sent straight to them again.
+"""Repairs: an origin sends receivers straight what they are owed and may have missed.
 
-A broker that comes back may be owed more than a conversation carries at once. It is read from the
-logs number by number, when there is room for the next.
+A broker that comes back may be owed more than its conversation can take at once. So publications
+are read from the logs one by one, when there is room for the next.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from meshwright.protocol.streams.outgoing_stream import OutgoingStream
 
 
 class _Part:
-    """What a receiver is sent again of one stream: up to which number it was, and is to be."""
+    """One stream's share of a repair: the last number sent again, and the last to send."""
 
     __slots__ = ("last", "sent")
 
@@ -29,7 +29,7 @@ class _Part:
 
 
 class Repairs:
-    """All repairs of one origin; each broker has one feed at a time."""
+    """All repairs of one origin; each receiver has one feed at a time."""
 
     def __init__(
         self,
@@ -44,13 +44,13 @@ class Repairs:
         self._known = known
         self._ordering = ordering
         self._conversations = conversations
-        # By broker and topic: what is to be sent, in this order.
+        # By broker and topic: what to send, in this order.
         self._parts: dict[str, dict[str, _Part]] = {}
 
     def begin(
         self, turn: Turn, name: str, topics: Iterable[str], *, count_max: int | None = None
     ) -> None:
-        """Send a broker what it is owed of streams, or the oldest so many of each."""
+        """Send a broker what it is owed of some streams, or the count_max oldest of each."""
         if self._conversations.is_lost(name):
             return
         is_fed = name in self._parts
@@ -63,21 +63,21 @@ class Repairs:
             self._conversations.feed(turn, name, self._owed(name), self._send)
 
     def begin_anew(self, turn: Turn, name: str, topics: Iterable[str]) -> None:
-        """A conversation with a broker begins anew: what was to be sent before is void."""
+        """A conversation with a broker began anew: drop its repair, and begin another."""
         self._parts.pop(name, None)
         self.begin(turn, name, topics)
 
     def is_under_way(self, name: str, topic: str) -> bool:
-        """True if a broker is yet to be sent something of a stream."""
+        """True if a repair has still to send a broker something of a stream."""
         return topic in self._parts.get(name, ())
 
     def forget_lost(self) -> None:
-        """Send nothing more to who is lost; it begins anew when it returns."""
+        """Drop repairs of lost brokers; each begins anew when its broker returns."""
         for name in [name for name in self._parts if self._conversations.is_lost(name)]:
             del self._parts[name]
 
     def _owed(self, name: str) -> Iterator[tuple[str, int, int]]:
-        """Topics and numbers to be sent to a broker, each with the number sent before it."""
+        """Topics and numbers to send to a broker, each with the number sent before it."""
         parts = self._parts[name]
         while parts:
             topic, part = next(iter(parts.items()))
@@ -90,7 +90,7 @@ class Repairs:
         del self._parts[name]
 
     def _next(self, name: str, topic: str, part: _Part) -> int | None:
-        """The next number of a stream that a broker is owed still, if it is to be sent."""
+        """The next number of a stream that a broker is still owed, up to the last to send."""
         stream = self._streams.get(topic)
         receiver = stream.receivers.get(name) if stream is not None else None
         if receiver is None:

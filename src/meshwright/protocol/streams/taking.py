@@ -1,7 +1,7 @@
-"""The order in which a broker took what it keeps, found again after a crash.
+"""Finds again, after a crash, the order in which a broker took the publications that it keeps.
 
-On disk are streams, each in the order of its numbers, and of each publisher what it published, in
-the order of its sequence. Both are parts of the order in which the broker took it all.
+On disk are the numbers of each stream and the sequences of each publisher. Both are parts of the
+order in which the broker took all publications.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterable, Iterator
 
 from meshwright.model.publication import Publication
 
-# A number in its stream, and what has it.
+# A number in its stream, and the publication that has it.
 Numbered = tuple[int, Publication]
 
 
 def in_order_of_taking(kept: Iterable[Numbered]) -> list[Numbered]:
-    """The same publications, each after those before it in its stream and of its publisher."""
+    """The publications, each after those before it in its stream and of its publisher."""
     streams: dict[str, deque[Numbered]] = {}
     lines: dict[str, deque[int]] = {}
     for one in sorted(kept, key=lambda item: item[0]):
@@ -38,12 +38,12 @@ def in_order_of_taking(kept: Iterable[Numbered]) -> list[Numbered]:
             found.append(stream.popleft())
             line.popleft()
             ready.extend(waiting.pop(publication.publisher, ()))
-    # Sequences that contradict numbers can be of no help, but nothing is left out for it.
+    # Where sequences contradict numbers there is no such order; nothing is left out, though.
     return [*found, *(one for stream in streams.values() for one in stream)]
 
 
 def may_wait(kept: Iterable[Numbered], last_of: Callable[[str], int]) -> Iterator[Numbered]:
-    """Publications that local sessions may not have got: they waited for points elsewhere.
+    """Publications that local sessions may not have got, as they waited for points elsewhere.
 
     All others were queued in the same batch in which they were taken.
     """
