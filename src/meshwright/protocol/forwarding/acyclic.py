@@ -1,11 +1,11 @@
-"""Forwarding on a tree: filters spread over it, frames follow them.
+"""Forwarding on a tree: filters spread over the tree, and frames follow them.
 
-A filter goes over a link unless one that covers it went before (covering = false: unless it went
-itself). Every change is answered when all behind the one who heard it have it, so a broker knows
-when its filter is in force everywhere. With advertisements = true, filters go only towards origins
-whose topics they meet, and the first frame on a topic waits until its origin is known everywhere;
-an origin advertises as long as it lives. Where brokers die, the pieces of the tree are linked
-anew, and each new link is told what it lacks; where a star is redrawn, all of it is known before
+A filter goes over a link unless one that covers it went before (with covering = false: unless it
+went itself). A broker acknowledges a change of filters when all brokers behind it have it, so the
+first knows when its filter is in force everywhere. With advertisements = true, filters go only
+towards origins whose topics they match, and the first frame on a topic waits until all know its
+origin. Where brokers die, the pieces of the tree are linked anew, and each new link is told what it
+lacks. Where a star is redrawn, its filters are known before
 (`meshwright.protocol.forwarding.star_change`). [mobility, 4.1; OCBR, 5.1]
 """
 
@@ -35,7 +35,7 @@ VISITED = 1
 
 
 class AlongTree(ForwardingMessage, frozen=True, gc=False, tag=76):
-    """A frame on its way to those who want it; version: of the tables by which it was sent."""
+    """A frame on its way along the tree; version: of the tables by which it was sent."""
 
     counts_as = "publication"
 
@@ -45,7 +45,7 @@ class AlongTree(ForwardingMessage, frozen=True, gc=False, tag=76):
 
 
 class FilterChange(ForwardingMessage, frozen=True, gc=False, tag=77):
-    """The sender, or somebody behind it, wants some filters from now on, and others no more."""
+    """The sender, or a broker behind it, wants some filters from now on, and others no more."""
 
     counts_as = "subscription"
 
@@ -55,7 +55,7 @@ class FilterChange(ForwardingMessage, frozen=True, gc=False, tag=77):
 
 
 class AdvertisementChange(ForwardingMessage, frozen=True, gc=False, tag=78):
-    """The sender, or somebody behind it, sends on some topics from now on, on others no more."""
+    """The sender, or an origin behind it, publishes on some topics, and on others no more."""
 
     counts_as = "advertisement"
 
@@ -65,7 +65,7 @@ class AdvertisementChange(ForwardingMessage, frozen=True, gc=False, tag=78):
 
 
 class ChangeInstalled(ForwardingMessage, frozen=True, gc=False, tag=79):
-    """Changes up to this number are known to the sender, and to all behind it that need to know."""
+    """The sender, and all brokers behind it that must, know changes up to this number."""
 
     counts_as = "acknowledgement"
 
@@ -73,7 +73,7 @@ class ChangeInstalled(ForwardingMessage, frozen=True, gc=False, tag=79):
 
 
 class AcyclicKnowledge(NamedTuple):
-    """What a broker knows of its links, and the topics that it has advertised."""
+    """The filters on a broker's links, and the topics that it has advertised."""
 
     filters: LinkKnowledge
     advertisements: LinkKnowledge
@@ -81,7 +81,7 @@ class AcyclicKnowledge(NamedTuple):
 
 
 class Acyclic:
-    """One broker's part in the forwarding of one overlay whose links make a tree."""
+    """One broker's part in forwarding on an overlay whose links make a tree."""
 
     accepts: Literal["topic", "filter"] = "filter"
 
@@ -110,7 +110,7 @@ class Acyclic:
         )
 
     def neighbours(self) -> tuple[str, ...]:
-        """The overlay's own, to see them return, those that the dead had joined, and a star's."""
+        """Neighbours by the overlay, those that replace dead ones, and those of a redrawn star."""
         star = () if self._star is None else self._star.links
         return tuple(sorted({*self._planned, *self._links, *star}))
 
@@ -169,31 +169,32 @@ class Acyclic:
         self._relink(turn, self._answers.renew(peer))
 
     def pause(self, besides: str | None = None) -> None:
-        """Put off all that changes what is known of links, but for what one peer says."""
+        """Put off all changes of filters, but those that one peer tells."""
         self._pause.begin(besides)
 
     def behind(self, star: Iterable[str]) -> dict[str, Behind]:
-        """What is wanted behind each neighbour in a star, and behind this broker."""
+        """The filters wanted behind each neighbour in a star, and behind this broker."""
         neighbours = [name for name in star if name != self._around.me]
         others = [link for link in self._links if link not in neighbours]
         return self._tables.behind(neighbours, others)
 
     @property
     def rules(self) -> TableRules:
-        """How filters spread here."""
+        """How filters spread on this tree."""
         return self._tables.rules
 
     @property
     def version(self) -> int:
-        """How often the links of this broker have changed."""
+        """How often the links of this broker have changed in this epoch."""
         return self._tables.version
 
     def prepare(
         self, overlay: Overlay, versions: Mapping[str, int], inner: Iterable[StarLink]
     ) -> bool:
-        """Know the links of a star that is to be redrawn; versions are its brokers' then.
+        """Make ready to switch to a redrawn star; False if brokers of it do not seem alive.
 
-        Nothing is done, and the answer is no, if brokers of the star are not seen.
+        versions: of the rows of its brokers after the change.
+        inner: what is told on this broker's links within the star.
         """
         me, inner = self._around.me, tuple(inner)
         links = living_tree(overlay, self._seen)[me]
@@ -206,11 +207,11 @@ class Acyclic:
 
     @property
     def is_prepared(self) -> bool:
-        """Whether a star is about to be redrawn, and all is known for it."""
+        """True if a redrawn star is prepared, and not switched to yet."""
         return self._star is not None and self._star.after is not self._tables
 
     def switch(self, overlay: Overlay) -> None:
-        """Send new frames along the redrawn star; those under way go on as they began."""
+        """Send new frames along the redrawn star; frames in flight go on by the old links."""
         assert self._star is not None
         self._tables = self._star.after
         self._take_shape(overlay)
@@ -218,10 +219,10 @@ class Acyclic:
     def redraw(
         self, turn: Turn, overlay: Overlay, renewed: Iterable[str] = (), version: int | None = None
     ) -> None:
-        """The tree is another one, elsewhere or also here.
+        """The tree has changed, elsewhere or also at this broker.
 
-        version: that of this broker's own links, for which nothing was prepared. renewed: brokers
-        with which it begins anew.
+        version: of this broker's own links, if they changed and nothing was prepared.
+        renewed: brokers with which to exchange all filters anew.
         """
         if version is not None:
             self.let_go(turn)
@@ -238,7 +239,7 @@ class Acyclic:
             self._relink(turn, waits)
 
     def let_go(self, turn: Turn) -> None:
-        """End what was prepared, and do what was put off."""
+        """Drop the shape of a star that is not in use, and do what was put off."""
         star, self._star = self._star, None
         before = self._tables.filters.links if star is None else star.before_links
         if star is not None or before != self._links:
@@ -269,7 +270,7 @@ class Acyclic:
         self._answers.wait(turn, self._links, done)
 
     def path(self, topic: str, source: str) -> tuple[tuple[str, str], ...]:
-        """Over links that want the topic without asking for content, but for that to the source."""
+        """Links that want the topic whatever the content, but for the one towards the source."""
         me = self._around.me
         if source not in self._tree:
             return ()
@@ -282,20 +283,20 @@ class Acyclic:
         return self._tree[self._around.me]
 
     def _puts_off(self, turn: Turn, action: Action, peer: str | None = None) -> bool:
-        """Whether something waits until a star is redrawn; not more than can be kept."""
+        """Put an action off while a star is redrawn; returns whether it was. Not past a limit."""
         if self._pause.is_full:
             self.let_go(turn)
         return self._pause.takes(action, peer)
 
     def _take_shape(self, overlay: Overlay) -> None:
-        """Stand in a tree among those that are seen."""
+        """Compute this broker's links in the tree of living brokers."""
         me = self._around.me
         self._overlay = overlay
         self._planned = living_tree(overlay, frozenset(overlay.brokers))[me]
         self._tree = living_tree(overlay, self._seen)
 
     def _withdraw(self, before: Iterable[str]) -> list[Wait]:
-        """Who waited for answers on links that are no more."""
+        """The waits for answers on links that are gone."""
         return self._answers.withdraw([link for link in before if link not in self._links])
 
     def _handle_later(self, peer: str, message: ForwardingMessage, turn: Turn) -> None:
@@ -339,7 +340,7 @@ class Acyclic:
         self._answer_later(turn, peer, message.number)
 
     def _answer_later(self, turn: Turn, peer: str, number: int) -> None:
-        """Answer once all behind this broker have it; nobody is behind a peer that is no link."""
+        """Acknowledge a change once all brokers behind this one have it."""
         answer = ChangeInstalled(self._around.epoch, number)
         links = self._links if peer in self._links else ()
         self._answers.wait(
@@ -359,7 +360,7 @@ class Acyclic:
         self._answers.wait(turn, self._links, known)
 
     def _relink(self, turn: Turn, waits: list[Wait]) -> None:
-        """Bring all links in line; who waited for lost answers waits for what is told now."""
+        """Bring all links in line; waits for lost answers go on with what is told now."""
         tables, links = self._tables, self._links
         self._tell(turn, AdvertisementChange, tables.advertisements.relink(links))
         self._tell(turn, FilterChange, tables.filters.relink(links))

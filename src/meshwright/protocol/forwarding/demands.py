@@ -1,11 +1,11 @@
-"""Demands: what brokers tell the next one, hop by hop, about who wants a topic behind them.
+"""Demands: brokers tell the next one, hop by hop, that a topic is wanted behind them.
 
 A demand says that a topic is wanted at or behind a place. A broker holds it while a source supports
-it, and tells it to the next end on its way, which may be itself. What was told between two brokers
-is void once one has lost sight of the other or forgot it, and is then told again. So as soon as all
-brokers see the same others, demands lie exactly on the ways of the geometry, whatever was lost.
-While views differ, ways may form a circle where a demand and its retraction chase each other:
-demands count their hops, and are no longer held past a limit.
+it, and tells it to the next end on its way, which may be the broker itself. What two brokers told
+each other is void when one has lost sight of the other or forgot it, and is told again. So as soon
+as all brokers see the same others alive, demands lie exactly on the geometry's routes, whatever was
+lost. While views differ, routes may form a circle in which a demand and its retraction chase each
+other: demands count their hops, and are not held past a limit.
 """
 
 from __future__ import annotations
@@ -16,28 +16,32 @@ from typing import Generic, NamedTuple, TypeVar
 from meshwright.protocol.foundation.turn import Turn
 
 HOPS_MAX = 64
-# No way of a geometry is longer; a demand that came farther went in a circle.
+# No route of a geometry is longer; a demand that came farther went in a circle.
 HOPS_STRAIGHT_MAX = 40
 
 Place = str | int
 
 
 class End(NamedTuple):
-    """A place and the broker that stands for it: one end of a hop."""
+    """A place with the broker that stands for it: one end of a hop."""
 
     place: Place
     host: str
 
 
 class Trail(NamedTuple):
-    """What a demand carries: a serial of whoever made it, and the hops it has come."""
+    """What a demand carries: a serial of the broker that made it, and the hops it has come."""
 
     serial: int
     hops: int
 
 
 class Demand:
-    """Who supports a demand, and to whom it was told, with which trail."""
+    """A demand for a topic at a place.
+
+    sources: the ends that support it, with their trails.
+    told: the end that it was told to, with trail.
+    """
 
     __slots__ = ("sources", "told", "trail")
 
@@ -47,10 +51,10 @@ class Demand:
         self.trail = Trail(0, 0)
 
 
-# Topic, place, sources with their trails, to whom it was told, and with which trail.
+# Topic, place, sources with their trails, the end that it was told to, and with which trail.
 Row = tuple[str, Place, tuple[tuple[End, Trail], ...], End | None, Trail]
 
-# By broker of the former overlay: who has its position now.
+# For each broker of the former overlay the one that has its position now.
 Heirs = Mapping[str, str]
 
 Held = TypeVar("Held", bound=Demand)
@@ -59,8 +63,10 @@ Held = TypeVar("Held", bound=Demand)
 class Demands(Generic[Held]):
     """All demands of one kind at one broker, by topic and place.
 
-    new makes a demand. way gives the next end of one, or None where there is none now. tell and
-    retract pass it on. changed is told every topic of which a source or an end has changed.
+    new: makes a demand.
+    way: the next end of a demand; None if there is none now.
+    tell, retract: pass a demand on, or take it back.
+    changed: called with every topic of which a source or an end has changed.
     """
 
     def __init__(
@@ -110,7 +116,7 @@ class Demands(Generic[Held]):
             self._settle(turn, topic, place, demand)
 
     def renew(self, turn: Turn, peer: str) -> None:
-        """A peer begins anew: what it told is void, and what it should know is told again."""
+        """A peer begins anew: drop what it told, and tell it again what it should know."""
         for topic, place, demand in self._all():
             for source in [source for source in demand.sources if source.host == peer]:
                 del demand.sources[source]
@@ -119,7 +125,7 @@ class Demands(Generic[Held]):
             self._settle(turn, topic, place, demand, again=is_told)
 
     def void(self, peers: Collection[str]) -> set[str]:
-        """Forget what was told to lost peers or by them; returns those of whom there was any."""
+        """Forget what lost peers told and were told; returns those for which there was anything."""
         found: set[str] = set()
         for topic, places in self._demands.items():
             for demand in places.values():
@@ -135,14 +141,14 @@ class Demands(Generic[Held]):
         return found
 
     def rows(self) -> tuple[Row, ...]:
-        """All demands, to be held by another broker in the place of this one."""
+        """All demands, for the broker that inherits this one's position."""
         return tuple(
             (topic, place, tuple(demand.sources.items()), demand.told, demand.trail)
             for topic, place, demand in self._all()
         )
 
     def load(self, rows: Iterable[Row], heirs: Heirs) -> None:
-        """Hold these demands; places that are brokers are those that stand there now."""
+        """Hold inherited demands; a place that is a broker becomes the broker that is there now."""
         for topic, place, sources, told, trail in rows:
             demand = self._new()
             demand.sources = {inherited(end, heirs): Trail(*trail) for end, trail in sources}
@@ -152,12 +158,12 @@ class Demands(Generic[Held]):
             self._changed(topic)
 
     def settle(self, turn: Turn) -> None:
-        """Bring every demand in line with the ways as they are now."""
+        """Bring every demand in line with the present routes."""
         for topic, place, demand in self._all():
             self._settle(turn, topic, place, demand)
 
     def _all(self) -> Iterator[tuple[str, Place, Held]]:
-        """All demands as they are now, but for those that end before their turn."""
+        """All present demands, but for those that end before their turn."""
         for topic, places in list(self._demands.items()):
             for place, demand in list(places.items()):
                 if places.get(place) is demand:
@@ -166,7 +172,7 @@ class Demands(Generic[Held]):
     def _settle(
         self, turn: Turn, topic: str, place: Place, demand: Demand, *, again: bool = False
     ) -> None:
-        """Tell a demand where it should be told, and take it back where it should not."""
+        """Tell a demand to its next end, and take it back from another one."""
         told, former = demand.told, demand.trail
         if demand.sources:
             end = self._way(topic, place)
@@ -192,16 +198,16 @@ class Demands(Generic[Held]):
 
 
 def inherited(end: End, heirs: Heirs) -> End:
-    """An end as it is for those who stand there now."""
+    """The end with the brokers that stand there now."""
     place, host = end
     return End(inherited_place(place, heirs), heirs[host])
 
 
 def inherited_place(place: Place, heirs: Heirs) -> Place:
-    """A place, which is a position that stays or the broker that stands there now."""
+    """The place: a position stays, a broker becomes the one that stands there now."""
     return heirs[place] if isinstance(place, str) else place
 
 
 def _is_straighter(trail: Trail, told: Trail) -> bool:
-    """Whether a demand that was told as one in a circle has a straight way after all."""
+    """True if a demand that was told as going in a circle has a straight route after all."""
     return told.hops > HOPS_STRAIGHT_MAX and trail.hops < told.hops

@@ -1,4 +1,7 @@
-"""The interface of forwarding machines; the broker asks for no design by name."""
+"""The interface of forwarding machines: one machine carries frames on one overlay.
+
+The broker uses this interface only, and asks for no design by name.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ from meshwright.protocol.foundation.turn import Action, Turn
 
 
 class Dropped(msgspec.Struct, frozen=True, kw_only=True):
-    """A frame was not carried on, and why; its stream repairs what that costs."""
+    """Reports a frame that was not carried on, and why; its stream repairs the loss."""
 
     origin: str
     number: int
@@ -26,9 +29,9 @@ class Dropped(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ForwardingMessage(PeerMessage, frozen=True, gc=False):
-    """What the machines of one overlay say to each other.
+    """A message between the forwarding machines of one overlay.
 
-    is_entering: it is a frame on its way to where it is spread from.
+    is_entering: it carries a frame from its origin to the broker where the frame is spread from.
     """
 
     is_entering: ClassVar[bool] = False
@@ -38,17 +41,16 @@ class ForwardingMessage(PeerMessage, frozen=True, gc=False):
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What a forwarding machine is given.
+    """What a forwarding machine needs of the rest of the broker.
 
-    send: a frame, or what goes with frames, to any broker, once and in order while both live.
-    tell: the same for what changes who wants what, which may wait a moment while the overlay is
-    not in force.
-    arrived: a frame has come to this broker; called once at every broker that a frame visits but
-    its origin, and the broker itself finds out whether anybody here wants it.
-    receivers_of: the brokers known to want a topic, as far as this broker has read; only an origin
-    asks, for a frame that it sends out.
-    carried: told of every frame on a tree: its topic, the broker that it came from (this one if it
-    entered here), and those that want it; None if nobody counts.
+    send: sends a frame, or what goes with frames, to any broker, once and in order while both live.
+    tell: the same for changes of interest, which may wait a moment while the overlay is not in
+        force.
+    arrived: called once at every broker that a frame visits but its origin; the rest of the broker
+        finds out whether a client here wants the frame.
+    receivers_of: the brokers known to want a topic; only the origin of a frame asks.
+    carried: called for every frame on a tree with its topic, the broker that it came from (this one
+        if it entered here), and the links that want it; None if nobody counts.
     version: how often the links of this broker have changed in this epoch.
     """
 
@@ -64,16 +66,16 @@ class Surroundings:
 
 
 class Forwarding(Protocol):
-    """One broker's part in carrying frames, for one overlay of one epoch.
+    """One broker's part in carrying frames on one overlay, that of one epoch.
 
-    accepts says what interest it takes: single topics, or whole filters. Frames carry their hops
-    and are dropped past a limit; loops are cut by remembering what was forwarded.
+    accepts: whether interest is added as single topics or as whole filters. Frames count their hops
+        and are dropped past a limit; a machine remembers which frames it forwarded, to cut loops.
     """
 
     accepts: Literal["topic", "filter"]
 
     def neighbours(self) -> tuple[str, ...]:
-        """Brokers to stay connected with, sorted."""
+        """The brokers to stay connected with, sorted."""
 
     def add_interest(self, turn: Turn, wanted: Filter, done: Action) -> None:
         """This broker wants a filter; done is called when the overlay carries it here."""
@@ -82,38 +84,38 @@ class Forwarding(Protocol):
         """This broker no longer wants a filter."""
 
     def send_out(self, turn: Turn, frame: StreamFrame) -> None:
-        """Carry a frame of this origin to all who want its topic."""
+        """Send a frame of this origin to all brokers that want its topic."""
 
     def handle(self, turn: Turn, peer: str, message: ForwardingMessage) -> None:
-        """A message of this machine's kind came from a peer."""
+        """A message of this machine's kind has come from a peer."""
 
     def timer_fired(self, turn: Turn, key: TimerKey) -> None:
-        """A timer of this machine, whose key is ("forwarding", str(epoch), ...)."""
+        """A timer of this machine fired; its key is ("forwarding", str(epoch), ...)."""
 
     def alive_changed(self, turn: Turn, alive: tuple[str, ...]) -> None:
-        """The brokers believed alive, this one among them, sorted; repair what that breaks."""
+        """Brokers died or returned: repair the routes; alive: sorted, with this broker."""
 
     def peer_renewed(self, turn: Turn, peer: str) -> None:
-        """A peer forgot what it was told, or may not have heard it: tell it again."""
+        """A peer may have forgotten, or missed, what it was told: tell it again."""
 
     def knowledge(self) -> Any:
-        """What this broker was told and has told, for whoever stands in its place in another epoch.
+        """What this broker knows on the overlay, for the broker that inherits its position.
 
-        It holds for an overlay of the same design, and what it holds no longer changes.
+        It is a value that does not change later, and is valid for an overlay of the same design.
         """
 
     def inherit(self, knowledge: Any, heirs: Mapping[str, str]) -> tuple[Filter, ...]:
-        """Begin with what was known at this place before; returns what was wanted there.
+        """Start from the knowledge of this position in another overlay; returns its filters.
 
-        heirs: who stands in the place of each broker now. What was wanted there is to be removed
-        when all interest of this broker was added, so that only differences are told.
+        heirs: for each broker the one that has its position now. The filters returned must be
+            removed after this broker's own interest was added, so that only differences are told.
         """
 
     def settle(self, turn: Turn, done: Action) -> None:
-        """Bring what was inherited in line with this overlay; done when it is known to others."""
+        """Bring inherited knowledge in line with this overlay; done when the others know."""
 
     def path(self, topic: str, source: str) -> tuple[tuple[str, str], ...]:
-        """Hops (from, to) that this broker knows a frame on the topic would take next from it."""
+        """The hops (from, to) that a frame on the topic would take next from this broker."""
 
 
 def drop_circling(turn: Turn, frame: StreamFrame) -> None:
@@ -126,6 +128,6 @@ def drop_circling(turn: Turn, frame: StreamFrame) -> None:
 
 
 def linked_with(overlay: Overlay, me: str, besides: Iterable[str]) -> tuple[str, ...]:
-    """The overlay's own neighbours of a broker, and others besides, sorted."""
+    """The overlay's neighbours of a broker, with others besides, sorted."""
     linked = {one for link in overlay.links if me in link for one in link}
     return tuple(sorted(linked.union(besides) - {me}))

@@ -1,10 +1,10 @@
-"""Filters on a tree of brokers: which link wants what, and what must be told over which link.
+"""Filters by link on a tree: which link wants what, and what must be told over which link.
 
-Over a link is told what is wanted here or behind the other links, unless something that covers it
-was told before. So what was told covers all that is wanted, and each filter told is one that
-somebody there wants. When a filter goes, those that were kept back because of it are told instead.
-What two brokers told each other holds as long as their conversation does, also while the tree does
-not join them, so a link that returns needs only the difference. [mobility, 4.1]
+A broker tells over a link the filters wanted here or behind its other links, unless a filter that
+covers them was told before. So the filters told cover all that are wanted, and each filter told is
+one that is wanted. When a filter goes, those that it kept back are told instead. What two brokers
+told each other is valid for as long as their conversation lasts, even while the tree does not link
+them, so a link that returns needs only the difference. [mobility, 4.1]
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ ROUTES_MAX = 65_536
 
 
 class Change(NamedTuple):
-    """Filters to tell over a link, and those to take back."""
+    """Filters to tell over a link, and filters to take back."""
 
     added: tuple[Filter, ...]
     removed: tuple[Filter, ...]
 
 
 class LinkKnowledge(NamedTuple):
-    """What peers, and the broker itself, want, and what peers were told."""
+    """The filters heard from each peer and from the broker itself, and those told to each."""
 
     heard: dict[str, tuple[Filter, ...]]
     told: dict[str, tuple[Filter, ...]]
 
     def only(self, names: Collection[str]) -> LinkKnowledge:
-        """What is known of these."""
+        """The same for these brokers only."""
         return LinkKnowledge(
             {name: one for name, one in self.heard.items() if name in names},
             {name: one for name, one in self.told.items() if name in names},
@@ -45,10 +45,11 @@ class LinkKnowledge(NamedTuple):
 
 
 class LinkFilters:
-    """The filters of this broker and of its links; sources are the links and the broker itself.
+    """The filters of this broker and of its links; a source is a link or the broker itself.
 
-    covering: whether a filter is kept back where one that covers it was told, or only where it was
-    told itself. is_due: whether a filter need be told over a link at all.
+    covering: a filter is kept back where one that covers it was told, not only where it was told
+        itself.
+    is_due: True if a filter need be told over a link at all.
     """
 
     def __init__(
@@ -66,7 +67,7 @@ class LinkFilters:
         self._heard: dict[str, dict[Filter, None]] = {}
         self._told: dict[str, dict[Filter, None]] = {}
         self._told_indexes: dict[str, FilterIndex[str]] = {}
-        # By topic filter, so that what an exact topic covers is found at once.
+        # By topic filter, so that filters that an exact topic covers are found at once.
         self._sources: dict[str, dict[Filter, dict[str, None]]] = {}
         # The same topic filters, by their levels: those that a wildcard covers are found at once.
         self._topic_filters = TopicNames()
@@ -87,15 +88,15 @@ class LinkFilters:
 
     @property
     def links(self) -> tuple[str, ...]:
-        """The links that join this broker now."""
+        """The present links of this broker."""
         return self._links
 
     def heard(self, source: str) -> Collection[Filter]:
-        """What a source wants."""
+        """The filters that a source wants."""
         return self._heard.get(source, ())
 
     def told(self, link: str) -> Collection[Filter]:
-        """What was told over a link."""
+        """The filters told over a link."""
         return self._told.get(link, ())
 
     def hear(
@@ -116,7 +117,7 @@ class LinkFilters:
         return _said((link, self._settle(link, come, gone)) for link in others)
 
     def known(self, peers: Iterable[str]) -> LinkKnowledge:
-        """What these peers told and were told."""
+        """The filters that these peers told and were told."""
         peers = tuple(peers)
         return LinkKnowledge(
             {peer: tuple(self.heard(peer)) for peer in peers},
@@ -124,14 +125,14 @@ class LinkFilters:
         )
 
     def known_but(self, peers: Collection[str]) -> LinkKnowledge:
-        """What all others than these peers, this broker among them, told and were told."""
+        """The filters that all but these peers, this broker included, told and were told."""
         return LinkKnowledge(
             {name: tuple(heard) for name, heard in self._heard.items() if name not in peers},
             {name: tuple(told) for name, told in self._told.items() if name not in peers},
         )
 
     def inherit(self, known: LinkKnowledge) -> None:
-        """Begin with what peers, and this broker itself, told and were told before."""
+        """Start from what peers, and this broker itself, told and were told before."""
         for source, heard in known.heard.items():
             self._heard[source] = dict.fromkeys(heard)
             if source == self._me or source in self._links:
@@ -143,7 +144,7 @@ class LinkFilters:
                 index.add(link, one)
 
     def relink(self, links: Iterable[str]) -> dict[str, Change]:
-        """Other links join this broker now; returns what to tell over each."""
+        """This broker has other links now; returns what to tell over each."""
         before, self._links = self._links, tuple(links)
         for link in before:
             if link not in self._links:
@@ -156,7 +157,7 @@ class LinkFilters:
         )
 
     def forget(self, peer: str) -> None:
-        """Forget what a peer told and was told; relink brings the rest in line."""
+        """Forget what a peer told and was told; relink exchanges it again."""
         heard = self._heard.pop(peer, {})
         if peer in self._links:
             self._oppose(peer, heard)
@@ -164,7 +165,7 @@ class LinkFilters:
         self._told_indexes.pop(peer, None)
 
     def due(self, link: str, sent: tuple[Filter, ...]) -> dict[str, Change]:
-        """Behind a link these are sent from now on; returns what to tell over it."""
+        """Origins behind a link advertise new topics; returns what to tell over it."""
         if link not in self._links:
             return {}
         come = [one for one in self._all() if any(intersects(one, topic) for topic in sent)]
@@ -192,7 +193,7 @@ class LinkFilters:
                 self._forget_routes(one)
 
     def _settle(self, link: str, come: Iterable[Filter], gone: Iterable[Filter]) -> Change:
-        """Take back what nobody wants any more, then tell what nothing told covers."""
+        """Take back filters that are not wanted any more, then tell those that none told covers."""
         told = self._told.setdefault(link, {})
         index = self._told_indexes.get(link)
         if index is None:
@@ -217,12 +218,12 @@ class LinkFilters:
         return Change(added, tuple(removed))
 
     def _is_wanted(self, link: str, one: Filter) -> bool:
-        """Whether a source other than the link itself wants a filter."""
+        """True if a source other than the link itself wants a filter."""
         sources = self._sources.get(one.topic_filter, {}).get(one, {})
         return len(sources) > (link in sources)
 
     def _kept_back(self, removed: list[Filter]) -> Iterator[Filter]:
-        """Filters that one of these covers."""
+        """The filters that one of these covers."""
         if not self._covering:
             return
         for wide in removed:
@@ -231,7 +232,7 @@ class LinkFilters:
                 yield from (one for one in rivals if clauses_cover(wide.clauses, one.clauses))
 
     def _all(self) -> Iterator[Filter]:
-        """All filters wanted by some source."""
+        """All filters that a source wants."""
         for same_topic in self._sources.values():
             yield from same_topic
 
@@ -243,5 +244,5 @@ class LinkFilters:
 
 
 def _said(changes: Iterable[tuple[str, Change]]) -> dict[str, Change]:
-    """The changes that are any."""
+    """The changes that are not empty."""
     return {link: change for link, change in changes if any(change)}

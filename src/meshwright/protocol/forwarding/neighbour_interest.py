@@ -1,8 +1,9 @@
-"""Interest on a graph of brokers: each tells its neighbours, and only them, what it wants.
+"""Interest on a graph of brokers: each broker tells its neighbours, and only them, what it wants.
 
-What two neighbours told each other holds as long as their conversation does; whoever forgot, or may
-have missed something, is told all again. Nobody waits for an answer: frames find a receiver because
-their origin knows it, neighbours need its interest to flood and to offer what it lacks.
+What two neighbours told each other is valid for as long as their conversation lasts; a neighbour
+that forgot, or may have missed something, is told all again. No broker waits for an answer: frames
+find a receiver because their origin knows it; neighbours need its interest to flood frames and to
+offer it those that it lacks.
 """
 
 from __future__ import annotations
@@ -25,25 +26,29 @@ class InterestChange(ForwardingMessage, frozen=True, gc=False, tag=90):
 
 
 class NeighbourKnowledge(NamedTuple):
-    """What each neighbour wants, and what this broker wants, which each of them was told."""
+    """Interest as neighbours told it.
+
+    near: the topics that each neighbour wants.
+    own: the topics that this broker wants, which each neighbour was told.
+    """
 
     near: dict[str, tuple[str, ...]]
     own: tuple[str, ...]
 
 
 class NeighbourInterest(OwnTopics):
-    """What this broker wants, and what its neighbours in the overlay want."""
+    """The topics that this broker wants, and those that its neighbours want."""
 
     def __init__(self, around: Surroundings, neighbours: tuple[str, ...]) -> None:
         super().__init__()
         self._around = around
         self._neighbours = neighbours
         self._near: dict[str, dict[str, None]] = {}
-        # What neighbours were told in an overlay before, until all interest is here.
+        # Topics that neighbours were told in an overlay before, until all interest was added.
         self._informed: dict[str, frozenset[str]] = {}
 
     def wants(self, topic: str) -> bool:
-        """Whether this broker wants a topic itself."""
+        """True if this broker wants a topic itself."""
         return topic in self._wanted
 
     def near(self, topic: str) -> Iterable[str]:
@@ -51,7 +56,7 @@ class NeighbourInterest(OwnTopics):
         return self._near.get(topic, ())
 
     def knowledge(self) -> NeighbourKnowledge:
-        """What neighbours told and were told."""
+        """The topics that neighbours told and were told."""
         near: dict[str, list[str]] = {peer: [] for peer in self._neighbours}
         for topic, peers in self._near.items():
             for peer in peers:
@@ -61,7 +66,7 @@ class NeighbourInterest(OwnTopics):
         )
 
     def take_over(self, knowledge: NeighbourKnowledge) -> None:
-        """Begin with what those told and were told who are still neighbours."""
+        """Start from what brokers that are still neighbours told and were told."""
         own = frozenset(knowledge.own)
         for peer in self._neighbours:
             if peer in knowledge.near:
@@ -70,7 +75,7 @@ class NeighbourInterest(OwnTopics):
                     self._near.setdefault(topic, {})[peer] = None
 
     def settle(self, turn: Turn) -> None:
-        """All interest is here: take back what neighbours were told and is no longer wanted."""
+        """All interest was added: take back topics that neighbours know and nobody wants."""
         informed, self._informed = self._informed, {}
         for peer, topics in informed.items():
             gone = tuple(sorted(topics.difference(self._wanted)))
@@ -91,7 +96,7 @@ class NeighbourInterest(OwnTopics):
         return topic in self._wanted
 
     def changed(self, turn: Turn, peer: str, message: InterestChange) -> None:
-        """A neighbour wants something else."""
+        """A neighbour wants other topics."""
         del turn
         for topic in message.added:
             self._near.setdefault(topic, {})[peer] = None
@@ -99,7 +104,7 @@ class NeighbourInterest(OwnTopics):
             self._unhear(peer, topic)
 
     def renew(self, turn: Turn, peer: str) -> None:
-        """Begin anew with a peer: it tells again what it wants, and is told again."""
+        """Exchange everything anew with a peer, which tells its topics again."""
         for topic in [topic for topic, peers in self._near.items() if peer in peers]:
             self._unhear(peer, topic)
         topics = tuple(self._wanted)

@@ -1,7 +1,7 @@
-"""Lazy offers: receivers name what they have to neighbours that a tree does not join them with.
+"""Lazy offers: receivers name the frames they have to neighbours outside the frames' trees.
 
-Offers are gathered and sent a moment later, many in one message. Whoever lacks a frame for too long
-after it was offered asks for it, which grafts it onto the tree of that frame. [Plumtree]
+Offers are gathered, and sent a moment later, many in one message. A receiver that lacks a frame for
+too long after it was offered asks for it, and is grafted onto the tree of that frame. [Plumtree]
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Graft(ForwardingMessage, frozen=True, gc=False, tag=75):
 
 
 class Missing:
-    """A frame that was offered and is not here: when to ask for it, and whom."""
+    """A frame that was offered and is not here: when to ask for it, and which peers."""
 
     __slots__ = ("due_us", "offerers")
 
@@ -61,10 +61,10 @@ class Missing:
 
 
 class Offers:
-    """What this broker offers, and what it was offered.
+    """The frames that this broker offers, and those that it was offered.
 
-    lazy gives the neighbours to offer a frame to, which came from a peer. is_seen says whether a
-    peer may be asked.
+    lazy: the neighbours to offer a frame to that came from a peer.
+    is_seen: True if a peer may be asked.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class Offers:
         self._missing: dict[FrameKey, Missing] = {}
 
     def keep(self, turn: Turn, key: FrameKey, push: Push, source: str) -> None:
-        """Keep a frame that came from a peer for those who missed it, and offer it soon."""
+        """Keep a frame that came from a peer for receivers that missed it, and offer it soon."""
         self._kept[key] = push
         if len(self._kept) >= KEPT_MIN:
             self._kept_before, self._kept = self._kept, {}
@@ -102,7 +102,7 @@ class Offers:
         return [push for push in found if push is not None]
 
     def offered(self, turn: Turn, peer: str, message: Offer) -> None:
-        """Note what a peer has and this broker has not; it may still be on its way."""
+        """Note the frames that a peer has and this broker lacks; they may still be in flight."""
         recent, has_fresh = self._recent, bool(self._fresh)
         for key in _keys(message):
             if key not in recent:
@@ -117,7 +117,7 @@ class Offers:
             self._graft(turn)
 
     def _miss(self, turn: Turn, key: FrameKey, peer: str) -> None:
-        """Ask a peer for a frame soon, or after those who offered it before."""
+        """Ask a peer for a frame soon, or after the peers that offered it before."""
         missing = self._missing.get(key)
         if missing is not None:
             missing.offerers.append(peer)
@@ -128,7 +128,7 @@ class Offers:
             self._missing[key] = Missing(due_us, [peer])
 
     def _offer(self, turn: Turn) -> None:
-        """Offer what is fresh, but to nobody who has just offered the same."""
+        """Offer new frames to neighbours, but not to those that have just offered the same."""
         fresh, self._fresh = self._fresh, []
         offerers, self._offerers = self._offerers, {}
         keys: dict[str, list[FrameKey]] = {}
@@ -142,7 +142,7 @@ class Offers:
             send(turn, peer, Offer(self._around.epoch, *_parted(offered)))
 
     def _graft(self, turn: Turn) -> None:
-        """Ask for all that was due; who does not answer, is followed by who offered it next."""
+        """Ask for the frames that are due; if a peer does not answer, the next one is asked."""
         asked: dict[str, list[FrameKey]] = {}
         for key, missing in list(self._missing.items()):
             if missing.due_us > turn.now_us:

@@ -1,4 +1,4 @@
-"""The topics that this broker wants itself, counted, and who waits for them to be carried here."""
+"""The topics that this broker wants itself, counted, and actions that wait for their frames."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class OwnTopics(ABC):
 
     @abstractmethod
     def is_installed(self, topic: str) -> bool:
-        """Whether the topic reaches this broker as a receiver."""
+        """True if frames on the topic reach this broker as a receiver."""
 
     def add_interest(self, turn: Turn, wanted: Filter, done: Action) -> None:
         """Want a topic; done is called once frames on it come here."""
@@ -89,10 +89,10 @@ class OwnTopics(ABC):
         topic = wanted.topic_filter
         if self._wanted.discard(topic, wanted):
             self.leave(turn, topic)
-            # The topic is not wanted any more: whoever waits for it is called, and waits no longer.
+            # The topic is not wanted any more, so nothing need wait for it.
             self.installed(turn, topic)
 
     def installed(self, turn: Turn, topic: str) -> None:
-        """The topic reaches this broker: tell who waited for it."""
+        """Frames on the topic reach this broker: call the actions that waited for it."""
         for done in self._waiting.pop(topic, ()):
             done(turn)

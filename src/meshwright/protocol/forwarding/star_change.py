@@ -1,8 +1,8 @@
-"""What a broker on a tree keeps while the star it belongs to is redrawn.
+"""What a broker on a tree keeps while a star that it belongs to is redrawn.
 
-A frame goes through a star by the tables of one shape only, those of the broker where it entered,
-so that it misses nobody. Until nothing more of the old shape is under way, there are both. What
-changes filters meanwhile waits, frames never do [OCBR, 5.3].
+A frame crosses a star by the tables of one shape only, those of the broker where it entered, so
+that it misses no broker. Both shapes are kept until no frame travels by the old one. Changes of
+filters wait meanwhile; frames never do [OCBR, 5.3].
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from collections.abc import Mapping
 from meshwright.protocol.forwarding.tree_tables import TreeTables
 from meshwright.protocol.foundation.turn import Action
 
-# What waits at most while a star is redrawn; with more it goes on without waiting.
+# How many actions may wait while a star is redrawn; with more, none waits any longer.
 PUT_OFF_MAX = 4_096
 
 
 class StarChange:
-    """A star before and after it is redrawn; versions: of its brokers' links, after."""
+    """A star before and after it is redrawn; versions: of its brokers' rows after it."""
 
     __slots__ = ("_before", "_versions", "after", "before_links", "links")
 
@@ -36,7 +36,7 @@ class StarChange:
         self.links = (*before_links, *links)
 
     def tables(self, current: TreeTables, peer: str, version: int) -> TreeTables:
-        """Those by which a frame goes on that a peer sent by its tables of a version."""
+        """The tables for a frame that a peer sent by its tables of a version."""
         known = self._versions.get(peer)
         if known is None:
             return current
@@ -44,7 +44,7 @@ class StarChange:
 
 
 class Pause:
-    """What is put off for a while, in order."""
+    """Actions that are put off until a star is redrawn, in order."""
 
     __slots__ = ("_besides", "_waiting")
 
@@ -61,19 +61,19 @@ class Pause:
         return self._waiting is not None and len(self._waiting) >= PUT_OFF_MAX
 
     def begin(self, besides: str | None) -> None:
-        """Put off everything from now on, but for what one peer says."""
+        """Put off all actions from now on, but those for messages of one peer."""
         self._besides = besides
         if self._waiting is None:
             self._waiting = []
 
     def takes(self, action: Action, peer: str | None = None) -> bool:
-        """Whether an action is put off; peer: who says it."""
+        """Put an action off, if pausing; returns whether it was. peer: the sender, if any."""
         if self._waiting is None or (peer is not None and peer == self._besides):
             return False
         self._waiting.append(action)
         return True
 
     def end(self) -> list[Action]:
-        """All that was put off."""
+        """Stop pausing; returns the actions that were put off."""
         waiting, self._waiting = self._waiting, None
         return waiting or []

@@ -1,8 +1,8 @@
-"""What a broker on a tree knows of its links, and how that follows from another shape of the tree.
+"""The tables of a broker on a tree: filters by link, and how they follow for another shape.
 
-When a star is redrawn, its master knows what is wanted behind each of the others. So it can tell
-every one of them what it would have heard and told on its new links, and brokers that are not in
-the star hear of no filter at all [OCBR, 5.3].
+When a star is redrawn, its master knows which filters are wanted behind each broker of the star. So
+it can compute what each would have heard and told on its new links, and no filter need be sent;
+brokers outside the star hear nothing of the change [OCBR, 5.3].
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ Filters = tuple[Filter, ...]
 
 
 class Behind(NamedTuple):
-    """What is wanted and advertised by a broker of a star and by those behind it."""
+    """The filters wanted and advertised at or behind a broker of a star."""
 
     filters: Filters
     advertisements: Filters
 
 
 class Said(msgspec.Struct, frozen=True, gc=False, array_like=True):
-    """What a broker has heard and told on a link."""
+    """The filters that a broker has heard and told on a link."""
 
     heard: Filters
     told: Filters
 
 
 class StarLink(msgspec.Struct, frozen=True, gc=False, array_like=True):
-    """What has been said on a link between two brokers of a star, once it is redrawn."""
+    """What both ends of a link in a redrawn star are taken to have told each other."""
 
     peer: str
     filters: Said
@@ -42,14 +42,18 @@ class StarLink(msgspec.Struct, frozen=True, gc=False, array_like=True):
 
 
 class TableRules(NamedTuple):
-    """How filters spread: kept back where a wider one went, and only towards who advertises."""
+    """How filters spread.
+
+    covering: a filter is not told where a wider one was told.
+    advertises: a filter is told only towards origins that advertise topics it matches.
+    """
 
     covering: bool
     advertises: bool
 
 
 class TreeTables:
-    """Filters and advertisements by link, on one shape of the tree; version: which one it is."""
+    """Filters and advertisements by link, on one shape of the tree; version: of that shape."""
 
     __slots__ = ("_me", "advertisements", "filters", "rules", "version")
 
@@ -62,12 +66,12 @@ class TreeTables:
         self.filters = LinkFilters(me, links, covering=rules.covering, is_due=self._is_due)
 
     def forget(self, peer: str) -> None:
-        """Forget what a peer told and was told; relinking brings the rest in line."""
+        """Forget what a peer told and was told; relinking exchanges it again."""
         self.advertisements.forget(peer)
         self.filters.forget(peer)
 
     def behind(self, neighbours: Iterable[str], others: Iterable[str]) -> dict[str, Behind]:
-        """What is behind some neighbours; what is behind other links counts as this broker's."""
+        """What is wanted behind some neighbours; all other links count as this broker's own."""
         groups = {**{name: (name,) for name in neighbours}, self._me: (self._me, *others)}
         return {
             name: Behind(_all_heard(self.filters, group), _all_heard(self.advertisements, group))
@@ -77,7 +81,7 @@ class TreeTables:
     def redrawn(
         self, links: Iterable[str], star: Collection[str], inner: Iterable[StarLink], version: int
     ) -> TreeTables:
-        """Tables for other links within a star; what was said to others holds."""
+        """The tables for new links within a star; those for links out of it stay."""
         inner = tuple(inner)
         tables = TreeTables(self._me, links, self.rules, version)
         advertised = {link.peer: link.advertisements for link in inner}
@@ -86,14 +90,14 @@ class TreeTables:
         return tables
 
     def _is_due(self, link: str, one: Filter) -> bool:
-        """Whether somebody behind a link sends what a filter may match."""
+        """True if an origin behind a link advertises a topic that a filter may match."""
         return not self.rules.advertises or _meets(one, self.advertisements.heard(link))
 
 
 def star_links(
     links: Iterable[tuple[str, str]], behind: Mapping[str, Behind], rules: TableRules
 ) -> dict[str, tuple[StarLink, ...]]:
-    """For each broker of a star that is redrawn to these links, what was said on those it has."""
+    """For each broker of a star, what is told on its links if the star is redrawn to these."""
     links = tuple(links)
     said: dict[str, list[StarLink]] = {name: [] for name in behind}
     for one, other in links:
@@ -130,9 +134,10 @@ def _reached(links: tuple[tuple[str, str], ...], start: str, barred: str) -> lis
 def _told(
     behind: Mapping[str, Behind], near: list[str], far: list[str], rules: TableRules
 ) -> Behind:
-    """What those on the near side of a link tell the far side.
+    """The filters that brokers on the near side of a link tell the far side.
 
-    Also what something wider covers: others were told it, and nobody is to hear of this change.
+    Filters that a wider one covers are told, too: brokers outside were told them, and are not to
+    hear of this change.
     """
     filters = dict.fromkeys(one for name in near for one in behind[name].filters)
     if rules.advertises:
