@@ -1,4 +1,7 @@
-"""The overlays in use: one forwarding machine for each epoch, the one in force carries frames."""
+"""The overlays in use: one forwarding machine for each epoch; the one in force carries frames.
+
+While the overlay changes there are two: interest is added to both, new frames go on one.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,10 @@ from meshwright.protocol.foundation.turn import Action, Turn, nothing
 
 
 class _Wait:
-    """Somebody waits until the overlay in force carries a filter; asked and carried are epochs."""
+    """An action that waits until the overlay in force carries a filter.
+
+    asked, carried: the epochs whose machines were asked for it, and those that carry it.
+    """
 
     __slots__ = ("asked", "carried", "done")
 
@@ -25,10 +31,10 @@ class _Wait:
 
 
 class ForwardingByEpoch:
-    """Forwarding machines by epoch. Interest goes to all of them, frames to the one in force.
+    """Forwarding machines by epoch; interest goes to all, frames to the one in force.
 
-    It tells of messages of an epoch that has no machine here, and when an overlay older than the
-    one in force has done something.
+    It tells facts: a message came for an epoch that has no machine here, or an overlay older than
+    the one in force was used.
     """
 
     def __init__(self) -> None:
@@ -40,15 +46,15 @@ class ForwardingByEpoch:
         return epoch in self._machines
 
     def epochs(self) -> tuple[int, ...]:
-        """Those of all overlays in use."""
+        """The epochs of all overlays in use."""
         return tuple(self._machines)
 
     def add(self, epoch: int, machine: Forwarding) -> None:
-        """Know the overlay of an epoch; it carries nothing for this broker yet."""
+        """Add the machine of an epoch; it carries nothing for this broker yet."""
         self._machines[epoch] = machine
 
     def machine(self, epoch: int) -> Forwarding:
-        """The machine of an epoch that is known."""
+        """The machine of an epoch, which must be known."""
         return self._machines[epoch]
 
     def fill(
@@ -60,7 +66,7 @@ class ForwardingByEpoch:
         topics: Iterable[str],
         ready: Action,
     ) -> None:
-        """Have the overlay of an epoch carry all interest; topics are those found by wildcards."""
+        """Add all interest to the machine of an epoch; topics: those found by wildcards."""
         machine = self._machines[epoch]
         remaining = 1
 
@@ -78,10 +84,10 @@ class ForwardingByEpoch:
         one_done(turn)
 
     def switch(self, turn: Turn, epoch: int) -> None:
-        """Send new frames on the overlay of this epoch."""
+        """Send new frames on the overlay of this epoch from now on."""
         self.epoch = epoch
         for wait in list(self._waits):
-            # What an overlay was not asked for one by one, it was given when it was filled.
+            # A machine that was not asked for this filter got it when it was filled.
             if epoch in wait.carried or epoch not in wait.asked:
                 self._end(turn, wait)
 
@@ -95,7 +101,7 @@ class ForwardingByEpoch:
             del self._machines[epoch]
 
     def neighbours(self) -> list[str]:
-        """Brokers that some overlay in use is connected with."""
+        """The brokers to stay connected with for any overlay in use."""
         names = {name for machine in self._machines.values() for name in machine.neighbours()}
         return sorted(names)
 
@@ -136,7 +142,7 @@ class ForwardingByEpoch:
             turn.facts.unknown_epoch.tell(turn, peer, message)
 
     def timer_fired(self, turn: Turn, key: TimerKey) -> None:
-        """Give a timer to the machine of its epoch, which stands second in its key."""
+        """Give a timer to the machine of its epoch, the second part of its key."""
         epoch = int(key[1])
         machine = self._machines.get(epoch)
         if machine is not None:
@@ -145,13 +151,13 @@ class ForwardingByEpoch:
                 turn.facts.late_frame.tell(turn)
 
     def peer_renewed(self, turn: Turn, peer: str, epoch: int) -> None:
-        """A peer missed what the machine of one epoch told it."""
+        """A peer may have missed what the machine of one epoch told it: tell it again."""
         machine = self._machines.get(epoch)
         if machine is not None:
             machine.peer_renewed(turn, peer)
 
     def for_each(self, tell: Callable[[Forwarding], None]) -> None:
-        """Tell all overlays in use something."""
+        """Call a function with the machine of every overlay in use."""
         for machine in list(self._machines.values()):
             tell(machine)
 

@@ -1,9 +1,9 @@
 """Trees that grow from receivers up: a join stops at the first place that is in the tree already.
 
-Scribe's trees, and those below the dominating nodes of SHG. Places are brokers, or positions of
-which a broker may stand for several; between those of one broker nothing is sent. A place that
-joined is answered when its parent stands in the tree itself, so a receiver knows when it is
-reached.
+These are Scribe's trees, and those below the dominating nodes of SHG. A place is a broker, or a
+position; one broker may stand for several positions, and sends nothing between its own. A place
+that joined gets an answer when its parent is in the tree itself, up to the root, so a receiver
+knows when frames reach it.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class TreeJoin(ForwardingMessage, frozen=True, gc=False, tag=80):
 
 
 class TreeLeave(ForwardingMessage, frozen=True, gc=False, tag=81):
-    """Take a child from a place in the tree of a topic."""
+    """Remove a child from a place in the tree of a topic."""
 
     counts_as = "subscription"
 
@@ -52,7 +52,7 @@ class TreeLeave(ForwardingMessage, frozen=True, gc=False, tag=81):
 
 
 class TreeInstalled(ForwardingMessage, frozen=True, gc=False, tag=82):
-    """The parent of a place stands in the tree, up to the root."""
+    """The parent of a place is in the tree, up to the root: the answer to a TreeJoin."""
 
     counts_as = "acknowledgement"
 
@@ -62,10 +62,11 @@ class TreeInstalled(ForwardingMessage, frozen=True, gc=False, tag=82):
 
 
 class BranchTable(Message, frozen=True, gc=False, tag=83):
-    """All that a broker knows of the trees of topics.
+    """All that a broker knows of the trees of topics, for its heir.
 
     standings: for each branch the number of its last join, whether that was answered, and the
-    children still to be answered with their numbers. topics: those that the broker wants itself.
+        children still to be answered with their numbers.
+    topics: those that the broker wants itself.
     """
 
     rows: tuple[Row, ...]
@@ -75,7 +76,12 @@ class BranchTable(Message, frozen=True, gc=False, tag=83):
 
 
 class Branch(Demand):
-    """How a place stands: the number of its last join, and the children still to be answered."""
+    """A place in the tree of a topic.
+
+    number: of its last join.
+    is_installed: that join was answered.
+    unanswered: the children still to be answered, with the numbers of their joins.
+    """
 
     __slots__ = ("is_installed", "number", "unanswered")
 
@@ -89,8 +95,8 @@ class Branch(Demand):
 class ClimbingTrees(Trees):
     """One broker's places in the trees of all topics.
 
-    parent gives the end above a place in the tree of a topic; the root is its own parent. changed
-    is told every topic of which the children of a place here may have changed.
+    parent: the end above a place in the tree of a topic; the root is its own parent.
+    changed: called with every topic of which the children of a place here may have changed.
     """
 
     def __init__(
@@ -133,7 +139,7 @@ class ClimbingTrees(Trees):
         return tuple(source for source in branch.sources if source.place != place)
 
     def table(self) -> BranchTable:
-        """What a broker needs to know to take the place of this one."""
+        """What the broker that inherits this one's position must know."""
         rows = self._branches.rows()
         branches = (self._branches.get(topic, place) for topic, place, _, _, _ in rows)
         standings = tuple(
@@ -144,7 +150,10 @@ class ClimbingTrees(Trees):
         return BranchTable(rows, standings, tuple(self._wanted), self._join_count)
 
     def take_over(self, table: BranchTable, heirs: Heirs) -> tuple[Filter, ...]:
-        """Stand where another stood, and want what it wanted until that is removed again."""
+        """Start from the table of a position; returns filters for the topics wanted there.
+
+        They count as wanted here until they are removed.
+        """
         self._branches.load(table.rows, heirs)
         for (topic, place, _, _, _), standing in zip(table.rows, table.standings, strict=True):
             branch = self._branches.get(topic, inherited_place(place, heirs))
@@ -212,12 +221,12 @@ class ClimbingTrees(Trees):
             self._around.tell(turn, end.host, leave)
 
     def _stand(self, turn: Turn, topic: str, place: Place, number: int) -> None:
-        """The last join of a place is answered: answer all that wait below it."""
+        """The last join of a place was answered: answer all that wait below it."""
         branch = self._branches.get(topic, place)
         if branch is not None and branch.number == number:
             branch.is_installed = True
             self._answer(turn, topic, place, branch)
-            # Who came while the place had to join once more was not there to be answered.
+            # An own interest may have come while the place had to join once more.
             if self._own in branch.sources:
                 self.installed(turn, topic)
 

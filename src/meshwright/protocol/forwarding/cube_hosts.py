@@ -1,9 +1,9 @@
-"""Who stands for each position of a hypercube among the brokers that are seen alive.
+"""Which broker stands for each position of a hypercube, among the brokers that are seen alive.
 
-A broker stands for its own position, and for that of a missing or dead one, found from the same
-view by all: first across the top dimension, which for missing positions is the cleared bit; for a
-dominating node then its partner; then across the other dimensions from the top down; then the
-broker at the next position that has a living one. [SHG, 2.3]
+A broker stands for its own position, and may stand for one that is missing or whose broker is dead.
+All brokers with the same view find the same one: first across the top dimension, which for missing
+positions is the cleared bit; for a dominating node then its partner; then across the other
+dimensions from the top down; then the broker at the next position that has a living one. [SHG, 2.3]
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ from meshwright.overlays.hypercube import Hypercube, dominating_node, hypercube,
 class CubeHosts:
     """The hypercube of an overlay, and the brokers that stand for its positions.
 
-    hosts: the broker of each position. parents: the next position towards the dominating node, or
-    itself, of each position. children: the positions of which each is the parent.
+    hosts: the broker of each position.
+    parents: for each position the next one towards its dominating node, which is its own parent.
+    children: for each position those of which it is the parent.
     """
 
     __slots__ = ("children", "cube", "hosts", "parents")

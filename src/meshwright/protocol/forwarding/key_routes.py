@@ -1,4 +1,4 @@
-"""A key geometry among the brokers that are seen alive, by name, shared by all who see the same."""
+"""A key geometry over the brokers seen alive, by name; shared by all with the same view."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Positions = tuple[tuple[int, str], ...]
 
 
 class KeyRoutes:
-    """Roots of topics, and routes between the brokers seen."""
+    """The roots of topics, and the routes between living brokers."""
 
     __slots__ = ("_geometry", "_indexes", "_names", "_neighbours", "_roots")
 

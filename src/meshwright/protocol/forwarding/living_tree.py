@@ -1,8 +1,8 @@
-"""The tree of an overlay among the brokers that are seen alive, shared by all who see the same.
+"""The tree of an overlay over the brokers that are seen alive; shared by all with the same view.
 
-Brokers that lie together and are not seen leave pieces of the tree apart. Of those that were next
-to them, the lowest in the overlay's order links to all others, which makes one tree again; when
-they return, it is the old one.
+Where neighbouring brokers of the tree are dead, its pieces fall apart. Of the living brokers next
+to them, the lowest in the overlay's order links to all others, which makes one tree again. When the
+dead return, the tree is the old one.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ LivingTree = dict[str, tuple[str, ...]]
 
 
 def living_tree(overlay: Overlay, seen: frozenset[str]) -> LivingTree:
-    """The tree of an overlay among those of its brokers that are seen."""
+    """The tree of an overlay over those of its brokers that are seen alive."""
     return _living_tree(overlay.brokers, overlay.links, seen)
 
 
 def next_hop(joined: LivingTree, source: str, target: str) -> str:
-    """The neighbour of a source on the way to the target, the source itself if it is the target."""
+    """The neighbour of the source on the way to the target; the source itself if it is that."""
     hops = {target: target}
     reached = [target]
     for here in reached:
@@ -36,7 +36,7 @@ def next_hop(joined: LivingTree, source: str, target: str) -> str:
     return hops[source]
 
 
-# All brokers of one process share these; those that see the same need them computed once.
+# All brokers of one process share this cache, so each tree is computed once.
 @lru_cache(maxsize=16)
 def _living_tree(
     names: tuple[str, ...], links: tuple[tuple[str, str], ...], seen: frozenset[str]

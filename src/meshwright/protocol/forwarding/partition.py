@@ -1,11 +1,11 @@
 """Forwarding on a hypercube: interest stays in its part, a frame visits the heads of all parts.
 
-Interest climbs from a broker's position to its dominating node, up to the first position that
+Interest climbs from a broker's position towards its dominating node, up to the first position that
 knows the topic. A frame climbs to the dominating node of its origin, crosses to all others, and
-goes down from each where interest came up, or everywhere (events = "broadcast"). A broker may stand
-for several positions, also for those of the dead; between them nothing is sent. What a dead one
-knew is not replicated: those below it tell it again to whoever stands in. Positions are passed in
-a strict order, whoever stands for them, so no frame goes in a circle. [SHG, 2.2]
+from each goes down where interest came up, or everywhere (events = "broadcast"). A broker may stand
+for several positions, also those of dead brokers, and sends nothing between its own. What a dead
+broker knew is not replicated: brokers below it tell it again to the one that stands in. Positions
+are visited in a strict order, whoever stands for them, so no frame goes in a circle. [SHG, 2.2]
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class AcrossDominators(ForwardingMessage, frozen=True, gc=False, tag=69):
 
 
 class FromDominator(ForwardingMessage, frozen=True, gc=False, tag=70):
-    """A frame at a position on its way down to who wants it."""
+    """A frame at a position on its way down to brokers that want it."""
 
     counts_as = "publication"
 
@@ -64,14 +64,18 @@ class FromDominator(ForwardingMessage, frozen=True, gc=False, tag=70):
 
 
 class Crossing(NamedTuple):
-    """What a broker does with a frame at a dominating node: sends it across, and down from some."""
+    """What a broker does with a frame at a dominating node.
+
+    sent: brokers to send it across to, with position and dimension.
+    dominators: own positions from which it goes down.
+    """
 
     sent: tuple[tuple[str, int, int], ...]
     dominators: tuple[int, ...]
 
 
 class Partition:
-    """One broker's part in the forwarding of one hypercube."""
+    """One broker's part in forwarding on a hypercube."""
 
     accepts: Literal["topic", "filter"] = "topic"
 
@@ -83,7 +87,7 @@ class Partition:
         self._is_broadcast = around.overlay.params.get("events") == "broadcast"
         self._falls: dict[str, dict[int, tuple[Drop, ...]]] = {}
         self._crossings: dict[tuple[int, int], Crossing] = {}
-        # Those joined with this broker, once somebody asks.
+        # Computed when first asked for.
         self._neighbours: tuple[str, ...] = ()
         self._recent = RecentFrames()
         self._trees = ClimbingTrees(
@@ -97,7 +101,7 @@ class Partition:
         )
 
     def neighbours(self) -> tuple[str, ...]:
-        """The overlay's own, to see them return, and those that stand in for the dead."""
+        """Neighbours by the overlay, and brokers that stand in for dead ones."""
         if not self._neighbours:
             me = self._around.me
             self._neighbours = linked_with(self._around.overlay, me, self._view.neighbours(me))
@@ -143,7 +147,7 @@ class Partition:
         done(turn)
 
     def path(self, topic: str, source: str) -> tuple[tuple[str, str], ...]:
-        """Up, across and down from the positions that this broker stands for."""
+        """The hops up, across and down from the positions that this broker stands for."""
         me, view = self._around.me, self._view
         position = (self._around.overlay.positions or {})[source]
         targets = []
@@ -207,7 +211,7 @@ class Partition:
             send(turn, host, FromDominator(epoch, frame, child, hops + 1))
 
     def _crossing(self, dominator: int, dimension: int) -> Crossing:
-        """Where a frame goes across from a dominating node, over others that stand here too."""
+        """Where a frame goes across from a dominating node, over other positions of this broker."""
         crossing = self._crossings.get((dominator, dimension))
         if crossing is None:
             sent, reached = [], [(dominator, dimension)]
@@ -223,7 +227,7 @@ class Partition:
         return crossing
 
     def _fall(self, topic: str, position: int) -> tuple[Drop, ...]:
-        """Where a frame goes down from a position, over others that stand here too."""
+        """Where a frame goes down from a position, over other positions of this broker."""
         falls = self._falls.get(topic)
         if falls is None:
             if len(self._falls) >= ROUTES_MAX:

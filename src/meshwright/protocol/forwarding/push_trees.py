@@ -1,9 +1,9 @@
-"""Trees that span the receivers of a topic, computed alike by all who see the same frame.
+"""Trees that span the receivers of a topic, computed alike by all brokers that get the frame.
 
-A frame names its receivers by one bit for each broker of the overlay, and the receiver where it
-came in. Links are known to all, so everybody finds the same breadth-first tree without asking.
-Receivers that the links do not join among themselves make several groups; each further group hangs
-by a straight connection to the first broker of an earlier one, GROUPS_BELOW to each. [kTCO, 3.1]
+A frame names its receivers (its crowd) by one bit for each broker of the overlay, and the receiver
+where it came in. All brokers know the links, so all find the same breadth-first tree without
+asking. Receivers that the links do not join among themselves make several groups; each further
+group is connected straight to the first broker of an earlier one, GROUPS_BELOW to each. [kTCO, 3.1]
 """
 
 from __future__ import annotations
@@ -54,12 +54,12 @@ class JoinedBrokers:
         return bits.to_bytes(self._byte_count, "little")
 
     def receivers(self, crowd: Crowd) -> list[int]:
-        """The brokers of a set, ascending."""
+        """The indexes of the brokers of a crowd, ascending."""
         bits = int.from_bytes(crowd, "little")
         return [index for index in range(len(self.names)) if bits >> index & 1]
 
     def named(self, crowd: Crowd) -> frozenset[str]:
-        """The names of the brokers of a set, to ask who is in it."""
+        """The names of the brokers of a crowd."""
         named = self._named.get(crowd)
         if named is None:
             if len(self._named) >= TREES_REMEMBERED_MAX:
@@ -70,7 +70,7 @@ class JoinedBrokers:
 
 
 class WayIn(NamedTuple):
-    """Where a frame enters the receivers from a broker, and the next broker on the way there."""
+    """The receiver where a frame from a broker enters its crowd, and the next hop to it."""
 
     entry: str
     next_hop: str
@@ -81,10 +81,10 @@ def joined_brokers(overlay: Overlay) -> JoinedBrokers:
     return _joined_brokers(overlay.brokers, overlay.links)
 
 
-# All brokers of one process share what is below, so each question is answered once.
+# All brokers of one process share these caches, so each tree is computed once.
 @lru_cache(maxsize=TREES_REMEMBERED_MAX)
 def push_tree(joined: JoinedBrokers, entry: str, crowd: Crowd) -> PushTree:
-    """The tree from an entry over all receivers of a crowd, neighbours taken in ascending order."""
+    """The tree from an entry over all receivers of a crowd; neighbours in ascending order."""
     names = joined.names
     receivers = joined.receivers(crowd)
     missing = set(receivers)
@@ -113,10 +113,10 @@ def push_tree(joined: JoinedBrokers, entry: str, crowd: Crowd) -> PushTree:
 
 @lru_cache(maxsize=TREES_REMEMBERED_MAX)
 def ways_in(joined: JoinedBrokers, seen: frozenset[str], crowd: Crowd) -> dict[str, WayIn]:
-    """How each broker seen reaches the nearest receiver seen; empty if there is none.
+    """How each living broker reaches the nearest living receiver; empty if there is none.
 
-    Ties go to the lowest receiver, then to the lowest next broker. Without a way, the lowest
-    receiver is reached straight.
+    Ties go to the lowest receiver, then to the lowest next broker. A broker that the links do not
+    join with any connects straight to the lowest receiver.
     """
     names = joined.names
     lives = [name in seen for name in names]

@@ -1,4 +1,4 @@
-"""Which frames were here lately, and for what, in bounded memory."""
+"""Which frames came here lately, and for what purpose, in bounded memory."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ FrameKey = tuple[str, int] | tuple[str, str, int]
 
 
 def frame_key(frame: StreamFrame) -> FrameKey:
-    """What makes a frame the same: its place in its stream, or its event where it has none."""
+    """What identifies a frame: origin, topic and number; for QoS 0 publisher and sequence."""
     publication = frame.publication
     if frame.number:
         return (frame.origin, publication.topic, frame.number)
@@ -27,11 +27,11 @@ class RecentFrames:
         self._older: dict[FrameKey, int] = {}
 
     def __contains__(self, key: FrameKey) -> bool:
-        """Whether a frame was here, for whatever purpose."""
+        """True if a frame was here, for whatever purpose."""
         return key in self._newer or key in self._older
 
     def note(self, key: FrameKey, purpose: int) -> int:
-        """Remember that a frame was here for a purpose, one bit; returns the bits before it."""
+        """Note that a frame was here for a purpose, one bit; returns the bits before it."""
         newer, older = self._newer, self._older
         count = len(newer)
         before = newer.setdefault(key, purpose)

@@ -1,7 +1,8 @@
-"""Trees that grow from the root down: every receiver asks the root, which installs the way to it.
+"""Trees that grow from the root down: every receiver asks the root, which installs its route.
 
-A join goes from the receiver to the root hop by hop; from there the same receiver is told along the
-route from the root, and each broker on it keeps the receivers behind each child. [DYNATOPS, 1.1]
+A join goes from the receiver to the root hop by hop. From there an install goes along the route
+from the root to the receiver, and each broker on it notes the receivers behind each child.
+[DYNATOPS, 1.1]
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from meshwright.protocol.foundation.turn import Turn
 
 
 class ReceiverJoin(ForwardingMessage, frozen=True, gc=False, tag=84):
-    """JOIN: a receiver's wish, on its way up to the root."""
+    """JOIN: a receiver wants a topic; on its way up to the topic's root."""
 
     counts_as = "subscription"
 
@@ -30,7 +31,7 @@ class ReceiverJoin(ForwardingMessage, frozen=True, gc=False, tag=84):
 
 
 class ReceiverInstall(ForwardingMessage, frozen=True, gc=False, tag=85):
-    """TREE: a receiver is behind you, told from the root down."""
+    """TREE: a receiver is behind you; on its way down from the root."""
 
     counts_as = "subscription"
 
@@ -41,7 +42,7 @@ class ReceiverInstall(ForwardingMessage, frozen=True, gc=False, tag=85):
 
 
 class ReceiverLeave(ForwardingMessage, frozen=True, gc=False, tag=86):
-    """LEAVE: the wish is taken back, on its way up."""
+    """LEAVE: a receiver no longer wants a topic; on its way up to the root."""
 
     counts_as = "subscription"
 
@@ -50,7 +51,7 @@ class ReceiverLeave(ForwardingMessage, frozen=True, gc=False, tag=86):
 
 
 class ReceiverPrune(ForwardingMessage, frozen=True, gc=False, tag=87):
-    """PRUNE: the receiver is no longer behind you, told from above."""
+    """PRUNE: a receiver is no longer behind you; on its way down from the root."""
 
     counts_as = "subscription"
 
@@ -59,7 +60,11 @@ class ReceiverPrune(ForwardingMessage, frozen=True, gc=False, tag=87):
 
 
 class TreeTable(Message, frozen=True, gc=False, tag=88):
-    """All that a broker knows of the trees of topics, and the topics that it wants itself."""
+    """All that a broker knows of the trees of topics, for its heir.
+
+    rising, falling: its demands towards roots and towards receivers.
+    serials: the topics that it wants itself, with the serials of its joins.
+    """
 
     rising: tuple[Row, ...]
     falling: tuple[Row, ...]
@@ -70,8 +75,8 @@ class TreeTable(Message, frozen=True, gc=False, tag=88):
 class RootedTrees(Trees):
     """One broker's part in the trees of all topics.
 
-    root_hop gives the next broker towards the root of a topic, receiver_hop that towards a broker,
-    or None if it is not seen; either is this broker where the way ends.
+    root_hop: the next broker towards the root of a topic; this one if it is the root.
+    receiver_hop: the next broker towards another one; None if that one does not seem alive.
     """
 
     def __init__(
@@ -121,12 +126,15 @@ class RootedTrees(Trees):
         return tuple(hosts)
 
     def table(self) -> TreeTable:
-        """What a broker needs to know to take the place of this one."""
+        """What the broker that inherits this one's position must know."""
         rising, falling = self._rising.rows(), self._falling.rows()
         return TreeTable(rising, falling, dict(self._serials), self._join_count)
 
     def take_over(self, table: TreeTable, heirs: Heirs) -> tuple[Filter, ...]:
-        """Stand where another stood, and want what it wanted until that is removed again."""
+        """Start from the table of a position; returns filters for the topics wanted there.
+
+        They count as wanted here until they are removed.
+        """
         self._rising.load(table.rising, heirs)
         self._falling.load(table.falling, heirs)
         self._serials = dict(table.serials)

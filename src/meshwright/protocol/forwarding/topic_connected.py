@@ -1,11 +1,11 @@
-"""Forwarding inside the graph of a topic's receivers: nobody relays what it does not want.
+"""Forwarding inside the graph of a topic's receivers: no broker relays what it does not want.
 
-The origin names the receivers that it knows, as one bit for each broker, and hands the frame to the
-nearest. From there it is pushed along the breadth-first tree of those receivers, which all compute
-alike, so every receiver gets it once from the first frame on. Who sees a child dead serves the
-child's children. What is lost with a broker before anybody sees that, neighbours off the tree offer
-a moment later; who lacked it is grafted, and pruned again once it gets frames twice.
-dissemination = "flood" sends to all neighbours that want the topic instead. [DYNATOPS, 1.7]
+The origin names the receivers that it knows (the crowd), one bit for each broker, and hands the
+frame to the nearest. From there it is pushed along the breadth-first tree of the crowd, which all
+compute alike, so every receiver gets it once. A broker that sees a child dead serves the child's
+children. A frame that is lost with a broker, before others see it dead, is offered a moment later
+by neighbours off the tree; a receiver that lacked it is grafted, and pruned again once it gets
+frames twice. dissemination = "flood" sends to all neighbours that want the topic. [DYNATOPS, 1.7]
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from meshwright.protocol.foundation.turn import Action, Turn
 
 ROUTES_MAX = 65_536
 
-# What a frame was here for.
+# The purposes for which a frame was here.
 HANDED_IN, PUSHED = 1, 2
 
 
 class HandIn(ForwardingMessage, frozen=True, gc=False, tag=71):
-    """A frame on its way to the nearest receiver of its crowd."""
+    """A frame on its way from its origin to the nearest receiver of its crowd."""
 
     counts_as = "publication"
     is_entering = True
@@ -46,7 +46,7 @@ class HandIn(ForwardingMessage, frozen=True, gc=False, tag=71):
 
 
 class Prune(ForwardingMessage, frozen=True, gc=False, tag=72):
-    """I get the frames of this tree from elsewhere: end the graft."""
+    """The sender gets the frames of this tree from elsewhere, too: end its graft."""
 
     counts_as = "offer"
 
@@ -55,7 +55,7 @@ class Prune(ForwardingMessage, frozen=True, gc=False, tag=72):
 
 
 class TopicConnected:
-    """One broker's part in the forwarding of one overlay with any links."""
+    """One broker's part in forwarding on an overlay with any links."""
 
     accepts: Literal["topic", "filter"] = "topic"
 
@@ -120,7 +120,7 @@ class TopicConnected:
         return self._interest.knowledge()
 
     def inherit(self, knowledge: Any, heirs: Mapping[str, str]) -> tuple[Filter, ...]:
-        """Interest of this broker itself is added anew; those who know it are not told again."""
+        """This broker's own interest is added anew; neighbours that know it are not told again."""
         del heirs
         self._interest.take_over(knowledge)
         return ()
@@ -130,7 +130,7 @@ class TopicConnected:
         done(turn)
 
     def path(self, topic: str, source: str) -> tuple[tuple[str, str], ...]:
-        """The way in, and on to the receivers as far as this broker knows them."""
+        """The hop on the way in, or the next hops to receivers, as this broker knows them."""
         me, crowd = self._around.me, self._crowd(topic)
         ways = ways_in(self._joined, self._seen, crowd)
         if source not in ways:
@@ -192,7 +192,7 @@ class TopicConnected:
             self._offers.keep(turn, key, onward, source)
 
     def _came_twice(self, turn: Turn, peer: str, push: Push) -> None:
-        """End a graft that is not needed; the tree's own links are kept."""
+        """A frame came twice: end a graft that is not needed; the tree's own links stay."""
         if self._is_flooding:
             return
         parent = push_tree(self._joined, push.entry, push.crowd).parents.get(self._around.me)
@@ -200,7 +200,7 @@ class TopicConnected:
             self._around.send(turn, peer, Prune(self._around.epoch, push.entry, push.crowd))
 
     def _grafted(self, turn: Turn, peer: str, message: Graft) -> None:
-        """Send what was asked for; who is in the crowd of a frame was cut off from its tree."""
+        """Send a peer the frames it asked for; graft it onto trees that failed to reach it."""
         for push in self._offers.kept(message):
             children = self._children(push.entry, push.crowd)
             if peer not in children and peer in self._joined.named(push.crowd):
@@ -215,7 +215,7 @@ class TopicConnected:
             self._routes[message.entry, message.crowd] = rest
 
     def _targets(self, topic: str, entry: str, crowd: Crowd) -> Iterable[str]:
-        """Whom this broker sends a frame that it got as a receiver."""
+        """The brokers to which this one sends a frame that it got as a receiver."""
         children = self._children(entry, crowd)
         if not self._is_flooding:
             return children
@@ -223,7 +223,7 @@ class TopicConnected:
         return (*near, *(child for child in children if child not in self._neighbours))
 
     def _children(self, entry: str, crowd: Crowd) -> tuple[str, ...]:
-        """The next brokers seen below this one in a tree, and those grafted to it."""
+        """The living brokers below this one in a tree, and those grafted to it."""
         children = self._routes.get((entry, crowd))
         if children is None:
             if len(self._routes) >= ROUTES_MAX:
@@ -238,9 +238,9 @@ class TopicConnected:
         return children
 
     def _lazy(self, push: Push, source: str) -> list[str]:
-        """Neighbours that are to have a frame and neither gave it nor got it.
+        """The neighbours in a frame's crowd that neither sent it here nor were sent it.
 
-        Who is not in its crowd joined later, and may have had newer ones already.
+        A neighbour that is not in the crowd joined later, and may have newer frames already.
         """
         near = self._interest.near(push.frame.publication.topic)
         children, seen = self._children(push.entry, push.crowd), self._seen
@@ -252,7 +252,7 @@ class TopicConnected:
         ]
 
     def _crowd(self, topic: str) -> Crowd:
-        """The receivers of a topic that this broker knows and sees, itself among them."""
+        """The living receivers of a topic that this broker knows, itself among them."""
         receivers = self._around.receivers_of(topic)
         known = self._crowds.get(topic)
         if known is not None and known[0] == receivers:

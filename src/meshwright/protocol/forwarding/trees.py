@@ -1,4 +1,4 @@
-"""What the trees of topics have in common: own interest, and peers that come and go."""
+"""What all trees of topics share: this broker's own interest, and peers that die and return."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from meshwright.protocol.foundation.turn import Turn
 
 
 class TellAgain(ForwardingMessage, frozen=True, gc=False, tag=89):
-    """I had lost sight of you: what we told each other is void, so tell me again."""
+    """The sender had lost sight of the receiver, and drops what it heard: tell it again."""
 
     counts_as = "subscription"
 
 
 class Trees(OwnTopics):
-    """One broker's part in the trees of all topics, kept up by demands between neighbours."""
+    """One broker's part in the trees of all topics, held together by demands between neighbours."""
 
     def __init__(self, around: Surroundings) -> None:
         super().__init__()
@@ -33,17 +33,17 @@ class Trees(OwnTopics):
         """All demands held, in the order in which they are brought in line."""
 
     def handlers(self) -> Handlers:
-        """Which message is for which method."""
+        """Map each message to its method."""
         return (on(TellAgain, lambda turn, peer, _: self.renew(turn, peer)),)
 
     def listens_to(self, peer: str) -> bool:
-        """Whether to hear a peer now; one that is not seen alive tells it again once it is."""
+        """True if a peer seems alive; one that does not must tell its demands again later."""
         if peer not in self._seen:
             self._estranged.add(peer)
         return peer in self._seen
 
     def see(self, turn: Turn, seen: frozenset[str]) -> None:
-        """The ways have changed with the brokers seen: mend all trees accordingly."""
+        """Other brokers are seen alive: mend all trees for the new routes."""
         vanished, returned = self._seen - seen, seen - self._seen
         self._seen = seen
         for demands in self.demands:
@@ -54,11 +54,11 @@ class Trees(OwnTopics):
         self.settle(turn)
 
     def settle(self, turn: Turn) -> None:
-        """Bring all trees in line with the ways as they are now."""
+        """Bring all trees in line with the present routes."""
         for demands in self.demands:
             demands.settle(turn)
 
     def renew(self, turn: Turn, peer: str) -> None:
-        """Begin anew with a peer: it tells again what stands, and is told again."""
+        """Exchange all demands with a peer anew."""
         for demands in self.demands:
             demands.renew(turn, peer)
