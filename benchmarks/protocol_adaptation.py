@@ -27,10 +27,10 @@ from meshwright.protocol.adaptation.self_adaptation import AdaptationRecord
 from meshwright.protocol.broker import Broker
 from meshwright.protocol.forwarding.acyclic import AlongTree
 from meshwright.protocol.settings import BrokerSettings
-from meshwright.sim.adapting import adapting_settings
-from meshwright.sim.chance import streams
-from meshwright.sim.client import ClientSettings
-from meshwright.sim.network import NetworkSettings
+from meshwright.sim.brokers.adapting import adapting_settings
+from meshwright.sim.clients.client import ClientSettings
+from meshwright.sim.physics.chance import streams
+from meshwright.sim.physics.network import NetworkSettings
 from meshwright.sim.world import World
 
 SECOND_US = 1_000_000

@@ -10,9 +10,9 @@ from meshwright.model.overlay import Overlay
 from meshwright.protocol.broker import Broker
 from meshwright.protocol.settings import BrokerSettings
 from meshwright.protocol.streams.outgoing import OutgoingSettings
-from meshwright.sim.collector import rare_collections
-from meshwright.sim.parameters import SimulationParameters
-from meshwright.sim.run import run
+from meshwright.sim.runs.collector import rare_collections
+from meshwright.sim.runs.run import run
+from meshwright.sim.scenario.parameters import SimulationParameters
 
 QUALITIES = {"QoS 0": (1.0, 0.0, 0.0), "QoS 1": (0.0, 1.0, 0.0)}
 ROUND_COUNT = 5

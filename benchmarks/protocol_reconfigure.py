@@ -23,11 +23,11 @@ from meshwright.planning.arrangement.reconfiguration import reconfiguration_cost
 from meshwright.planning.designs import build_overlay
 from meshwright.protocol.foundation.events import PlanGiven
 from meshwright.protocol.reconfiguration.blocking import Blocked
-from meshwright.sim.chance import streams
-from meshwright.sim.client import ClientSettings
-from meshwright.sim.network import NetworkSettings
-from meshwright.sim.plans import drawn_plan
-from meshwright.sim.simulation import build_broker
+from meshwright.sim.clients.client import ClientSettings
+from meshwright.sim.physics.chance import streams
+from meshwright.sim.physics.network import NetworkSettings
+from meshwright.sim.runs.simulation import build_broker
+from meshwright.sim.scenario.plans import drawn_plan
 from meshwright.sim.world import World
 
 SECOND_US = 1_000_000

@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 
 from benchmarks.table import Row
-from meshwright.sim.collector import rare_collections
-from meshwright.sim.parameters import SimulationParameters
-from meshwright.sim.run import run
-from meshwright.sim.simulation import build_broker
+from meshwright.sim.runs.collector import rare_collections
+from meshwright.sim.runs.run import run
+from meshwright.sim.runs.simulation import build_broker
+from meshwright.sim.scenario.parameters import SimulationParameters
 
 DESIGNS = ("chord", "gm2", "tree", "hypercube")
 MIXES = {"QoS 0": (1.0, 0.0, 0.0), "mixed QoS": (0.2, 0.4, 0.4)}

@@ -11,9 +11,9 @@ from commands import answered, call, refused
 
 from meshwright.lab.swarm import cases, mixed
 from meshwright.protocol.sessions.publishing import Publishing
-from meshwright.sim import simulation
-from meshwright.sim.parameters import SimulationParameters
-from meshwright.sim.replay import replay_command
+from meshwright.sim.runs import simulation
+from meshwright.sim.runs.replay import replay_command
+from meshwright.sim.scenario.parameters import SimulationParameters
 
 SMALL = ("simulate", "--design", "tree", "--brokers", "3", "--clients", "4", "--duration", "2")
 

@@ -4,7 +4,7 @@ from commands import answered, call, refused
 
 from meshwright.cli.experiments.simulate import seed_range
 from meshwright.protocol.mobility.policies import POLICIES
-from meshwright.sim.faults import FAULTS
+from meshwright.sim.scenario.faults import FAULTS
 
 SMALL = ("simulate", "--design", "tree", "--brokers", "3", "--clients", "4", "--duration", "2")
 

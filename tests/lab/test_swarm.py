@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections import Counter
 
 from meshwright.lab.swarm import POLICIES, cases, mixed, run_swarm
-from meshwright.sim.faults import FAULTS
+from meshwright.sim.scenario.faults import FAULTS
 
 
 def test_a_hundred_seeds_mix_every_fault_policy_and_kind_of_change() -> None:

@@ -13,10 +13,10 @@ from live_network import port_of, running_brokers, small_overlay
 
 from meshwright.history.history import Delivered, History, Subscribed
 from meshwright.lab.witness import Stopwatch, Witness
-from meshwright.sim.chance import streams
-from meshwright.sim.client import ClientSettings
-from meshwright.sim.network import NetworkSettings
-from meshwright.sim.simulation import build_broker
+from meshwright.sim.clients.client import ClientSettings
+from meshwright.sim.physics.chance import streams
+from meshwright.sim.physics.network import NetworkSettings
+from meshwright.sim.runs.simulation import build_broker
 from meshwright.sim.world import World
 
 CLIENTS = ("c0", "c1", "c2", "c3")

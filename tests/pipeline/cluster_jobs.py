@@ -32,7 +32,7 @@ from meshwright.pipeline.snapshots import Moment, TraceMoment
 from meshwright.pipeline.sweep import TaskGrid, sweep
 from meshwright.planning.changes.clients import plan_with_clients
 from meshwright.planning.changes.network import PlanWish
-from meshwright.sim.parameters import SimulationParameters
+from meshwright.sim.scenario.parameters import SimulationParameters
 
 SETTINGS = {
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",

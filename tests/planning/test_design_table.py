@@ -29,7 +29,7 @@ from meshwright.overlays.growth import GROWTHS
 from meshwright.overlays.key_geometries import KEY_GEOMETRIES
 from meshwright.planning.founding import founding_overlay
 from meshwright.protocol.reconfiguration.blocking import can_block
-from meshwright.sim.parameters import SimulationParameters
+from meshwright.sim.scenario.parameters import SimulationParameters
 
 ROOT = Path(__file__).parents[2]
 BROKERS = ("a", "b", "c", "d")

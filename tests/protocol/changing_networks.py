@@ -19,10 +19,10 @@ from meshwright.protocol.broker import Broker
 from meshwright.protocol.foundation.events import PlanGiven
 from meshwright.protocol.reconfiguration.messages import PlanRecord
 from meshwright.protocol.settings import BrokerSettings
-from meshwright.sim.chance import streams
-from meshwright.sim.client import ClientSettings
-from meshwright.sim.network import NetworkSettings
-from meshwright.sim.plans import swapped
+from meshwright.sim.clients.client import ClientSettings
+from meshwright.sim.physics.chance import streams
+from meshwright.sim.physics.network import NetworkSettings
+from meshwright.sim.scenario.plans import swapped
 from meshwright.sim.world import World
 
 SECOND_US = 1_000_000

@@ -6,10 +6,10 @@ import pytest
 
 from meshwright.history.history import Delivered, History, Published
 from meshwright.history.wanted import Wanted
-from meshwright.sim.client import ClientSettings
-from meshwright.sim.parameters import SimulationParameters
-from meshwright.sim.run import Run, run
-from meshwright.sim.simulation import builder_of, judge
+from meshwright.sim.clients.client import ClientSettings
+from meshwright.sim.runs.run import Run, run
+from meshwright.sim.runs.simulation import builder_of, judge
+from meshwright.sim.scenario.parameters import SimulationParameters
 
 FAULTS = ("crash", "partition", "disconnect")
 SECOND_US = 1_000_000

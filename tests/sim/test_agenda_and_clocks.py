@@ -4,9 +4,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from meshwright.sim.agenda import NEAR_US, Agenda
-from meshwright.sim.chance import Draws, Streams, streams
-from meshwright.sim.clocks import SkewedClock
+from meshwright.sim.physics.agenda import NEAR_US, Agenda
+from meshwright.sim.physics.chance import Draws, Streams, streams
+from meshwright.sim.physics.clocks import SkewedClock
 
 
 @given(st.lists(st.integers(0, 5)))

@@ -25,8 +25,8 @@ from meshwright.protocol.mqtt.packets import (
     Subscribe,
     Unsuback,
 )
-from meshwright.sim.client import ClientSettings
-from meshwright.sim.testament import WillSettings
+from meshwright.sim.clients.client import ClientSettings
+from meshwright.sim.clients.testament import WillSettings
 from meshwright.sim.world import World
 
 SECOND_US = 1_000_000

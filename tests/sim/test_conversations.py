@@ -17,8 +17,8 @@ from meshwright.protocol.foundation.events import (
 )
 from meshwright.protocol.foundation.turn import Turn
 from meshwright.protocol.peers.conversations import TICK, Conversations, ConversationSettings
-from meshwright.sim.faults import Field, plan_faults
-from meshwright.sim.injection import inject
+from meshwright.sim.scenario.faults import Field, plan_faults
+from meshwright.sim.scenario.injection import inject
 
 SECOND_US = 1_000_000
 NAMES = ("b0", "b1", "b2")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from meshwright.sim.checkers.doubled import doubled
-from meshwright.sim.parameters import SimulationParameters
-from meshwright.sim.simulation import simulate
+from meshwright.sim.runs.simulation import simulate
+from meshwright.sim.scenario.parameters import SimulationParameters
 
 
 @pytest.mark.parametrize("mobility", [None, "standard", "home", "prefetching+logging+device"])

@@ -12,8 +12,8 @@ from worlds import small_world
 
 from meshwright.errors import ProblemError
 from meshwright.protocol.foundation.events import DiskSpace, LinkDown, LinkUp
-from meshwright.sim.client import ClientSettings
-from meshwright.sim.faults import (
+from meshwright.sim.clients.client import ClientSettings
+from meshwright.sim.scenario.faults import (
     FAULTS,
     Ambush,
     Crash,
@@ -27,7 +27,7 @@ from meshwright.sim.faults import (
     Stuck,
     plan_faults,
 )
-from meshwright.sim.injection import inject
+from meshwright.sim.scenario.injection import inject
 from meshwright.sim.world import World
 
 SECOND_US = 1_000_000

@@ -22,7 +22,7 @@ from meshwright.protocol.foundation.events import (
     TimerFired,
 )
 from meshwright.sim.checkers.broken import broken
-from meshwright.sim.clocks import SkewedClock
+from meshwright.sim.physics.clocks import SkewedClock
 
 SECOND_US = 1_000_000
 

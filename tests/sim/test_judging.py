@@ -12,11 +12,11 @@ from tests.history.histories import delivered, published, subscribed
 from meshwright.history.history import Oddity
 from meshwright.protocol.forwarding.forwarding import Dropped
 from meshwright.protocol.reconfiguration.messages import PlanRecord
-from meshwright.sim.breakdown import Breakdown
+from meshwright.sim.brokers.breakdown import Breakdown
 from meshwright.sim.checkers.queues import QueueLength
-from meshwright.sim.parameters import SimulationParameters
-from meshwright.sim.run import Run, run
-from meshwright.sim.simulation import builder_of, judge
+from meshwright.sim.runs.run import Run, run
+from meshwright.sim.runs.simulation import builder_of, judge
+from meshwright.sim.scenario.parameters import SimulationParameters
 
 STILL = SimulationParameters(
     design="gm", brokers=4, clients=6, duration_s=2.0, changes_per_s=0.0, wildcard_share=0.0,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from meshwright.errors import ProblemError
-from meshwright.sim.parameters import SimulationParameters
-from meshwright.sim.simulation import simulate
+from meshwright.sim.runs.simulation import simulate
+from meshwright.sim.scenario.parameters import SimulationParameters
 
 FAULTS = ("crash", "partition", "disconnect", "slow", "stuck", "skew", "disk_full")
 

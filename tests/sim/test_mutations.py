@@ -36,9 +36,9 @@ from meshwright.protocol.streams.incoming import Incoming
 from meshwright.protocol.streams.interest import Interest
 from meshwright.protocol.streams.outgoing import Outgoing
 from meshwright.protocol.streams.outgoing_stream import OutgoingStream
-from meshwright.sim import faults
-from meshwright.sim.parameters import SimulationParameters
-from meshwright.sim.simulation import simulate
+from meshwright.sim.runs.simulation import simulate
+from meshwright.sim.scenario import faults
+from meshwright.sim.scenario.parameters import SimulationParameters
 
 SEEDS_MAX = 40
 

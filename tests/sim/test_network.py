@@ -7,7 +7,7 @@ from worlds import small_world
 
 from meshwright.protocol.foundation.effects import CloseLink, OpenLink, SendPeer
 from meshwright.protocol.foundation.events import LinkDown, LinkUp, PeerEnvelope
-from meshwright.sim.network import NetworkSettings
+from meshwright.sim.physics.network import NetworkSettings
 from meshwright.sim.world import World
 
 SECOND_US = 1_000_000

@@ -10,9 +10,9 @@ from meshwright.history.reordered import reordered
 from meshwright.history.unexpected import unexpected
 from meshwright.history.violation import Violation
 from meshwright.model.overlay import Overlay
-from meshwright.sim.parameters import SimulationParameters
-from meshwright.sim.run import Run, run
-from meshwright.sim.story import Story
+from meshwright.sim.runs.run import Run, run
+from meshwright.sim.runs.story import Story
+from meshwright.sim.scenario.parameters import SimulationParameters
 
 FAULTY = SimulationParameters(
     design="tree",

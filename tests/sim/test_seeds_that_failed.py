@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from meshwright.sim.parameters import SimulationParameters
-from meshwright.sim.simulation import simulate
+from meshwright.sim.runs.simulation import simulate
+from meshwright.sim.scenario.parameters import SimulationParameters
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ from machines import LoneBroker
 
 from meshwright.errors import ProblemError
 from meshwright.model.overlay import Overlay
-from meshwright.sim.parameters import SimulationParameters
-from meshwright.sim.replay import replay_command
-from meshwright.sim.simulation import TOTALS, simulate, summed
+from meshwright.sim.runs.replay import replay_command
+from meshwright.sim.runs.simulation import TOTALS, simulate, summed
+from meshwright.sim.scenario.parameters import SimulationParameters
 
 SMALL = SimulationParameters(design="chord", brokers=4, clients=6, duration_s=3, settle_max_s=15)
 
@@ -80,7 +80,7 @@ def test_what_cannot_be_simulated_is_refused(wrong: dict[str, object]) -> None:
 
 def test_the_same_seed_gives_the_same_records_whatever_the_hash_seed() -> None:
     program = (
-        "from meshwright.sim.simulation import SimulationParameters, simulate;"
+        "from meshwright.sim.runs.simulation import SimulationParameters, simulate;"
         "parameters = SimulationParameters(design='gm', duration_s=4,"
         " faults=('crash', 'partition', 'disconnect', 'skew'), settle_max_s=20);"
         "result = simulate(parameters, 3); print(result)"

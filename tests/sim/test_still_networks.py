@@ -5,11 +5,11 @@ import pytest
 
 from meshwright.lab.workloads import generate_snapshot
 from meshwright.planning.designs import build_overlay
-from meshwright.sim.chance import streams
 from meshwright.sim.checkers.closed_form import miscounted, publications_due, subscriptions_due
-from meshwright.sim.client import ClientSettings
-from meshwright.sim.network import NetworkSettings
-from meshwright.sim.simulation import build_broker
+from meshwright.sim.clients.client import ClientSettings
+from meshwright.sim.physics.chance import streams
+from meshwright.sim.physics.network import NetworkSettings
+from meshwright.sim.runs.simulation import build_broker
 from meshwright.sim.world import World
 
 SECOND_US = 1_000_000

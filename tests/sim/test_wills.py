@@ -7,11 +7,11 @@ from msgspec.structs import replace
 
 from meshwright.history.history import Willed
 from meshwright.history.wills import wills_owed
-from meshwright.sim.chance import streams
-from meshwright.sim.parameters import SimulationParameters
-from meshwright.sim.population import draw_population, with_wills
-from meshwright.sim.run import run
-from meshwright.sim.simulation import builder_of, judge
+from meshwright.sim.physics.chance import streams
+from meshwright.sim.runs.run import run
+from meshwright.sim.runs.simulation import builder_of, judge
+from meshwright.sim.scenario.parameters import SimulationParameters
+from meshwright.sim.scenario.population import draw_population, with_wills
 
 MORTAL = SimulationParameters(design="chord", clients=16, duration_s=10.0, will_share=0.8)
 

@@ -17,9 +17,9 @@ from meshwright.protocol.foundation.events import Event, PeerEnvelope, Started
 from meshwright.protocol.observation import Observation
 from meshwright.protocol.peers.conversations import Hello
 from meshwright.protocol.wire import DISK_VALUES, decode_disk, decode_envelopes, encode
-from meshwright.sim.host import Machine
-from meshwright.sim.parameters import SimulationParameters
-from meshwright.sim.simulation import builder_of, simulate
+from meshwright.sim.brokers.host import Machine
+from meshwright.sim.runs.simulation import builder_of, simulate
+from meshwright.sim.scenario.parameters import SimulationParameters
 
 DESIGNS = ("chord", "tapestry", "quadtree", "hypercube", "gm2", "harary", "tree")
 FAULTS = ("crash", "partition", "disconnect", "disk_full")

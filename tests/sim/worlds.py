@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from meshwright.model.overlay import Overlay
-from meshwright.sim.chance import streams
-from meshwright.sim.host import Machine, Witness
-from meshwright.sim.network import NetworkSettings
+from meshwright.sim.brokers.host import Machine, Witness
+from meshwright.sim.physics.chance import streams
+from meshwright.sim.physics.network import NetworkSettings
 from meshwright.sim.world import World
 
 

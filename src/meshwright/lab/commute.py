@@ -26,9 +26,9 @@ from meshwright.protocol.peers.conversations import ConversationSettings
 from meshwright.protocol.settings import BrokerSettings
 from meshwright.protocol.streams.incoming import IncomingSettings
 from meshwright.protocol.streams.outgoing import OutgoingSettings
-from meshwright.sim.chance import streams
-from meshwright.sim.collector import rare_collections
-from meshwright.sim.network import NetworkSettings
+from meshwright.sim.physics.chance import streams
+from meshwright.sim.physics.network import NetworkSettings
+from meshwright.sim.runs.collector import rare_collections
 from meshwright.sim.world import World
 
 MINUTE_US = 60 * SECOND_US

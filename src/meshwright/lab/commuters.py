@@ -14,7 +14,7 @@ from meshwright.protocol.mqtt.packets import (
     Subscribe,
     Subscription,
 )
-from meshwright.sim.lines import Line
+from meshwright.sim.physics.lines import Line
 from meshwright.sim.world import World
 
 EXPIRY_S = 86_400

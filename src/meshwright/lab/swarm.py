@@ -15,10 +15,10 @@ import numpy as np
 from msgspec.structs import replace
 
 from meshwright.model.designs import design as design_named
-from meshwright.sim.collector import rare_collections
-from meshwright.sim.faults import FAULTS
-from meshwright.sim.parameters import SimulationParameters
-from meshwright.sim.simulation import SimulationResult, simulate
+from meshwright.sim.runs.collector import rare_collections
+from meshwright.sim.runs.simulation import SimulationResult, simulate
+from meshwright.sim.scenario.faults import FAULTS
+from meshwright.sim.scenario.parameters import SimulationParameters
 
 POLICIES = (
     "standard", "prefetching", "logging", "home", "device", "prefetching+logging",

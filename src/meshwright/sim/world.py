@@ -11,15 +11,15 @@ from meshwright.model.overlay import Overlay
 from meshwright.model.snapshot import Float64Array
 from meshwright.protocol.foundation.events import Event
 from meshwright.protocol.observation import Observation
-from meshwright.sim.agenda import Agenda
-from meshwright.sim.breakdown import Breakdown, breakdown
-from meshwright.sim.chance import Draws, Streams
+from meshwright.sim.brokers.breakdown import Breakdown, breakdown
+from meshwright.sim.brokers.host import BrokerHost, Machine, Witness
+from meshwright.sim.brokers.records import Records
 from meshwright.sim.checkers.queues import QueueLength
-from meshwright.sim.client import Client, ClientSettings
-from meshwright.sim.host import BrokerHost, Machine, Witness
-from meshwright.sim.lines import Lines
-from meshwright.sim.network import Listeners, Network, NetworkSettings, Watch
-from meshwright.sim.records import Records
+from meshwright.sim.clients.client import Client, ClientSettings
+from meshwright.sim.physics.agenda import Agenda
+from meshwright.sim.physics.chance import Draws, Streams
+from meshwright.sim.physics.lines import Lines
+from meshwright.sim.physics.network import Listeners, Network, NetworkSettings, Watch
 
 # The first process starts at once, the last within this time.
 STARTS_WITHIN_US = 100_000

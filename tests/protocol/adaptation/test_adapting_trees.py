@@ -18,10 +18,10 @@ from meshwright.planning.adaptation.values import Traffic
 from meshwright.protocol.adaptation.self_adaptation import AdaptationRecord
 from meshwright.protocol.adaptation.star_messages import StarRecord
 from meshwright.protocol.forwarding.acyclic import AlongTree
-from meshwright.sim.adapting import adapting_settings, build_adapting_broker
-from meshwright.sim.parameters import SimulationParameters
-from meshwright.sim.run import Run, run
-from meshwright.sim.simulation import judge, simulate
+from meshwright.sim.brokers.adapting import adapting_settings, build_adapting_broker
+from meshwright.sim.runs.run import Run, run
+from meshwright.sim.runs.simulation import judge, simulate
+from meshwright.sim.scenario.parameters import SimulationParameters
 
 FAULTS = ("crash", "partition", "disconnect", "slow", "stuck", "skew", "disk_full")
 EVERY_US = 3 * SECOND_US

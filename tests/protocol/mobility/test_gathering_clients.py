@@ -24,9 +24,9 @@ from meshwright.protocol.mobility.placement import (
 )
 from meshwright.protocol.mobility.redirects import ClientMoveRecord
 from meshwright.protocol.settings import BrokerSettings
-from meshwright.sim.chance import streams
-from meshwright.sim.client import ClientSettings
-from meshwright.sim.network import NetworkSettings
+from meshwright.sim.clients.client import ClientSettings
+from meshwright.sim.physics.chance import streams
+from meshwright.sim.physics.network import NetworkSettings
 from meshwright.sim.world import World
 
 SECOND_US = 1_000_000

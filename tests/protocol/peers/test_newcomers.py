@@ -20,8 +20,8 @@ from meshwright.protocol.peers.roll import (
     seats_of,
 )
 from meshwright.protocol.settings import BrokerSettings
-from meshwright.sim.parameters import SimulationParameters
-from meshwright.sim.simulation import simulate
+from meshwright.sim.runs.simulation import simulate
+from meshwright.sim.scenario.parameters import SimulationParameters
 
 LASTING = {"session_expiry_s": 600, "clean_start": False}
 IMPATIENT = BrokerSettings(removal=RemovalSettings(remove_after_us=10_000_000))

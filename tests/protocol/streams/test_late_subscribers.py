@@ -5,10 +5,10 @@ from small_network import SmallNetwork
 
 from meshwright.planning.founding import founding_overlay
 from meshwright.protocol.mqtt.packets import Suback
-from meshwright.sim.chance import streams
-from meshwright.sim.client import ClientSettings
-from meshwright.sim.network import NetworkSettings
-from meshwright.sim.simulation import build_broker
+from meshwright.sim.clients.client import ClientSettings
+from meshwright.sim.physics.chance import streams
+from meshwright.sim.physics.network import NetworkSettings
+from meshwright.sim.runs.simulation import build_broker
 from meshwright.sim.world import World
 
 SECOND_US = 1_000_000

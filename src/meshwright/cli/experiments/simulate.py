@@ -15,8 +15,8 @@ from meshwright.model.wording import counted
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from meshwright.sim.parameters import SimulationParameters
-    from meshwright.sim.simulation import Failure, SimulationResult
+    from meshwright.sim.runs.simulation import Failure, SimulationResult
+    from meshwright.sim.scenario.parameters import SimulationParameters
 
 STORIES_SHOWN_MAX = 3
 SEED_RANGE = re.compile(r"(\d{1,18})(?:\.\.(\d{1,18}))?")
@@ -82,9 +82,9 @@ def simulate(
     Example: meshwright simulate --design chord --brokers 8 --clients 24 --duration 5
     --faults crash,partition --seeds 0..9
     """
-    from meshwright.sim.parameters import SimulationParameters
-    from meshwright.sim.replay import read_settings
-    from meshwright.sim.simulation import summed
+    from meshwright.sim.runs.replay import read_settings
+    from meshwright.sim.runs.simulation import summed
+    from meshwright.sim.scenario.parameters import SimulationParameters
 
     chosen = seed_range(seeds)
     parameters = SimulationParameters(
@@ -160,8 +160,8 @@ def simulated_seed(parameters: SimulationParameters, seed: int) -> SimulationRes
 
 
 def _simulated(parameters: SimulationParameters, seeds: range) -> Iterator[SimulationResult]:
-    from meshwright.sim.collector import rare_collections
-    from meshwright.sim.simulation import simulate as simulate_seed
+    from meshwright.sim.runs.collector import rare_collections
+    from meshwright.sim.runs.simulation import simulate as simulate_seed
 
     with rare_collections():
         for seed in seeds:
@@ -175,7 +175,7 @@ def _simulated_on_spark(
 
     from meshwright.cli.console.spark import spark_work
     from meshwright.pipeline.sweep import TaskGrid, sweep
-    from meshwright.sim.simulation import SimulationResult
+    from meshwright.sim.runs.simulation import SimulationResult
 
     # Java only hands out seeds here.
     with spark_work("Simulating seeds", master=master, remote=remote, is_short=True) as work:

@@ -38,7 +38,7 @@ def swarm(
     """
     from meshwright.lab.swarm import cases, run_swarm
     from meshwright.model.designs import chosen_designs
-    from meshwright.sim.simulation import summed
+    from meshwright.sim.runs.simulation import summed
 
     names = chosen_designs(designs)
     chosen = cases(names, seed_range(seeds))
@@ -67,7 +67,7 @@ def swarm(
 
 
 def _row(design: str, outcomes: Iterable[Outcome]) -> list[str]:
-    from meshwright.sim.simulation import summed
+    from meshwright.sim.runs.simulation import summed
 
     results = [one.result for one in outcomes if one.case.design == design]
     totals, _ = summed(results)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from meshwright.history.violation import Violation, seconds
-from meshwright.sim.breakdown import Breakdown
+from meshwright.sim.brokers.breakdown import Breakdown
 
 
 def broken(breakdowns: Iterable[Breakdown]) -> list[Violation]:

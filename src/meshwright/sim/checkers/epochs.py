@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from meshwright.history.violation import Violation, seconds
 from meshwright.protocol.observation import Observation
 from meshwright.protocol.reconfiguration.messages import PlanRecord
-from meshwright.sim.records import Recorded
+from meshwright.sim.brokers.records import Recorded
 
 
 def epochs_shared(records: Iterable[Recorded]) -> list[Violation]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from meshwright.history.violation import Violation, seconds
 from meshwright.model.wording import counted
-from meshwright.sim.records import Recorded
+from meshwright.sim.brokers.records import Recorded
 
 TOO_MANY_HOPS = "hops"
 CARRIED = "publication"

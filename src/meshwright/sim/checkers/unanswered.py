@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from meshwright.history.violation import Violation, seconds
-from meshwright.sim.client import Client
+from meshwright.sim.clients.client import Client
 
 
 def unanswered(clients: Iterable[Client], time_us: int) -> list[Violation]:

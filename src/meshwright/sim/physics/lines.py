@@ -10,9 +10,9 @@ from typing import Any, Protocol
 from meshwright.protocol.foundation.effects import SendClient
 from meshwright.protocol.foundation.events import ClientDown, ClientPacket, ClientUp
 from meshwright.protocol.mqtt.packets import SESSION_TAKEN_OVER, Connect, Disconnect
-from meshwright.sim.agenda import Agenda
-from meshwright.sim.chance import Draws
-from meshwright.sim.network import Listeners, NetworkSettings
+from meshwright.sim.physics.agenda import Agenda
+from meshwright.sim.physics.chance import Draws
+from meshwright.sim.physics.network import Listeners, NetworkSettings
 
 
 class Listener(Protocol):

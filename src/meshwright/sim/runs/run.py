@@ -12,15 +12,15 @@ from meshwright.model.snapshot import Snapshot
 from meshwright.model.times import SECOND_US
 from meshwright.planning.designs import build_overlay
 from meshwright.protocol.observation import Observation
-from meshwright.sim.chance import Streams, streams
-from meshwright.sim.faults import Fault, Field, plan_faults
-from meshwright.sim.host import Machine, Witness
-from meshwright.sim.injection import inject
-from meshwright.sim.network import NetworkSettings
-from meshwright.sim.parameters import SimulationParameters
-from meshwright.sim.plans import schedule_plans
-from meshwright.sim.population import Population, draw_population, snapshot_of, with_wills
-from meshwright.sim.traffic import (
+from meshwright.sim.brokers.host import Machine, Witness
+from meshwright.sim.physics.chance import Streams, streams
+from meshwright.sim.physics.network import NetworkSettings
+from meshwright.sim.scenario.faults import Fault, Field, plan_faults
+from meshwright.sim.scenario.injection import inject
+from meshwright.sim.scenario.parameters import SimulationParameters
+from meshwright.sim.scenario.plans import schedule_plans
+from meshwright.sim.scenario.population import Population, draw_population, snapshot_of, with_wills
+from meshwright.sim.scenario.traffic import (
     Arrivals,
     add_clients,
     schedule_changes,

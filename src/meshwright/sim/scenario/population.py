@@ -10,8 +10,8 @@ from meshwright.filters.filter import Filter, matches, parse_filter
 from meshwright.model.identifiers import BrokerName, TopicName
 from meshwright.model.interests import interests_from_sets
 from meshwright.model.snapshot import Snapshot
-from meshwright.sim.parameters import SimulationParameters
-from meshwright.sim.testament import WillSettings
+from meshwright.sim.clients.testament import WillSettings
+from meshwright.sim.scenario.parameters import SimulationParameters
 
 SESSION_EXPIRY_S = 3_600
 TOPICS_PER_AREA = 4

@@ -17,8 +17,8 @@ from meshwright.model.snapshot import Float64Array
 from meshwright.protocol.foundation.effects import SendPeer
 from meshwright.protocol.foundation.events import Event, LinkDown, LinkUp, PeerEnvelope
 from meshwright.protocol.peers.conversations import Envelope
-from meshwright.sim.agenda import Agenda
-from meshwright.sim.chance import Draws
+from meshwright.sim.physics.agenda import Agenda
+from meshwright.sim.physics.chance import Draws
 
 # How each broker is told of a event; one that is down hears nothing.
 Listeners = dict[str, Callable[[Event], None]]

@@ -8,8 +8,8 @@ from typing import Any
 
 from meshwright.history.history import read_payload
 from meshwright.protocol.foundation.effects import DiskKey
-from meshwright.sim.clocks import SkewedClock
-from meshwright.sim.faults import (
+from meshwright.sim.physics.clocks import SkewedClock
+from meshwright.sim.scenario.faults import (
     Ambush,
     ClientDisconnect,
     Crash,

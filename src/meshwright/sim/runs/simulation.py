@@ -20,7 +20,7 @@ from meshwright.protocol.peers.removals import RemovalSettings
 from meshwright.protocol.reconfiguration.draining import LostInChange
 from meshwright.protocol.settings import BrokerSettings
 from meshwright.protocol.streams.quiet_streams import QuietSettings
-from meshwright.sim.adapting import adapting_settings
+from meshwright.sim.brokers.adapting import adapting_settings
 from meshwright.sim.checkers.broken import broken
 from meshwright.sim.checkers.closed_form import miscounted, publications_due
 from meshwright.sim.checkers.connectivity import k_not_held
@@ -29,10 +29,10 @@ from meshwright.sim.checkers.epochs import epochs_shared, torn
 from meshwright.sim.checkers.loops import loops, restless
 from meshwright.sim.checkers.queues import overfull
 from meshwright.sim.checkers.unanswered import unanswered
-from meshwright.sim.parameters import SimulationParameters
-from meshwright.sim.replay import replay_command
-from meshwright.sim.run import BuildMachine, Run, run
-from meshwright.sim.story import Story
+from meshwright.sim.runs.replay import replay_command
+from meshwright.sim.runs.run import BuildMachine, Run, run
+from meshwright.sim.runs.story import Story
+from meshwright.sim.scenario.parameters import SimulationParameters
 
 SENTENCES_MAX = 10
 # Longer than nearly every crash and partition that ends, and short enough to see what follows.

@@ -8,8 +8,8 @@ from typing import Any
 
 from meshwright.protocol.foundation.effects import DiskKey, Write
 from meshwright.protocol.foundation.events import Synced
-from meshwright.sim.agenda import Agenda
-from meshwright.sim.chance import Draws
+from meshwright.sim.physics.agenda import Agenda
+from meshwright.sim.physics.chance import Draws
 
 
 class Disk:

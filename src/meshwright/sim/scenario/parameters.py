@@ -7,7 +7,7 @@ import msgspec
 from meshwright.errors import ProblemError
 from meshwright.model.designs import check_adaptable, design
 from meshwright.protocol.mobility.policies import parse_policies
-from meshwright.sim.faults import FAULTS
+from meshwright.sim.scenario.faults import FAULTS
 
 
 class SimulationParameters(msgspec.Struct, frozen=True, kw_only=True):

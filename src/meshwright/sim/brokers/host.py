@@ -21,13 +21,13 @@ from meshwright.protocol.foundation.effects import (
 from meshwright.protocol.foundation.events import DiskSpace, Event, Started, TimerFired
 from meshwright.protocol.observation import Observation
 from meshwright.protocol.reconfiguration.messages import PlanRecord
-from meshwright.sim.agenda import Agenda
-from meshwright.sim.chance import Draws
-from meshwright.sim.clocks import TRUE_CLOCK, SkewedClock
-from meshwright.sim.disk import Disk
-from meshwright.sim.lines import Lines
-from meshwright.sim.network import Network
-from meshwright.sim.records import Records
+from meshwright.sim.brokers.records import Records
+from meshwright.sim.physics.agenda import Agenda
+from meshwright.sim.physics.chance import Draws
+from meshwright.sim.physics.clocks import TRUE_CLOCK, SkewedClock
+from meshwright.sim.physics.disk import Disk
+from meshwright.sim.physics.lines import Lines
+from meshwright.sim.physics.network import Network
 
 
 class Machine(Protocol):

@@ -10,7 +10,7 @@ from meshwright.history.history import History, Properties, Willed, payload_of
 from meshwright.history.wills import LINE_SLACK_US
 from meshwright.model.times import SECOND_US
 from meshwright.protocol.mqtt.packets import Will
-from meshwright.sim.agenda import Agenda
+from meshwright.sim.physics.agenda import Agenda
 
 # Who has a will on disk, by its client and its payload.
 FindKeeper = Callable[[str, bytes], str | None]

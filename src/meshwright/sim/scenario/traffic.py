@@ -8,9 +8,9 @@ import numpy as np
 
 from meshwright.model.times import SECOND_US
 from meshwright.protocol.mqtt.packets import MQTT_3_1_1, MQTT_5
-from meshwright.sim.client import Client, ClientSettings
-from meshwright.sim.parameters import SimulationParameters
-from meshwright.sim.population import VALUE_MAX, Population, draw_filter
+from meshwright.sim.clients.client import Client, ClientSettings
+from meshwright.sim.scenario.parameters import SimulationParameters
+from meshwright.sim.scenario.population import VALUE_MAX, Population, draw_filter
 from meshwright.sim.world import World
 
 CONNECT_FROM_US = 500_000

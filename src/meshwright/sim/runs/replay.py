@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from meshwright.errors import OperatorError
-from meshwright.sim.parameters import SimulationParameters
+from meshwright.sim.scenario.parameters import SimulationParameters
 
 # Parameters for which the command has an option of their own; the others are set by name.
 OPTIONS = {

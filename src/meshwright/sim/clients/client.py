@@ -34,11 +34,11 @@ from meshwright.protocol.mqtt.packets import (
     Unsuback,
     Unsubscribe,
 )
-from meshwright.sim.agenda import Agenda
-from meshwright.sim.chance import Draws
-from meshwright.sim.lines import Line, Lines
-from meshwright.sim.outbox import REFUSED, Outbox
-from meshwright.sim.testament import FindKeeper, Testament, WillSettings
+from meshwright.sim.clients.outbox import REFUSED, Outbox
+from meshwright.sim.clients.testament import FindKeeper, Testament, WillSettings
+from meshwright.sim.physics.agenda import Agenda
+from meshwright.sim.physics.chance import Draws
+from meshwright.sim.physics.lines import Line, Lines
 
 
 class ClientSettings(msgspec.Struct, frozen=True, kw_only=True):

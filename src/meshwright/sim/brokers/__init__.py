@@ -1,0 +1,1 @@
+"""What runs the core of one broker here, and what is kept of what it reports."""

@@ -1,0 +1,1 @@
+"""Clients that keep to MQTT: sessions, acknowledgements, wills."""

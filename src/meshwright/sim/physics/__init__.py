@@ -1,0 +1,1 @@
+"""Time, chance, wires and disks: what a real machine would give."""

@@ -1,0 +1,1 @@
+"""One seed, one run: how it is run, judged, told as a story, and run again."""
