@@ -163,8 +163,8 @@ RARE_MUTATIONS = [
         (
             Directory,
             "_has_majority",
-            "len(request.waiting) <= self.spare_count()",
-            "len(request.waiting) < len(self.replicas_of(request.key))",
+            "missing_count <= self.spare_count()",
+            "missing_count < len(request.replicas)",
         ),
         "lost",
         {**SPARSE, "faults": ("partition",), "duration_s": 16.0},
