@@ -36,6 +36,7 @@ from meshwright.protocol.foundation.events import (
 )
 from meshwright.protocol.mqtt import packets
 from meshwright.protocol.settings import BrokerSettings
+from meshwright.protocol.wire import decode_disk, encode
 
 SECOND_US = 1_000_000
 STEPS_MAX = 100_000
@@ -270,7 +271,10 @@ class SmallNetwork:
             if value is None:
                 disk.pop(key, None)
             else:
-                disk[key] = value
+                # A live broker's disk holds bytes, and is read by what DISK_VALUES says of them.
+                read_key, read = decode_disk(encode(key), encode(value))
+                assert (read_key, read) == (key, value), f"{key}: {value} is read as {read}"
+                disk[key] = read
         self.queue.append((broker, Synced(batch.batch)))
 
     def _open(self, broker: str, peer: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from small_network import SmallNetwork
 
-from meshwright.protocol.streams.quiet_streams import FLOOR
+from meshwright.protocol.streams.quiet_streams import USED_UP_TO
 
 
 def test_what_is_published_after_a_disk_forgot_is_delivered() -> None:
@@ -17,7 +17,7 @@ def test_what_is_published_after_a_disk_forgot_is_delivered() -> None:
     network.answer_all("reader")
     network.advance(5)
     network.crash("b0")
-    network.disks["b0"] = {FLOOR: 2 << 32}
+    network.disks["b0"] = {USED_UP_TO: 2 << 32}
     network.start("b0")
     network.advance(20)
     network.connect("writer", "b0")

@@ -584,7 +584,7 @@ DISK_EXAMPLES: dict[str, Any] = {
     "redirect": (1, "redirect2"),
     "removals": 1,
     "retaining": PUBLICATION,
-    "runs": ("runs1", 2, (RUN,)),
+    "runs": ("runs1", ((2, RUN),)),
     "sequence": 1,
     "session": ("session1", 2, WILL, 3),
     "settled": (("settled1", 2),),

@@ -83,7 +83,7 @@ DISK_VALUES: dict[str, Any] = {
     "redirect": tuple[int, str],
     "removals": int,
     "retaining": Publication,
-    "runs": tuple[str, int, tuple[Qos1Run, ...]],
+    "runs": tuple[str, tuple[tuple[int, Qos1Run], ...]],
     "sequence": int,
     "session": tuple[str, int, Will | None, int | None],
     "settled": Roll,
