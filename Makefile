@@ -34,7 +34,7 @@ help: ## show this list
 
 setup: $(VENV)/.development ## set up .venv with everything for running and developing
 
-demo: $(VENV)/.runtime ## run live brokers and clients, judge them, compare every design on their telemetry
+demo: $(VENV)/.runtime ## run a poor network under load, plan a better one, change it while messages flow
 	@$(BIN)/meshwright demo --out demo
 
 test: $(VENV)/.development ## run all tests

@@ -1,11 +1,11 @@
-"""What the demonstration compiles beside its live part is what its replay uses."""
+"""What the demonstration compiles beside its live part is what its plan uses."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
 
-REPLAY_AFTER_COMPILING = """
+PLANS_AFTER_COMPILING = """
 import sys
 from numba.core.dispatcher import Dispatcher
 from meshwright.lab import compiling
@@ -19,18 +19,20 @@ def compiled():
         for signature in kernel.signatures
     }
 
-compiling.compile_for_replay(candidates())
+for design in candidates():
+    compiling.compile_for_plan(design)
 before = compiled()
-# As many topics as in the demonstration, of which each broker wants most, and more epochs.
-compiling.TOPICS, compiling.TOPICS_PER_BROKER, compiling.EPOCHS = 170, 140, 3
-compiling.compile_for_replay(candidates())
+# As many topics as in the demonstration, of which each broker wants most, and more clients.
+compiling.TOPICS, compiling.TOPICS_PER_BROKER, compiling.CLIENTS = 140, 100, 300
+for design in candidates():
+    compiling.compile_for_plan(design)
 print(len(before), sorted(compiled() - before))
 """
 
 
-def test_a_replay_of_a_larger_network_compiles_nothing_more() -> None:
+def test_a_plan_for_a_larger_network_compiles_nothing_more() -> None:
     run = subprocess.run(
-        [sys.executable, "-c", REPLAY_AFTER_COMPILING], capture_output=True, text=True, check=True
+        [sys.executable, "-c", PLANS_AFTER_COMPILING], capture_output=True, text=True, check=True
     )
     count, _, more = run.stdout.strip().partition(" ")
     # Kernels that others call are counted only where nothing was compiled before.

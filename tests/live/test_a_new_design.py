@@ -8,6 +8,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from live_network import live_brokers
 from ordinary_clients import AioReader, aio_publish, until
@@ -16,13 +17,17 @@ from star_design import STAR
 from typer.testing import CliRunner
 
 from meshwright.cli.main import app
-from meshwright.lab.compiling import compile_for_replay
+from meshwright.lab.compiling import compile_for_plan
 from meshwright.lab.swarm import cases, mixed, run_swarm
+from meshwright.lab.workloads import generate_snapshot
 from meshwright.model.designs import DESIGNS
 from meshwright.model.overlay import Overlay
 from meshwright.overlays.growth import with_broker
 from meshwright.pipeline.parameters import OverlayParameters, ReplayParameters
+from meshwright.pipeline.stages.replay_units import ReplayUnit, counted
 from meshwright.pipeline.wishes import replayed_designs
+from meshwright.planning.evaluation.evaluate import carrier_of
+from meshwright.planning.succession import EpochRules, follow
 
 HERE = Path(__file__).parent
 # Every process of this environment has the row, also those that commands start.
@@ -125,4 +130,14 @@ def test_a_newcomer_finds_its_place_in_it(star: str) -> None:
 
 def test_a_replay_of_a_trace_follows_it(star: str) -> None:
     assert replayed_designs(ReplayParameters(overlay=OverlayParameters(designs=(star,)))) == (star,)
-    compile_for_replay((star,))  # the very calls of a replay, without Spark
+    compile_for_plan(star)
+    # The very calls of a replay, without Spark.
+    snapshot = generate_snapshot(8, 6, 3, "unif", seed=0)
+    overlay = follow(star, None, snapshot, EpochRules(), seed=0).overlay
+    unit = ReplayUnit(
+        snapshot,
+        np.ones((len(snapshot.topics), 1), dtype=np.int64),
+        snapshot.interests.columns.astype(np.int64),
+        snapshot.interests.row_of_pairs().astype(np.int64),
+    )
+    counted(unit, carrier_of(overlay, snapshot))

@@ -1,97 +1,105 @@
-"""The demonstration: live brokers, real clients that wander, and every design on their telemetry.
+"""The demonstration: a poor network under load, a plan for it, the change, and what it was worth.
 
-Everything is done for real: the brokers are processes, the clients speak MQTT to them, what they
-saw is judged by the checkers of every simulation, and the brokers' own telemetry is compared.
+Everything is done for real: the brokers are processes, the clients speak MQTT to them, the plan is
+made on Spark of the brokers' own telemetry and given to them under full traffic, a broker is killed
+and comes back, and what the clients saw is judged by the checkers of every simulation.
 """
 
 from __future__ import annotations
 
 import json
 import shutil
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from meshwright.errors import OperatorError
-from meshwright.files.histories import write_history
+from meshwright.files.plans import write_plan
 from meshwright.files.writing import make_folder, write_whole
 from meshwright.history.history import History
-from meshwright.history.judgement import violations
-from meshwright.history.violation import Violation
-from meshwright.lab.live_measures import Measures, due, measured
-from meshwright.lab.scripted import Deed, Script, play
+from meshwright.lab.live_measures import (
+    Measures,
+    Traffic,
+    Window,
+    delays_ms,
+    due,
+    measured,
+    subscription_changes,
+    traffic_between,
+)
+from meshwright.lab.scripted import Deed, Play, Script
 from meshwright.live.operating.control import TrafficView
 from meshwright.live.operating.control_client import running_brokers
 from meshwright.live.processes.local_network import LocalNetwork, free_ports
-from meshwright.live.settings import PlacementChoice
+from meshwright.manager.execution import Outcome, Tell, carry_out
+from meshwright.manager.running import RunningNetwork
 from meshwright.model.designs import DEFAULT_DESIGN
 from meshwright.model.overlay import Overlay
+from meshwright.model.plan import Plan
 from meshwright.model.times import SECOND_US
 from meshwright.pipeline.generators.parameters import LocationParameters
 from meshwright.pipeline.generators.trace_generation import generate_trace
-from meshwright.pipeline.keeping import Keeper
-from meshwright.pipeline.parameters import (
-    OverlayParameters,
-    PlacementParameters,
-    ReplayParameters,
-    TimeParameters,
-)
-from meshwright.pipeline.replay import TraceReplay, replay_trace
 from meshwright.pipeline.session import Session
+from meshwright.pipeline.snapshots import Moment, TraceMoment
 from meshwright.pipeline.trace_deeds import located_deeds
+from meshwright.planning.changes.clients import plan_with_clients
+from meshwright.planning.changes.network import PlanWish
 from meshwright.planning.founding import founding_overlay
+from meshwright.planning.placement.strategies import DEFAULT_PLACEMENT
 
-DAY_S = 86_400
-GRID = 12
-SLOT_COUNT = 20
-EPOCH_SLOTS = 5
+DAY_S, HOUR_S = 86_400, 3_600
+GRID = 6
+# A second of the demonstration stands for so many of the trace that clients follow. They follow it
+# again and again, and whatever is measured lasts as long as it does, so that two times compare.
+PACE = 1_440.0
 SETTINGS_NAME = "broker.toml"
-PLACING_LEAST_S = 0.5
-# A broker must be seen to write its files while it runs, and all of them when it stops.
-TRACE_EVERY_S = 2.0
+# Brokers write their telemetry so often; a plan sees all but the last of it.
+TRACE_EVERY_S = 1.0
+LOOK_EVERY_S = 1.0
+# What a plan is to pay for itself in.
+HORIZON_S = 3_600.0
+# So long a broker is gone, and so long it is watched after it came back.
+DOWN_S = 2.0
+BACK_S = 4.0
+PERCENTILES = {"p50": 50, "p99": 99}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DemoParameters:
-    """What is to be shown: so many seconds of traffic stand for so many days of the trace.
+    """What is to be shown. seconds: how long it is measured before the change, and after it."""
 
-    design: of the live brokers, and placement their rule. designs: those that are compared, all for
-    None.
-    """
-
-    brokers: int = 8
+    brokers: int = 12
     clients: int = 300
     design: str = DEFAULT_DESIGN
     k: int | None = None
-    placement: PlacementChoice = "design"
-    seconds: float = 40.0
-    days: float = 1.0
+    seconds: float = 15.0
     publications_per_second: float = 40.0
-    friends: int = 2
-    designs: tuple[str, ...] | None = None
+    friends: int = 1
     seed: int = 1
 
+    @property
+    def days(self) -> float:
+        """How much of the trace passes while the network is measured."""
+        return self.seconds * PACE / DAY_S
+
     def overlay(self) -> Overlay:
-        """How the live brokers are joined."""
+        """How the live brokers are joined at first: nobody knows yet who wants what."""
         names = tuple(f"broker{number}" for number in range(1, self.brokers + 1))
         return founding_overlay(self.design, names, k=self.k, seed=self.seed)
 
-    @property
-    def placing_every_s(self) -> float:
-        """How often brokers tell each other what clients want: each has two turns to send some."""
-        return max(self.seconds / (2 * self.brokers), PLACING_LEAST_S)
-
     def location(self) -> LocationParameters:
         """The trace that clients follow."""
-        publications = self.publications_per_second * self.seconds
         found = LocationParameters(
             users=self.clients,
             rows=GRID,
             columns=GRID,
             days=self.days,
             friends=self.friends,
-            publications_per_hour=publications / (GRID * GRID * self.days * 24),
+            publications_per_hour=self.publications_per_second / PACE / GRID**2 * HOUR_S,
             seed=self.seed,
         )
         found.refuse_impossible()
@@ -100,7 +108,7 @@ class DemoParameters:
 
 @dataclass(frozen=True, slots=True)
 class DemoFolder:
-    """Where everything is: the trace to follow, disks, what clients saw, telemetry, findings."""
+    """Where everything is: the trace to follow, disks, what clients saw, telemetry, the plan."""
 
     root: Path
 
@@ -121,19 +129,19 @@ class DemoFolder:
         return self.root / "history.jsonl"
 
     @property
-    def findings(self) -> Path:
-        return self.root / "findings"
+    def plan(self) -> Path:
+        return self.root / "plan.json"
 
     @property
-    def stages(self) -> Path:
-        return self.findings / "stages"
+    def report(self) -> Path:
+        return self.root / "report.html"
 
     def prepare(self) -> None:
         """Begin anew: what a former demonstration left is removed, and nothing else."""
         make_folder(self.root)
         if self.network.exists() and not self._is_of_a_demonstration():
             raise OperatorError(f"{self.network}: this is not of a demonstration; name another.")
-        for former in (self.network, self.telemetry, self.stages):
+        for former in (self.network, self.telemetry):
             shutil.rmtree(former, ignore_errors=True)
         make_folder(self.network)
 
@@ -144,37 +152,45 @@ class DemoFolder:
 
 
 @dataclass(frozen=True, slots=True)
-class Lived:
-    """What came of the live part: what clients saw, what brokers sent, what was to be expected."""
+class Sight:
+    """What is to be seen of a network in a second."""
 
-    history: History
-    violations: tuple[Violation, ...]
-    measured: Measures
-    due: Measures
-
-    @property
-    def hand_overs(self) -> int:
-        """How often a client went to another broker."""
-        return sum(len(own) - 1 for own in self.history.connections.values())
+    deliveries_per_s: float
+    relays_per_s: float
 
 
-def follow_trace(
-    session: Session, parameters: DemoParameters, folder: DemoFolder
-) -> tuple[dict[str, int], Script]:
-    """Generate the trace that clients follow; rows of its tables, and what is to be done."""
+@dataclass(frozen=True, slots=True)
+class Act:
+    """A time in which a network was measured: what clients got and what each broker carried."""
+
+    window: Window
+    traffic: Traffic
+    measures: Measures
+    delays_ms: dict[str, float]
+    changes_per_minute: float
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """What the closed form says of the publications of a window on another overlay."""
+
+    measures: Measures
+    changes_per_minute: float
+
+
+def follow_trace(session: Session, parameters: DemoParameters, folder: DemoFolder) -> Script:
+    """Generate the trace that clients follow; each begins at any broker, as chance has it."""
     location = parameters.location()
-    rows = generate_trace(session, location, folder.wanderings)
+    generate_trace(session, location, folder.wanderings)
     found = located_deeds(session, folder.wanderings, location.cell_degrees)
     names = parameters.overlay().brokers
-    # Neighbouring cells have a broker in common.
-    share = len(names) / len(found.brokers)
-    regions = {cell: names[int(place * share)] for place, cell in enumerate(found.brokers)}
-    homes = {client: regions[cell] for client, cell in found.homes.items()}
+    chance = np.random.default_rng(parameters.seed)
+    places = chance.integers(len(names), size=len(found.homes))
+    homes = {client: names[place] for client, place in zip(found.homes, places, strict=True)}
     begin_us = location.begin_us()
-    pace = parameters.seconds / (parameters.days * DAY_S * SECOND_US)
 
     def at_s(time_us: int) -> float:
-        return (time_us - begin_us) * pace
+        return (time_us - begin_us) / (PACE * SECOND_US)
 
     wants = [
         Deed(at_s(time_us), client, "want" if is_on else "unwant", topic)
@@ -185,12 +201,14 @@ def follow_trace(
         for time_us, client, topic in found.publications
         if client in homes
     ]
-    return rows, Script(homes, tuple(sorted([*wants, *published])))
+    return Script(homes, tuple(sorted([*wants, *published])), parameters.seconds)
 
 
 @contextmanager
-def live_network(parameters: DemoParameters, folder: DemoFolder) -> Iterator[LocalNetwork]:
-    """Brokers that record their telemetry as a trace; stopped in the end, whatever happens."""
+def live_network(
+    parameters: DemoParameters, folder: DemoFolder, *, is_kept: bool
+) -> Iterator[LocalNetwork]:
+    """Brokers that record their telemetry as a trace; stopped in the end unless they are kept."""
     settings = folder.network / SETTINGS_NAME
     # What brokers tell of themselves would be among the messages that are counted.
     write_whole(
@@ -198,62 +216,105 @@ def live_network(parameters: DemoParameters, folder: DemoFolder) -> Iterator[Loc
             settings: (
                 f"[telemetry]\ntrace = {json.dumps(str(folder.telemetry.resolve()))}\n"
                 f"trace_every_s = {TRACE_EVERY_S}\nsys_every_s = 0\n"
-                f'[placement]\nrule = "{parameters.placement}"\n'
-                f"every_s = {parameters.placing_every_s}\n"
+                '[placement]\nrule = "none"\n'
             ).encode()
         }
     )
-    overlay = parameters.overlay()
     port = free_ports(2 * parameters.brokers)
     network = LocalNetwork(
-        overlay,
+        parameters.overlay(),
         folder.network,
         port=port,
         peer_port=port + parameters.brokers,
         settings=settings,
     )
+    is_over = False
     try:
         network.start()
         yield network
+        is_over = True
     finally:
-        network.stop()
+        if not (is_over and is_kept):
+            network.stop()
 
 
-def live_part(
-    network: LocalNetwork,
-    script: Script,
-    parameters: DemoParameters,
-    folder: DemoFolder,
-    progress: Callable[[tuple[int, int]], None],
-) -> Lived:
-    """Real clients do what the script says; brokers' counts beside the closed form."""
-    addresses = {broker.name: str(broker.clients) for broker in network.brokers}
-    history = play(script, addresses, progress)
-    ended = network.ended()
-    if ended is not None:
-        raise OperatorError(f"{ended.name} has ended; see {network.log_of(ended.name)}.")
-    views = [
+def watch(play: Play, folder: DemoFolder, seconds: float, tell: Callable[[Sight], None]) -> Act:
+    """Measure the network as it runs for so many seconds."""
+    began_s, since_us = time.monotonic(), play.now_us()
+    before = former = _traffic(folder)
+    count, looked_s = len(play.seen().deliveries), began_s
+    while time.monotonic() - began_s < seconds:
+        time.sleep(min(LOOK_EVERY_S, seconds))
+        now, now_s, deliveries = _traffic(folder), time.monotonic(), len(play.seen().deliveries)
+        relayed = sum(one.relayed for one in traffic_between(former, now).values())
+        elapsed_s = now_s - looked_s
+        tell(Sight((deliveries - count) / elapsed_s, relayed / elapsed_s))
+        former, looked_s, count = now, now_s, deliveries
+    history, window = play.seen(), Window(since_us, play.now_us())
+    traffic = traffic_between(before, former)
+    waits = delays_ms(history, window)
+    return Act(
+        window,
+        traffic,
+        measured(history, window, traffic),
+        {name: float(np.percentile(waits, q)) for name, q in PERCENTILES.items()}
+        if len(waits)
+        else {},
+        _by_minute(subscription_changes(history, window), window),
+    )
+
+
+def make_plan(session: Session, parameters: DemoParameters, folder: DemoFolder) -> Plan:
+    """Plan, of the brokers' telemetry so far, a better overlay and better places for clients."""
+    source = RunningNetwork(folder.network).in_force()
+    moment = Moment(slot_s=parameters.seconds, horizon_s=HORIZON_S, seed=parameters.seed)
+    state = TraceMoment(session, folder.telemetry, moment, source.brokers)
+    snapshot = state.snapshot()
+    plan = plan_with_clients(
+        snapshot,
+        PlanWish(parameters.design, k=parameters.k),
+        state.population(snapshot, parameters.brokers),
+        DEFAULT_PLACEMENT,
+        source=source,
+        seed=parameters.seed,
+    )
+    write_plan(plan, folder.plan)
+    return plan
+
+
+def predict(plan: Plan, history: History, window: Window) -> Prediction:
+    """What the publications of a window would cost with the plan in force."""
+    moved = {move.client: move.target for move in plan.client_moves()}
+    changes = subscription_changes(history, window, moved)
+    return Prediction(due(plan.target, history, window, moved), _by_minute(changes, window))
+
+
+def change(folder: DemoFolder, plan: Plan, tell: Tell) -> Outcome:
+    """Have the brokers carry out the plan, under traffic."""
+    return carry_out(RunningNetwork(folder.network), "apply", plan, leader=None, tell=tell)
+
+
+def kill_and_return(network: LocalNetwork, name: str) -> None:
+    """Kill a broker, let it be gone for a while, and have it come back."""
+    network.kill(name)
+    time.sleep(DOWN_S)
+    network.restart(name)
+    time.sleep(BACK_S)
+
+
+def busiest(folder: DemoFolder) -> str:
+    """The broker with most clients."""
+    found = running_brokers(folder.network)
+    return max(found, key=lambda name: len(found[name][1].sessions))
+
+
+def _by_minute(count: int, window: Window) -> float:
+    return count * 60.0 / max(window.seconds, 1e-9)
+
+
+def _traffic(folder: DemoFolder) -> Traffic:
+    views = (
         control.get("/traffic", TrafficView)
         for control, _ in running_brokers(folder.network).values()
-    ]
-    write_history(history, folder.history)
-    found = tuple(violations(history))
-    expected = due(parameters.overlay(), history)
-    return Lived(history, found, measured(history, views), expected)
-
-
-def replay_telemetry(
-    session: Session, parameters: DemoParameters, folder: DemoFolder
-) -> TraceReplay:
-    """The brokers' own telemetry against every design, with clients as they were and as is best."""
-    chosen = ReplayParameters(
-        seed=parameters.seed,
-        time=TimeParameters(
-            slot_s=max(1, round(parameters.seconds / SLOT_COUNT)), epoch_slots=EPOCH_SLOTS
-        ),
-        placement=PlacementParameters(
-            methods=("recorded", "similarity-bounded"), cluster_size=parameters.brokers
-        ),
-        overlay=OverlayParameters(designs=parameters.designs, k=1),
     )
-    return replay_trace(session, folder.telemetry, chosen, Keeper(session, folder.stages))
+    return {view.broker: view.carried for view in views if view.carried is not None}

@@ -8,17 +8,19 @@ up, so the measured delay may be less; and a change of interest takes a moment t
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from meshwright.history.history import History, Published
-from meshwright.live.operating.control import TrafficView
+from meshwright.live.telemetry.carried import CarriedCounts
 from meshwright.model.identifiers import BrokerName, TopicName
 from meshwright.model.interests import interests_from_pairs
 from meshwright.model.overlay import Overlay
 from meshwright.model.snapshot import Snapshot
+from meshwright.model.times import SECOND_US
 from meshwright.planning.evaluation.evaluate import forwarding_of
 
 MILLISECOND_US = 1_000
@@ -52,10 +54,43 @@ class Measures:
         return self.arrival_hops / max(self.arrivals, 1)
 
 
-def measured(history: History, views: Iterable[TrafficView]) -> Measures:
-    """What clients got, and what brokers counted."""
-    carried = [view.carried for view in views if view.carried is not None]
-    once = {(one.client, one.publisher, one.sequence) for one in history.deliveries}
+class Window(NamedTuple):
+    """A part of a history: from a time on, and until before another."""
+
+    since_us: int
+    until_us: int
+
+    def has(self, time_us: int) -> bool:
+        return self.since_us <= time_us < self.until_us
+
+    @property
+    def seconds(self) -> float:
+        return (self.until_us - self.since_us) / SECOND_US
+
+
+# By broker: what it has counted so far, or in a window.
+Traffic = Mapping[str, CarriedCounts]
+
+
+def traffic_between(before: Traffic, after: Traffic) -> dict[str, CarriedCounts]:
+    """What each broker counted between two looks at all of them."""
+    fields = CarriedCounts.__struct_fields__
+    return {
+        name: CarriedCounts(
+            **{field: getattr(now, field) - getattr(before[name], field) for field in fields}
+        )
+        for name, now in after.items()
+    }
+
+
+def measured(history: History, window: Window, traffic: Traffic) -> Measures:
+    """What clients got in a window, and what brokers counted in it."""
+    once = {
+        (one.client, one.publisher, one.sequence)
+        for one in history.deliveries
+        if window.has(one.time_us)
+    }
+    carried = traffic.values()
     return Measures(
         deliveries=len(once),
         messages=sum(one.entering + one.wanted + one.relayed for one in carried),
@@ -65,27 +100,79 @@ def measured(history: History, views: Iterable[TrafficView]) -> Measures:
     )
 
 
-def due(overlay: Overlay, history: History) -> Measures:
-    """The closed form of the same publications, each with the interests of its moment."""
+def due(
+    overlay: Overlay, history: History, window: Window, moved: Mapping[str, str] | None = None
+) -> Measures:
+    """The closed form of a window's publications, each with the interests of its moment.
+
+    moved: clients that are taken to be at other brokers than they were.
+    """
     totals: Counter[str] = Counter()
     costs = _Costs(overlay)
+    places = moved or {}
     for published, readers in _with_readers(history):
-        members = tuple(sorted(set(readers.values())))
-        totals.update(costs.of(published.topic, members, published.broker))
-        totals["deliveries"] += len(readers)
+        if window.has(published.attempted_us):
+            brokers = {places.get(client, broker) for client, broker in readers.items()}
+            source = places.get(published.publisher, published.broker)
+            totals.update(costs.of(published.topic, tuple(sorted(brokers)), source))
+            totals["deliveries"] += len(readers)
     names = ("deliveries", "messages", "relayed", "arrivals", "arrival_hops")
     return Measures(**{name: totals[name] for name in names})
 
 
-def delays_ms(history: History) -> np.ndarray:
+def delays_ms(history: History, window: Window) -> np.ndarray:
     """From the publisher's sending to each client's receiving: (delivery,)."""
     sent = {event: one.attempted_us for event, one in history.publications.items()}
     waits = [
         one.time_us - sent[one.publisher, one.sequence]
         for one in history.deliveries
-        if (one.publisher, one.sequence) in sent
+        if window.has(one.time_us) and (one.publisher, one.sequence) in sent
     ]
     return np.array(waits, dtype=np.float64) / MILLISECOND_US
+
+
+def longest_answer_ms(history: History, window: Window) -> float:
+    """The longest that a publication of a window waited for its acknowledgement."""
+    waits = [
+        one.acknowledged_us - one.attempted_us
+        for one in history.publications.values()
+        if window.has(one.attempted_us) and one.acknowledged_us is not None
+    ]
+    return max(waits, default=0) / MILLISECOND_US
+
+
+def subscription_changes(
+    history: History, window: Window, moved: Mapping[str, str] | None = None
+) -> int:
+    """How often brokers began or ended to want a topic, for all their clients together."""
+    places = moved or {}
+    brokers: dict[str, str] = {}
+    wants: dict[str, set[str]] = {}
+    counts: Counter[tuple[str, str]] = Counter()
+    changes = 0
+
+    def add(client: str, topic: str, step: int, time_us: int) -> None:
+        nonlocal changes
+        key = (places.get(client, brokers.get(client, "")), topic)
+        counts[key] += step
+        is_change = counts[key] == (1 if step > 0 else 0)
+        changes += is_change and window.has(time_us)
+
+    for time_us, client, name, is_on in sorted(_changes(history), key=lambda one: one[0]):
+        own = wants.setdefault(client, set())
+        if is_on is None:
+            for topic in sorted(own):
+                add(client, topic, -1, time_us)
+            brokers[client] = name
+            for topic in sorted(own):
+                add(client, topic, 1, time_us)
+        elif is_on and name not in own:
+            own.add(name)
+            add(client, name, 1, time_us)
+        elif not is_on and name in own:
+            own.remove(name)
+            add(client, name, -1, time_us)
+    return changes
 
 
 class _Costs:
@@ -127,18 +214,7 @@ def _with_readers(history: History) -> Iterator[tuple[Published, dict[str, str]]
     An interest counts from when it was granted until its end is asked for, and a client is where it
     connected last.
     """
-    changes: list[tuple[int, str, str, bool | None]] = [
-        (time_us, one.client, one.filter_text, is_on)
-        for one in history.subscriptions
-        for time_us, is_on in ((one.granted_us, True), (one.end_requested_us, False))
-        if time_us is not None
-    ]
-    changes += [
-        (one.opened_us, one.client, one.broker, None)
-        for own in history.connections.values()
-        for one in own
-    ]
-    changes.sort(key=lambda change: change[0], reverse=True)
+    changes = sorted(_changes(history), key=lambda change: change[0], reverse=True)
     brokers: dict[str, str] = {}
     readers: dict[str, dict[str, None]] = {}
     for published in sorted(history.publications.values(), key=lambda one: one.attempted_us):
@@ -151,3 +227,14 @@ def _with_readers(history: History) -> Iterator[tuple[Published, dict[str, str]]
             else:
                 readers[name].pop(client, None)
         yield published, {client: brokers[client] for client in readers.get(published.topic, ())}
+
+
+def _changes(history: History) -> Iterator[tuple[int, str, str, bool | None]]:
+    """Time, client, and a topic with whether it is wanted from then on, or a broker with None."""
+    for one in history.subscriptions:
+        for time_us, is_on in ((one.granted_us, True), (one.end_requested_us, False)):
+            if time_us is not None:
+                yield time_us, one.client, one.filter_text, is_on
+    for own in history.connections.values():
+        for connection in own:
+            yield connection.opened_us, connection.client, connection.broker, None

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping
-from contextlib import AsyncExitStack
-from dataclasses import dataclass
+import threading
+from collections.abc import Coroutine, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AsyncExitStack, contextmanager
+from dataclasses import dataclass, replace
+from itertools import count
 from typing import Any, Literal, NamedTuple
 
 from meshwright.history.history import History, Subscribed
@@ -19,8 +22,6 @@ ANSWER_MAX_S = 60.0
 SETTLE_MAX_S = 20.0
 LOOK_EVERY_S = 0.25
 
-Progress = Callable[[tuple[int, int]], None]
-
 
 class Deed(NamedTuple):
     """What a client does, so many seconds after the beginning."""
@@ -33,35 +34,101 @@ class Deed(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """Where clients begin, by name, and all that they do, in order.
+    """Where clients begin, by name, and all that they do, in order, in so many seconds.
 
     What is to be done at the very beginning is answered before the time begins to run.
     """
 
     homes: Mapping[str, str]
     deeds: tuple[Deed, ...]
+    length_s: float
+
+    def again(self) -> tuple[Deed, ...]:
+        """The deeds for once more: first everybody wants again what was wanted at the beginning."""
+        begun: dict[tuple[str, str], None] = {}
+        wanted: dict[tuple[str, str], None] = {}
+        for deed in self.deeds:
+            if deed.kind == "want":
+                wanted[deed.client, deed.topic] = None
+            elif deed.kind == "unwant":
+                wanted.pop((deed.client, deed.topic), None)
+            if deed.at_s <= 0:
+                begun = dict(wanted)
+        return (
+            *(Deed(0.0, key[0], "unwant", key[1]) for key in wanted if key not in begun),
+            *(Deed(0.0, key[0], "want", key[1]) for key in begun if key not in wanted),
+            *(deed for deed in self.deeds if deed.at_s > 0),
+        )
 
 
-def play(script: Script, brokers: Mapping[str, str], progress: Progress) -> History:
-    """Have real clients do it, at brokers whose addresses are given by name.
+@contextmanager
+def playing(script: Script, brokers: Mapping[str, str]) -> Iterator[Play]:
+    """Real clients do what the script says, over and over, at brokers by name and address.
 
-    progress is told how many of all deeds are begun. Returns when everything was answered and
-    everything owed has come, or nothing more is to be hoped for.
+    They work in a thread of their own, until the play is ended or the block is left.
     """
-    crowd = _Crowd(script, brokers, progress)
-    asyncio.run(crowd.play())
-    return crowd.history
+    crowd = _Crowd(script, brokers)
+    with ThreadPoolExecutor(1, thread_name_prefix="clients") as threads:
+        play = Play(crowd, threads.submit(lambda: asyncio.run(crowd.play())))
+        try:
+            yield play
+        finally:
+            crowd.is_over.set()
+
+
+class Play:
+    """Clients at work."""
+
+    def __init__(self, crowd: _Crowd, work: Future[None]) -> None:
+        self._crowd = crowd
+        self._work = work
+
+    def wait_begun(self) -> None:
+        """Until all clients are there, and what they want at the beginning is granted."""
+        while not self._crowd.has_begun.wait(LOOK_EVERY_S):
+            if self._work.done():
+                self._work.result()
+
+    def now_us(self) -> int:
+        """The time of the history."""
+        return self._crowd.stopwatch.now_us()
+
+    def seen(self) -> History:
+        """What clients saw so far; raises what went wrong."""
+        if self._work.done():
+            self._work.result()
+        history = self._crowd.history
+        # Each copy is made in one go, while clients go on in their thread.
+        return replace(
+            history,
+            publications=dict(history.publications),
+            deliveries=list(history.deliveries),
+            subscriptions=list(history.subscriptions),
+            connections={name: list(own) for name, own in dict(history.connections).items()},
+        )
+
+    def end(self) -> History:
+        """Let them finish: returns when everything was answered and everything owed has come.
+
+        Or when nothing more is to be hoped for.
+        """
+        self._crowd.is_over.set()
+        self._work.result()
+        return self._crowd.history
 
 
 class _Crowd:
-    def __init__(self, script: Script, brokers: Mapping[str, str], progress: Progress) -> None:
+    def __init__(self, script: Script, brokers: Mapping[str, str]) -> None:
         self.history = History()
+        self.stopwatch = Stopwatch()
+        self.has_begun = threading.Event()
+        self.is_over = threading.Event()
         self._script = script
-        self._progress = progress
         names = {address: name for name, address in brokers.items()}
-        stopwatch = Stopwatch()
         self._clients = {
-            client: Witness(client, names, brokers[home], history=self.history, stopwatch=stopwatch)
+            client: Witness(
+                client, names, brokers[home], history=self.history, stopwatch=self.stopwatch
+            )
             for client, home in script.homes.items()
         }
         # The last change of what a client wants of a topic: each waits for the one before.
@@ -84,18 +151,26 @@ class _Crowd:
                 task.cancel()
 
     async def _do_all(self) -> None:
-        deeds = self._script.deeds
         loop = asyncio.get_running_loop()
         began_s: float | None = None
-        for number, deed in enumerate(deeds):
-            if deed.at_s > 0 and began_s is None:
+        for at_s, deed in self._endless():
+            if at_s > 0 and began_s is None:
                 await self._answered()
                 began_s = loop.time()
+                self.has_begun.set()
             if began_s is not None:
-                await asyncio.sleep(began_s + deed.at_s - loop.time())
+                await asyncio.sleep(began_s + at_s - loop.time())
+            if self.is_over.is_set():
+                break
             self._do(deed)
-            self._progress((number + 1, len(deeds)))
         await self._answered()
+
+    def _endless(self) -> Iterator[tuple[float, Deed]]:
+        """All deeds, then all for once more, and so on, each with its time from the beginning."""
+        again = self._script.again()
+        for time in count():
+            for deed in again if time else self._script.deeds:
+                yield time * self._script.length_s + deed.at_s, deed
 
     def _do(self, deed: Deed) -> None:
         client = self._clients[deed.client]

@@ -1,10 +1,10 @@
-"""meshwright demo: live brokers, real clients, their telemetry against every design; one screen."""
+"""meshwright demo: a poor network under load, a plan, the change under traffic; one screen."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,7 +12,6 @@ import typer
 
 from meshwright.cli.console.options import (
     ALL_DESIGNS,
-    DesignNames,
     Json,
     OwnK,
     OwnMaster,
@@ -24,14 +23,23 @@ from meshwright.cli.console.options import (
 from meshwright.cli.console.screen import CHECK_SAYS_NO, answer, task_bar, working
 from meshwright.cli.console.spark import opened_session, session_work
 from meshwright.cli.experiments.check import sentences
-from meshwright.model.designs import DEFAULT_DESIGN, PlacementRule, chosen_designs
+from meshwright.model.designs import DEFAULT_DESIGN
+from meshwright.model.wording import counted
 
 # What a shell says of a command that was stopped by Ctrl-C.
 STOPPED = 130
 
 if TYPE_CHECKING:
-    from meshwright.lab.demo import DemoFolder, DemoParameters, Lived
-    from meshwright.lab.scripted import Script
+    from meshwright.cli.console.screen import TaskBar
+    from meshwright.history.history import History
+    from meshwright.lab.demo import Act, DemoFolder, DemoParameters, Prediction, Sight
+    from meshwright.lab.demo_report import Story
+    from meshwright.lab.live_measures import Window
+    from meshwright.lab.scripted import Play, Script
+    from meshwright.live.processes.local_network import LocalNetwork
+    from meshwright.manager.execution import Outcome
+    from meshwright.manager.execution import Sight as PlanSight
+    from meshwright.model.plan import Plan
     from meshwright.pipeline.session import Session
 
 
@@ -39,7 +47,7 @@ def demo(
     *,
     brokers: Annotated[
         int, typer.Option("--brokers", "-n", min=2, max=64, help="Live brokers, a process each.")
-    ] = 8,
+    ] = 12,
     clients: Annotated[
         int, typer.Option("--clients", min=8, max=5_000, help="MQTT clients on real sockets.")
     ] = 300,
@@ -53,31 +61,25 @@ def demo(
         ),
     ] = DEFAULT_DESIGN,
     k: OwnK = None,
-    placement: Annotated[
-        PlacementRule | None,
-        typer.Option(
-            "--placement",
-            show_default="the design's",
-            help="Whether clients are sent to where others are alike.",
-        ),
-    ] = None,
     seconds: Annotated[
         float,
-        typer.Option("--seconds", min=2.0, max=3_600.0, callback=finite, help="Live traffic."),
-    ] = 40.0,
-    days: Annotated[
-        float,
         typer.Option(
-            "--days", min=0.1, max=92.0, callback=finite, help="Of the trace, in these seconds."
+            "--seconds",
+            min=2.0,
+            max=3_600.0,
+            callback=finite,
+            help="How long it is measured before the change, and after it.",
         ),
-    ] = 1.0,
+    ] = 15.0,
     rate: Annotated[
         float,
         typer.Option(
             "--rate", min=0.1, max=10_000.0, callback=finite, help="Publications a second, in all."
         ),
     ] = 40.0,
-    designs: DesignNames = None,
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Leave the brokers running, and say what to try next.")
+    ] = False,
     out: Annotated[
         Path, typer.Option("--out", metavar="DIR", help="Folder for everything it makes.")
     ] = Path("demo"),
@@ -86,95 +88,219 @@ def demo(
     remote: Remote = None,
     as_json: Json = False,
 ) -> None:
-    """Run live brokers and hundreds of clients, judge what they saw, compare every design.
+    """Run a poor network under load, plan a better one, and change it while messages flow.
 
-    Clients follow a generated location trace; the brokers' telemetry is replayed on Spark. Exit
-    code 0 only if nothing acknowledged was lost, doubled or reordered. Spark runs on this machine,
-    whatever the environment says of another, unless --master or --remote say where.
+    Act 1: live brokers, and hundreds of clients that follow a generated location trace. Act 2: a
+    plan, made on Spark of the brokers' own telemetry, with its reasons. Act 3: the change under
+    full traffic; then a broker is killed and comes back. Exit code 0 only if nothing acknowledged
+    was lost, doubled or reordered, and a delivery costs fewer messages between brokers than before.
+    Spark runs on this machine, whatever the environment says of another, unless --master or
+    --remote say where.
 
-    Example: meshwright demo --brokers 8 --clients 300 --design hypercube --seconds 20
+    Example: meshwright demo --brokers 8 --clients 200 --design gm
     """
     import signal
 
-    from meshwright.cli.experiments.demo_screen import demo_document, demo_shown
-    from meshwright.cli.traces.replay_answer import write_report
     from meshwright.lab.compiling import compiling_kernels
-    from meshwright.lab.demo import DemoFolder, DemoParameters, replay_telemetry
+    from meshwright.lab.demo import DemoFolder, DemoParameters, follow_trace
     from meshwright.pipeline.environment import forget_foreign_spark
-    from meshwright.pipeline.findings import compared
-    from meshwright.pipeline.wishes import wanted_designs
 
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     if master is None and remote is None:
         forget_foreign_spark()
     parameters = DemoParameters(
-        brokers=brokers, clients=clients, design=design, k=k,
-        placement=placement or "design",
-        seconds=seconds, days=days,
-        publications_per_second=rate, designs=wanted_designs(designs), seed=seed,
+        brokers=brokers, clients=clients, design=design, k=k, seconds=seconds,
+        publications_per_second=rate, seed=seed,
     )  # fmt: skip
     folder = DemoFolder(out)
     parameters.overlay(), parameters.location()
     folder.prepare()
-    began_s = time.monotonic()
     with (
         _told_when_stopped(folder),
-        compiling_kernels(chosen_designs(parameters.designs)) as compiled,
+        compiling_kernels(design, k) as compiled,
         opened_session(master=master, remote=remote, is_short=True) as session,
     ):
-        script = _script(session, parameters, folder)
-        lived = _lived(script, parameters, folder)
         with (
-            _stage("Compiled what planning needs"),
-            task_bar("Compiling what planning needs") as bar,
+            _stage("Generated the trace that clients follow"),
+            session_work(session, "Generating the trace that clients follow"),
         ):
-            compiled(bar.count)
+            script = follow_trace(session, parameters, folder)
+        stage = Stage(parameters, folder, session, compiled, is_kept=keep)
+        stage.perform(script, as_json=as_json)
+
+
+class Stage:
+    """Where the three acts are performed."""
+
+    def __init__(
+        self,
+        parameters: DemoParameters,
+        folder: DemoFolder,
+        session: Session,
+        compiled: Callable[[Callable[[tuple[int, int]], None]], None],
+        *,
+        is_kept: bool,
+    ) -> None:
+        self._parameters = parameters
+        self._folder = folder
+        self._session = session
+        self._compiled = compiled
+        self._is_kept = is_kept
+        self._began_s = time.monotonic()
+
+    def perform(self, script: Script, *, as_json: bool) -> None:
+        """All acts, then the judgement of what clients saw."""
+        from meshwright.lab.demo import busiest, kill_and_return, live_network
+        from meshwright.lab.demo_report import Story
+        from meshwright.lab.live_measures import Window
+        from meshwright.lab.scripted import playing
+
+        parameters, folder = self._parameters, self._folder
+        with ExitStack() as opened:
+            with _stage(f"Started {parameters.brokers} brokers"), working("Starting brokers"):
+                network = opened.enter_context(
+                    live_network(parameters, folder, is_kept=self._is_kept)
+                )
+            # Who compiles meanwhile would take the time of those that are measured.
+            with _stage("Compiled what planning needs"), task_bar("Compiling for the plan") as bar:
+                self._compiled(bar.count)
+            addresses = {broker.name: str(broker.clients) for broker in network.brokers}
+            play = opened.enter_context(playing(script, addresses))
+            with _stage(f"{len(script.homes)} clients came"), working("Clients come"):
+                play.wait_begun()
+            before = self._watched("Act 1, the network as it is", play)
+            plan, predicted = self._planned(play, before.window)
+            _tell_plan(plan)
+            switch_us = play.now_us()
+            outcome = self._changed(plan)
+            switched = Window(switch_us, play.now_us())
+            after = self._watched("Act 3, the network as it is now", play)
+            name = busiest(folder)
+            with (
+                _stage(f"{name} was killed and came back"),
+                working(f"{name} is killed and comes back"),
+            ):
+                kill_and_return(network, name)
+            with _stage("All that is owed has come"), working("Waiting for all that is owed"):
+                history = play.end()
+            _refuse_ended(network)
+        self._judge(Story(before, plan, predicted, after), outcome, history, switched, as_json)
+
+    def _watched(self, title: str, play: Play) -> Act:
+        from meshwright.lab.demo import watch
+
+        seen: list[Sight] = []
+        with _stage(lambda: f"{title}: {_told_sight(seen)}"), task_bar(title) as bar:
+
+            def tell(sight: Sight) -> None:
+                seen.append(sight)
+                bar.say(_told_sight(seen[-1:]))
+
+            return watch(play, self._folder, self._parameters.seconds, tell)
+
+    def _planned(self, play: Play, window: Window) -> tuple[Plan, Prediction]:
+        from meshwright.lab.demo import make_plan, predict
+
         with (
-            _stage("Compared every design on the brokers' telemetry"),
-            session_work(session, "Comparing every design on the brokers' telemetry"),
+            _stage("Act 2, planned a better network of the brokers' telemetry"),
+            session_work(self._session, "Act 2, planning a better network"),
         ):
-            replay = replay_telemetry(session, parameters, folder)
-            candidates, recommendation = compared(replay)
-            files = write_report(
-                replay, folder.telemetry, candidates, recommendation, folder.findings
-            )
-    elapsed_s = time.monotonic() - began_s
-    document = demo_document(parameters, lived, candidates, recommendation, elapsed_s)
-    answer(
-        as_json,
-        {**document, "files": {kind: str(path) for kind, path in files.items()}},
-        *demo_shown(parameters, lived, candidates, recommendation),
-        *sentences(lived.violations),
-        f"Report: {files['report']}; what clients saw: {folder.history}; {elapsed_s:.0f} s in all",
-    )
-    if lived.violations:
-        raise typer.Exit(CHECK_SAYS_NO)
+            plan = make_plan(self._session, self._parameters, self._folder)
+            return plan, predict(plan, play.seen(), window)
 
+    def _changed(self, plan: Plan) -> Outcome:
+        from meshwright.lab.demo import change
 
-def _script(session: Session, parameters: DemoParameters, folder: DemoFolder) -> Script:
-    from meshwright.lab.demo import follow_trace
-
-    with (
-        _stage("Generated the trace that clients follow"),
-        session_work(session, "Generating the trace that clients follow"),
-    ):
-        _, script = follow_trace(session, parameters, folder)
-    return script
-
-
-def _lived(script: Script, parameters: DemoParameters, folder: DemoFolder) -> Lived:
-    from contextlib import ExitStack
-
-    from meshwright.lab.demo import live_network, live_part
-
-    with ExitStack() as opened:
-        with _stage(f"Started {parameters.brokers} brokers"), working("Starting brokers"):
-            network = opened.enter_context(live_network(parameters, folder))
         with (
-            _stage(f"{len(script.homes)} clients did {len(script.deeds):,} things"),
-            task_bar(f"{len(script.homes)} clients at work") as bar,
+            _stage("Act 3, changed the network under traffic"),
+            task_bar("Act 3, changing the network under traffic") as bar,
         ):
-            return live_part(network, script, parameters, folder, bar.count)
+            return change(self._folder, plan, lambda sight: _show_plan(bar, sight))
+
+    def _judge(
+        self,
+        story: Story,
+        outcome: Outcome,
+        history: History,
+        switched: Window,
+        as_json: bool,
+    ) -> None:
+        from meshwright.cli.experiments.demo_screen import story_document, story_shown
+        from meshwright.files.histories import write_history
+        from meshwright.files.writing import write_whole
+        from meshwright.history.judgement import totals, violations
+        from meshwright.lab.demo_report import demo_page
+        from meshwright.lab.live_measures import longest_answer_ms
+
+        parameters, folder = self._parameters, self._folder
+        write_history(history, folder.history)
+        found = tuple(violations(history))
+        counts = totals(history, found)
+        waits = (
+            longest_answer_ms(history, story.before.window),
+            longest_answer_ms(history, switched),
+        )
+        took = f"The change took {outcome.elapsed_s:.1f} s at {counted(outcome.brokers, 'broker')}"
+        moved = f"{counted(outcome.moved, 'client')} moved"
+        waited = f"waited {waits[1]:.0f} ms at most for its answer, {waits[0]:.0f} ms before"
+        told = [story.plan.summary, f"{took}; {moved}; a publisher {waited}."]
+        title = f"{parameters.brokers} brokers, {parameters.clients} clients: {parameters.design}"
+        write_whole({folder.report: demo_page(story, title, told, counts)})
+        elapsed_s = time.monotonic() - self._began_s
+        document = story_document(parameters, story, outcome, counts, waits)
+        answer(
+            as_json,
+            {**document, "seconds": round(elapsed_s, 1), "report": str(folder.report)},
+            *story_shown(parameters, story, told, counts),
+            *sentences(found),
+            f"Report: {folder.report}; plan: {folder.plan}; what clients saw: {folder.history}; "
+            f"{elapsed_s:.0f} s in all",
+            *(self._what_next() if self._is_kept else ()),
+        )
+        is_better = (
+            story.after.measures.messages_per_delivery < story.before.measures.messages_per_delivery
+        )
+        if found or outcome.end != "done" or not is_better:
+            raise typer.Exit(CHECK_SAYS_NO)
+
+    def _what_next(self) -> list[str]:
+        data, plan = self._folder.network, self._folder.plan
+        return [
+            "The brokers go on running. What to try next:",
+            f"  meshwright status --data {data}",
+            f"  meshwright plan show {plan}",
+            f"  meshwright plan undo {plan} --data {data}",
+            f"  meshwright compare {self._folder.telemetry} --slot 5s",
+            f"  meshwright down --data {data}",
+        ]
+
+
+def _tell_plan(plan: Plan) -> None:
+    from meshwright.cli.experiments.demo_screen import reasons
+
+    for line in (plan.summary, *reasons(plan)):
+        typer.echo(line, err=True)
+
+
+def _told_sight(seen: list[Sight]) -> str:
+    if not seen:
+        return ""
+    deliveries = sum(one.deliveries_per_s for one in seen) / len(seen)
+    relays = sum(one.relays_per_s for one in seen) / len(seen)
+    return f"{deliveries:.0f} deliveries and {relays:.0f} relays a second"
+
+
+def _show_plan(bar: TaskBar, sight: PlanSight) -> None:
+    bar.say(sight.step or "begins")
+    bar.count((sight.in_force, sight.brokers))
+
+
+def _refuse_ended(network: LocalNetwork) -> None:
+    from meshwright.errors import OperatorError
+
+    ended = network.ended()
+    if ended is not None:
+        raise OperatorError(f"{ended.name} has ended; see {network.log_of(ended.name)}.")
 
 
 @contextmanager
@@ -188,8 +314,9 @@ def _told_when_stopped(folder: DemoFolder) -> Iterator[None]:
 
 
 @contextmanager
-def _stage(done: str) -> Iterator[None]:
+def _stage(done: str | Callable[[], str]) -> Iterator[None]:
     """Say what was done, and how long it took; for those who see no bars too."""
     began_s = time.monotonic()
     yield
-    typer.echo(f"{done} ({time.monotonic() - began_s:.1f} s)", err=True)
+    told = done if isinstance(done, str) else done()
+    typer.echo(f"{told} ({time.monotonic() - began_s:.1f} s)", err=True)

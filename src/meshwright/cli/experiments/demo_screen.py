@@ -1,149 +1,85 @@
-"""What the demonstration shows: what clients saw, live beside closed form, and every design."""
+"""What the demonstration shows: the plan and its reasons; before, predicted and measured."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from meshwright.cli.console.screen import PlainTable, plain_table
-from meshwright.history.judgement import totals
-from meshwright.lab.live_measures import delays_ms
+from meshwright.lab.demo_report import Story
+from meshwright.model.wording import counted
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from meshwright.lab.demo import DemoParameters, Lived
-    from meshwright.lab.live_measures import Measures
-    from meshwright.planning.replay_judgement import ReplayedCandidate, ReplayRecommendation
+    from meshwright.lab.demo import DemoParameters
+    from meshwright.manager.execution import Outcome
+    from meshwright.model.plan import Plan
 
-EXPLANATION = (
-    "The brokers' telemetry replayed against every design, with clients where they were and with "
-    "similar clients together:\nmessages for a publication, hops of delay, and the price of both, "
-    "of management and of changes."
-)
-BESIDE = (
-    "Hops are to other brokers that want a message; a live one takes what passes by on its way in, "
-    "the closed form what comes down.\n"
-)
-PLACES = {"recorded": "as it was", "similarity-bounded": "together"}
-PERCENTILES = {"p50": 50, "p99": 99}
+REASONS_SHOWN = 6
 
 
-def demo_document(
+def reasons(plan: Plan) -> list[str]:
+    """The first of each kind of step with its reason, and how many more there are of it."""
+    kinds: dict[str, list[str]] = {}
+    for step in plan.steps:
+        kinds.setdefault(step.action.replace("_", " "), []).append(step.why)
+    each = max(1, REASONS_SHOWN // max(len(kinds), 1))
+    lines = []
+    for kind, whys in kinds.items():
+        lines += [f"  {kind}: {why}" for why in whys[:each]]
+        if len(whys) > each:
+            lines.append(f"  ... and {counted(len(whys) - each, 'more step')} of this kind")
+    return lines
+
+
+def story_document(
     parameters: DemoParameters,
-    lived: Lived,
-    candidates: list[ReplayedCandidate],
-    recommendation: ReplayRecommendation,
-    elapsed_s: float,
+    story: Story,
+    outcome: Outcome,
+    totals: dict[str, int],
+    blocked_ms: tuple[float, float],
 ) -> dict[str, Any]:
-    """All of it for a script."""
+    """All of it for a script. blocked_ms: the longest wait before the change, and during it."""
     return {
         "command": "demo",
         "seed": parameters.seed,
         "design": parameters.design,
         "brokers": parameters.brokers,
-        "placement": parameters.placement,
-        "clients": len(lived.history.connections),
-        "hand_overs": lived.hand_overs,
-        **totals(lived.history, lived.violations),
-        "measured": {**_means(lived.measured), **_delays(lived)},
-        "closed_form": _means(lived.due),
-        "comparison": [
-            {"placement": each.placement, "design": each.design, "price": verdict.price}
-            for each, verdict in zip(candidates, recommendation.verdicts, strict=True)
+        "clients": parameters.clients,
+        **totals,
+        "cost_before": story.before.measures.messages_per_delivery,
+        "cost_predicted": story.predicted.measures.messages_per_delivery,
+        "cost_measured": story.after.measures.messages_per_delivery,
+        "blocked_ms_before": blocked_ms[0],
+        "blocked_ms": blocked_ms[1],
+        "rows": [
+            dict(zip(("what", "before", "predicted", "measured"), row, strict=True))
+            for row in story.rows()
         ],
-        "recommended": {
-            "placement": recommendation.placement,
-            "design": recommendation.design,
-            "reason": recommendation.reason,
-        },
-        "seconds": round(elapsed_s, 1),
+        "steps": len(story.plan.steps),
+        "moved_clients": outcome.moved,
+        "staying_clients": outcome.staying,
+        "switch_s": outcome.elapsed_s,
     }
 
 
-def demo_shown(
+def story_shown(
     parameters: DemoParameters,
-    lived: Lived,
-    candidates: list[ReplayedCandidate],
-    recommendation: ReplayRecommendation,
+    story: Story,
+    told: list[str],
+    totals: dict[str, int],
 ) -> list[RenderableType]:
     """All of it on one screen."""
-    counts = totals(lived.history, lived.violations)
-    told = (
-        f"{parameters.brokers} live brokers joined as {parameters.design}, "
-        f"{len(lived.history.connections)} MQTT clients, {parameters.seconds:g} s of traffic"
-    )
-    if parameters.placement != "none":
-        told += f", {lived.hand_overs} clients sent to where others want the same"
+    who = f"{parameters.brokers} live brokers joined as {parameters.design}"
     return [
-        told,
-        plain_table(dict.fromkeys(counts, True), [[f"{count:,}" for count in counts.values()]]),
-        _beside(lived),
-        BESIDE,
-        EXPLANATION,
-        _designs(candidates, recommendation),
-        f"Recommended: {recommendation.reason}",
+        f"{who}, {parameters.clients} MQTT clients",
+        *told,
+        beside(story),
+        plain_table(dict.fromkeys(totals, True), [[f"{count:,}" for count in totals.values()]]),
     ]
 
 
-def _means(measures: Measures) -> dict[str, float]:
-    return {
-        "messages_per_delivery": measures.messages_per_delivery,
-        "relays_per_delivery": measures.relays_per_delivery,
-        "delay_hops": measures.hops_mean,
-    }
-
-
-def _delays(lived: Lived) -> dict[str, float]:
-    waits = delays_ms(lived.history)
-    if not len(waits):
-        return {}
-    return {f"delay_ms_{name}": float(np.percentile(waits, q)) for name, q in PERCENTILES.items()}
-
-
-def _beside(lived: Lived) -> PlainTable:
-    """Measured live, and the closed form."""
-    live, closed = lived.measured, lived.due
-    delays = _delays(lived)
-    rows = [
-        ["deliveries to clients", f"{live.deliveries:,}", f"{closed.deliveries:,}"],
-        ["messages between brokers", f"{live.messages:,}", f"{closed.messages:,}"],
-        *(
-            [name.replace("_", " "), f"{value:.3f}", f"{_means(closed)[name]:.3f}"]
-            for name, value in _means(live).items()
-        ),
-        *([name.replace("_", " "), f"{value:.1f}", "-"] for name, value in delays.items()),
-    ]
-    return plain_table({"": False, "measured live": True, "closed form": True}, rows)
-
-
-def _designs(
-    candidates: list[ReplayedCandidate], recommendation: ReplayRecommendation
-) -> PlainTable:
-    """One line a design: with clients where they were, and where similar ones are."""
-    lines: dict[str, list[str]] = {}
-    for each, verdict in zip(candidates, recommendation.verdicts, strict=True):
-        is_best = (each.placement, each.design) == (
-            recommendation.placement,
-            recommendation.design,
-        )
-        lines.setdefault(each.design, [each.design]).extend(
-            (
-                f"{each.notification_overhead:,.2f}",
-                f"{each.delay_hops:.2f}",
-                f"{verdict.price:,.1f}",
-                "best" if is_best else "yes" if verdict.fits else "no",
-            )
-        )
-    headings = {"\ndesign": False}
-    for blank, place in enumerate(dict.fromkeys(PLACES[each.placement] for each in candidates)):
-        # Headings must differ, also by what nobody sees.
-        unseen = " " * (blank + 1)
-        headings |= {
-            f"{place}\nmessages": True,
-            f"{unseen}\nhops": True,
-            f"{unseen}\nprice": True,
-            f"{unseen}\nfits": False,
-        }
-    return plain_table(headings, lines.values())
+def beside(story: Story) -> PlainTable:
+    """What was, what was predicted, and what came of it."""
+    columns = {"": False, "before": True, "predicted": True, "measured": True}
+    return plain_table(columns, story.rows())

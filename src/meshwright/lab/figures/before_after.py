@@ -15,7 +15,7 @@ from meshwright.lab.figures.overlay_picture import (
     add_scale,
     paint_overlay,
 )
-from meshwright.lab.figures.saving import save_figure
+from meshwright.lab.figures.saving import save_figure, svg_element
 from meshwright.model.overlay import Overlay
 from meshwright.model.snapshot import Float64Array
 
@@ -50,13 +50,22 @@ class Pair:
 
 def draw_pairs(pairs: Sequence[Pair], title: str, path: Path, *, seed: int = 0) -> None:
     """Write one picture: a column for each pair, before above and after below, on one scale."""
+    save_figure(_figure(pairs, title, seed=seed), path)
+
+
+def pairs_svg(pairs: Sequence[Pair], title: str, *, seed: int = 0) -> str:
+    """The same picture as an element of a page."""
+    return svg_element(_figure(pairs, title, seed=seed))
+
+
+def _figure(pairs: Sequence[Pair], title: str, *, seed: int) -> Figure:
     width = PANEL_INCHES * len(pairs)
     height = TITLE_INCHES + 2 * (CAPTION_INCHES + PANEL_INCHES) + SCALE_INCHES
     figure = Figure(figsize=(width, height), facecolor="white")
     figure.text(0.2 / width, 1 - 0.4 / height, title, color=INK, fontsize=18, va="center")
     for column, pair in enumerate(pairs):
         _paint_pair(figure, pair, column * PANEL_INCHES, seed=seed)
-    save_figure(figure, path)
+    return figure
 
 
 def _paint_pair(figure: Figure, pair: Pair, left: float, *, seed: int) -> None:

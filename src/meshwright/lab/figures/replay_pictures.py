@@ -14,7 +14,7 @@ from matplotlib.transforms import Affine2D
 from numpy.typing import NDArray
 
 from meshwright.lab.figures.overlay_picture import INK, QUIET_INK
-from meshwright.lab.figures.saving import figure_bytes
+from meshwright.lab.figures.saving import svg_element
 
 PLACEMENT_COLOURS = ("#bf2f33", "#2f6fbf", "#3a9b5c", "#ec9150", "#7a4fb5")
 Points = Sequence[tuple[str, float, float]]
@@ -57,7 +57,7 @@ def costs_picture(designs: Mapping[str, Points], chosen: tuple[str, str] | None 
     _say(axes, "messages of a publication", "hops from publisher to interested broker")
     _explain(axes)
     _name_paths(figure, axes, paths)
-    return _as_svg(figure)
+    return svg_element(figure)
 
 
 def history_picture(
@@ -81,7 +81,7 @@ def history_picture(
     axes.margins(x=0.01)
     _say(axes, "time, in UTC", label)
     _explain(axes)
-    return _as_svg(figure)
+    return svg_element(figure)
 
 
 def _stretch(axes: Axes, values: Sequence[float]) -> None:
@@ -160,9 +160,3 @@ def _say(axes: Axes, along: str, up: str) -> None:
     axes.tick_params(colors=QUIET_INK, labelsize=8)
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
-
-
-def _as_svg(figure: Figure) -> str:
-    """The picture's own element, to stand inside a page."""
-    document = figure_bytes(figure, ".svg").decode("utf-8")
-    return document[document.index("<svg") :]

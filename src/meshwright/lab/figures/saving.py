@@ -38,3 +38,9 @@ def figure_bytes(figure: Figure, suffix: str) -> bytes:
         dpi = PIXELS_ACROSS / figure.get_figwidth()
         figure.savefig(content, format="png", backend="agg", dpi=dpi, metadata={"Software": None})
     return content.getvalue()
+
+
+def svg_element(figure: Figure) -> str:
+    """A figure's own element, to stand inside a page."""
+    document = figure_bytes(figure, ".svg").decode("utf-8")
+    return document[document.index("<svg") :]

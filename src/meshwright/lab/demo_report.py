@@ -1,0 +1,117 @@
+"""The page of a demonstration: before, predicted and measured, the overlays, and the reasons."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+
+import numpy as np
+
+from meshwright.lab.demo import Act, Prediction
+from meshwright.lab.figures.before_after import Pair, Panel, pairs_svg
+from meshwright.lab.live_measures import Measures, Traffic
+from meshwright.model.overlay import Overlay
+from meshwright.model.plan import Plan
+from meshwright.model.snapshot import Float64Array
+from meshwright.model.wording import counted
+
+STEPS_SHOWN = 40
+STYLE = (
+    "body{font-family:system-ui,sans-serif;color:#1d2b3a;max-width:70rem;margin:2rem auto;"
+    "padding:0 1rem}table{border-collapse:collapse}th,td{padding:.3rem .8rem;text-align:right;"
+    "border-bottom:1px solid #dfe6ee}th:first-child,td:first-child{text-align:left}"
+    ".picture{max-width:36rem}svg{max-width:100%;height:auto}li{margin:.2rem 0}"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """All that a demonstration found: the acts before and after, the plan and what it promised."""
+
+    before: Act
+    plan: Plan
+    predicted: Prediction
+    after: Act
+
+    def rows(self) -> list[tuple[str, str, str, str]]:
+        """What was, what was predicted and what came of it, in the same units."""
+        acts = (self.before, self.after)
+        delays = [
+            (f"delay, {name}, ms", f"{self.before.delays_ms.get(name, 0):.1f}", "-",
+             f"{self.after.delays_ms.get(name, 0):.1f}")
+            for name in self.before.delays_ms
+        ]  # fmt: skip
+        parts = (self.before, self.predicted, self.after)
+        changes = [f"{part.changes_per_minute:.0f}" for part in parts]
+        relays_per_s = [act.measures.relayed / act.window.seconds for act in acts]
+        return [
+            ("messages for a delivery", *self._means("messages_per_delivery")),
+            ("relays for a delivery", *self._means("relays_per_delivery")),
+            ("relays a second", f"{relays_per_s[0]:.1f}", "-", f"{relays_per_s[1]:.1f}"),
+            ("hops to a broker that wants it", *self._means("hops_mean")),
+            *delays,
+            ("broker subscription changes a minute", changes[0], changes[1], changes[2]),
+        ]
+
+    def _means(self, name: str) -> tuple[str, str, str]:
+        parts: tuple[Measures, ...] = (
+            self.before.measures,
+            self.predicted.measures,
+            self.after.measures,
+        )
+        before, predicted, after = (f"{getattr(one, name):.3f}" for one in parts)
+        return before, predicted, after
+
+
+def demo_page(story: Story, title: str, told: Sequence[str], totals: Mapping[str, int]) -> bytes:
+    """A page that needs nothing else: no script, no font, no picture from elsewhere."""
+    plan = story.plan
+    shown = plan.steps[:STEPS_SHOWN]
+    more = len(plan.steps) - len(shown)
+    parts = [
+        "<!doctype html><html lang='en'><head><meta charset='utf-8'>",
+        f"<title>{escape(title)}</title><style>{STYLE}</style></head><body>",
+        f"<h1>{escape(title)}</h1>",
+        *(f"<p>{escape(line)}</p>" for line in told),
+        "<h2>Before, predicted, measured</h2>",
+        _table(("", "before", "predicted", "measured"), story.rows()),
+        "<h2>What clients saw</h2>",
+        _table(tuple(totals), [tuple(f"{count:,}" for count in totals.values())]),
+        "<h2>The overlay before and after</h2>",
+        f"<div class='picture'>{pairs_svg([_pair(story)], '')}</div>",
+        f"<h2>The plan</h2><p>{escape(plan.summary)}</p><ol>",
+        *(f"<li>{escape(step.why)}</li>" for step in shown),
+        "</ol>",
+        f"<p>and {counted(more, 'more step')}.</p>" if more > 0 else "",
+        "</body></html>",
+    ]
+    return "\n".join(parts).encode("utf-8")
+
+
+def _table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    head = "".join(f"<th>{escape(one)}</th>" for one in headings)
+    body = "".join(
+        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
+    )
+    return f"<table><tr>{head}</tr>{body}</table>"
+
+
+def _pair(story: Story) -> Pair:
+    return Pair(
+        "messages a second that a broker got and did not want, as it counted them",
+        _panel("Before", story.plan.source, story.before),
+        _panel("After", story.plan.target, story.after),
+    )
+
+
+def _panel(title: str, overlay: Overlay, act: Act) -> Panel:
+    cost = act.measures.messages_per_delivery
+    caption = f"{overlay.design}; {cost:.2f} messages for a delivery"
+    return Panel(title, caption, overlay, _relays(overlay, act.traffic, act.window.seconds))
+
+
+def _relays(overlay: Overlay, traffic: Traffic, seconds: float) -> Float64Array:
+    """Relayed messages a second: (broker,)."""
+    counts = [traffic[name].relayed if name in traffic else 0 for name in overlay.brokers]
+    return np.array(counts, dtype=np.float64) / seconds
