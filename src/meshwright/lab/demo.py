@@ -294,6 +294,11 @@ def change(folder: DemoFolder, plan: Plan, tell: Tell) -> Outcome:
     return carry_out(RunningNetwork(folder.network), "apply", plan, leader=None, tell=tell)
 
 
+def is_in_force(folder: DemoFolder, overlay: Overlay) -> bool:
+    """Whether the brokers are still joined like this."""
+    return RunningNetwork(folder.network).in_force() == overlay
+
+
 def kill_and_return(network: LocalNetwork, name: str) -> None:
     """Kill a broker, let it be gone for a while, and have it come back."""
     network.kill(name)

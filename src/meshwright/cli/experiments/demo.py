@@ -28,6 +28,8 @@ from meshwright.model.wording import counted
 
 # What a shell says of a command that was stopped by Ctrl-C.
 STOPPED = 130
+# How often it is planned again because a tree has redrawn itself meanwhile.
+REPLANS_MAX = 5
 
 if TYPE_CHECKING:
     from meshwright.cli.console.screen import TaskBar
@@ -147,12 +149,12 @@ class Stage:
         self._compiled = compiled
         self._is_kept = is_kept
         self._began_s = time.monotonic()
+        self._replans = REPLANS_MAX
 
     def perform(self, script: Script, *, as_json: bool) -> None:
         """All acts, then the judgement of what clients saw."""
         from meshwright.lab.demo import busiest, kill_and_return, live_network
         from meshwright.lab.demo_report import Story
-        from meshwright.lab.live_measures import Window
         from meshwright.lab.scripted import playing
 
         parameters, folder = self._parameters, self._folder
@@ -170,10 +172,9 @@ class Stage:
                 play.wait_begun()
             before = self._watched("Act 1, the network as it is", play)
             plan, predicted = self._planned(play, before.window)
-            _tell_plan(plan)
-            switch_us = play.now_us()
-            outcome = self._changed(plan)
-            switched = Window(switch_us, play.now_us())
+            while (changed := self._changed(plan, play)) is None:
+                plan, predicted = self._planned(play, before.window)
+            outcome, switched = changed
             after = self._watched("Act 3, the network as it is now", play)
             name = busiest(folder)
             with (
@@ -199,6 +200,7 @@ class Stage:
             return watch(play, self._folder, self._parameters.seconds, tell)
 
     def _planned(self, play: Play, window: Window) -> tuple[Plan, Prediction]:
+        from meshwright.cli.experiments.demo_screen import reasons
         from meshwright.lab.demo import make_plan, predict
 
         with (
@@ -206,16 +208,31 @@ class Stage:
             session_work(self._session, "Act 2, planning a better network"),
         ):
             plan = make_plan(self._session, self._parameters, self._folder)
-            return plan, predict(plan, play.seen(), window)
+            predicted = predict(plan, play.seen(), window)
+        for line in (plan.summary, *reasons(plan)):
+            typer.echo(line, err=True)
+        return plan, predicted
 
-    def _changed(self, plan: Plan) -> Outcome:
-        from meshwright.lab.demo import change
+    def _changed(self, plan: Plan, play: Play) -> tuple[Outcome, Window] | None:
+        """Carry out the plan; None if the network has redrawn itself since the plan was made."""
+        from meshwright.errors import OperatorError
+        from meshwright.lab.demo import change, is_in_force
+        from meshwright.lab.live_measures import Window
 
-        with (
-            _stage("Act 3, changed the network under traffic"),
-            task_bar("Act 3, changing the network under traffic") as bar,
-        ):
-            return change(self._folder, plan, lambda sight: _show_plan(bar, sight))
+        since_us = play.now_us()
+        try:
+            with (
+                _stage("Act 3, changed the network under traffic"),
+                task_bar("Act 3, changing the network under traffic") as bar,
+            ):
+                outcome = change(self._folder, plan, lambda sight: _show_plan(bar, sight))
+        except OperatorError as error:
+            if is_in_force(self._folder, plan.source) or not self._replans:
+                raise
+            self._replans -= 1
+            typer.echo(str(error), err=True)
+            return None
+        return outcome, Window(since_us, play.now_us())
 
     def _judge(
         self,
@@ -273,13 +290,6 @@ class Stage:
             f"  meshwright compare {self._folder.telemetry} --slot 5s",
             f"  meshwright down --data {data}",
         ]
-
-
-def _tell_plan(plan: Plan) -> None:
-    from meshwright.cli.experiments.demo_screen import reasons
-
-    for line in (plan.summary, *reasons(plan)):
-        typer.echo(line, err=True)
 
 
 def _told_sight(seen: list[Sight]) -> str:
