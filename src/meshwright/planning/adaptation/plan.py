@@ -143,7 +143,7 @@ def _summary(adaptation: Adaptation, before: float, after: float, price: float) 
     if not count:
         return "Nothing better than now: no broker finds a change that is worth its messages."
     return (
-        f"{counted(count, 'local reconfiguration')} lower the cost of the tree "
+        f"The cost of the tree falls by {counted(count, 'local reconfiguration')} "
         f"from {before:.0f} to {after:.0f} ({100.0 * (before - after) / before:.1f} % less), "
         f"for at most {counted(round(price), 'message')} to switch."
     )
