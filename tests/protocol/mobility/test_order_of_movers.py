@@ -8,6 +8,8 @@ import pytest
 from small_network import SmallNetwork
 
 from meshwright.model.publication import StreamPoint
+from meshwright.protocol.directory.directory import replicas_of
+from meshwright.protocol.directory.entries import claim_key, register_key
 from meshwright.protocol.mqtt import packets
 from meshwright.protocol.streams.messages import Repair
 
@@ -259,3 +261,31 @@ def test_what_waits_where_it_was_published_is_not_skipped_while_a_wish_is_on_its
     network.advance(5)
     assert network.payloads("late") == ["waits", "next", "last"]
     assert network.payloads("reader") == ["first", "slow", "waits", "next", "last"]
+
+
+def test_who_comes_back_to_an_origin_gets_what_it_took_meanwhile_and_could_not_send() -> None:
+    def is_kept_by(key: str, *brokers: str) -> bool:
+        """Whether these brokers are a majority of those that keep a key."""
+        return sum(one in brokers for one in replicas_of(key, network.names, 3)) >= 2
+
+    network = SmallNetwork(5)
+    network.advance(1)
+    alive, stuck = ("b0", "b1", "b2"), ("b3", "b4")
+    names = [f"n{number}" for number in range(200)]
+    topic = next(
+        one for one in names if is_kept_by(one, *alive) and is_kept_by(register_key(one), *stuck)
+    )
+    reader, publisher = [one for one in names if is_kept_by(claim_key(one), *alive)][:2]
+    network.connect(publisher, "b0", session_expiry_s=600)
+    network.connect(reader, "b0", session_expiry_s=600)
+    assert network.subscribe(reader, topic, qos=1)
+    move(network, reader, source="b0", target="b1")
+    for name in stuck:
+        network.stall_disk(name)
+    network.publish(publisher, topic, "kept", retain=True)
+    network.forget(reader)
+    move(network, reader, source="b1", target="b0")
+    for name in stuck:
+        network.unstall_disk(name)
+    network.advance(8)
+    assert network.payloads(reader) == ["kept"]

@@ -69,6 +69,8 @@ class RetainedStore:
         self._waiting: dict[str, deque[_Pending]] = {}
         self._questions: dict[str, list[tuple[str, OwedQuestion]]] = {}
         self.change_count = 0
+        # Publications that are taken already, and are kept as soon as something else is on disk.
+        self.reserved = 0
 
     def handlers(self) -> Handlers:
         """Which message is for which method."""
@@ -145,15 +147,27 @@ class RetainedStore:
 
     def kept(self) -> list[tuple[int, Publication]]:
         """All that is kept on disk, with the numbers that it has or will have."""
-        kept = self._outgoing.kept()
+        return self._outgoing.kept() + self._promised()
+
+    def unsent(self) -> list[tuple[int, Publication]]:
+        """What clients here have got, and no other broker can have got yet, with its numbers."""
+        return [
+            (number, publication)
+            for number, publication in self._promised()
+            if number not in self._outgoing.unpassed(publication.topic)
+        ]
+
+    def _promised(self) -> list[tuple[int, Publication]]:
+        """What waits for its register and is on disk, with the numbers that it will have."""
+        found: list[tuple[int, Publication]] = []
         for topic, waiting in self._waiting.items():
             promised = [pending.publication for pending in waiting if pending.index]
-            kept += enumerate(promised, self._outgoing.number_of(topic) + 1)
-        return kept
+            found += enumerate(promised, self._outgoing.number_of(topic) + 1)
+        return found
 
     def log_length(self) -> int:
-        """Publications kept on disk because somebody may still need them."""
-        length = self._outgoing.log_length()
+        """Publications kept on disk because somebody may still need them, and room kept for some."""
+        length = self._outgoing.log_length() + self.reserved
         for waiting in self._waiting.values():
             length += sum(pending.index > 0 for pending in waiting)
         return length

@@ -59,7 +59,10 @@ class Sessions:
         self._answers: Table[Session] = {}
         self._wills: dict[str, tuple[str, packets.Will]] = {}
         self.will_quota = WillQuota(
-            self._sessions, settings.log_max, outside.retained_store.log_length
+            self._sessions,
+            settings.log_max,
+            outside.retained_store.log_length,
+            outside.outgoing.ordering,
         )
         self._tallies = SessionTallies(settings)
         self._bounds = QueueBounds(settings, outside.full, self._tallies)
@@ -310,6 +313,11 @@ class Sessions:
             remaining += 1
             wanted = parse_filter(subscription.filter_text)
             self._add_subscription(turn, session, wanted, subscription, one_done)
+        # Its former broker cannot have got these, and clients here are not given them again.
+        for number, publication in self._outside.retained_store.unsent():
+            recipients = self._recipients.of(publication)
+            mine = tuple(one for one in recipients if one.session is session)
+            self._deliveries.deliver(turn, StreamFrame(self._me, number, publication), mine)
         one_done(turn)
 
     def unpack(self, turn: Turn, client: str, session_state: SessionState) -> None:

@@ -93,7 +93,7 @@ class Outgoing:
         me: str,
     ) -> None:
         self._me = me
-        self._unpassed = unpassed
+        self.unpassed = unpassed
         self._settings = settings
         self._conversations = conversations
         self._send: Send = conversations.send
@@ -267,7 +267,7 @@ class Outgoing:
             return
         own = None
         if peer == self._me:
-            own = {topic: self._unpassed(topic) for topic in streams}
+            own = {topic: self.unpassed(topic) for topic in streams}
         self._send(turn, peer, standing_of(peer, streams, message, own))
 
     def points_of(self, publisher: str) -> dict[str, int]:
@@ -433,7 +433,7 @@ class Outgoing:
         stream.wanted = wanted
         self.change_count += 1
         for name in [name for name in stream.receivers if name not in wanted]:
-            if name == self._me and self._unpassed(topic):
+            if name == self._me and self.unpassed(topic):
                 continue  # what waits here is wanted here; the entry that says so is to come
             receiver = stream.receivers.pop(name)
             for number in stream.undoubt(receiver):
@@ -485,7 +485,7 @@ class Outgoing:
         publication = stream.log[number]
         stream.sent = number
         previous = []
-        if number in self._unpassed(publication.topic):
+        if number in self.unpassed(publication.topic):
             # It is wanted here, though the entry that says so may not be known here yet.
             own = stream.receivers.setdefault(self._me, Receiver(turn.now_us))
             stream.owe(own, number, turn.now_us)
