@@ -262,3 +262,18 @@ def test_a_broken_rule_of_mqtt_is_told_with_who_broke_it() -> None:
     (violation,) = unmannerly(history)
     assert violation.sentence == "b0 sent s at 0.000007 s a second CONNACK"
     assert violation.client == "s"
+
+
+def test_a_copy_of_what_came_as_a_retained_message_is_not_out_of_order() -> None:
+    def history(resend_count: int) -> History:
+        found = History()
+        subscribed(found)
+        for sequence in (1, 2):
+            published(found, sequence, at_us=100 + sequence).resend_count = resend_count
+        delivered(found, 1, qos=1, at_us=200, is_retained=True)
+        delivered(found, 2, qos=1, at_us=300)
+        delivered(found, 1, qos=1, at_us=400)
+        return found
+
+    assert not reordered(history(1))
+    assert reordered(history(0))

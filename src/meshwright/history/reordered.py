@@ -3,7 +3,7 @@
 That holds in each session of the receiver and of the publisher: a new one knows nothing of the one
 before. MQTT promises no order to the members of a shared subscription, and none of retained
 messages. Who subscribes while a publisher sends QoS 1 again may have missed the first copy of one
-message and not of the next.
+message and not of the next, or have got that copy as a retained message.
 """
 
 from __future__ import annotations
@@ -19,16 +19,20 @@ def reordered(history: History) -> list[Violation]:
     sharing = {one.client for one in history.subscriptions if group_of(one) is not None}
     wanted: dict[str, Wanted] | None = None
     seen: set[tuple[str, int, str, int]] = set()
+    retained: set[tuple[str, int, str, int]] = set()
     newest: dict[tuple[str, int, str, int, str, tuple[int, int]], Delivered] = {}
     for one in history.deliveries:
         session = history.session_of(one)
         event = (one.client, session, one.publisher, one.sequence)
         published = history.publications.get((one.publisher, one.sequence))
-        if one.is_retained or one.client in sharing or event in seen or published is None:
+        if one.is_retained:
+            retained.add(event)
+            continue
+        if one.client in sharing or event in seen or published is None:
             continue
         if published.qos == 1 and published.resend_count:
             wanted = wanted or wanted_by_client(history.subscriptions)
-            if not _was_there(wanted.get(one.client), published):
+            if event in retained or not _was_there(wanted.get(one.client), published):
                 continue
         seen.add(event)
         source = history.session_at(one.publisher, published.attempted_us)

@@ -11,6 +11,7 @@ from meshwright.protocol.mqtt.packets import NEVER_S, Disconnect, Will
 from meshwright.protocol.sessions.deliveries import Refused
 from meshwright.protocol.sessions.session_settings import SessionSettings
 from meshwright.protocol.settings import BrokerSettings
+from meshwright.protocol.streams.outgoing import OutgoingSettings
 
 
 def watched(*, delay_s: int = 0, qos: int = 1, **options: Any) -> SmallNetwork:
@@ -397,3 +398,30 @@ def test_there_is_room_for_every_will_that_was_let_in() -> None:
     network.advance(8)
     network.connect("watcher", "b0", session_expiry_s=60)
     assert network.payloads("watcher") == ["said", "first", "second"]
+
+
+def test_a_will_of_qos_0_has_its_room_where_topics_have_an_order() -> None:
+    settings = BrokerSettings(
+        sessions=SessionSettings(log_max=2), outgoing=OutgoingSettings(across_topics=("t",))
+    )
+    network = SmallNetwork(settings=settings)
+    network.advance(1)
+    network.connect("watcher", "b0", session_expiry_s=60)
+    assert network.subscribe("watcher", "t")
+    network.connect("publisher", "b1")
+    network.crash("b0")
+    assert network.connect("mortal", "b1", will=Will("t", b"gone", 0)) == packets.Connack(False)
+    assert network.publish("publisher", "t", "said")
+    refused = network.connect("other", "b1", will=Will("t", b"other", 0))
+    assert refused is not None
+    assert refused.reason == packets.QUOTA_EXCEEDED
+    # Its place is taken from when it is due, not only from when it is kept.
+    network.stall_disk("b1")
+    network.drop("mortal")
+    network.publish("publisher", "t", "too much")
+    network.unstall_disk("b1")
+    assert network.got["publisher"][-1].reason == packets.QUOTA_EXCEEDED
+    network.start("b0")
+    network.connect("watcher", "b0", session_expiry_s=60)
+    network.advance(8)
+    assert network.payloads("watcher") == ["said", "gone"]

@@ -66,7 +66,8 @@ class Publishing:
         self._carry = outside.carry
         self._hand_out = run_delivery.hand_out
         self._run_count = 0
-        self._when_settled = outside.retained_store.when_settled
+        self._store = outside.retained_store
+        self._when_settled = self._store.when_settled
         self._log_length = log_length
         self.disk_is_full = False
 
@@ -217,7 +218,8 @@ class Publishing:
     def publish_last(self, turn: Turn, client: str, publication: Publication) -> None:
         """Publish a will that this turn deletes from the disk, if its client still may.
 
-        At QoS 0 it is sent once the deletion is synced, so that a crash cannot repeat it.
+        At QoS 0 it is sent once the deletion is synced, so that a crash cannot repeat it. Until then
+        room is kept for it if its topic has an order, as it will be kept for other brokers.
         """
         topic = publication.topic
         if self._rights is not None and not self._rights.may_write(client, topic):
@@ -225,7 +227,14 @@ class Publishing:
         elif publication.qos:
             self._publish(turn, publication, nothing)
         else:
-            turn.once_synced(lambda later: self._publish_qos0(later, publication))
+            is_kept = self._has_order(topic)
+            self._store.reserved += is_kept
+
+            def synced(later: Turn) -> None:
+                self._store.reserved -= is_kept
+                self._publish_qos0(later, publication)
+
+            turn.once_synced(synced)
 
     def publish_for(self, turn: Turn, publication: Publication) -> None:
         """Publish for a client that waits for no answer."""

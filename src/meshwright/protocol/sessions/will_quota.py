@@ -12,28 +12,35 @@ from meshwright.protocol.mqtt import packets
 from meshwright.protocol.sessions.deliveries import refusal
 from meshwright.protocol.sessions.publishing import BROKERS_OWN, is_system, may_be_published
 from meshwright.protocol.sessions.session import Session
+from meshwright.protocol.streams.ordering import Ordering
 
 NO_ROOM_FOR_WILL = "too many messages wait for other brokers; try again, or without a will"
 
 
 class WillQuota:
-    """Wills of QoS 1 and 2 count among what is kept for the network as soon as they are given.
+    """Wills that will be kept for other brokers count among what is kept as soon as they are given.
 
-    log_length tells how much that is without them, of which log_max is too much.
+    These are wills of QoS 1 and 2, and of QoS 0 on topics that have one order. log_length tells how
+    much is kept without them, of which log_max is too much.
     """
 
     def __init__(
-        self, sessions: Mapping[str, Session], log_max: int, log_length: Callable[[], int]
+        self,
+        sessions: Mapping[str, Session],
+        log_max: int,
+        log_length: Callable[[], int],
+        ordering: Ordering,
     ) -> None:
         self._sessions = sessions
         self._log_max = log_max
         self._log_length = log_length
+        self._has_order = ordering.takes
 
     def log_length(self) -> int:
         """How much is kept for the network; near its bound, wills that may have to be included."""
         length = self._log_length()
         if length + len(self._sessions) >= self._log_max:
-            length += sum(map(_has_one, self._sessions.values()))
+            length += sum(self._is_kept(one.will) for one in self._sessions.values())
         return length
 
     def without_system(self, turn: Turn, client: str, packet: packets.Connect) -> packets.Connect:
@@ -57,15 +64,14 @@ class WillQuota:
         if not may_be_published(will.topic):
             return packets.Connack(False, packets.TOPIC_NAME_INVALID)
         former = self._sessions.get(client)
-        is_replaced = former is not None and _has_one(former) and not packet.clean_start
-        if will.qos and self.log_length() - is_replaced >= self._log_max:
+        is_replaced = former is not None and self._is_kept(former.will) and not packet.clean_start
+        if self._is_kept(will) and self.log_length() - is_replaced >= self._log_max:
             return packets.Connack(False, packets.QUOTA_EXCEEDED, reason_text=NO_ROOM_FOR_WILL)
         return None
 
     def has_room_for(self, will: packets.Will | None) -> bool:
         """True if a session may come here from another broker with its will."""
-        return will is None or not will.qos or self.log_length() < self._log_max
+        return not self._is_kept(will) or self.log_length() < self._log_max
 
-
-def _has_one(session: Session) -> bool:
-    return session.will is not None and session.will.qos > 0
+    def _is_kept(self, will: packets.Will | None) -> bool:
+        return will is not None and (will.qos > 0 or self._has_order(will.topic))
