@@ -166,7 +166,7 @@ class RetainedStore:
         return found
 
     def log_length(self) -> int:
-        """Publications kept on disk because somebody may still need them, and room kept for some."""
+        """Publications kept on disk as somebody may still need them, reserved room included."""
         length = self._outgoing.log_length() + self.reserved
         for waiting in self._waiting.values():
             length += sum(pending.index > 0 for pending in waiting)

@@ -218,8 +218,8 @@ class Publishing:
     def publish_last(self, turn: Turn, client: str, publication: Publication) -> None:
         """Publish a will that this turn deletes from the disk, if its client still may.
 
-        At QoS 0 it is sent once the deletion is synced, so that a crash cannot repeat it. Until then
-        room is kept for it if its topic has an order, as it will be kept for other brokers.
+        At QoS 0 it is sent once the deletion is synced, so that a crash cannot repeat it. Room is
+        kept for it until then if its topic has an order, as it will be kept for other brokers.
         """
         topic = publication.topic
         if self._rights is not None and not self._rights.may_write(client, topic):
