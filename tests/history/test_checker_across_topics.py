@@ -66,3 +66,14 @@ def test_between_brokers_a_new_subscription_has_an_order_of_its_own(
     delivered(history, 2, topic="b", at_us=200)
     delivered(history, 1, topic="a", at_us=300)
     assert len(reordered_across(history)) == count
+
+
+def test_qos_0_may_come_before_what_waits_for_a_client_that_moved() -> None:
+    history = turned_around(reader_broker="b0", qualities=(0, 0))
+    history.publications["p", 2].qos = 0
+    assert len(reordered_across(history)) == 1
+    history.connected("mover", "b0", 1, session_present=False)
+    history.connected("mover", "b1", 50, session_present=True)
+    assert reordered_across(history) == []
+    history.publications["p", 2].qos = 1
+    assert len(reordered_across(history)) == 1

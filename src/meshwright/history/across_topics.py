@@ -5,7 +5,8 @@ are named so (History.ordered) wherever clients are. What was sent to a client w
 overtake what waits for its answers, and clients may hold QoS 2 back until it is released, so what
 comes with each QoS has an order of its own. A message that its publisher sent again may have come
 late the first time, or not at all. Between brokers a new subscription may get what was published
-before it, though another one had got what came later.
+before it, though another one had got what came later. Where clients move, what is published on a
+topic may wait for what a mover sent elsewhere, and QoS 0 on other topics does not wait for that.
 """
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ from meshwright.history.history import Delivered, History, Published, Subscribed
 from meshwright.history.violation import Violation, seconds
 from meshwright.history.wanted import group_of, wanted_by_client
 
-# Who got it in which session, of whom, sent in which session, and with which QoS it came.
-_Line = tuple[str, int, str, int, int]
+# Who got it in which session, of whom, sent in which session, with which QoS it came, and whether
+# it was sent as one that does not wait.
+_Line = tuple[str, int, str, int, int, bool]
 
 
 def reordered_across(history: History) -> list[Violation]:
@@ -38,7 +40,6 @@ def reordered_across(history: History) -> list[Violation]:
         if published.resend_count:
             continue
         source = history.session_at(one.publisher, published.attempted_us)
-        line = (one.client, session, one.publisher, source, one.qos)
         is_ordered = any(matches(each, one.topic) for each in filters)
         for is_promised, is_network in (
             (is_ordered, True),
@@ -46,6 +47,8 @@ def reordered_across(history: History) -> list[Violation]:
         ):
             if not is_promised:
                 continue
+            never_waits = homes.have_movers and not published.qos and not is_network
+            line = (one.client, session, one.publisher, source, one.qos, never_waits)
             before = newest.get((line, is_network))
             if before is None or before.sequence < one.sequence:
                 newest[line, is_network] = one
@@ -71,6 +74,7 @@ class _Homes:
             client: {one.broker for one in connections}
             for client, connections in history.connections.items()
         }
+        self.have_movers = any(len(brokers) > 1 for brokers in self._brokers.values())
         for one in history.abandoned:
             self._brokers.pop(one.client, None)
 
