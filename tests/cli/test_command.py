@@ -172,7 +172,7 @@ def test_outputs_that_cannot_be_written_are_refused_before_the_work(tmp_path: Pa
         ("overlay", "compare", "--designs", "chrod", "--interests", "i.csv", "--rates", "r.csv"),
         ("compare", "trace", "--designs", "chrod"), ("torture", "--designs", "chrod"),
         ("up", "--design", "chrod"), ("broker", "--design", "chrod"),
-        ("demo", "--design", "chrod"), ("demo", "--designs", "chrod"),
+        ("demo", "--design", "chrod"),
     ],
     ids=lambda words: " ".join(words[:2]),
 )  # fmt: skip

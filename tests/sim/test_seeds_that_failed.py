@@ -284,3 +284,23 @@ def test_what_a_former_keeper_handed_out_does_not_come_again_in_the_stream() -> 
         will_share=0.4,
     )
     assert not simulate(parameters, 15092).failures
+
+
+def test_a_subscription_waits_for_an_origin_that_has_yet_to_be_told_what_it_missed() -> None:
+    """It was granted though an origin that had come back did not know of it, and said so later."""
+    parameters = SimulationParameters(
+        design="gm",
+        brokers=3,
+        clients=26,
+        duration_s=8.0,
+        faults=("crash", "stuck", "skew", "disk_full"),
+        reconfigure=True,
+        mobility="prefetching",
+        topics=13,
+        filters_per_client=4,
+        publications_per_s=34.0,
+        changes_per_s=2.5,
+        moves_per_s=2.1,
+        ordered=True,
+    )
+    assert not simulate(parameters, 19432).failures

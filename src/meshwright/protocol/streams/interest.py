@@ -198,8 +198,9 @@ class Interest:
         if message.is_unknown:
             waiting = [one for one in self._waiting_for(peer) if one.key == message.key]
             if waiting:
-                added = tuple(text for change in waiting for text in change.added)
-                whole = Joining(message.key, self._entries[message.key], False, added)
+                recover = self._has_missed(peer, message.key)
+                added = () if recover else tuple(text for one in waiting for text in one.added)
+                whole = Joining(message.key, self._entries[message.key], recover, added)
                 self._send(turn, peer, whole)
             return
         for topic in message.topics:
@@ -243,15 +244,16 @@ class Interest:
         given_up = list(self._given_up.get(peer, ()))
         self._conversations.feed(turn, peer, given_up, self._tell_given_up)
         for change in self._waiting_for(peer):
-            self._send(turn, peer, _joining(change))
+            if not self._has_missed(peer, change.key):
+                self._send(turn, peer, _joining(change))
 
     def _tell_given_up(self, turn: Turn, origin: str, key: str) -> None:
         if key in self._given_up[origin]:
             self._send(turn, origin, Joining(key, self._entries[key], recover=True))
 
-    def _is_given_up(self, origin: str, key: str) -> bool:
-        """True if an origin is lost, or has yet to be told what it missed meanwhile."""
-        return self._conversations.is_lost(origin) or key in self._given_up.get(origin, ())
+    def _has_missed(self, origin: str, key: str) -> bool:
+        """True if an origin has yet to confirm what it missed of a key while it was lost."""
+        return key in self._given_up.get(origin, ())
 
     def _waiting_for(self, peer: str) -> list[_Change]:
         """The changes that a peer has not confirmed."""
@@ -312,11 +314,13 @@ class Interest:
 
         def stored(later: Turn, readers: list[str]) -> None:
             for reader in readers:
-                if change.is_repeated or self._is_given_up(reader, key):
+                is_lost = change.is_repeated or self._conversations.is_lost(reader)
+                if not is_lost:
+                    change.waiting[reader] = None
+                if is_lost or self._has_missed(reader, key):
                     self._give_up(reader, change)
                     self._send(later, reader, Joining(key, entry, recover=True))
                 else:
-                    change.waiting[reader] = None
                     self._send(later, reader, _joining(change))
             del self._storing[key]
             self._settle(later, change, DIRECTORY)
