@@ -277,3 +277,18 @@ def test_a_copy_of_what_came_as_a_retained_message_is_not_out_of_order() -> None
 
     assert not reordered(history(1))
     assert reordered(history(0))
+
+
+def test_a_session_that_began_after_a_message_was_not_there_for_its_first_copy() -> None:
+    history = History()
+    history.connected("s", "b0", 5, session_present=False)
+    subscribed(history)
+    for sequence in (1, 2):
+        published(history, sequence, at_us=100 + sequence).resend_count = 1
+    history.connected("s", "b1", 200, session_present=False)
+    subscribed(history, requested_us=210, granted_us=220)
+    for sequence in (2, 1):
+        delivered(history, sequence, qos=1, at_us=300, connection=2)
+    assert not reordered(history)
+    history.connections["s"][1].session_present = True
+    assert reordered(history)

@@ -8,7 +8,7 @@ message and not of the next, or have got that copy as a retained message.
 
 from __future__ import annotations
 
-from meshwright.history.history import Delivered, History, Published
+from meshwright.history.history import Delivered, History, Published, Subscribed
 from meshwright.history.violation import Violation, seconds
 from meshwright.history.wanted import Wanted, group_of, wanted_by_client
 
@@ -32,7 +32,9 @@ def reordered(history: History) -> list[Violation]:
             continue
         if published.qos == 1 and published.resend_count:
             wanted = wanted or wanted_by_client(history.subscriptions)
-            if event in retained or not _was_there(wanted.get(one.client), published):
+            matching = _matching(wanted.get(one.client), published)
+            own = [each for each in matching if _is_of(history, each, session)]
+            if event in retained or not _was_there(own, published):
                 continue
         seen.add(event)
         source = history.session_at(one.publisher, published.attempted_us)
@@ -46,12 +48,20 @@ def reordered(history: History) -> list[Violation]:
     return found
 
 
-def _was_there(own: Wanted | None, published: Published) -> bool:
+def _matching(own: Wanted | None, published: Published) -> list[Subscribed]:
+    return own.by(published.topic, published.properties) if own is not None else []
+
+
+def _is_of(history: History, one: Subscribed, session: int) -> bool:
+    """Whether a subscription was granted in a session of its client."""
+    return one.granted_us is not None and history.session_at(one.client, one.granted_us) == session
+
+
+def _was_there(matching: list[Subscribed], published: Published) -> bool:
     """Whether a client was owed a message when it was sent for the first time.
 
     Who asked for it without a promise may have missed that copy, too.
     """
-    matching = own.by(published.topic, published.properties) if own is not None else []
     sent_us = published.attempted_us
     return any(
         one.qos
