@@ -8,6 +8,7 @@ from pathlib import Path
 import aiomqtt
 import msgspec
 import pytest
+from changing_networks import plan_of
 from live_network import port_of, running_brokers, small_overlay
 from ordinary_clients import AioReader, until
 from typer.testing import CliRunner, Result
@@ -18,34 +19,7 @@ from meshwright.files.plans import write_plan
 from meshwright.live.operating.control_client import BrokerControl
 from meshwright.live.telemetry.plan_log import PlanProgress
 from meshwright.model.overlay import Overlay
-from meshwright.model.plan import Plan, PlanCost, Step
-
-COST = PlanCost(
-    before=0,
-    after=0,
-    overhead_external_before=0,
-    overhead_external_after=0,
-    delay_before=0,
-    delay_after=0,
-)
-
-
-def plan_between(source: Overlay, target: Overlay, *moves: tuple[str, str, str]) -> Plan:
-    """A plan that is worth nothing, but leads there; moves: client, from and to."""
-    steps = tuple(
-        Step(action="move_client", brokers=move, why="", algorithm="", metric="", before=0, after=0)
-        for move in moves
-    )
-    return Plan(
-        source=source,
-        target=target,
-        steps=steps,
-        cost=COST,
-        reconfiguration_cost=0,
-        net_benefit=0,
-        moved=0,
-        summary="",
-    )
+from meshwright.model.plan import Plan
 
 
 def swapped(overlay: Overlay) -> Overlay:
@@ -99,7 +73,7 @@ def test_a_network_changes_its_design_and_back_while_messages_flow(
 
             is_over = asyncio.Event()
             publishing = asyncio.create_task(publish())
-            plan = plan_between(source, small_overlay(other))
+            plan = plan_of(source, small_overlay(other))
             epoch = await decided(tmp_path, "b2", "apply", plan)
             changed = await over(tmp_path, "b2", epoch)
             back = await decided(tmp_path, "b1", "undo", plan)
@@ -124,7 +98,7 @@ def test_a_plan_moves_clients_and_says_which_stay_and_why(tmp_path: Path) -> Non
     async def story() -> None:
         async with running_brokers("chord", tmp_path, 4) as brokers:
             async with aiomqtt.Client("127.0.0.1", port_of(brokers[0]), identifier="fleeting"):
-                plan = plan_between(source, source, ("fleeting", "b0", "b2"))
+                plan = plan_of(source, source, ("fleeting", "b0", "b2"))
                 epoch = await decided(tmp_path, "b1", "apply", plan)
                 await over(tmp_path, "b1", epoch)
                 async with asyncio.timeout(20):
@@ -142,7 +116,7 @@ def test_orders_that_make_no_sense_are_refused_with_the_reason(tmp_path: Path) -
 
     async def story() -> None:
         async with running_brokers("chord", tmp_path, 4):
-            stale = plan_between(swapped(source), source)
+            stale = plan_of(swapped(source), source)
             with pytest.raises(OperatorError, match="made for another overlay"):
                 await decided(tmp_path, "b0", "apply", stale)
             with pytest.raises(OperatorError, match="no plan is under way"):
@@ -150,7 +124,7 @@ def test_orders_that_make_no_sense_are_refused_with_the_reason(tmp_path: Path) -
             with pytest.raises(OperatorError, match="nothing to undo"):
                 await decided(tmp_path, "b0", "undo")
             with pytest.raises(OperatorError, match="in force already"):
-                await decided(tmp_path, "b0", "apply", plan_between(source, source))
+                await decided(tmp_path, "b0", "apply", plan_of(source, source))
             with pytest.raises(OperatorError, match="no plan of version 1"):
                 await decided(tmp_path, "b0", "apply")
 
@@ -163,8 +137,8 @@ def test_of_two_plans_at_once_one_is_refused_and_the_other_done(tmp_path: Path) 
     async def story() -> None:
         async with running_brokers("chord", tmp_path, 4):
             plans = (
-                plan_between(source, swapped(source)),
-                plan_between(source, small_overlay("tree")),
+                plan_of(source, swapped(source)),
+                plan_of(source, small_overlay("tree")),
             )
             found = await asyncio.gather(
                 *(decided(tmp_path, "b0", "apply", plan) for plan in plans), return_exceptions=True
@@ -184,7 +158,7 @@ def test_a_plan_is_aborted_while_a_broker_keeps_it_waiting(tmp_path: Path) -> No
         async with running_brokers("chord", tmp_path, 4) as brokers:
             # Nobody has noticed yet that this one is gone, so the plan waits for it.
             await brokers[3].stop()
-            await decided(tmp_path, "b0", "apply", plan_between(source, swapped(source)))
+            await decided(tmp_path, "b0", "apply", plan_of(source, swapped(source)))
             await decided(tmp_path, "b1", "abort")
             async with asyncio.timeout(20):
                 while "aborted" not in {one.step for one in (await progress(tmp_path, "b0")).steps}:
@@ -202,7 +176,7 @@ async def call(*words: str | Path) -> Result:
 def test_an_operator_applies_and_undoes_a_plan_and_is_told_why_it_is_stale(tmp_path: Path) -> None:
     source = small_overlay("chord")
     file, data = tmp_path / "plan.json", tmp_path / "network"
-    plan = plan_between(source, swapped(source), ("nobody", "b0", "b1"))
+    plan = plan_of(source, swapped(source), ("nobody", "b0", "b1"))
     write_plan(plan, file)
 
     async def story() -> None:
@@ -230,7 +204,7 @@ def test_an_operator_applies_and_undoes_a_plan_and_is_told_why_it_is_stale(tmp_p
 def test_a_plan_without_steps_changes_nothing_and_says_so(tmp_path: Path) -> None:
     source = small_overlay("chord")
     file, data = tmp_path / "plan.json", tmp_path / "network"
-    write_plan(plan_between(source, source), file)
+    write_plan(plan_of(source, source), file)
 
     async def story() -> None:
         async with running_brokers("chord", data, 4):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -177,11 +177,9 @@ def _in_force(found: dict[str, PlanProgress], epoch: int) -> int:
 
 
 def _staying(found: dict[str, PlanProgress], epoch: int) -> dict[str, int]:
-    return _added(one.staying for one in found.values() if one.epoch == epoch)
-
-
-def _added(counts: Iterable[dict[str, int]]) -> dict[str, int]:
+    """Clients that could not be moved, at all brokers together, by the reason."""
     total: Counter[str] = Counter()
-    for one in counts:
-        total.update(one)
+    for one in found.values():
+        if one.epoch == epoch:
+            total.update(one.staying)
     return dict(sorted(total.items()))

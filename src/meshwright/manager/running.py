@@ -20,7 +20,7 @@ class RunningNetwork:
         return {name: control for name, (control, _) in running_brokers(self._folder).items()}
 
     def progress(self) -> dict[str, PlanProgress]:
-        """How far plans are at each broker that answers; empty if none does."""
+        """How far plans are at each broker that answers; refused if none does."""
         found = {}
         for name, control in self.controls().items():
             try:

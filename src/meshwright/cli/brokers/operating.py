@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from meshwright.cli.console.options import Data, Json
-from meshwright.cli.console.screen import CHECK_SAYS_NO, answer, plain_table, working
+from meshwright.cli.console.screen import answer, confirm, plain_table, working
 from meshwright.model.wording import counted
 
 if TYPE_CHECKING:
@@ -229,7 +229,7 @@ def forget(
     if sys.stdin.isatty() and not is_sure:
         where = " and ".join(holders)
         lost = f"lose {counted(waiting, 'message')}" if waiting else "lose no message"
-        _confirm(f"End the session of {client} at {where}, and {lost}?")
+        confirm(f"End the session of {client} at {where}, and {lost}?")
     document = _forgotten(client, [control for control, _ in holders.values()])
     gone = "its session is gone"
     if document["messages"]:
@@ -239,14 +239,6 @@ def forget(
         gone = f"it was disconnected; {gone}"
     told = f"{client} at {document['broker']}: {gone}."
     answer(as_json, {"command": "forget", "client": client, **document}, told)
-
-
-def _confirm(question: str) -> None:
-    """End here unless somebody at the terminal says yes; stdout is for the answer alone."""
-    typer.echo(f"{question} [y/N] ", nl=False, err=True)
-    if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
-        typer.echo("Nothing was done.", err=True)
-        raise typer.Exit(CHECK_SAYS_NO)
 
 
 def _forgotten(client: str, holders: list[BrokerControl]) -> dict[str, Any]:

@@ -36,6 +36,14 @@ def answer(as_json: bool, document: Mapping[str, Any], *shown: RenderableType) -
         console.print(item, markup=False, highlight=False, soft_wrap=isinstance(item, str))
 
 
+def confirm(question: str) -> None:
+    """End here unless somebody at the terminal says yes; stdout is for the answer alone."""
+    typer.echo(f"{question} [y/N] ", nl=False, err=True)
+    if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
+        typer.echo("Nothing was done.", err=True)
+        raise typer.Exit(CHECK_SAYS_NO)
+
+
 def plain_table(columns: Mapping[str, bool], rows: Iterable[Iterable[str]]) -> PlainTable:
     """A table; the columns say whether they hold numbers, which are set to the right."""
     return PlainTable(

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from meshwright.cli.console.options import Data, Json
-from meshwright.cli.console.screen import CHECK_SAYS_NO, answer, task_bar
+from meshwright.cli.console.screen import CHECK_SAYS_NO, answer, confirm, task_bar
 from meshwright.model.wording import counted
 
 if TYPE_CHECKING:
     from meshwright.manager.execution import Action, Outcome, Sight
-    from meshwright.model.plan import Plan
 
 PlanFile = Annotated[Path, typer.Argument(metavar="PLAN", help="A plan.json.", show_default=False)]
 Leader = Annotated[
@@ -89,7 +88,9 @@ def _carry_out(
         answer(as_json, document, f"{file} has no steps, so nothing was done. {plan.summary}")
         return
     if sys.stdin.isatty() and not is_sure:
-        _confirm(action, plan)
+        clients = counted(len(plan.client_moves()), "client")
+        typer.echo(plan.summary, err=True)
+        confirm(f"{action.capitalize()} it: {counted(plan.moved, 'broker')} and {clients} move?")
     with task_bar("Applying the plan" if action == "apply" else "Undoing the plan") as bar:
 
         def tell(sight: Sight) -> None:
@@ -99,19 +100,6 @@ def _carry_out(
         outcome = carry_out(network, action, plan, leader=leader, tell=tell)
     answer(as_json, {"command": f"plan {action}", "outcome": outcome}, *_told(outcome))
     if outcome.end != "done":
-        raise typer.Exit(CHECK_SAYS_NO)
-
-
-def _confirm(action: str, plan: Plan) -> None:
-    """End here unless somebody at the terminal says yes; stdout is for the answer alone."""
-    clients = counted(len(plan.client_moves()), "client")
-    done = "Apply" if action == "apply" else "Undo"
-    typer.echo(plan.summary, err=True)
-    typer.echo(
-        f"{done} it: {counted(plan.moved, 'broker')} and {clients} move? [y/N] ", nl=False, err=True
-    )
-    if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
-        typer.echo("Nothing was done.", err=True)
         raise typer.Exit(CHECK_SAYS_NO)
 
 
