@@ -6,6 +6,7 @@ from typing import Literal
 
 import msgspec
 
+from meshwright.model.objections import Objections
 from meshwright.model.overlay import Overlay
 
 PLAN_VERSION = 1
@@ -40,7 +41,11 @@ class ClientMove(msgspec.Struct, frozen=True, gc=False):
 
 
 class PlanCost(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Predicted cost over the horizon; cost = external overhead + delay weight * delay."""
+    """Predicted cost over the horizon; cost = external overhead + delay weight * delay.
+
+    missed: deliveries that the overlay does not make. newly_made: the part of `after` that comes
+    with deliveries which are missed before, and so is no loss.
+    """
 
     before: float
     after: float
@@ -48,12 +53,16 @@ class PlanCost(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     overhead_external_after: float
     delay_before: float
     delay_after: float
+    missed_before: float = 0.0
+    missed_after: float = 0.0
+    newly_made: float = 0.0
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What to change and what it is worth; "nothing better than now" is a plan with no steps.
 
-    moved counts the brokers whose position or links change.
+    moved counts the brokers whose position or links change. against: what speaks against the plan,
+    if that was asked.
     """
 
     source: Overlay = msgspec.field(name="from")
@@ -64,6 +73,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     net_benefit: float
     moved: int
     summary: str
+    against: Objections | None = None
     version: int = PLAN_VERSION
 
     def client_moves(self) -> tuple[ClientMove, ...]:

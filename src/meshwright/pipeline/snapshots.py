@@ -96,6 +96,11 @@ class TraceMoment:
         self._at_us = end_us
         self._brokers = self._known_brokers(brokers)
 
+    @property
+    def at_us(self) -> int:
+        """What came before this time counts."""
+        return self._at_us
+
     def snapshot(self) -> Snapshot:
         """Who wants what now, and how much of it is expected in the horizon."""
         wanted = self._wants().where("broker is not null").select("broker", "topic").distinct()

@@ -39,7 +39,7 @@ def test_every_design_is_planned_with_reasons(name: str) -> None:
     plan = plan_network(snapshot, PlanWish(name))
     assert set(plan.target.brokers) == set(snapshot.brokers)
     assert plan.net_benefit == pytest.approx(
-        plan.cost.before - plan.cost.after - plan.reconfiguration_cost
+        plan.cost.before - (plan.cost.after - plan.cost.newly_made) - plan.reconfiguration_cost
     )
     assert all(step.why.endswith(".") and step.algorithm for step in plan.steps)
     assert evaluate(plan.target, snapshot).deliveries_missed == 0.0
@@ -80,7 +80,7 @@ def test_a_network_without_links_is_joined_whatever_it_costs() -> None:
     assert plan.steps[0].metric == "topic_parts"
     assert plan.steps[0].before == snapshot.interests.pair_count
     assert plan.steps[-1].after == len(snapshot.topics)
-    assert "deliveries that are missed today are made" in plan.summary
+    assert "deliveries of 10 topics that are missed today are made" in plan.summary
 
 
 def test_topic_parts_fall_to_one_a_topic_exactly_when_topics_are_connected() -> None:

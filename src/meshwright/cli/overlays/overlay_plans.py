@@ -166,9 +166,20 @@ def answer_plan(
             "cost": plan.cost,
             "reconfiguration_cost": plan.reconfiguration_cost,
             "net_benefit": plan.net_benefit,
+            **({} if plan.against is None else {"against": plan.against}),
             **left_out,
         },
         plan.summary,
         f"{out}: {counted(len(plan.steps), 'step')}, net benefit {plan.net_benefit:,.0f}",
+        *told_against(plan),
         *told,
     )
+
+
+def told_against(plan: Plan) -> list[str]:
+    """What speaks against a plan, if that was asked when it was made."""
+    from time import time_ns
+
+    if plan.against is None:
+        return []
+    return ["What speaks against it:", *plan.against.sentences(time_ns() // 1_000)]

@@ -29,7 +29,7 @@ from meshwright.cli.console.options import (
 )
 from meshwright.cli.console.screen import CHECK_SAYS_NO, answer, plain_table
 from meshwright.cli.console.times import duration_s, time_us
-from meshwright.cli.overlays.overlay_plans import answer_plan
+from meshwright.cli.overlays.overlay_plans import answer_plan, told_against
 from meshwright.cli.traces.plan_orders import PlanFile, abort, apply, undo
 from meshwright.model.wording import counted
 
@@ -104,8 +104,8 @@ def create(
     from meshwright.files.writing import refuse_unwritable
     from meshwright.pipeline.snapshots import Moment, TraceMoment
     from meshwright.pipeline.traces import check_trace
-    from meshwright.planning.changes.clients import plan_with_clients
-    from meshwright.planning.changes.network import PlanWish, plan_network
+    from meshwright.planning.changes.network import PlanWish
+    from meshwright.planning.changes.proposal import Circumstances, propose
 
     refuse_unwritable(out)
     check_trace(trace)
@@ -129,12 +129,15 @@ def create(
             _refuse_wildcards(as_json, left_out, seed)
         snapshot = state.snapshot()
         population = None if placement is None else state.population(snapshot, cluster_size)
+    around = Circumstances(
+        source=today,
+        population=population,
+        placement=placement,
+        data_until_us=state.at_us,
+        seed=seed,
+    )
     with blaming(source or trace):
-        made = (
-            plan_network(snapshot, wish, source=today, seed=seed)
-            if placement is None or population is None
-            else plan_with_clients(snapshot, wish, population, placement, source=today, seed=seed)
-        )
+        made = propose(snapshot, wish, around)
     write_plan(made, out)
     answer_plan(as_json, "plan create", made, out, seed, wildcards_left_out=left_out)
 
@@ -165,6 +168,7 @@ def show(
         *(_told_step(number, step) for number, step in enumerate(found.steps[:steps], start=1)),
         f"{counted(len(found.steps), 'step')}; to move: {counted(found.moved, 'broker')} and "
         f"{counted(len(found.client_moves()), 'client')}.",
+        *told_against(found),
     )
 
 
@@ -227,6 +231,7 @@ def _cost_table(plan: Plan) -> Any:
         ("cost", cost.before, cost.after),
         ("external overhead", cost.overhead_external_before, cost.overhead_external_after),
         ("delay", cost.delay_before, cost.delay_after),
+        ("missed deliveries", cost.missed_before, cost.missed_after),
     ]
     return plain_table(
         {"over the period": False, "before": True, "after": True},

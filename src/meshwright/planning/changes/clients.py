@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from meshwright.model.identifiers import ClientName
+from meshwright.model.identifiers import BrokerName, ClientName
 from meshwright.model.interests import Int32Array, interests_from_pairs
 from meshwright.model.overlay import Overlay
 from meshwright.model.plan import Plan, Step
@@ -72,6 +72,18 @@ def plan_with_clients(
         price=plan.reconfiguration_cost + len(steps),
         summary=f"{plan.summary} {placement} moves {len(steps):,} of {before.count:,} clients.",
     )
+
+
+def snapshot_after(snapshot: Snapshot, population: Population, plan: Plan) -> Snapshot:
+    """The snapshot with clients where a plan moves them."""
+    numbers = {name: number for number, name in enumerate(snapshot.brokers)}
+    targets = {move.client: numbers[BrokerName(move.target)] for move in plan.client_moves()}
+    if not targets:
+        return snapshot
+    brokers = population.clients.brokers.copy()
+    for client, name in enumerate(population.names):
+        brokers[client] = targets.get(name, brokers[client])
+    return _resettled(snapshot, population.clients.moved_to(brokers))
 
 
 def _resettled(snapshot: Snapshot, clients: Clients) -> Snapshot:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
@@ -12,7 +12,13 @@ from meshwright.model.overlay import Overlay
 from meshwright.model.plan import Plan, Step
 from meshwright.model.snapshot import Snapshot
 from meshwright.model.wording import counted
-from meshwright.planning.changes.worth import Worth, overlay_worth, plan_of_worths
+from meshwright.planning.changes.worth import (
+    Worth,
+    newly_made_cost,
+    overlay_worth,
+    plan_of_worths,
+    saving,
+)
 
 Link = tuple[str, str]
 
@@ -33,7 +39,7 @@ def link_plan(
     before = overlay_worth(source, snapshot, delay_weight)
     after = overlay_worth(target, snapshot, delay_weight)
     price = float(len(added) + len(removed))
-    pays = before.cost - after.cost > price
+    pays = saving(before, after) > price
     if source == target or (only_if_worth and not before.missed and not pays):
         return plan_of_worths(
             source, source, (before, before), steps=(), price=0.0, summary=_staying(before)
@@ -182,13 +188,22 @@ def _staying(before: Worth) -> str:
 
 
 def _summary(
-    algorithm: str, changes: tuple[int, int], worths: Iterable[Worth], price: float
+    algorithm: str, changes: tuple[int, int], worths: tuple[Worth, Worth], price: float
 ) -> str:
+    """What changes, which missed deliveries are made, and what the others cost now and then."""
     before, after = worths
     added, removed = changes
-    saved = before.missed - after.missed
-    kept = f"; {saved:,.6g} deliveries that are missed today are made" if saved > 0 else ""
+    change = (
+        f"{algorithm} adds {counted(added, 'link')} and removes {removed:,}, "
+        f"for {price:,.6g} messages to switch"
+    )
+    made = before.missed - after.missed
+    newly = newly_made_cost(before, after)
+    if made <= 0:
+        return f"{change}, and the cost goes from {before.cost:,.6g} to {after.cost:,.6g}."
+    topics = counted(int(np.count_nonzero(before.topics_missed > after.topics_missed)), "topic")
     return (
-        f"{algorithm} adds {counted(added, 'link')} and removes {removed:,}, and the cost goes "
-        f"from {before.cost:,.6g} to {after.cost:,.6g} for {price:,.6g} messages to switch{kept}."
+        f"{change}; {made:,.6g} deliveries of {topics} that are missed today are made, which "
+        f"costs {newly:,.6g}; for the others the cost goes from {before.cost:,.6g} to "
+        f"{after.cost - newly:,.6g}."
     )

@@ -4,29 +4,62 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from meshwright.model.overlay import Overlay
 from meshwright.model.plan import Plan, PlanCost, Step
-from meshwright.model.snapshot import Snapshot
-from meshwright.planning.evaluation.evaluate import evaluate
+from meshwright.model.snapshot import Float64Array, Snapshot
+from meshwright.planning.evaluation.evaluate import carrier_of
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Worth:
-    """Sums over the horizon: cost = overhead_external + delay weight * delay; missed deliveries."""
+    """Sums over the horizon: cost = overhead_external + delay weight * delay in hops.
+
+    topic_costs, topics_missed: the cost and the missed deliveries of each topic, (topic,).
+    delay_ms: the mean of a delivery, or None where the snapshot knows no delays.
+    """
 
     cost: float
     overhead_external: float
     delay: float
-    missed: float
+    delay_ms: float | None
+    topic_costs: Float64Array
+    topics_missed: Float64Array
+
+    @property
+    def missed(self) -> float:
+        """Deliveries that the overlay does not make."""
+        return float(self.topics_missed.sum())
 
 
 def overlay_worth(overlay: Overlay, snapshot: Snapshot, delay_weight: float) -> Worth:
     """The parts of an overlay's cost, in closed form."""
-    # With a weight of one, what is not overhead is delay.
-    found = evaluate(overlay, snapshot, delay_weight=1.0)
-    external = found.messages_external
-    delay = found.cost - external
-    return Worth(external + delay_weight * delay, external, delay, found.deliveries_missed)
+    traffic = carrier_of(overlay, snapshot).traffic()
+    rates = snapshot.publications / len(snapshot.brokers)
+    external, delays = traffic.external * rates, traffic.delay_tree_hops * rates
+    deliveries = float(traffic.delivered @ rates)
+    delay_ms = None if traffic.delay_ms is None else float(traffic.delay_ms @ rates)
+    return Worth(
+        cost=float(external.sum() + delay_weight * delays.sum()),
+        overhead_external=float(external.sum()),
+        delay=float(delays.sum()),
+        delay_ms=None if delay_ms is None else delay_ms / (deliveries or 1.0),
+        topic_costs=external + delay_weight * delays,
+        topics_missed=traffic.missed * rates,
+    )
+
+
+def newly_made_cost(before: Worth, after: Worth) -> float:
+    """The cost that comes with deliveries which are missed before, topic by topic."""
+    is_better_served = after.topics_missed < before.topics_missed
+    more = np.maximum(after.topic_costs - before.topic_costs, 0.0)
+    return float(np.sum(more, where=is_better_served))
+
+
+def saving(before: Worth, after: Worth) -> float:
+    """By how much the cost falls for the deliveries that are made before, too."""
+    return before.cost - (after.cost - newly_made_cost(before, after))
 
 
 def plan_of_worths(
@@ -51,9 +84,12 @@ def plan_of_worths(
             overhead_external_after=after.overhead_external,
             delay_before=before.delay,
             delay_after=after.delay,
+            missed_before=before.missed,
+            missed_after=after.missed,
+            newly_made=newly_made_cost(before, after),
         ),
         reconfiguration_cost=price,
-        net_benefit=before.cost - after.cost - price,
+        net_benefit=saving(before, after) - price,
         moved=_moved_count(source, target),
         summary=summary,
     )

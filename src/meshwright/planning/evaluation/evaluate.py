@@ -12,7 +12,12 @@ from meshwright.model.interests import Int64Array
 from meshwright.model.overlay import Overlay
 from meshwright.model.snapshot import Snapshot
 from meshwright.planning.evaluation.acyclic import acyclic_of
-from meshwright.planning.evaluation.forwarding import Carrier, Forwarding, PublicationMessages
+from meshwright.planning.evaluation.forwarding import (
+    Carrier,
+    Forwarding,
+    PublicationMessages,
+    Totals,
+)
 from meshwright.planning.evaluation.partition import partition_of
 from meshwright.planning.evaluation.rendezvous import rendezvous_of
 from meshwright.planning.evaluation.topic_connected import topic_connected_of
@@ -36,6 +41,13 @@ CARRIERS: dict[ForwardingKind, Callable[[Overlay, Snapshot], Carrier]] = {
 def evaluate(overlay: Overlay, snapshot: Snapshot, *, delay_weight: float = 1.0) -> Evaluation:
     """The metrics of an overlay; every broker is as likely as any other to be the publisher's."""
     totals = forwarding_of(overlay, snapshot).totals()
+    return evaluation_of(overlay, snapshot, totals, delay_weight=delay_weight)
+
+
+def evaluation_of(
+    overlay: Overlay, snapshot: Snapshot, totals: Totals, *, delay_weight: float = 1.0
+) -> Evaluation:
+    """The metrics of an overlay whose exact counts are known."""
     publisher_count = len(snapshot.brokers)
     rates = snapshot.publications / publisher_count
     internal, external, entry = (

@@ -1,0 +1,104 @@
+"""What speaks against a plan: what carrying it out takes, what gets worse, how old its data is."""
+
+from __future__ import annotations
+
+import msgspec
+
+from meshwright.model.times import SECOND_US
+from meshwright.model.wording import counted
+
+
+class WorseMetric(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A figure of the whole network that gets worse; k_held gets worse by falling."""
+
+    metric: str
+    before: float
+    after: float
+
+
+class WorseTopic(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A topic that gets worse: messages of one publication, and mean delays of its deliveries.
+
+    Where deliveries are missed, messages are those that all of them would take at the same price.
+    Milliseconds are None where no delays between brokers are known.
+    """
+
+    topic: str
+    messages_before: float
+    messages_after: float
+    delay_hops_before: float
+    delay_hops_after: float
+    delay_ms_before: float | None = None
+    delay_ms_after: float | None = None
+
+
+class Objections(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What in a plan would be a reason to reject it.
+
+    clients_reconnecting: clients that must connect to another broker. move_messages: the price of
+    the change. move_s: how long it takes to move those clients, at clients_per_s.
+    topics: the worst few of the worse_topic_count topics that get worse.
+    data_until_us: the time of the last thing that the plan knows of; None where that has no time.
+    """
+
+    clients_reconnecting: int
+    move_messages: float
+    move_s: float
+    clients_per_s: float
+    metrics: tuple[WorseMetric, ...]
+    topics: tuple[WorseTopic, ...]
+    worse_topic_count: int
+    data_until_us: int | None = None
+
+    def sentences(self, now_us: int) -> tuple[str, ...]:
+        """The same for people, at a time by which the age of the data is counted."""
+        return (
+            self._change(),
+            *([_worse("The network", self.metrics)] if self.metrics else []),
+            *(self._topics() if self.topics else []),
+            *([] if self.metrics or self.topics else ["No metric and no topic gets worse."]),
+            *([] if self.data_until_us is None else [_age(now_us - self.data_until_us)]),
+        )
+
+    def _change(self) -> str:
+        takes = f"The change takes {self.move_messages:,.6g} messages"
+        if not self.clients_reconnecting:
+            return f"{takes}; no client must connect anew."
+        clients = counted(self.clients_reconnecting, "client")
+        return (
+            f"{takes}; {clients} must connect to another broker, which takes about "
+            f"{_duration(self.move_s)} at {self.clients_per_s:g} a second."
+        )
+
+    def _topics(self) -> tuple[str, ...]:
+        counts = counted(self.worse_topic_count, "topic")
+        verb = "gets" if self.worse_topic_count == 1 else "get"
+        more = ", the worst of them" if self.worse_topic_count > len(self.topics) else ""
+        return (f"{counts} {verb} worse{more}:", *map(_topic, self.topics))
+
+
+def _worse(who: str, metrics: tuple[WorseMetric, ...]) -> str:
+    figures = (f"{one.metric} from {one.before:,.4g} to {one.after:,.4g}" for one in metrics)
+    return f"{who} gets worse in {', '.join(figures)}."
+
+
+def _topic(one: WorseTopic) -> str:
+    parts = [
+        f"{one.messages_before:,.4g} to {one.messages_after:,.4g} messages a publication",
+        f"delay {one.delay_hops_before:.3g} to {one.delay_hops_after:.3g} hops",
+    ]
+    if one.delay_ms_before is not None and one.delay_ms_after is not None:
+        parts.append(f"{one.delay_ms_before:.3g} to {one.delay_ms_after:.3g} ms")
+    return f"  {one.topic}: {', '.join(parts)}"
+
+
+def _age(age_us: int) -> str:
+    return f"Its data ends {_duration(max(age_us, 0) / SECOND_US)} ago."
+
+
+def _duration(seconds: float) -> str:
+    """A span of time in the largest unit that it fills."""
+    for unit_s, unit in ((86_400, "day"), (3_600, "hour"), (60, "minute")):
+        if seconds >= 2 * unit_s:
+            return counted(round(seconds / unit_s), unit)
+    return f"{seconds:.3g} s"
