@@ -125,8 +125,17 @@ class TelemetrySettings(msgspec.Struct, frozen=True, kw_only=True):
     http: str | None = None
     trace: Path | None = None
     trace_every_s: float = 10.0
+    trace_bytes_max: int = 1 << 30
     sys_every_s: float = 10.0
     log: Path | None = None
+
+
+class ControlSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """Where operators and managers on other machines give orders; they show the token."""
+
+    listen: str | None = None
+    token_file: Path | None = None
+    tls: TlsSettings | None = None
 
 
 class PlacementSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -170,6 +179,7 @@ class LiveSettings(msgspec.Struct, frozen=True, kw_only=True):
     access: AccessSettings = AccessSettings()
     limits: LimitSettings = LimitSettings()
     telemetry: TelemetrySettings = TelemetrySettings()
+    control: ControlSettings = ControlSettings()
 
     @property
     def placement_rule(self) -> PlacementRule:
@@ -199,8 +209,8 @@ def check_settings(settings: LiveSettings) -> LiveSettings:
     """Refuse what cannot work before anything is started."""
     _check_listeners(settings)
     _check_peers(settings.peers)
-    if settings.telemetry.http is not None:
-        _check_address(("telemetry", "http"), settings.telemetry.http)
+    _check_telemetry(settings.telemetry)
+    _check_control(settings.control)
     if not settings.name or "/" in settings.name:
         raise SettingError(
             ("name",),
@@ -273,6 +283,33 @@ def _check_peers(peers: PeerLinkSettings) -> None:
         )
 
 
+def _check_telemetry(telemetry: TelemetrySettings) -> None:
+    if telemetry.http is not None:
+        _check_address(("telemetry", "http"), telemetry.http)
+    _check_at_least(("telemetry", "trace_every_s"), telemetry.trace_every_s, 0.05)
+    _check_at_least(("telemetry", "trace_bytes_max"), telemetry.trace_bytes_max, 0)
+
+
+def _check_control(control: ControlSettings) -> None:
+    """Refuse a door for orders that anybody could open, or where a token could be overheard."""
+    if control.listen is None:
+        return
+    _check_address(("control", "listen"), control.listen)
+    if control.token_file is None:
+        raise SettingError(
+            ("control", "listen"),
+            f"Orders would be taken from anybody at {control.listen}",
+            remedy="make a token (head -c 32 /dev/urandom | base64 > token) and name its file in "
+            "control.token_file",
+        )
+    if control.tls is None and not is_loopback(parse_address(control.listen)):
+        raise SettingError(
+            ("control", "listen"),
+            f"The token would go to {control.listen} for others to read",
+            remedy="set control.tls, or listen on 127.0.0.1",
+        )
+
+
 def _check_address(place: Place, text: str) -> None:
     try:
         parse_address(text)
@@ -333,12 +370,17 @@ def _files(settings: LiveSettings) -> list[tuple[Place, Path]]:
         (("access", "passwords"), settings.access.passwords),
         (("access", "rules"), settings.access.rules),
         (("peers", "secret_file"), settings.peers.secret_file),
+        (("control", "token_file"), settings.control.token_file),
     ]
     encrypted: list[tuple[Place, TlsSettings | None]] = [
         (("listeners", number, "tls"), listener.tls)
         for number, listener in enumerate(settings.listeners)
     ]
-    for place, tls in (*encrypted, (("peers", "tls"), settings.peers.tls)):
+    encrypted += [
+        (("peers", "tls"), settings.peers.tls),
+        (("control", "tls"), settings.control.tls),
+    ]
+    for place, tls in encrypted:
         if tls is not None:
             named = msgspec.structs.asdict(tls).items()
             wanted += [((*place, name), path) for name, path in named]

@@ -30,6 +30,16 @@ def broker(
         str | None,
         typer.Option("--http", metavar="HOST:PORT", help="Where /metrics and the like are."),
     ] = None,
+    control: Annotated[
+        str | None,
+        typer.Option(
+            "--control", metavar="HOST:PORT", help="Where a manager with the token gives orders."
+        ),
+    ] = None,
+    trace: Annotated[
+        Path | None,
+        typer.Option("--trace", metavar="FOLDER", help="Record telemetry, for a manager to take."),
+    ] = None,
     peer_listen: Annotated[
         str | None,
         typer.Option("--peer-listen", metavar="HOST:PORT", help="Where other brokers come in."),
@@ -109,6 +119,8 @@ def broker(
         join=join,
         secret=secret,
         http=http,
+        control=control,
+        trace=trace,
         design=design,
         placement=placement,
         adaptation=adaptation,

@@ -30,6 +30,8 @@ def combined_settings(
     join: list[str] | None = None,
     secret: Path | None = None,
     http: str | None = None,
+    control: str | None = None,
+    trace: Path | None = None,
     design: str | None = None,
     placement: PlacementRule | None = None,
     adaptation: AdaptationRule | None = None,
@@ -39,34 +41,28 @@ def combined_settings(
     settings = LiveSettings()
     if config is not None:
         settings = read_settings(config, LiveSettings, documented_in=DOCUMENTED_IN)
-    changes: dict[str, Any] = {}
-    if name is not None:
-        changes["name"] = name
-    if folder is not None:
-        changes["folder"] = folder
+    changes = _given(name=name, folder=folder, design=design)
     if listen is not None:
         # Who may come in, and how, is as the file says of its first listener.
         first = settings.listeners[0] if settings.listeners else ListenerSettings(anonymous=True)
         changes["listeners"] = (msgspec.structs.replace(first, address=listen, advertise=None),)
-    if http is not None:
-        changes["telemetry"] = msgspec.structs.replace(settings.telemetry, http=http)
-    if design is not None:
-        changes["design"] = design
-    if placement is not None:
-        changes["placement"] = msgspec.structs.replace(settings.placement, rule=placement)
-    if adaptation is not None:
-        changes["adaptation"] = msgspec.structs.replace(settings.adaptation, rule=adaptation)
-    links: dict[str, Any] = {}
-    if peer_listen is not None:
-        links["listen"] = peer_listen
-    if join:
-        links["join"] = tuple(join)
-    if secret is not None:
-        links["secret_file"] = secret
-    options = {(key,) for key in changes} | {("peers", key) for key in links}
-    changes["peers"] = msgspec.structs.replace(settings.peers, **links)
-    with blaming_settings(config, frozenset(options)):
+    options = {(key,) for key in changes}
+    tables = {
+        "telemetry": _given(http=http, trace=trace),
+        "control": _given(listen=control),
+        "placement": _given(rule=placement),
+        "adaptation": _given(rule=adaptation),
+        "peers": _given(listen=peer_listen, join=tuple(join) if join else None, secret_file=secret),
+    }
+    for table, given in tables.items():
+        changes[table] = msgspec.structs.replace(getattr(settings, table), **given)
+    places = options | {(table, key) for table, given in tables.items() for key in given}
+    with blaming_settings(config, frozenset(places)):
         return check_settings(msgspec.structs.replace(settings, **changes))
+
+
+def _given(**options: Any) -> dict[str, Any]:
+    return {key: value for key, value in options.items() if value is not None}
 
 
 def known_brokers(path: Path) -> dict[str, Whereabouts]:

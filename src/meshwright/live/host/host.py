@@ -19,6 +19,7 @@ from meshwright.live.system.clock import Clock
 from meshwright.live.telemetry.carried import CarriedFrames
 from meshwright.live.telemetry.meter import Meter
 from meshwright.live.telemetry.plan_log import PlanLog
+from meshwright.live.telemetry.reports import Reports
 from meshwright.model.plan import Plan
 from meshwright.protocol.broker import Broker
 from meshwright.protocol.foundation.effects import (
@@ -148,6 +149,8 @@ class Host:
         # By client: what operators wait for that ended its session.
         self._forgetting: dict[str, asyncio.Future[ForgettingRecord]] = {}
         self.plan_log = PlanLog()
+        # Finished files of the trace, if one is recorded.
+        self.reports: Reports | None = None
         # By number: orders about plans that are not answered yet.
         self._orders: dict[int, asyncio.Future[PlanAnswer]] = {}
         self._order_count = 0

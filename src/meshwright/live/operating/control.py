@@ -1,30 +1,40 @@
 """Operators' questions and orders over HTTP: a socket in the broker's folder, and a public part.
 
-Whoever may open the socket may see everything, end sessions, empty the broker and stop it. The
-public part tells metrics, health and the network, and takes no orders.
+Whoever may open the socket may see everything, end sessions, empty the broker and stop it; so may
+who shows the token, where the settings let others than this machine ask. The public part tells
+metrics, health and the network, and takes no orders.
 """
 
 from __future__ import annotations
 
 import asyncio
+import hmac
+import ssl
 from collections.abc import Awaitable, Callable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from meshwright.errors import OperatorError
+from meshwright.files.reading import read_bytes
+from meshwright.live.access.tls import listening_context
 from meshwright.live.clients.listener import Listener
 from meshwright.live.host.host import Host
 from meshwright.live.operating.http import (
     PLAN_BYTES_MAX,
+    UNAUTHORIZED,
+    Admit,
     HttpConnection,
     HttpGuests,
     Request,
     Response,
     json_response,
 )
+from meshwright.live.operating.leases import SECONDS_MAX, Leases, Seen
 from meshwright.live.operating.unix_sockets import listening_socket
+from meshwright.live.settings import ControlSettings
 from meshwright.live.system.addresses import Address, parse_address
 from meshwright.live.system.file_budget import file_budget
 from meshwright.live.telemetry.carried import CarriedCounts
@@ -36,6 +46,8 @@ from meshwright.protocol.foundation.events import EmptyingGiven
 from meshwright.protocol.sessions.forgetting import MOVING, UNKNOWN
 
 SOCKET_NAME = "control.sock"
+TOKEN_BYTES_MIN = 16
+NO_REPORTS = "it records no telemetry; set telemetry.trace in its settings and start it again"
 
 Ask = Callable[[Request], Response | Awaitable[Response]]
 
@@ -69,7 +81,10 @@ class TrafficView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Control:
-    """Answers for one broker; stop is called when an operator stops it."""
+    """Answers for one broker; stop is called when an operator stops it.
+
+    address: where operators with the token ask, once it is open.
+    """
 
     def __init__(self, host: Host, listeners: list[Listener], stop: Callable[[], None]) -> None:
         self._host = host
@@ -77,7 +92,9 @@ class Control:
         self._stop = stop
         self._lag = LoopLag()
         self._servers: list[asyncio.Server] = []
+        self.address: Address | None = None
         self._path = host.folder / SOCKET_NAME
+        self._leases = Leases(host.folder)
         self._public: dict[tuple[str, str], Ask] = {
             ("GET", "/metrics"): self._metrics,
             ("GET", "/healthz"): self._health,
@@ -92,41 +109,66 @@ class Control:
             ("POST", "/plan/apply"): self._apply,
             ("POST", "/plan/abort"): self._abort,
             ("POST", "/plan/undo"): self._undo,
+            ("GET", "/reports"): self._reports,
+            ("GET", "/reports/file"): self._report,
+            ("POST", "/reports/taken"): self._report_taken,
+            ("POST", "/lease"): self._lease,
             ("POST", "/drain"): self._drain,
             ("POST", "/fill"): self._fill,
             ("POST", "/forget"): self._forget,
             ("POST", "/stop"): self._stop_asked,
         }
 
-    async def open(self, public: str | None) -> Address | None:
+    async def open(self, public: str | None, private: ControlSettings) -> Address | None:
         """Begin to answer, once the broker has started; returns where the public part is."""
         loop = asyncio.get_running_loop()
         self._lag.start()
-        answer = partial(_answer, self._all)
-        listening = listening_socket(self._path)
+        self._leases.open()
         guests_max = file_budget().http
-        operators = HttpGuests(guests_max)
+        answer, operators = partial(self._answer, self._all), HttpGuests(guests_max)
         self._servers.append(
             await loop.create_unix_server(
                 lambda: HttpConnection(answer, operators, body_bytes_max=PLAN_BYTES_MAX),
-                sock=listening,
+                sock=listening_socket(self._path),
             )
         )
+        if private.listen is not None:
+            await self._open_to_others(private, private.listen, HttpGuests(guests_max))
         if public is None:
             return None
-        wanted = parse_address(public)
-        public_answer, strangers = partial(_answer, self._public), HttpGuests(guests_max)
-        try:
-            server = await loop.create_server(
-                lambda: HttpConnection(public_answer, strangers), wanted.host, wanted.port
-            )
-        except OSError as error:
-            raise OperatorError(
-                f"Nothing can listen on {wanted} ({error.strerror or error}); "
-                "choose another telemetry.http, or stop what listens there."
-            ) from error
+        public_answer, strangers = partial(self._answer, self._public), HttpGuests(guests_max)
+        server = await _server(
+            public, "telemetry.http", lambda: HttpConnection(public_answer, strangers)
+        )
         self._servers.append(server)
-        return Address(wanted.host, server.sockets[0].getsockname()[1])
+        return _bound(server)
+
+    async def _open_to_others(
+        self, settings: ControlSettings, listen: str, guests: HttpGuests
+    ) -> None:
+        """Take orders from other machines, too."""
+        assert settings.token_file is not None
+        admit = _admit(token_in(settings.token_file))
+        answer = partial(self._answer, self._all)
+        server = await _server(
+            listen,
+            "control.listen",
+            lambda: HttpConnection(answer, guests, body_bytes_max=PLAN_BYTES_MAX, admit=admit),
+            None if settings.tls is None else listening_context(settings.tls),
+        )
+        self._servers.append(server)
+        self.address = _bound(server)
+
+    async def _answer(self, asks: dict[tuple[str, str], Ask], request: Request) -> Response:
+        ask = asks.get((request.method, request.path))
+        if ask is None:
+            return Response(404, b"There is no such thing here.\n")
+        try:
+            self._check_lease(request)
+        except OperatorError as error:
+            return _refusal(str(error))
+        found = ask(request)
+        return found if isinstance(found, Response) else await found
 
     def close(self) -> None:
         """Answer no more."""
@@ -152,6 +194,7 @@ class Control:
             loop_lag_s=self._lag.largest_s(),
             disk_is_full=host.disk_is_full,
             started_s=host.started_us / SECOND_US,
+            reports=host.reports,
         )
 
     def _metrics(self, _request: Request) -> Response:
@@ -231,6 +274,65 @@ class Control:
             {"broker": self._host.name, "plan": answer.plan, "epoch": answer.epoch}, 202
         )
 
+    def _reports(self, _request: Request) -> Response:
+        reports = self._host.reports
+        return _refusal(NO_REPORTS) if reports is None else json_response(reports.files())
+
+    async def _report(self, request: Request) -> Response:
+        reports = self._host.reports
+        if reports is None:
+            return _refusal(NO_REPORTS)
+        table, name = request.query.get("table", ""), request.query.get("name", "")
+        path = reports.path(table, name)
+        try:
+            content = None if path is None else await asyncio.to_thread(path.read_bytes)
+        except FileNotFoundError:
+            content = None
+        if content is None:
+            return _refusal(f"it has no file {name!r} of the table {table!r} any more", 404)
+        return Response(200, content, "application/vnd.apache.parquet")
+
+    def _report_taken(self, request: Request) -> Response:
+        reports = self._host.reports
+        if reports is None:
+            return _refusal(NO_REPORTS)
+        try:
+            reports.taken(request.query.get("table", ""), request.query.get("name", ""))
+        except OperatorError as error:
+            return _refusal(str(error).rstrip("."))
+        return json_response({"broker": self._host.name, "files": len(reports.files())})
+
+    def _lease(self, request: Request) -> Response:
+        query = request.query
+        try:
+            wanted = msgspec.convert(
+                {"manager": query.get("manager", ""), "number": query.get("number", "")},
+                Seen,
+                strict=False,
+            )
+            seconds = float(query.get("seconds", ""))
+        except (msgspec.ValidationError, ValueError):
+            return _refusal("a lease needs manager=NAME, number=N and seconds=S", 400)
+        if not wanted.manager or wanted.number < 1 or not 0 <= seconds <= SECONDS_MAX:
+            return _refusal(
+                "a lease needs a manager's name, a number above 0 and 0 to "
+                f"{SECONDS_MAX:.0f} seconds",
+                400,
+            )
+        try:
+            return json_response(self._leases.ask(self._host.clock.now_us(), wanted, seconds))
+        except OperatorError as error:
+            return _refusal(str(error).rstrip("."))
+
+    def _check_lease(self, request: Request) -> None:
+        """Refuse orders of a manager that another has followed."""
+        number = request.query.get("lease")
+        if number is None or request.method == "GET":
+            return
+        if not number.isascii() or not number.isdigit():
+            raise OperatorError(f"{number!r} is no number of a lease")
+        self._leases.check(int(number))
+
     def _drain(self, request: Request) -> Response:
         targets = tuple(name for name in request.query.get("to", "").split(",") if name)
         alive = set(self._host.view().alive) - {self._host.name}
@@ -263,13 +365,52 @@ class Control:
         return json_response({"broker": self._host.name, "is_stopping": True})
 
 
-def _refusal(reason: str) -> Response:
-    return json_response({"reason": reason}, 409)
+def token_in(path: Path) -> bytes:
+    """The token of a file, which is not to be guessed."""
+    token = read_bytes(path).strip()
+    if len(token) < TOKEN_BYTES_MIN:
+        raise OperatorError(
+            f"{path}: the token has {len(token)} characters and could be guessed; write at least "
+            f"{TOKEN_BYTES_MIN} (head -c 32 /dev/urandom | base64)."
+        )
+    return token
 
 
-async def _answer(asks: dict[tuple[str, str], Ask], request: Request) -> Response:
-    ask = asks.get((request.method, request.path))
-    if ask is None:
-        return Response(404, b"There is no such thing here.\n")
-    found = ask(request)
-    return found if isinstance(found, Response) else await found
+def _admit(token: bytes) -> Admit:
+    def admit(authorization: str) -> Response | None:
+        scheme, _, shown = authorization.partition(" ")
+        is_right = hmac.compare_digest(shown.strip().encode("latin-1"), token)
+        if scheme.lower() == "bearer" and is_right:
+            return None
+        return _refusal(
+            "the token is wrong or missing; send Authorization: Bearer with that of the broker's "
+            "control.token_file",
+            UNAUTHORIZED,
+        )
+
+    return admit
+
+
+async def _server(
+    listen: str,
+    key: str,
+    make: Callable[[], asyncio.Protocol],
+    tls: ssl.SSLContext | None = None,
+) -> asyncio.Server:
+    wanted = parse_address(listen)
+    loop = asyncio.get_running_loop()
+    try:
+        return await loop.create_server(make, wanted.host, wanted.port, ssl=tls)
+    except OSError as error:
+        raise OperatorError(
+            f"Nothing can listen on {wanted} ({error.strerror or error}); "
+            f"choose another {key}, or stop what listens there."
+        ) from error
+
+
+def _bound(server: asyncio.Server) -> Address:
+    return Address(*server.sockets[0].getsockname()[:2])
+
+
+def _refusal(reason: str, status: int = 409) -> Response:
+    return json_response({"reason": reason}, status)

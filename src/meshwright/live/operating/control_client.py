@@ -1,8 +1,12 @@
-"""The other end of operators' sockets: which brokers there are in a folder, and what they say."""
+"""The other end of operators' doors: which brokers there are in a folder, and what they say."""
 
 from __future__ import annotations
 
 import http.client
+import ssl
+from collections.abc import Callable
+from functools import partial
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlencode
@@ -12,6 +16,7 @@ import msgspec
 from meshwright.errors import OperatorError
 from meshwright.live.operating.control import SOCKET_NAME
 from meshwright.live.operating.unix_sockets import connected_socket
+from meshwright.live.system.addresses import Address
 from meshwright.model.plan import Plan
 from meshwright.protocol.inspection import BrokerView
 
@@ -29,12 +34,29 @@ class PlanBegun(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BrokerControl:
-    """One broker that may run; its folder holds its socket."""
+    """One broker that may run: by the socket in its folder, or else by its address and token."""
 
     def __init__(self, folder: Path) -> None:
-        self._path = folder / SOCKET_NAME
+        self._where = str(folder / SOCKET_NAME)
+        self._dial: Callable[[], http.client.HTTPConnection] = partial(
+            _UnixConnection, folder / SOCKET_NAME
+        )
+        self._headers: dict[str, str] = {}
         # The name is what it calls itself, if it runs, and else that of its folder.
         self.name = folder.name
+
+    @classmethod
+    def at(cls, address: Address, token: bytes, tls: ssl.SSLContext | None = None) -> BrokerControl:
+        """A broker whose control.listen is this; tls: if it has control.tls."""
+        control = cls(Path(str(address)))
+        control._where = str(address)
+        control._headers = {"Authorization": f"Bearer {token.decode('latin-1')}"}
+        control._dial = (
+            partial(http.client.HTTPConnection, *address, timeout=TIMEOUT_S)
+            if tls is None
+            else partial(http.client.HTTPSConnection, *address, timeout=TIMEOUT_S, context=tls)
+        )
+        return control
 
     def view(self) -> BrokerView | None:
         """All that is to be seen of it; None if it does not run."""
@@ -42,7 +64,7 @@ class BrokerControl:
             found = self.get("/view", BrokerView)
         except PermissionError:
             raise OperatorError(
-                f"{self._path}: this broker's socket may not be opened (permission denied); ask "
+                f"{self._where}: this broker's socket may not be opened (permission denied); ask "
                 "as the user who runs the broker."
             ) from None
         except OSError:
@@ -54,14 +76,24 @@ class BrokerControl:
         """The answer to a question."""
         return msgspec.json.decode(self._ask("GET", path), type=kind)
 
+    def report(self, table: str, name: str) -> bytes:
+        """A finished file of its telemetry, as GET /reports names them."""
+        return self._ask("GET", f"/reports/file?{urlencode({'table': table, 'name': name})}")
+
     def order(self, path: str, **options: str) -> dict[str, Any]:
         """Have it do something; refused with its own reason if it will not."""
         return self._order(path, options)
 
-    def decide(self, action: str, plan: Plan | None = None) -> PlanBegun:
-        """Have a plan applied, aborted or undone; tells under which name and epoch that begins."""
+    def decide(
+        self, action: str, plan: Plan | None = None, *, lease: int | None = None
+    ) -> PlanBegun:
+        """Have a plan applied, aborted or undone; tells under which name and epoch that begins.
+
+        lease: the number of the manager's lease, so that no order of a former one is taken.
+        """
         body = b"" if plan is None else msgspec.json.encode(plan)
-        return msgspec.convert(self._order(f"/plan/{action}", {}, body), PlanBegun)
+        options = {} if lease is None else {"lease": str(lease)}
+        return msgspec.convert(self._order(f"/plan/{action}", options, body), PlanBegun)
 
     def _order(self, path: str, options: dict[str, str], body: bytes = b"") -> dict[str, Any]:
         asked = f"{path}?{urlencode(options)}" if options else path
@@ -71,19 +103,20 @@ class BrokerControl:
             raise OperatorError(f"{self.name} does not answer ({error}); see its log.") from error
 
     def _ask(self, method: str, path: str, body: bytes = b"") -> bytes:
-        connection = _UnixConnection(self._path)
+        connection = self._dial()
         try:
-            connection.request(method, path, body or None)
+            connection.request(method, path, body or None, self._headers)
             response = connection.getresponse()
             body = response.read()
         except http.client.HTTPException as error:
             raise OSError(f"its answer makes no sense: {error!r}") from error
         finally:
             connection.close()
-        if response.status == http.client.CONFLICT:
+        is_refused = HTTPStatus.BAD_REQUEST <= response.status < HTTPStatus.INTERNAL_SERVER_ERROR
+        if is_refused and response.headers.get_content_type() == "application/json":
             reason = msgspec.json.decode(body, type=dict[str, str])["reason"]
             raise OperatorError(f"{self.name} will not: {reason}.")
-        if response.status not in (http.client.OK, http.client.ACCEPTED):
+        if response.status not in (HTTPStatus.OK, HTTPStatus.ACCEPTED):
             raise OSError(f"it answers {response.status} to {path}")
         return body
 

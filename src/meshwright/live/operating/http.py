@@ -17,6 +17,7 @@ PLAN_BYTES_MAX = 64 << 20
 # A request is whole after so long, and the next one begins, or the answer is read.
 REQUEST_S = 10.0
 IDLE_S = 60.0
+UNAUTHORIZED = 401
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,8 @@ class Response:
 
 
 Answer = Callable[[Request], Awaitable[Response]]
+# Takes the header Authorization of a request, or "", and answers who is not to go on.
+Admit = Callable[[str], Response | None]
 
 
 def json_response(value: object, status: int = 200) -> Response:
@@ -74,9 +77,15 @@ class HttpConnection(asyncio.Protocol):
     """One connection: its requests are answered one after the other, each in its time."""
 
     def __init__(
-        self, answer: Answer, guests: HttpGuests, *, body_bytes_max: int = BODY_BYTES_MAX
+        self,
+        answer: Answer,
+        guests: HttpGuests,
+        *,
+        body_bytes_max: int = BODY_BYTES_MAX,
+        admit: Admit | None = None,
     ) -> None:
         self._answer = answer
+        self._admit = admit
         self._body_bytes_max = body_bytes_max
         self._guests = guests
         self._deadline: asyncio.TimerHandle | None = None
@@ -130,14 +139,20 @@ class HttpConnection(asyncio.Protocol):
             try:
                 event = self._connection.next_event()
             except h11.RemoteProtocolError as error:
-                self._refuse(400, str(error))
+                self._refuse(Response(400, f"{error}\n".encode()))
                 return
             if isinstance(event, h11.Request):
+                # Before a stranger's body is read.
+                refusal = None if self._admit is None else self._admit(_authorization(event))
+                if refusal is not None:
+                    self._refuse(refusal)
+                    return
                 self._request, self._body = event, bytearray()
             elif isinstance(event, h11.Data):
                 self._body += event.data
                 if len(self._body) > self._body_bytes_max:
-                    self._refuse(413, f"At most {self._body_bytes_max} bytes are taken.")
+                    said = f"At most {self._body_bytes_max} bytes are taken.\n"
+                    self._refuse(Response(413, said.encode()))
                     return
             elif isinstance(event, h11.EndOfMessage):
                 self._answering = asyncio.get_running_loop().create_task(self._respond())
@@ -163,9 +178,9 @@ class HttpConnection(asyncio.Protocol):
             self._connection.start_next_cycle()
             self._take()
 
-    def _refuse(self, status: int, reason: str) -> None:
+    def _refuse(self, response: Response) -> None:
         if self._connection.our_state in (h11.IDLE, h11.SEND_RESPONSE):
-            self._send(Response(status, f"{reason}\n".encode()))
+            self._send(response)
         if self._transport is not None:
             self._transport.close()
 
@@ -176,6 +191,8 @@ class HttpConnection(asyncio.Protocol):
             ("Content-Type", response.content_type),
             ("Content-Length", str(len(response.body))),
         ]
+        if response.status == UNAUTHORIZED:
+            headers.append(("WWW-Authenticate", "Bearer"))
         parts = (
             h11.Response(status_code=response.status, headers=headers),
             h11.Data(data=response.body),
@@ -183,3 +200,8 @@ class HttpConnection(asyncio.Protocol):
         )
         for part in parts:
             self._transport.write(self._connection.send(part) or b"")
+
+
+def _authorization(request: h11.Request) -> str:
+    found = (value for name, value in request.headers if name == b"authorization")
+    return next(found, b"").decode("latin-1")

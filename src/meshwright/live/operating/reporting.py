@@ -11,6 +11,7 @@ from meshwright.errors import OperatorError
 from meshwright.live.host.host import Host
 from meshwright.live.settings import TelemetrySettings
 from meshwright.live.telemetry.metrics import Readings
+from meshwright.live.telemetry.reports import Reports, ReportsDropped
 from meshwright.live.telemetry.system_topics import SystemTopics
 from meshwright.live.telemetry.trace import TraceRecorder
 from meshwright.model.publication import Publication
@@ -33,7 +34,7 @@ class Reporting:
         topics: SystemTopics,
         *,
         readings: Callable[[], Readings],
-        recorded: Callable[[int, TraceFailed], None],
+        recorded: Callable[[int, TraceFailed | ReportsDropped], None],
     ) -> None:
         self._host = host
         self._settings = settings
@@ -49,6 +50,7 @@ class Reporting:
         settings = self._settings
         if settings.trace is not None:
             self._host.count_carried()
+            self._host.reports = Reports(settings.trace, self._host.name, settings.trace_bytes_max)
             self._host.meter.trace = TraceRecorder(settings.trace, self._host.name, incarnation)
             self._tasks.append(loop.create_task(self._flush_always(settings.trace_every_s)))
         if settings.sys_every_s > 0:
@@ -66,13 +68,16 @@ class Reporting:
             await self._flush()
 
     async def _flush(self) -> None:
-        trace = self._host.meter.trace
-        if trace is None:
+        trace, reports = self._host.meter.trace, self._host.reports
+        if trace is None or reports is None:
             return
         try:
             await asyncio.to_thread(trace.write, trace.gathered())
+            told: TraceFailed | ReportsDropped | None = reports.hold(trace.finished())
         except OperatorError as error:
-            self._recorded(self._host.clock.now_us(), TraceFailed(reason=str(error)))
+            told = TraceFailed(reason=str(error))
+        if told is not None:
+            self._recorded(self._host.clock.now_us(), told)
 
     async def _tell_always(self, every_s: float) -> None:
         while True:

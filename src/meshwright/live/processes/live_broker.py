@@ -97,7 +97,7 @@ class LiveBroker:
         await self.host.start(parse_address(self.settings.peers.listen), clients)
         await self.host.until_it_belongs()
         self._reporting.start(self.host.incarnation)
-        self.http = await self.control.open(self.settings.telemetry.http)
+        self.http = await self.control.open(self.settings.telemetry.http, self.settings.control)
         # Clients come last: whoever is let in finds everything running.
         for listener in self.listeners:
             await listener.serve()

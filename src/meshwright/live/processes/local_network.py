@@ -45,6 +45,7 @@ class LocalBroker:
     clients: Address
     peers: Address
     http: Address | None
+    control: Address | None
     process: subprocess.Popen[bytes]
 
 
@@ -54,6 +55,7 @@ class Place(NamedTuple):
     clients: Address
     peers: Address
     http: Address | None
+    control: Address | None
 
 
 class LocalNetwork:
@@ -61,8 +63,8 @@ class LocalNetwork:
 
     Each broker keeps its disk and its log in a folder of its name, so a network that is started
     again in the same folder goes on where it was. settings: a file of what all have in common; if
-    it names no secret, the network makes one of its own, and where it lets all answer over HTTP,
-    ports are counted up from there. options: more of the command that starts each.
+    it names no secret, the network makes one of its own, and where it lets all answer over HTTP or
+    take orders, ports are counted up from there. options: more of the command that starts each.
     """
 
     def __init__(
@@ -82,16 +84,18 @@ class LocalNetwork:
         self._options = ("--design", founded_as(overlay), *options)
         self._has_secret = False
         first_http: str | None = None
+        first_control: str | None = None
         if settings is not None:
             self._options = ("--config", str(settings), *self._options)
             shared = read_settings(settings, LiveSettings, documented_in=DOCUMENTED_IN)
             self._has_secret = shared.peers.secret_file is not None
-            first_http = shared.telemetry.http
+            first_http, first_control = shared.telemetry.http, shared.control.listen
         self._places = {
             name: Place(
                 Address(HOST, port + number),
                 Address(HOST, peer_port + number),
                 None if first_http is None else _counted_up(first_http, number),
+                None if first_control is None else _counted_up(first_control, number),
             )
             for number, name in enumerate(overlay.brokers)
         }
@@ -123,8 +127,8 @@ class LocalNetwork:
                     continue
                 if address in needed:
                     raise OperatorError(
-                        f"Two brokers would listen on {address}; choose --port, --peer-port and "
-                        f"telemetry.http at least {len(self._places)} apart."
+                        f"Two brokers would listen on {address}; choose --port, --peer-port, "
+                        f"telemetry.http and control.listen at least {len(self._places)} apart."
                     )
                 needed.add(address)
                 _refuse_taken(address)
@@ -220,6 +224,7 @@ class LocalNetwork:
             "--data", str(folder), "--overlay", str(self._folder / OVERLAY_NAME),
             "--brokers", str(self._folder / "brokers.json"),
             *self._options, *(() if place.http is None else ("--http", str(place.http))),
+            *(() if place.control is None else ("--control", str(place.control))),
         ]  # fmt: skip
         with open(self.log_of(name), "ab", opener=private_opener) as log:
             process = subprocess.Popen(

@@ -10,7 +10,9 @@ from meshwright.files.writing import refuse_folder, refuse_unwritable
 from meshwright.live.access.doorman import Doorman
 from meshwright.live.access.tls import listening_context
 from meshwright.live.disk.storage import refuse_unusable
+from meshwright.live.operating.control import token_in
 from meshwright.live.operating.control_client import BrokerControl
+from meshwright.live.operating.leases import Leases
 from meshwright.live.peers.identity import KnownPeers, find_identity
 from meshwright.live.processes.live_broker import peer_settings
 from meshwright.live.settings import LiveSettings
@@ -29,7 +31,12 @@ def refuse_unstartable(settings: LiveSettings) -> bool:
     Doorman(settings.access)
     find_identity(settings.name, settings.folder)
     KnownPeers(settings.folder).open()
-    telemetry = settings.telemetry
+    telemetry, control = settings.telemetry, settings.control
+    if control.token_file is not None:
+        token_in(control.token_file)
+    if control.tls is not None:
+        listening_context(control.tls)
+    Leases(settings.folder).open()
     if telemetry.log is not None:
         refuse_unwritable(telemetry.log)
     if telemetry.trace is not None:
@@ -42,6 +49,8 @@ def refuse_unstartable(settings: LiveSettings) -> bool:
     doors.append(("peers.listen", settings.peers.listen))
     if telemetry.http is not None:
         doors.append(("telemetry.http", telemetry.http))
+    if control.listen is not None:
+        doors.append(("control.listen", control.listen))
     with ExitStack() as held:
         for key, text in doors:
             _take(held, key, parse_address(text))

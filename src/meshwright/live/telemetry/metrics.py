@@ -11,6 +11,7 @@ from prometheus_client.registry import Collector
 
 from meshwright.live.telemetry.carried import CarriedCounts
 from meshwright.live.telemetry.meter import Meter
+from meshwright.live.telemetry.reports import Reports
 from meshwright.protocol.inspection import BrokerView
 
 NAMED_MAX = 100
@@ -32,6 +33,7 @@ class Readings:
     loop_lag_s: float
     disk_is_full: bool
     started_s: float
+    reports: Reports | None
 
 
 def metrics_text(readings: Readings) -> bytes:
@@ -50,6 +52,8 @@ class _Readings(Collector):
         yield from _losses(self._readings)
         yield from _standing(self._readings)
         yield from _waits(self._readings.view)
+        if self._readings.reports is not None:
+            yield from _reports(self._readings.reports)
 
 
 def _traffic(readings: Readings) -> Iterator[Metric]:
@@ -171,3 +175,14 @@ def _standing(readings: Readings) -> Iterator[Metric]:
     for queue in view.queues:
         queues.add_metric([queue.name], queue.length)
     yield queues
+
+
+def _reports(reports: Reports) -> Iterator[Metric]:
+    meaning = "Telemetry that waits to be taken"
+    yield GaugeMetricFamily("meshwright_report_bytes", meaning, value=reports.kept_bytes)
+    meaning = "Files of telemetry that were dropped because nobody took them"
+    yield CounterMetricFamily("meshwright_reports_dropped", meaning, value=reports.dropped_files)
+    meaning = "Bytes of them"
+    yield CounterMetricFamily(
+        "meshwright_report_bytes_dropped", meaning, value=reports.dropped_bytes
+    )

@@ -44,6 +44,8 @@ class TraceRecorder:
         self._broker = broker
         self._prefix = f"{broker}-{incarnation}"
         self._file_count = 0
+        # Finished files that were not asked for yet: their tables and names.
+        self._finished: list[tuple[str, str]] = []
         self._failure: OperatorError | None = None
         self._rows: Rows = {table.name: [] for table in RECORDED}
 
@@ -80,11 +82,18 @@ class TraceRecorder:
         rows, self._rows = self._rows, {table.name: [] for table in RECORDED}
         return rows
 
+    def finished(self) -> list[tuple[str, str]]:
+        """Tables and names of files that were written since this was asked before."""
+        finished, self._finished = self._finished, []
+        return finished
+
     def write(self, gathered: Rows) -> None:
-        """Write rows, one file a table; may run in another thread than what gathers."""
+        """Write rows, one file a table; may run in another thread than what gathers.
+
+        What the broker is goes out each time, as whoever takes it may lose it.
+        """
         failure, self._failure = self._failure, None
-        if not self._file_count and not self._brokers_path.exists():
-            self._write(BROKERS, [(self._broker, None, None, None)], self._brokers_path.name)
+        self._write(BROKERS, [(self._broker, None, None, None)], f"{self._broker}.parquet")
         self._file_count += 1
         for table in RECORDED:
             rows = gathered[table.name]
@@ -93,10 +102,6 @@ class TraceRecorder:
                 self._write(table, rows, name)
         if failure is not None:
             raise failure
-
-    @property
-    def _brokers_path(self) -> Path:
-        return self._folder / BROKERS.name / f"{self._broker}.parquet"
 
     def _write(self, table: Table, rows: list[tuple[Any, ...]], name: str) -> None:
         schema = pa.schema(
@@ -116,6 +121,7 @@ class TraceRecorder:
             aside = folder / f".{name}"
             parquet.write_table(pa.Table.from_arrays(arrays, schema=schema), aside)
             aside.rename(folder / name)
+            self._finished.append((table.name, name))
         except OSError as error:
             raise OperatorError(
                 f"{folder}: telemetry cannot be written ({error}); make room or choose another."
