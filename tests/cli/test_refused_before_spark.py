@@ -11,6 +11,8 @@ from meshwright.cli.console import spark
 
 CONFIG = 'trace = "city"\nout = "afile"\n'
 
+PLANNING = "plan create city --design chord --out p.json"
+
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -26,6 +28,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "cut" / "positions" / "part.parquet").write_bytes(b"PAR1")
     (tmp_path / "city" / "positions").mkdir(parents=True)
     (tmp_path / "run.toml").write_text(CONFIG)
+    (tmp_path / "goals.toml").write_text('k_min = 2\nprefer = ["cost", "cost"]\n')
     return tmp_path
 
 
@@ -48,6 +51,12 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("plan create cut --design chord --out p.json", "this is not a whole Parquet file"),
         ("plan create city --design chord --out p.json --at then", "'then' is no time"),
         ("plan create city --design chord --out p.json --slot 11h", "do not fit"),
+        (f"{PLANNING} --goal degree=3", "there is no goal 'degree'; did you mean 'degree_max'"),
+        (f"{PLANNING} --goal k_min", "--goal k_min: there is no value; give NAME=VALUE"),
+        (f"{PLANNING} --goal k_min=two", "--goal k_min: expected `int | null`, got `str`"),
+        (f"{PLANNING} --goal prefer=cost,beauty", "--goal prefer[1]: invalid enum value 'beauty'"),
+        (f"{PLANNING} --goal k_min=3 --degree-max 2", "k_min = 3 takes 3 links of a broker"),
+        (f"{PLANNING} --goals goals.toml", "goals.toml, line 2: prefer names 'cost' twice"),
         ("pipeline watch nothing --design chord --out p", "nothing: there is no such folder"),
         ("pipeline watch city --design chord --out afile", "afile: a file is in the way"),
         ("pipeline watch city --design chord --out p --late soon", "'soon' is no duration"),

@@ -57,10 +57,26 @@ def test_people_are_shown_reasons_and_worth(trace: Path, tmp_path: Path) -> None
     create(trace, plan, "--design", "gm", "--at", "2010-08-01T03:00:00")
     shown = call("plan", "show", plan)
     assert shown.exit_code == 0
-    for word in ("add_link", "topic_parts", "external overhead", "net benefit", "share"):
+    for word in (
+        "add_link",
+        "topic_parts",
+        "external overhead",
+        "net benefit",
+        "share",
+        "data ends",
+    ):
         assert word in shown.stdout
     document = json.loads(call("plan", "show", plan, "--json").stdout)
     assert document["plan"] == json.loads(plan.read_text())
+
+
+def test_a_goal_that_no_plan_keeps_is_named(trace: Path, tmp_path: Path) -> None:
+    out = tmp_path / "plan.json"
+    words = ("plan", "create", trace, "--out", out, "--design", "gm", "--goal", "clients_max=1")
+    refusal = call(*words)
+    assert refusal.exit_code == 2
+    assert "the goal clients_max = 1 is broken at broker 'b" in refusal.stderr
+    assert not out.exists()
 
 
 def test_plans_are_compared(trace: Path, tmp_path: Path) -> None:

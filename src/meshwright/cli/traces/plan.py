@@ -30,6 +30,7 @@ from meshwright.cli.console.options import (
 from meshwright.cli.console.screen import CHECK_SAYS_NO, answer, plain_table
 from meshwright.cli.console.times import duration_s, time_us
 from meshwright.cli.overlays.overlay_plans import answer_plan, told_against
+from meshwright.cli.traces.plan_goals import DegreeMax, GoalsFile, GoalWords, read_goals
 from meshwright.cli.traces.plan_orders import PlanFile, abort, apply, undo
 from meshwright.model.wording import counted
 
@@ -86,6 +87,9 @@ def create(
     cluster_size: ClusterSize = 10,
     cell: Cell = 1.0,
     brokers: BrokerCount = 50,
+    goal: GoalWords = None,
+    goals_file: GoalsFile = None,
+    degree_max: DegreeMax = None,
     force: Force = False,
     seed: Seed = 0,
     master: Master = None,
@@ -94,7 +98,8 @@ def create(
 ) -> None:
     """Plan the network of a trace as it stands at the end, or at a time, for any design.
 
-    Subscriptions with wildcards are not planned for: exit code 1 and no plan without --force.
+    Subscriptions with wildcards are not planned for: exit code 1 and no plan without --force. A
+    plan that breaks a goal is refused with the goal's name.
 
     Example: meshwright plan create city --design dynatops --from overlay.json --out plan.json
     """
@@ -108,6 +113,7 @@ def create(
     from meshwright.planning.changes.proposal import Circumstances, propose
 
     refuse_unwritable(out)
+    goals = read_goals(goals_file, goal, degree_max)
     check_trace(trace)
     today = None if source is None else read_overlay_or_target(source)
     if data is not None:
@@ -128,16 +134,18 @@ def create(
         if left_out and not force:
             _refuse_wildcards(as_json, left_out, seed)
         snapshot = state.snapshot()
-        population = None if placement is None else state.population(snapshot, cluster_size)
+        needs_clients = placement is not None or goals.clients_max is not None
+        population = state.population(snapshot, cluster_size) if needs_clients else None
     around = Circumstances(
         source=today,
         population=population,
         placement=placement,
+        horizon_s=moment.horizon_s,
         data_until_us=state.at_us,
         seed=seed,
     )
     with blaming(source or trace):
-        made = propose(snapshot, wish, around)
+        made = propose(snapshot, wish, around, goals)
     write_plan(made, out)
     answer_plan(as_json, "plan create", made, out, seed, wildcards_left_out=left_out)
 

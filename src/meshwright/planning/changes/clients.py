@@ -74,16 +74,21 @@ def plan_with_clients(
     )
 
 
-def snapshot_after(snapshot: Snapshot, population: Population, plan: Plan) -> Snapshot:
-    """The snapshot with clients where a plan moves them."""
+def clients_after(snapshot: Snapshot, population: Population, plan: Plan) -> Clients:
+    """The population's clients where a plan moves them."""
     numbers = {name: number for number, name in enumerate(snapshot.brokers)}
     targets = {move.client: numbers[BrokerName(move.target)] for move in plan.client_moves()}
-    if not targets:
-        return snapshot
     brokers = population.clients.brokers.copy()
     for client, name in enumerate(population.names):
         brokers[client] = targets.get(name, brokers[client])
-    return _resettled(snapshot, population.clients.moved_to(brokers))
+    return population.clients.moved_to(brokers)
+
+
+def snapshot_after(snapshot: Snapshot, population: Population, plan: Plan) -> Snapshot:
+    """The snapshot with clients where a plan moves them."""
+    if not plan.client_moves():
+        return snapshot
+    return _resettled(snapshot, clients_after(snapshot, population, plan))
 
 
 def _resettled(snapshot: Snapshot, clients: Clients) -> Snapshot:

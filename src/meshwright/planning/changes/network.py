@@ -17,7 +17,7 @@ from meshwright.model.designs import (
     design,
     joined_as,
 )
-from meshwright.model.overlay import Overlay
+from meshwright.model.overlay import Overlay, Parameter
 from meshwright.model.plan import Plan
 from meshwright.model.snapshot import Snapshot
 from meshwright.planning.adaptation.plan import adapt
@@ -40,7 +40,8 @@ class PlanWish:
     objective: `net` changes what saves more in the horizon than the change costs, `cost` whatever
     lowers the cost. method: how brokers get positions; None for the design's own.
     reconfigurability_beta: plan positions only where the cost is more than this share of moving
-    everybody [DYNATOPS, Alg. 3]; None to try always. degree_max: links of a broker on a tree.
+    everybody [DYNATOPS, Alg. 3]; None to try always. degree_max: links that a broker on a tree may
+    come to have. params: of the builder of a topic-connected design, by name.
     """
 
     design: str
@@ -50,6 +51,7 @@ class PlanWish:
     k: int | None = None
     degree_max: int = OCBR_DEGREE_MAX
     reconfigurability_beta: float | None = None
+    params: tuple[tuple[str, Parameter], ...] = ()
 
     @property
     def joined_as(self) -> str:
@@ -100,7 +102,13 @@ def _arranged(snapshot: Snapshot, wish: PlanWish, source: Overlay | None, seed: 
 
 
 def _linked(snapshot: Snapshot, wish: PlanWish, source: Overlay | None, seed: int) -> Plan:
-    target = build_overlay(wish.joined_as, snapshot, k=wish.k, rng=np.random.default_rng(seed))
+    target = build_overlay(
+        wish.joined_as,
+        snapshot,
+        k=wish.k,
+        rng=np.random.default_rng(seed),
+        **dict(wish.params),
+    )
     return link_plan(
         source or begun_overlay(snapshot, wish, seed),
         target,

@@ -1,17 +1,36 @@
-"""The one door to a plan that somebody is asked to accept: with what speaks against it."""
+"""The one door to a plan that somebody is asked to accept.
+
+It keeps the hard goals or is refused, is the one that soft goals prefer, and says what speaks
+against it.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import msgspec
+import numpy as np
 
+from meshwright.errors import CallerError, ProblemError
+from meshwright.model.goals import Goals
 from meshwright.model.overlay import Overlay
 from meshwright.model.plan import Plan
 from meshwright.model.snapshot import Snapshot
-from meshwright.planning.changes.clients import Population, plan_with_clients, snapshot_after
+from meshwright.planning.changes.clients import (
+    Population,
+    clients_after,
+    plan_with_clients,
+    snapshot_after,
+)
+from meshwright.planning.changes.goals import Outlook, broken_goals, preferred
+from meshwright.planning.changes.links import link_plan
 from meshwright.planning.changes.network import PlanWish, plan_network
 from meshwright.planning.changes.objections import CLIENTS_PER_S, objections_to
+from meshwright.planning.placement.clients import NO_BROKER
+
+NO_GOALS = Goals()
+HORIZON_S = 36_000.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -20,32 +39,115 @@ class Circumstances:
 
     source: the overlay in force, or None for where the design begins. placement: the rule by which
     the population may move, or None where clients stay. clients_per_s: how fast clients are moved.
-    data_until_us: the time of the last thing that the snapshot knows of.
+    horizon_s: the time for which the snapshot counts publications. data_until_us: the time of the
+    last thing that the snapshot knows of.
     """
 
     source: Overlay | None = None
     population: Population | None = None
     placement: str | None = None
     clients_per_s: float = CLIENTS_PER_S
+    horizon_s: float = HORIZON_S
     data_until_us: int | None = None
     seed: int = 0
 
 
-def propose(snapshot: Snapshot, wish: PlanWish, around: Circumstances) -> Plan:
-    """A plan as wished, and what speaks against it."""
-    population, placement = around.population, around.placement
-    if placement is None or population is None:
-        plan = plan_network(snapshot, wish, source=around.source, seed=around.seed)
-    else:
-        plan = plan_with_clients(
-            snapshot, wish, population, placement, source=around.source, seed=around.seed
-        )
-    after = None if population is None else snapshot_after(snapshot, population, plan)
+def propose(
+    snapshot: Snapshot, wish: PlanWish, around: Circumstances, goals: Goals = NO_GOALS
+) -> Plan:
+    """The plan that goals allow and prefer, and what speaks against it.
+
+    Where every plan that is found breaks a hard goal, that is a ProblemError with its name.
+    """
+    if goals.clients_max is not None and around.population is None:
+        raise CallerError("the goal clients_max needs the population of the network")
+    found = _candidates(snapshot, _helped(wish, goals), around, goals)
+    plan, outlook = _chosen(found, snapshot, wish, around, goals)
     against = objections_to(
         plan,
         snapshot,
-        after,
+        outlook.snapshot,
         clients_per_s=around.clients_per_s,
         data_until_us=around.data_until_us,
     )
     return msgspec.structs.replace(plan, against=against)
+
+
+def _chosen(
+    candidates: Iterator[Plan],
+    snapshot: Snapshot,
+    wish: PlanWish,
+    around: Circumstances,
+    goals: Goals,
+) -> tuple[Plan, Outlook]:
+    """The preferred one of the plans that keep the hard goals; staying is one if that does."""
+    outlooks = [(plan, _outlook(plan, snapshot, around)) for plan in candidates]
+    broken = [broken_goals(goals, outlook) for _, outlook in outlooks]
+    keeping = [each for each, faults in zip(outlooks, broken, strict=True) if not faults]
+    if not keeping:
+        sentence = broken[0][0].sentence
+        raise ProblemError(
+            f"No plan for {wish.design} was made: {sentence}; relax the goal, or plan for another "
+            "design or k."
+        )
+    if len(outlooks) == 1:
+        return keeping[0]
+    if around.source is not None:
+        today = link_plan(
+            around.source,
+            around.source,
+            snapshot,
+            delay_weight=wish.delay_weight,
+            only_if_worth=True,
+        )
+        staying = _outlook(today, snapshot, around)
+        keeping += [] if broken_goals(goals, staying) else [(today, staying)]
+    net = wish.objective == "net"
+    return keeping[preferred(goals, keeping, delay_weight=wish.delay_weight, net=net)]
+
+
+def _candidates(
+    snapshot: Snapshot, wish: PlanWish, around: Circumstances, goals: Goals
+) -> Iterator[Plan]:
+    """The plan as wished; where goals may want another, also some of its like."""
+    first = _planned(snapshot, wish, around, around.placement)
+    yield first
+    if goals == NO_GOALS:
+        return
+    if first.client_moves():
+        yield _planned(snapshot, wish, around, None)
+    if wish.objective == "net":
+        wish = replace(wish, objective="cost")
+        yield _planned(snapshot, wish, around, around.placement)
+    if goals.degree_max is not None and "tie" in wish.row.params:
+        wish = replace(wish, params=(("tie", "degree"),))
+        yield _planned(snapshot, wish, around, around.placement)
+
+
+def _planned(
+    snapshot: Snapshot, wish: PlanWish, around: Circumstances, placement: str | None
+) -> Plan:
+    population, source, seed = around.population, around.source, around.seed
+    if placement is None or population is None:
+        return plan_network(snapshot, wish, source=source, seed=seed)
+    return plan_with_clients(snapshot, wish, population, placement, source=source, seed=seed)
+
+
+def _helped(wish: PlanWish, goals: Goals) -> PlanWish:
+    """The wish with what the design can do towards the goals by itself."""
+    k_min = goals.k_min
+    if wish.k is None and k_min is not None and wish.row.k_own < k_min:
+        wish = replace(wish, k=k_min if wish.row.can_be_asked(k_min) else None)
+    if goals.degree_max is not None:
+        wish = replace(wish, degree_max=min(wish.degree_max, goals.degree_max))
+    return wish
+
+
+def _outlook(plan: Plan, snapshot: Snapshot, around: Circumstances) -> Outlook:
+    population = around.population
+    if population is None:
+        return Outlook(plan.target, snapshot, around.horizon_s)
+    brokers = clients_after(snapshot, population, plan).brokers
+    counts = np.bincount(brokers[brokers != NO_BROKER], minlength=len(snapshot.brokers))
+    after = snapshot_after(snapshot, population, plan)
+    return Outlook(plan.target, after, around.horizon_s, counts)
