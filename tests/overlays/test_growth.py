@@ -6,7 +6,7 @@ import pytest
 
 from meshwright.errors import CallerError
 from meshwright.model.overlay import Overlay
-from meshwright.overlays.growth import lone_overlay, with_broker
+from meshwright.overlays.growth import lone_overlay, with_broker, without_broker
 from meshwright.planning.founding import founding_overlay
 
 NEWCOMERS = ("a", "z", "m", "c", "x", "y")
@@ -46,6 +46,27 @@ def test_everybody_keeps_its_place_and_all_are_joined(design: str, count: int) -
             assert len(set(after.positions.values())) == len(after.brokers)
         assert reached(after) == set(after.brokers)
         assert len(set(after.links)) == len(after.links)
+
+
+@pytest.mark.parametrize("design", ["chord", "tapestry", "pastry", "quadtree", "hypercube", "tree"])
+def test_who_stays_is_joined_without_one_that_leaves(design: str) -> None:
+    overlay = founding_overlay(design, tuple(f"b{number}" for number in range(9)))
+    while len(overlay.brokers) > 2:
+        name = sorted(overlay.brokers)[len(overlay.brokers) // 2]
+        after = without_broker(overlay, name)
+        assert after.brokers == tuple(one for one in overlay.brokers if one != name)
+        assert reached(after) == set(after.brokers)
+        assert len(set(after.links)) == len(after.links)
+        if after.positions is not None and overlay.positions is not None:
+            moved = [one for one in after.brokers if after.positions[one] != overlay.positions[one]]
+            assert len(moved) <= (design == "hypercube")
+        overlay = after
+
+
+@pytest.mark.parametrize("design", ["chord", "tapestry", "pastry", "quadtree", "hypercube", "gm"])
+def test_who_came_last_leaves_the_overlay_as_it_was(design: str) -> None:
+    overlay = founding_overlay(design, tuple(f"b{number}" for number in range(7)))
+    assert without_broker(with_broker(overlay, "n"), "n") == overlay
 
 
 def test_on_a_ring_a_newcomer_sits_in_the_widest_gap() -> None:

@@ -70,6 +70,16 @@ def test_people_are_shown_reasons_and_worth(trace: Path, tmp_path: Path) -> None
     assert document["plan"] == json.loads(plan.read_text())
 
 
+def test_brokers_may_come_and_go(trace: Path, tmp_path: Path) -> None:
+    out = tmp_path / "plan.json"
+    create(trace, out, "--design", "gm2", "--add-broker", "new", "--remove-broker", "b0")
+    plan = read_plan(out)
+    assert set(plan.target.brokers) == {"new", *plan.source.brokers} - {"b0"}
+    moves = plan.client_moves()
+    assert moves
+    assert {move.source for move in moves} == {"b0"}
+
+
 def test_a_goal_that_no_plan_keeps_is_named(trace: Path, tmp_path: Path) -> None:
     out = tmp_path / "plan.json"
     words = ("plan", "create", trace, "--out", out, "--design", "gm", "--goal", "clients_max=1")

@@ -18,7 +18,7 @@ VERSIONS: dict[Place, int] = {
 
 
 def read_plan(path: Path) -> Plan:
-    """The plan of a file, checked: both overlays hold and join the same brokers."""
+    """The plan of a file, checked: both overlays hold, and join the same brokers but for steps."""
     return _checked_plan(Document(path))
 
 
@@ -39,7 +39,7 @@ def _checked_plan(document: Document) -> Plan:
     plan = document.decoded(Plan, VERSIONS)
     check_overlay(document, plan.source, ("from",))
     check_overlay(document, plan.target, ("to",))
-    strangers = sorted(set(plan.source.brokers) ^ set(plan.target.brokers))
+    strangers = plan.strangers()
     if strangers:
         raise document.fault(
             ("to", "brokers"),
@@ -52,7 +52,7 @@ def _checked_plan(document: Document) -> Plan:
 
 def _check_steps(document: Document, plan: Plan) -> None:
     """Brokers that steps name are known; who moves in a client's move may be a client."""
-    known = set(plan.source.brokers)
+    known = {*plan.source.brokers, *plan.target.brokers}
     for index, step in enumerate(plan.steps):
         strangers = [name for name in step.brokers if name not in known]
         if strangers and step.action != "move_client":

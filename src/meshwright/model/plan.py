@@ -15,11 +15,13 @@ PLAN_VERSION = 1
 class Step(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One change and its reason: `metric` went from `before` to `after` by `algorithm`.
 
-    brokers names who is involved: the two that swap positions, the ends of the link; where a client
-    moves, the client, its broker and its next one.
+    brokers names who is involved: the two that swap positions, the ends of the link, who comes or
+    goes; where a client moves, the client, its broker and its next one.
     """
 
-    action: Literal["swap_positions", "add_link", "remove_link", "move_client"]
+    action: Literal[
+        "swap_positions", "add_link", "remove_link", "move_client", "add_broker", "remove_broker"
+    ]
     brokers: tuple[str, ...]
     why: str
     algorithm: str
@@ -75,6 +77,16 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     summary: str
     against: Objections | None = None
     version: int = PLAN_VERSION
+
+    def strangers(self) -> tuple[str, ...]:
+        """Brokers of only one of the two overlays, unless a step says that they come or go."""
+        told = {
+            step.brokers[0]
+            for step in self.steps
+            if step.action in {"add_broker", "remove_broker"} and step.brokers
+        }
+        differing = set(self.source.brokers) ^ set(self.target.brokers)
+        return tuple(sorted(differing - told))
 
     def client_moves(self) -> tuple[ClientMove, ...]:
         """Where clients go in the end, in the order in which they first move."""

@@ -1,4 +1,4 @@
-"""An overlay with one broker more: everybody else keeps its place."""
+"""An overlay with one broker more or fewer: everybody else keeps its place, if that can be."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from meshwright.errors import CallerError
 from meshwright.model.designs import DEFAULT_DESIGN, design
 from meshwright.model.overlay import Overlay
-from meshwright.overlays.hypercube import hypercube
+from meshwright.overlays.hypercube import dimensions_for, hypercube
 from meshwright.overlays.key_geometries import key_geometry
 from meshwright.overlays.key_space import KEY_SPACE
 
@@ -37,6 +37,19 @@ def with_broker(overlay: Overlay, name: str) -> Overlay:
     return grow(overlay, name, (*overlay.brokers, name))
 
 
+def without_broker(overlay: Overlay, name: str) -> Overlay:
+    """The same design with a broker fewer, the same whoever asks.
+
+    On a key geometry its position is left empty; on a hypercube the broker of the last position
+    takes its place; in a tree the first of its neighbours is joined with the others. In a graph its
+    links go and no other comes: who knows what brokers want must see to its topics.
+    """
+    if name not in overlay.brokers or len(overlay.brokers) < 2:
+        raise CallerError(f"There is no broker {name!r} that the overlay could do without.")
+    shrink = LOSSES.get(design(overlay.design).geometry, _off_key_geometry)
+    return shrink(overlay, name, tuple(one for one in overlay.brokers if one != name))
+
+
 def _on_tree(overlay: Overlay, name: str, brokers: tuple[str, ...]) -> Overlay:
     degrees = Counter(end for link in overlay.links for end in link)
     above = min(overlay.brokers, key=lambda one: degrees[one])
@@ -44,14 +57,36 @@ def _on_tree(overlay: Overlay, name: str, brokers: tuple[str, ...]) -> Overlay:
     return msgspec.structs.replace(overlay, brokers=brokers, links=links)
 
 
+def _off_tree(overlay: Overlay, name: str, brokers: tuple[str, ...]) -> Overlay:
+    around = {end for link in overlay.links if name in link for end in link} - {name}
+    above, *others = [one for one in brokers if one in around]
+    left = _off_graph(overlay, name, brokers)
+    return msgspec.structs.replace(left, links=(*left.links, *((above, other) for other in others)))
+
+
 def _on_graph(overlay: Overlay, name: str, brokers: tuple[str, ...]) -> Overlay:
     links = (*overlay.links, *((one, name) for one in overlay.brokers))
+    return msgspec.structs.replace(overlay, brokers=brokers, links=links)
+
+
+def _off_graph(overlay: Overlay, name: str, brokers: tuple[str, ...]) -> Overlay:
+    links = tuple(link for link in overlay.links if name not in link)
     return msgspec.structs.replace(overlay, brokers=brokers, links=links)
 
 
 def _on_key_geometry(overlay: Overlay, name: str, brokers: tuple[str, ...]) -> Overlay:
     positions = dict(overlay.positions or {})
     positions[name] = _widest_gap(sorted(positions.values()))
+    return _on_keys(overlay, positions, brokers)
+
+
+def _off_key_geometry(overlay: Overlay, name: str, brokers: tuple[str, ...]) -> Overlay:
+    positions = {one: at for one, at in (overlay.positions or {}).items() if one != name}
+    return _on_keys(overlay, positions, brokers)
+
+
+def _on_keys(overlay: Overlay, positions: dict[str, int], brokers: tuple[str, ...]) -> Overlay:
+    """Brokers at given identifiers of a key geometry."""
     seated = sorted(positions, key=lambda one: positions[one])
     shape = design(overlay.design).geometry
     known = key_geometry(shape, 1).params
@@ -67,14 +102,34 @@ def _on_key_geometry(overlay: Overlay, name: str, brokers: tuple[str, ...]) -> O
 
 
 def _on_hypercube(overlay: Overlay, name: str, brokers: tuple[str, ...]) -> Overlay:
-    positions = {**(overlay.positions or {}), name: len(overlay.brokers)}
+    return _on_cube(overlay, {**(overlay.positions or {}), name: len(overlay.brokers)}, brokers)
+
+
+def _off_hypercube(overlay: Overlay, name: str, brokers: tuple[str, ...]) -> Overlay:
+    positions = dict(overlay.positions or {})
+    empty = positions.pop(name)
+    last = max(positions, key=lambda one: positions[one])
+    if positions[last] > empty:
+        positions[last] = empty
+    return _on_cube(overlay, positions, brokers)
+
+
+def _on_cube(overlay: Overlay, positions: dict[str, int], brokers: tuple[str, ...]) -> Overlay:
+    """Brokers at given positions of a hypercube."""
     seated = sorted(positions, key=lambda one: positions[one])
     low_bit_count = overlay.params.get("low_bit_count")
+    params = dict(overlay.params)
+    if isinstance(low_bit_count, int):
+        # A smaller cube has fewer dimensions to choose from.
+        low_bit_count = min(low_bit_count, max(1, dimensions_for(len(brokers)) - 1))
+        params["low_bit_count"] = low_bit_count
     cube = hypercube(
         len(brokers), low_bit_count=low_bit_count if isinstance(low_bit_count, int) else None
     )
     links = _named(cube.links.tolist(), seated, brokers)
-    return msgspec.structs.replace(overlay, brokers=brokers, positions=positions, links=links)
+    return msgspec.structs.replace(
+        overlay, params=params, brokers=brokers, positions=positions, links=links
+    )
 
 
 def _widest_gap(taken: list[int]) -> int:
@@ -96,4 +151,9 @@ GROWTHS: dict[str, Callable[[Overlay, str, tuple[str, ...]], Overlay]] = {
     "hypercube": _on_hypercube,
     "tree": _on_tree,
     "graph": _on_graph,
+}
+LOSSES: dict[str, Callable[[Overlay, str, tuple[str, ...]], Overlay]] = {
+    "hypercube": _off_hypercube,
+    "tree": _off_tree,
+    "graph": _off_graph,
 }

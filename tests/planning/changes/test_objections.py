@@ -12,7 +12,7 @@ from meshwright.model.interests import interests_from_sets
 from meshwright.model.overlay import Overlay
 from meshwright.model.snapshot import Snapshot
 from meshwright.planning.changes.clients import Population
-from meshwright.planning.changes.network import PlanWish, begun_overlay, plan_network
+from meshwright.planning.changes.network import PlanWish, plan_network
 from meshwright.planning.changes.objections import objections_to
 from meshwright.planning.changes.proposal import Circumstances, propose
 from meshwright.planning.evaluation.evaluate import evaluate, forwarding_of
@@ -31,8 +31,8 @@ def topic_figures(overlay: Overlay, snapshot: Snapshot, topic: int) -> tuple[flo
 
 def test_topics_that_get_worse_are_named_with_their_figures() -> None:
     snapshot = drawn_snapshot()
-    chord = begun_overlay(snapshot, PlanWish("chord"), 0)
-    plan = plan_network(snapshot, PlanWish("tree", objective="cost"), source=chord)
+    joined = plan_network(snapshot, PlanWish("gm2")).target
+    plan = plan_network(snapshot, PlanWish("chord", objective="cost"), source=joined)
     found = objections_to(plan, snapshot)
     worse = {}
     for number, topic in enumerate(snapshot.topics):

@@ -90,6 +90,18 @@ def create(
     goal: GoalWords = None,
     goals_file: GoalsFile = None,
     degree_max: DegreeMax = None,
+    add_broker: Annotated[
+        list[str] | None,
+        typer.Option("--add-broker", metavar="NAME", help="What if this broker came, too?"),
+    ] = None,
+    remove_broker: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--remove-broker",
+            metavar="NAME",
+            help="What if this broker went? Its clients are placed at others.",
+        ),
+    ] = None,
     force: Force = False,
     seed: Seed = 0,
     master: Master = None,
@@ -109,6 +121,7 @@ def create(
     from meshwright.files.writing import refuse_unwritable
     from meshwright.pipeline.snapshots import Moment, TraceMoment
     from meshwright.pipeline.traces import check_trace
+    from meshwright.planning.changes.membership import BrokerChange
     from meshwright.planning.changes.network import PlanWish
     from meshwright.planning.changes.proposal import Circumstances, propose
 
@@ -134,7 +147,7 @@ def create(
         if left_out and not force:
             _refuse_wildcards(as_json, left_out, seed)
         snapshot = state.snapshot()
-        needs_clients = placement is not None or goals.clients_max is not None
+        needs_clients = placement or goals.clients_max or remove_broker
         population = state.population(snapshot, cluster_size) if needs_clients else None
     around = Circumstances(
         source=today,
@@ -142,6 +155,7 @@ def create(
         placement=placement,
         horizon_s=moment.horizon_s,
         data_until_us=state.at_us,
+        change=BrokerChange(tuple(add_broker or ()), tuple(remove_broker or ())),
         seed=seed,
     )
     with blaming(source or trace):

@@ -56,9 +56,9 @@ def plan_with_clients(
     problem = PlacementProblem(before, view, population.clusters)
     placed = place(problem, placement, np.random.default_rng(seed), rules=rules)
     after = before.moved_to(placed.brokers)
-    resettled = _resettled(snapshot, after)
-    plan = plan_network(resettled, wish, source=source, seed=seed)
-    steps = _moves(snapshot, population, after, placement)
+    moved = resettled(snapshot, after)
+    plan = plan_network(moved, wish, source=source, seed=seed)
+    steps = moves_between(population.names, (snapshot, before), (snapshot, after), placement)
     if not steps:
         return plan
     return plan_of_worths(
@@ -66,7 +66,7 @@ def plan_with_clients(
         plan.target,
         (
             overlay_worth(plan.source, snapshot, wish.delay_weight),
-            overlay_worth(plan.target, resettled, wish.delay_weight),
+            overlay_worth(plan.target, moved, wish.delay_weight),
         ),
         steps=(*plan.steps, *steps),
         price=plan.reconfiguration_cost + len(steps),
@@ -88,10 +88,10 @@ def snapshot_after(snapshot: Snapshot, population: Population, plan: Plan) -> Sn
     """The snapshot with clients where a plan moves them."""
     if not plan.client_moves():
         return snapshot
-    return _resettled(snapshot, clients_after(snapshot, population, plan))
+    return resettled(snapshot, clients_after(snapshot, population, plan))
 
 
-def _resettled(snapshot: Snapshot, clients: Clients) -> Snapshot:
+def resettled(snapshot: Snapshot, clients: Clients) -> Snapshot:
     """The snapshot with what brokers want when clients are elsewhere."""
     counts = view_of(clients, len(snapshot.brokers)).reference_counts
     brokers, topics = np.nonzero(counts)
@@ -99,36 +99,47 @@ def _resettled(snapshot: Snapshot, clients: Clients) -> Snapshot:
     return replace(snapshot, interests=interests)
 
 
-def _moves(
-    snapshot: Snapshot, population: Population, after: Clients, placement: str
+def moves_between(
+    names: tuple[ClientName, ...],
+    before: tuple[Snapshot, Clients],
+    after: tuple[Snapshot, Clients],
+    placement: str,
 ) -> tuple[Step, ...]:
-    before = population.clients
-    moving = np.flatnonzero((before.brokers != after.brokers) & (before.brokers != NO_BROKER))
-    old, new = (view_of(clients, len(snapshot.brokers)) for clients in (before, after))
-    return tuple(
-        _move(
-            (population.names[client], snapshot.brokers[source], snapshot.brokers[target]),
-            (
-                _shared_count(old, before, client, int(source)),
-                _shared_count(new, after, client, int(target)),
-            ),
-            placement,
-        )
-        for client, source, target in zip(
-            moving.tolist(), before.brokers[moving], after.brokers[moving], strict=True
-        )
-    )
+    """A step for every client that has a broker and gets another; brokers may differ, too."""
+    (old_network, old_clients), (new_network, new_clients) = before, after
+    old, new = (view_of(clients, len(network.brokers)) for network, clients in (before, after))
+    steps = []
+    for client, (source, target) in enumerate(
+        zip(old_clients.brokers.tolist(), new_clients.brokers.tolist(), strict=True)
+    ):
+        if NO_BROKER in {source, target}:
+            continue
+        involved = (names[client], old_network.brokers[source], new_network.brokers[target])
+        if involved[1] != involved[2]:
+            shared = (
+                _shared_count(old, old_clients, client, source),
+                _shared_count(new, new_clients, client, target),
+            )
+            is_leaving = involved[1] not in new_network.brokers
+            steps.append(_move(involved, shared, placement, is_leaving=is_leaving))
+    return tuple(steps)
 
 
-def _move(involved: tuple[str, str, str], shared: tuple[int, int], placement: str) -> Step:
+def _move(
+    involved: tuple[str, str, str], shared: tuple[int, int], placement: str, *, is_leaving: bool
+) -> Step:
     client, source, target = involved
+    wanted = f"{target} wants {shared[1]} of the topics of {client} for other clients too"
+    if is_leaving:
+        why = f"{source} leaves the network, and {wanted}."
+    elif shared[1] > shared[0]:
+        why = f"{wanted}, {source} only {shared[0]}."
+    else:
+        why = f"{client} goes from {source} to {target} to even out the load or to be near."
     return Step(
         action="move_client",
         brokers=involved,
-        why=f"{target} wants {shared[1]} of the topics of {client} for other clients too, "
-        f"{source} only {shared[0]}."
-        if shared[1] > shared[0]
-        else f"{client} goes from {source} to {target} to even out the load or to be near.",
+        why=why,
         algorithm=placement,
         metric="topics_shared",
         before=float(shared[0]),

@@ -20,6 +20,7 @@ from meshwright.model.designs import (
 from meshwright.model.overlay import Overlay, Parameter
 from meshwright.model.plan import Plan
 from meshwright.model.snapshot import Snapshot
+from meshwright.overlays.graph import components, graph
 from meshwright.planning.adaptation.plan import adapt
 from meshwright.planning.adaptation.rounds import AdaptationRules
 from meshwright.planning.adaptation.search import SearchRules
@@ -27,6 +28,7 @@ from meshwright.planning.adaptation.values import Traffic
 from meshwright.planning.arrangement.plan import arrange
 from meshwright.planning.changes.links import link_plan
 from meshwright.planning.designs import build_overlay
+from meshwright.planning.evaluation.evaluate import node_degrees
 
 Objective = Literal["net", "cost"]
 
@@ -111,11 +113,32 @@ def _linked(snapshot: Snapshot, wish: PlanWish, source: Overlay | None, seed: in
     )
     return link_plan(
         source or begun_overlay(snapshot, wish, seed),
-        target,
+        _joined_up(target),
         snapshot,
         delay_weight=wish.delay_weight,
         only_if_worth=wish.objective == "net",
     )
+
+
+def _joined_up(overlay: Overlay) -> Overlay:
+    """The overlay with links between its parts, so that whatever anybody publishes finds its way.
+
+    A part is joined to those before it, each by the broker in it that has the fewest links.
+    """
+    numbers = {name: number for number, name in enumerate(overlay.brokers)}
+    pairs = [(numbers[one], numbers[other]) for one, other in overlay.links]
+    links = np.array(pairs, dtype=np.int32).reshape(-1, 2)
+    firsts, parts = np.unique(components(graph(len(numbers), links)), return_inverse=True)
+    degrees = node_degrees(overlay)
+    added = []
+    for part in range(1, len(firsts)):
+        one, other = (
+            int(members[np.argmin(degrees[members])])
+            for members in (np.flatnonzero(parts < part), np.flatnonzero(parts == part))
+        )
+        degrees[[one, other]] += 1
+        added.append((overlay.brokers[one], overlay.brokers[other]))
+    return msgspec.structs.replace(overlay, links=(*overlay.links, *added))
 
 
 def _adapted(snapshot: Snapshot, wish: PlanWish, source: Overlay | None, seed: int) -> Plan:

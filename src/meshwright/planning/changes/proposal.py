@@ -6,7 +6,7 @@ against it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import msgspec
@@ -14,6 +14,7 @@ import numpy as np
 
 from meshwright.errors import CallerError, ProblemError
 from meshwright.model.goals import Goals
+from meshwright.model.interests import Int64Array
 from meshwright.model.overlay import Overlay
 from meshwright.model.plan import Plan
 from meshwright.model.snapshot import Snapshot
@@ -25,9 +26,12 @@ from meshwright.planning.changes.clients import (
 )
 from meshwright.planning.changes.goals import Outlook, broken_goals, preferred
 from meshwright.planning.changes.links import link_plan
+from meshwright.planning.changes.membership import NO_CHANGE, BrokerChange, plan_for_brokers
 from meshwright.planning.changes.network import PlanWish, plan_network
 from meshwright.planning.changes.objections import CLIENTS_PER_S, objections_to
-from meshwright.planning.placement.clients import NO_BROKER
+from meshwright.planning.placement.clients import NO_BROKER, Clients
+
+Candidate = tuple[Plan, Outlook]
 
 NO_GOALS = Goals()
 HORIZON_S = 36_000.0
@@ -40,7 +44,7 @@ class Circumstances:
     source: the overlay in force, or None for where the design begins. placement: the rule by which
     the population may move, or None where clients stay. clients_per_s: how fast clients are moved.
     horizon_s: the time for which the snapshot counts publications. data_until_us: the time of the
-    last thing that the snapshot knows of.
+    last thing that the snapshot knows of. change: brokers that come or go.
     """
 
     source: Overlay | None = None
@@ -49,6 +53,7 @@ class Circumstances:
     clients_per_s: float = CLIENTS_PER_S
     horizon_s: float = HORIZON_S
     data_until_us: int | None = None
+    change: BrokerChange = NO_CHANGE
     seed: int = 0
 
 
@@ -73,15 +78,34 @@ def propose(
     return msgspec.structs.replace(plan, against=against)
 
 
+def plan_without(
+    snapshot: Snapshot,
+    overlay: Overlay,
+    lost: Sequence[str],
+    wish: PlanWish,
+    *,
+    population: Population | None = None,
+    goals: Goals = NO_GOALS,
+) -> Plan:
+    """Where the roles and clients of brokers go that are lost: a plan without them.
+
+    Everybody else keeps its place where it can, as nothing is planned that does not pay by itself.
+    """
+    around = Circumstances(
+        source=overlay, population=population, change=BrokerChange(removed=tuple(lost))
+    )
+    return propose(snapshot, wish, around, goals)
+
+
 def _chosen(
-    candidates: Iterator[Plan],
+    candidates: Iterator[Candidate],
     snapshot: Snapshot,
     wish: PlanWish,
     around: Circumstances,
     goals: Goals,
-) -> tuple[Plan, Outlook]:
+) -> Candidate:
     """The preferred one of the plans that keep the hard goals; staying is one if that does."""
-    outlooks = [(plan, _outlook(plan, snapshot, around)) for plan in candidates]
+    outlooks = list(candidates)
     broken = [broken_goals(goals, outlook) for _, outlook in outlooks]
     keeping = [each for each, faults in zip(outlooks, broken, strict=True) if not faults]
     if not keeping:
@@ -92,7 +116,7 @@ def _chosen(
         )
     if len(outlooks) == 1:
         return keeping[0]
-    if around.source is not None:
+    if around.source is not None and around.change.is_none:
         today = link_plan(
             around.source,
             around.source,
@@ -108,13 +132,13 @@ def _chosen(
 
 def _candidates(
     snapshot: Snapshot, wish: PlanWish, around: Circumstances, goals: Goals
-) -> Iterator[Plan]:
+) -> Iterator[Candidate]:
     """The plan as wished; where goals may want another, also some of its like."""
     first = _planned(snapshot, wish, around, around.placement)
     yield first
     if goals == NO_GOALS:
         return
-    if first.client_moves():
+    if around.placement is not None and first[0].client_moves():
         yield _planned(snapshot, wish, around, None)
     if wish.objective == "net":
         wish = replace(wish, objective="cost")
@@ -126,11 +150,25 @@ def _candidates(
 
 def _planned(
     snapshot: Snapshot, wish: PlanWish, around: Circumstances, placement: str | None
-) -> Plan:
+) -> Candidate:
     population, source, seed = around.population, around.source, around.seed
+    if not around.change.is_none:
+        found = plan_for_brokers(
+            snapshot,
+            wish,
+            around.change,
+            population=population,
+            placement=placement,
+            source=source,
+            seed=seed,
+        )
+        counts = None if found.clients is None else _client_counts(found.clients, found.snapshot)
+        return found.plan, Outlook(found.plan.target, found.snapshot, around.horizon_s, counts)
     if placement is None or population is None:
-        return plan_network(snapshot, wish, source=source, seed=seed)
-    return plan_with_clients(snapshot, wish, population, placement, source=source, seed=seed)
+        plan = plan_network(snapshot, wish, source=source, seed=seed)
+    else:
+        plan = plan_with_clients(snapshot, wish, population, placement, source=source, seed=seed)
+    return plan, _outlook(plan, snapshot, around)
 
 
 def _helped(wish: PlanWish, goals: Goals) -> PlanWish:
@@ -147,7 +185,12 @@ def _outlook(plan: Plan, snapshot: Snapshot, around: Circumstances) -> Outlook:
     population = around.population
     if population is None:
         return Outlook(plan.target, snapshot, around.horizon_s)
-    brokers = clients_after(snapshot, population, plan).brokers
-    counts = np.bincount(brokers[brokers != NO_BROKER], minlength=len(snapshot.brokers))
+    clients = clients_after(snapshot, population, plan)
     after = snapshot_after(snapshot, population, plan)
-    return Outlook(plan.target, after, around.horizon_s, counts)
+    return Outlook(plan.target, after, around.horizon_s, _client_counts(clients, after))
+
+
+def _client_counts(clients: Clients, snapshot: Snapshot) -> Int64Array:
+    """Clients of each broker: (broker,)."""
+    brokers = clients.brokers[clients.brokers != NO_BROKER]
+    return np.bincount(brokers, minlength=len(snapshot.brokers))
