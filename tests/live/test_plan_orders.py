@@ -20,6 +20,7 @@ from meshwright.live.operating.control_client import BrokerControl
 from meshwright.live.telemetry.plan_log import PlanProgress
 from meshwright.model.overlay import Overlay
 from meshwright.model.plan import Plan
+from meshwright.overlays.growth import with_broker, without_broker
 
 
 def swapped(overlay: Overlay) -> Overlay:
@@ -52,14 +53,16 @@ async def over(folder: Path, leader: str, epoch: int) -> PlanProgress:
             await asyncio.sleep(0.02)
 
 
-@pytest.mark.parametrize("other", ["tree", "gm", "hypercube"])
+@pytest.mark.parametrize(
+    ("design", "other"), [("chord", "gm"), ("gm", "tree"), ("tree", "hypercube")]
+)
 def test_a_network_changes_its_design_and_back_while_messages_flow(
-    tmp_path: Path, other: str
+    tmp_path: Path, design: str, other: str
 ) -> None:
-    source = small_overlay("chord")
+    source = small_overlay(design)
 
     async def story() -> list[str]:
-        async with running_brokers("chord", tmp_path, 4) as brokers:
+        async with running_brokers(design, tmp_path, 4) as brokers:
             reader, writer = AioReader("reader"), aiomqtt.Client("127.0.0.1", port_of(brokers[3]))
             await reader.open(port_of(brokers[0]), "t", keeps=True)
             sent = 0
@@ -127,6 +130,12 @@ def test_orders_that_make_no_sense_are_refused_with_the_reason(tmp_path: Path) -
                 await decided(tmp_path, "b0", "apply", plan_of(source, source))
             with pytest.raises(OperatorError, match="no plan of version 1"):
                 await decided(tmp_path, "b0", "apply")
+            with pytest.raises(OperatorError, match="b3 is alive and has no place in the plan"):
+                await decided(
+                    tmp_path, "b0", "apply", plan_of(source, without_broker(source, "b3"))
+                )
+            with pytest.raises(OperatorError, match="b9 is not in this network; have it join"):
+                await decided(tmp_path, "b0", "apply", plan_of(source, with_broker(source, "b9")))
 
     asyncio.run(story())
 

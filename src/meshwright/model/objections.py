@@ -36,7 +36,8 @@ class Objections(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     """What in a plan would be a reason to reject it.
 
     clients_reconnecting: clients that must connect to another broker. move_messages: the price of
-    the change. move_s: how long it takes to move those clients, at clients_per_s.
+    the change. move_s: how long it takes to move those clients, if each broker sends clients_per_s
+    away; 0: all at once.
     topics: the worst few of the worse_topic_count topics that get worse.
     data_until_us: the time of the last thing that the plan knows of; None where that has no time.
     """
@@ -65,9 +66,10 @@ class Objections(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         if not self.clients_reconnecting:
             return f"{takes}; no client must connect anew."
         clients = counted(self.clients_reconnecting, "client")
+        pace = f"{self.clients_per_s:g} a second from a broker" if self.clients_per_s else "once"
         return (
             f"{takes}; {clients} must connect to another broker, which takes about "
-            f"{_duration(self.move_s)} at {self.clients_per_s:g} a second."
+            f"{_duration(self.move_s)} at {pace}."
         )
 
     def _topics(self) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ import pytest
 from changing_networks import MILLISECOND_US, SECOND_US, TRAFFIC_US, ChangingNetwork, plan_of
 
 from meshwright.model.plan import Plan
+from meshwright.overlays.growth import with_broker, without_broker
 from meshwright.protocol.reconfiguration.reconfigure import ReconfigureSettings
 from meshwright.protocol.settings import BrokerSettings
 from meshwright.protocol.streams.messages import Repair
@@ -65,6 +66,48 @@ def test_a_broker_that_was_down_during_the_change_learns_of_it() -> None:
     network.run(90)
     assert network.faults() == []
     assert network.world.message_counts[Repair] == repaired
+
+
+@pytest.mark.parametrize("design", ["chord", "hypercube", "gm", "tree"])
+def test_a_dead_broker_is_left_out_by_a_plan_and_enters_when_it_returns(design: str) -> None:
+    network = ChangingNetwork(design)
+    network.crash(TRAFFIC_US - 2 * SECOND_US, "b5", 40 * SECOND_US)
+    smaller = without_broker(network.overlay, "b5")
+    plan = plan_of(network.overlay, smaller)
+    network.give(TRAFFIC_US + 12 * SECOND_US, COORDINATOR, "apply", plan)
+    network.traffic(30)
+    network.run(35)
+    assert network.agreed() == smaller
+    network.run(80)
+    found = network.agreed()
+    assert found == with_broker(smaller, "b5")
+    network.traffic(5)
+    network.run(100)
+    assert network.faults() == []
+
+
+def test_a_plan_without_a_dead_broker_can_be_undone() -> None:
+    network = ChangingNetwork()
+    network.world.at(TRAFFIC_US, lambda: network.world.crash("b5"))
+    plan = plan_of(network.overlay, without_broker(network.overlay, "b5"))
+    network.give(TRAFFIC_US + 12 * SECOND_US, COORDINATOR, "apply", plan)
+    network.run(30)
+    assert network.agreed() == plan.target
+    network.give(31 * SECOND_US, "b1", "undo", plan)
+    network.run(50)
+    assert network.agreed() == network.overlay
+
+
+def test_who_lives_or_was_never_here_cannot_be_left_out_or_put_in() -> None:
+    network = ChangingNetwork()
+    for other in (without_broker(network.overlay, "b5"), with_broker(network.overlay, "b9")):
+        network.give(GIVEN_US, COORDINATOR, "apply", plan_of(network.overlay, other))
+    network.run(10)
+    assert [record.detail for _, _, record in network.steps("refused")] == [
+        "b5 is alive and has no place in the plan; drain it, or plan again",
+        "b9 is not in this network; have it join, and plan again",
+    ]
+    assert network.agreed() == network.overlay
 
 
 def test_all_brokers_that_crash_together_wake_up_in_the_overlay_they_had() -> None:

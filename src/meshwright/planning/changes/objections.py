@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +16,7 @@ from meshwright.model.snapshot import Float64Array, Snapshot
 from meshwright.planning.evaluation.evaluate import evaluation_of, forwarding_of
 from meshwright.planning.evaluation.forwarding import Totals
 
-CLIENTS_PER_S = 20.0  # clients that are moved in a second, where nobody says otherwise
+CLIENTS_PER_S = 500.0  # that a broker sends away in a second, where nobody says otherwise
 TOPICS_NAMED = 5
 # A figure that grows by less than this share is rounding.
 ROUNDING_SHARE = 1e-9
@@ -47,9 +48,12 @@ def objections_to(
     """What speaks against a plan.
 
     before, after: the network as it is, and with clients where the plan moves them; None for after
-    where it moves none. Both have the same topics.
+    where it moves none. Both have the same topics. clients_per_s: how many clients a broker sends
+    away in a second; 0 for all at once.
     """
-    moves = len(plan.client_moves())
+    moves = plan.client_moves()
+    leaving = Counter(move.source for move in moves)
+    busiest = max(leaving.values(), default=0)
     metrics: tuple[WorseMetric, ...] = ()
     topics: tuple[WorseTopic, ...] = ()
     count = 0
@@ -59,9 +63,9 @@ def objections_to(
         metrics = _worse_metrics(old, new)
         topics, count = _worse_topics(old, new, before)
     return Objections(
-        clients_reconnecting=moves,
+        clients_reconnecting=len(moves),
         move_messages=plan.reconfiguration_cost,
-        move_s=moves / clients_per_s,
+        move_s=busiest / clients_per_s if clients_per_s else 0.0,
         clients_per_s=clients_per_s,
         metrics=metrics,
         topics=topics,

@@ -42,7 +42,7 @@ class Circumstances:
     """What a plan is made in, beside the snapshot.
 
     source: the overlay in force, or None for where the design begins. placement: the rule by which
-    the population may move, or None where clients stay. clients_per_s: how fast clients are moved.
+    the population may move, or None where clients stay. clients_per_s: that a broker sends away.
     horizon_s: the time for which the snapshot counts publications. data_until_us: the time of the
     last thing that the snapshot knows of. change: brokers that come or go.
     """

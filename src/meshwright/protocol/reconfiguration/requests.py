@@ -165,13 +165,30 @@ class Requests:
             return ANOTHER_PLAN
         if target.design not in DESIGNS:
             return f"there is no design {target.design!r}; plan for one that there is"
-        if sorted(target.brokers) != sorted(self._in_force.overlay.brokers):
-            return "a plan keeps the brokers of the overlay in force; plan again"
+        why_not = self._why_not_these(target.brokers)
+        if why_not is not None:
+            return why_not
         astray = [one for one in moves if one.target not in target.brokers]
         if astray:
             return f"client {astray[0].client} cannot go to {astray[0].target}, which is no broker"
         if target == self._in_force.overlay and not moves:
             return "the overlay is in force already"
+        return None
+
+    def _why_not_these(self, brokers: tuple[str, ...]) -> str | None:
+        """A plan has every broker that is alive, and none that never had a place here.
+
+        One that is dead may be left out: when it returns, it enters the overlay as a newcomer does.
+        """
+        alive = (self._me, *self._around.alive())
+        left_out = [name for name in alive if name not in brokers]
+        if left_out:
+            return f"{left_out[0]} is alive and has no place in the plan; drain it, or plan again"
+        overlays = (self._in_force.overlay, self._in_force.before)
+        known = {name for one in overlays if one is not None for name in one.brokers}
+        strangers = [name for name in brokers if name not in known and name not in alive]
+        if strangers:
+            return f"{strangers[0]} is not in this network; have it join, and plan again"
         return None
 
     def _undo(self, turn: Turn, order: int, plan: Plan | None) -> None:
@@ -222,7 +239,8 @@ class Requests:
             if self._coordinator.undertaking is not None:
                 self._refuse(later, order, ANOTHER_PLAN, name)
                 return
-            mode = self._mode(target)
+            # Who enters has nothing to carry over from the overlay that the others have in force.
+            mode = self._mode(target) if source_epoch is None else "anew"
             lock = Lock(epoch, name, target, source, supersedes, moves, mode)
             heirs = heirs_of(self._in_force.overlay, target) if mode == "carry" else {}
             self._answer(later, order, name, epoch)
