@@ -7,26 +7,31 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from uuid import uuid4
 
 import pytest
 
 END_S = 60.0
-# While Python loads, while Java starts, and in the middle of the work.
-MOMENTS_S = (0.5, 3.0, 14.0)
-# A shell says 130 of both: ours, and Python's own end if it has not yet begun to read our code.
-STOPPED = (130, -signal.SIGINT)
+LOOK_EVERY_S = 0.02
+STOPPED = 130
+WORDS = ("trace", "generate", "--model", "poisson", "--users", "2000000", "--out", "trace")
+
+# By what is seen of the process with a number and a mark: a library that our code loads, Java that
+# starts, and the first of the files in the middle of the work.
+MOMENTS: dict[str, Callable[[int, str, Path], bool]] = {
+    "loading": lambda number, _, __: "_datetime" in Path(f"/proc/{number}/maps").read_text(),
+    "starting": lambda _, mark, __: any("/java " in command for command in marked(mark)),
+    "working": lambda _, __, folder: bool(list(folder.glob(".trace.aside/*"))),
+}
 
 
-@pytest.mark.parametrize("moment_s", MOMENTS_S)
-def test_who_stops_a_command_on_spark_sees_nothing_more_of_it(
-    moment_s: float, tmp_path: Path
-) -> None:
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_who_stops_a_command_on_spark_sees_nothing_more_of_it(moment: str, tmp_path: Path) -> None:
     mark = uuid4().hex
-    words = ("trace", "generate", "--model", "poisson", "--users", "2000000", "--out", "trace")
     process = subprocess.Popen(
-        [sys.executable, "-m", "meshwright", *words],
+        [sys.executable, "-m", "meshwright", *WORDS],
         cwd=tmp_path,
         env={**os.environ, "MARK": mark},
         stdout=subprocess.PIPE,
@@ -34,15 +39,17 @@ def test_who_stops_a_command_on_spark_sees_nothing_more_of_it(
         text=True,
         start_new_session=True,
     )
-    time.sleep(moment_s)
+    deadline_s = time.monotonic() + END_S
+    while not MOMENTS[moment](process.pid, mark, tmp_path):
+        assert time.monotonic() < deadline_s
+        time.sleep(LOOK_EVERY_S)
     os.killpg(process.pid, signal.SIGINT)
-    printed = process.communicate(timeout=END_S)
-    assert printed == ("", "")
-    assert process.returncode in STOPPED
+    assert process.communicate(timeout=END_S) == ("", "")
+    assert process.returncode == STOPPED
     deadline_s = time.monotonic() + END_S
     while marked(mark):
         assert time.monotonic() < deadline_s, marked(mark)
-        time.sleep(0.1)
+        time.sleep(LOOK_EVERY_S)
 
 
 def marked(mark: str) -> list[str]:

@@ -1,7 +1,6 @@
 """The jobs that must give the same wherever they run; a program of its own, for it is a driver.
 
-python cluster_jobs.py FOLDER ADDRESS...: FOLDER/<number>.json for each address in turn; on a
-cluster the replay is done once more, for FOLDER/again.json.
+python cluster_jobs.py FOLDER ADDRESS...: FOLDER/<number>.json for each address in turn.
 """
 
 from __future__ import annotations
@@ -67,9 +66,6 @@ def main(folder: Path, addresses: list[str]) -> None:
             "replayed": _replayed(session, trace, folder / f"{number}.kept"),
         }
         (folder / f"{number}.json").write_text(json.dumps(outcome, sort_keys=True))
-        if address.startswith("spark://"):
-            again = outcome | {"replayed": _replayed(session, trace, folder / "again.kept")}
-            (folder / "again.json").write_text(json.dumps(again, sort_keys=True))
         session.stop()
 
 

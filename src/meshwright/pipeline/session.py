@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from typing import NoReturn, TypeAlias
 
 from py4j.protocol import Py4JError
@@ -105,19 +105,24 @@ def spark_session(
         yield running
         return
     session = open_session(application, master=master, remote=remote, is_short=is_short)
-    try:
-        yield session
-    except KeyboardInterrupt:
-        end_java()
-        raise
-    finally:
-        with suppress(Py4JError, OSError):  # Java that was ended does not answer
-            session.stop()
+    with ExitStack() as ending:
+        ending.callback(_stop, session)
+        try:
+            yield session
+        except KeyboardInterrupt:
+            ending.pop_all()  # a session whose Java has ended would warn that nobody answers
+            end_java()
+            raise
 
 
 def runs_here(session: SparkSession) -> bool:
     """Whether driver and executors are one process on this machine."""
     return not is_remote() and _master(session).startswith("local")
+
+
+def _stop(session: SparkSession) -> None:
+    with suppress(Py4JError, OSError):  # Java may have ended by itself, and does not answer
+        session.stop()
 
 
 def _settle(session: SparkSession) -> None:
