@@ -10,6 +10,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 from xdist.scheduler import LoadScopeScheduling
 
+from quick_spark import QUICK_JAVA, QUICK_QUERIES
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from xdist.remote import Producer
@@ -26,12 +28,10 @@ settings.register_profile(
 settings.load_profile("replayable")
 
 QUICK_START = {
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-    "spark.sql.shuffle.partitions": "2",
+    **QUICK_QUERIES,
+    "spark.driver.extraJavaOptions": QUICK_JAVA,
     "spark.default.parallelism": "2",
 }
-
-
 COMMANDS_ON_SPARK = (
     "tests/cli/test_demo.py",
     "tests/cli/test_replay_commands.py",

@@ -32,12 +32,13 @@ from meshwright.pipeline.sweep import TaskGrid, sweep
 from meshwright.planning.changes.clients import plan_with_clients
 from meshwright.planning.changes.network import PlanWish
 from meshwright.sim.scenario.parameters import SimulationParameters
+from quick_spark import QUICK_JAVA, QUICK_QUERIES
 
 SETTINGS = {
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-    "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    **QUICK_QUERIES,
+    "spark.driver.extraJavaOptions": QUICK_JAVA,
+    "spark.executor.extraJavaOptions": QUICK_JAVA,
     "spark.executor.memory": "512m",
-    "spark.sql.shuffle.partitions": "2",
 }
 TINY = SimulationParameters(design="tree", brokers=2, clients=3, duration_s=1.0)
 GENERATED = LocationParameters(users=60, rows=2, columns=4, days=6.0, publications_per_hour=0.2)

@@ -16,11 +16,11 @@ from pathlib import Path
 import pyspark
 
 from meshwright.pipeline.environment import prepare_environment
+from quick_spark import QUICK_JAVA, QUICK_QUERIES
 
 SPARK_CLASS = Path(pyspark.__file__).parent / "bin" / "spark-class"
 PATIENCE_S = 400.0
 POLL_S = 0.1
-JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 
 class SparkProcesses:
@@ -35,7 +35,11 @@ class SparkProcesses:
         with (self.folder / f"{name}.log").open("wb") as log:
             self._running[name] = subprocess.Popen(
                 [str(SPARK_CLASS), f"org.apache.spark.deploy.{kind}", *words],
-                env={**os.environ, "SPARK_DAEMON_MEMORY": "640m", "SPARK_DAEMON_JAVA_OPTS": JAVA},
+                env={
+                    **os.environ,
+                    "SPARK_DAEMON_MEMORY": "640m",
+                    "SPARK_DAEMON_JAVA_OPTS": QUICK_JAVA,
+                },
                 cwd=self.folder,
                 stdout=log,
                 stderr=log,
@@ -91,11 +95,11 @@ def connect_server(folder: Path) -> Iterator[str]:
     with _processes(folder) as spark:
         (port,) = _free_ports(1)
         spark.start(
-            "connect", "SparkSubmit", "--master", "local[2]", "--driver-java-options", JAVA,
+            "connect", "SparkSubmit", "--master", "local[2]", "--driver-java-options", QUICK_JAVA,
             "--class", "org.apache.spark.sql.connect.service.SparkConnectServer",
             "--conf", "spark.connect.grpc.binding.address=127.0.0.1",
             "--conf", f"spark.connect.grpc.binding.port={port}",
-            "--conf", "spark.sql.shuffle.partitions=2",
+            *(word for setting in QUICK_QUERIES.items() for word in ("--conf", "=".join(setting))),
             "--conf", "spark.ui.enabled=false", "spark-internal",
         )  # fmt: skip
         spark.wait_until(lambda: _listens(port))
