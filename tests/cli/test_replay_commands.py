@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import csv
 import re
+import shutil
 from pathlib import Path
 
 import pyarrow as pa
@@ -26,12 +27,19 @@ designs = ["chord", "tree"]
 """
 
 
-@pytest.fixture
-def trace(spark: object, tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def generated(spark: object, tmp_path_factory: pytest.TempPathFactory) -> Path:
     del spark  # one that runs already is used by every command
+    trace = tmp_path_factory.mktemp("generated") / "trace"
     size = ("--users", "40", "--brokers", "6", "--topics", "8", "--hours", "5")
-    answered("trace", "generate", "--model", "poisson", *size, "--out", tmp_path / "trace")
-    return tmp_path / "trace"
+    answered("trace", "generate", "--model", "poisson", *size, "--out", trace)
+    return trace
+
+
+@pytest.fixture
+def trace(generated: Path, tmp_path: Path) -> Path:
+    """A trace of the test's own."""
+    return shutil.copytree(generated, tmp_path / "trace")
 
 
 def test_a_trace_is_compared_and_reported_on_one_page(trace: Path, tmp_path: Path) -> None:

