@@ -51,6 +51,10 @@ def test_every_key_is_documented() -> None:
         ('design = "chrd"', "There is no design 'chrd'"),
         ('mobility = "home-broker"', "There is no mobility policy 'home-broker'"),
         ("[adaptation]\nevery_s = 0", "adaptation.every_s is 0.0"),
+        ("latitude = 91.0\nlongitude = 0.0", "latitude is 91.0"),
+        ("latitude = 10.0", "latitude stands alone"),
+        ('site = ""', "the site is empty"),
+        ("[telemetry]\ntrace_bytes_max = -1", "telemetry.trace_bytes_max is -1"),
     ],
 )
 def test_what_cannot_work_is_refused_in_a_sentence(

@@ -103,7 +103,7 @@ def test_people_who_only_check_in_want_the_cells_of_themselves_and_their_friends
     with staged_trace(tmp_path / "trace") as folder:
         write_table(seen, folder, POSITIONS)
         write_table(literal_frame(spark, FRIENDSHIPS, [("ann", "bob")]), folder, FRIENDSHIPS)
-        brokers = [("south", 1.0, 1.0, None), ("north", 10.0, 10.0, None)]
+        brokers = [("south", 1.0, 1.0, None, None), ("north", 10.0, 10.0, None, "pole")]
         write_table(literal_frame(spark, BROKERS_TABLE, brokers), folder, BROKERS_TABLE)
         ways = [("south", "north", 7.0), ("north", "south", 8.0)]
         write_table(literal_frame(spark, DELAYS, ways), folder, DELAYS)

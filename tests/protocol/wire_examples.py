@@ -123,6 +123,7 @@ from meshwright.protocol.peers.admission import (
 from meshwright.protocol.peers.conversations import Envelope, Hello
 from meshwright.protocol.peers.liveness import Rumour
 from meshwright.protocol.peers.removals import CallAnswered, LastCall, RollTold
+from meshwright.protocol.peers.round_trips import Ping, Pong
 from meshwright.protocol.reconfiguration.blocking import (
     HoldClients,
     LetClientsGo,
@@ -359,6 +360,8 @@ EXAMPLES: tuple[Message, ...] = (
     Envelope(
         source_generation=1, target_generation=2, number=3, received=4, body=AllPassed(number=5)
     ),
+    Ping(1),
+    Pong(2),
     Rumour(words=(("b1", 2, True),), epoch=3),
     RollTold(roll=(("b1", 2),), is_settled=True, is_question=False),
     LastCall(broker="b1", serial=2),

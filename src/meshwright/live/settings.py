@@ -20,7 +20,7 @@ from meshwright.errors import (
     OperatorError,
     SettingError,
 )
-from meshwright.files.reading import read_bytes
+from meshwright.files.reading import name_fault, read_bytes
 from meshwright.files.settings import Place, blaming_settings, read_settings
 from meshwright.filters.filter import parse_filter
 from meshwright.live.system.addresses import is_loopback, parse_address
@@ -35,6 +35,8 @@ from meshwright.protocol.sessions.session_settings import QueueFull
 
 DOCUMENTED_IN = "docs/broker.toml"
 QOS_MAX = 2
+LATITUDE_MAX = 90.0
+LONGITUDE_MAX = 180.0
 DEFAULT_LISTEN = "127.0.0.1:1883"
 CLUSTER_SIZE_MIN = 2
 DEFAULT_PEER_LISTEN = "127.0.0.1:7883"
@@ -167,6 +169,9 @@ class LiveSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str = "broker"
     folder: Path = Path(".meshwright")
+    site: str | None = None
+    latitude: float | None = None
+    longitude: float | None = None
     design: str = DEFAULT_DESIGN
     durability: Literal["synced", "memory"] = "synced"
     disk_bytes_max: int = 0
@@ -217,6 +222,7 @@ def check_settings(settings: LiveSettings) -> LiveSettings:
             f"{settings.name!r} is no name for a broker",
             remedy="use letters and digits",
         )
+    _check_place(settings)
     if settings.design not in DESIGNS:
         raise SettingError(
             ("design",),
@@ -235,6 +241,25 @@ def check_settings(settings: LiveSettings) -> LiveSettings:
     for place, path in _files(settings):
         _check_file(place, path)
     return settings
+
+
+def _check_place(settings: LiveSettings) -> None:
+    """Refuse a place that is on no map, or half of one."""
+    for key, value, most in (
+        ("latitude", settings.latitude, LATITUDE_MAX),
+        ("longitude", settings.longitude, LONGITUDE_MAX),
+    ):
+        if value is not None and not -most <= value <= most:
+            raise SettingError(
+                (key,), f"{key} is {value}", remedy=f"write degrees from -{most:g} to {most:g}"
+            )
+    if (settings.latitude is None) != (settings.longitude is None):
+        key = "longitude" if settings.latitude is None else "latitude"
+        raise SettingError((key,), f"{key} stands alone", remedy="write both degrees, or none")
+    if settings.site is not None and name_fault(settings.site) is not None:
+        raise SettingError(
+            ("site",), f"the site {name_fault(settings.site)}", remedy="write a plain name"
+        )
 
 
 def _check_listeners(settings: LiveSettings) -> None:

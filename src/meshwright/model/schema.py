@@ -88,6 +88,7 @@ BROKERS = Table(
         Column("latitude", "number", LATITUDE.meaning, is_required=False),
         Column("longitude", "number", LONGITUDE.meaning, is_required=False),
         Column("capacity", "whole", "clients it can serve; none: no limit", is_required=False),
+        Column("site", "text", "where it stands, in words", is_required=False),
     ),
 )
 DELAYS = Table(

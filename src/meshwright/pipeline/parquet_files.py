@@ -46,6 +46,8 @@ def check_part(part: Path, table: Table) -> None:
     schema = footer.schema.to_arrow_schema()
     for column in table.columns:
         if column.name not in schema.names:
+            if not column.is_required:
+                continue
             raise InputFileError(
                 str(part),
                 f"the table {table.name} lacks the column {column.name} ({column.meaning})",

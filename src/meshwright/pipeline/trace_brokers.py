@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
+from scipy.sparse.csgraph import csgraph_from_dense, floyd_warshall
 
 from meshwright.errors import InputFileError, OperatorError
 from meshwright.model.identifiers import BrokerName
@@ -49,7 +50,9 @@ def trace_brokers(trace: Path, read: Reader, names: tuple[str, ...] | None = Non
     return Brokers(
         chosen,
         None if bool(np.isnan(coordinates).any()) else coordinates,
-        _delays_ms(trace, read(DELAYS), chosen) if DELAYS.name in table_names(trace) else None,
+        delays_between(read(DELAYS).toArrow(), chosen)
+        if DELAYS.name in table_names(trace)
+        else None,
     )
 
 
@@ -110,23 +113,23 @@ def _places(trace: Path, read: Reader) -> Places:
     return places
 
 
-def _delays_ms(trace: Path, delays: DataFrame, names: tuple[BrokerName, ...]) -> Float64Array:
-    """One way, (broker, broker); every pair of brokers has a row, a broker and itself none."""
-    table = delays.toArrow()
+def delays_between(table: pa.Table, names: tuple[BrokerName, ...]) -> Float64Array | None:
+    """One way in ms, (broker, broker), of a table of delays; a broker and itself have no row.
+
+    Brokers measure each other one after another. A pair without a row is as far apart as on the way
+    back, or else as by way of others; None if that is not known of all.
+    """
     numbered = pa.array(names, pa.string())
     sources, targets = (
         pa.compute.index_in(table[column], value_set=numbered).fill_null(-1).to_numpy()
         for column in ("source", "target")
     )
-    matrix = np.full((len(names), len(names)), np.nan)
+    matrix = np.full((len(names), len(names)), np.inf)
     known = (sources >= 0) & (targets >= 0)
     matrix[sources[known], targets[known]] = table["delay_ms"].to_numpy()[known]
     np.fill_diagonal(matrix, 0.0)
-    if bool(np.isnan(matrix).any()):
-        source, target = np.argwhere(np.isnan(matrix))[0]
-        raise InputFileError(
-            str(trace / DELAYS.name),
-            f"there is no delay from {names[source]!r} to {names[target]!r}",
-            remedy="give one for every pair of brokers, or leave the table out",
-        )
-    return matrix
+    matrix = np.where(np.isinf(matrix), matrix.T, matrix)
+    if bool(np.isinf(matrix).any()):
+        ways = floyd_warshall(csgraph_from_dense(matrix, null_value=np.inf))
+        matrix = np.where(np.isinf(matrix), ways, matrix)
+    return None if bool(np.isinf(matrix).any()) else matrix

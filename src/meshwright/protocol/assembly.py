@@ -27,6 +27,7 @@ from meshwright.protocol.peers.admission import Admission
 from meshwright.protocol.peers.conversations import Conversations
 from meshwright.protocol.peers.liveness import Liveness
 from meshwright.protocol.peers.removals import Removals
+from meshwright.protocol.peers.round_trips import RoundTrips
 from meshwright.protocol.retained.lookup import Found, Retained
 from meshwright.protocol.retained.store import RetainedStore
 from meshwright.protocol.sessions.full_queues import FullQueues
@@ -99,6 +100,7 @@ class Machines:
         )
         facts.roll_changed.heard_by(
             self._know_roll,
+            self.round_trips.roll_changed,
             self.directory.roll_changed,
             self.outgoing.roll_changed,
             self.incoming.roll_changed,
@@ -129,6 +131,11 @@ class Machines:
             return lambda turn, event: self._packet(turn, event.client, event.packet)
         return self.sessions.client_packet
 
+    def heartbeat(self, turn: Turn) -> None:
+        """Be heard by peers, judge who is not, and measure how far they are."""
+        self.conversations.tick(turn)
+        self.round_trips.tick(turn)
+
     def sweep(self, turn: Turn) -> None:
         """Forget entries, streams and topics that nobody uses; they may be read again."""
         self.directory.sweep(turn)
@@ -152,6 +159,7 @@ class Machines:
             *self.incoming.handlers(),
             *self.interest.handlers(),
             *self.liveness.handlers(),
+            *self.round_trips.handlers(),
             *self.overlays.handlers(),
             *self.moving.handlers(),
             on(AllPassed, self._all_passed),
@@ -254,6 +262,7 @@ class Machines:
             neighbours=self.forwarding.neighbours,
             in_force=lambda: self.overlays.change.epoch,
         )
+        self.round_trips = RoundTrips(self._settings.round_trips, self.conversations, self._living)
         self.full_queues = FullQueues(
             self._me,
             self._settings.full_queues,
@@ -423,6 +432,10 @@ class Machines:
             return False
         wrote = self.sessions.deliver(turn, frame)
         return self.shared_keeper.deliver(turn, frame) or wrote
+
+    def _living(self) -> list[str]:
+        """All brokers but this one that are believed alive."""
+        return [name for name in self.liveness.alive() if name != self._me]
 
     def _others(self) -> list[str]:
         """All brokers but this one that belong to the network."""

@@ -104,6 +104,11 @@ class Broker:
         """The brokers with which the network began; only once it belongs to a network."""
         return self._machines.removals.founders
 
+    @property
+    def round_trips_ms(self) -> dict[str, float]:
+        """With other brokers that live, as measured; only once it belongs to a network."""
+        return self._machines.round_trips.smoothed_ms()
+
     def wants(self, topic: str) -> bool:
         """True if some client here wants the topic; only once it belongs to a network."""
         return self._machines.interest.wants(topic)
@@ -182,7 +187,7 @@ class Broker:
 
     def _set_timers(self, machines: Machines) -> None:
         self._timers: dict[str, Callable[[Turn], None]] = {
-            conversations.TICK[0]: machines.conversations.tick,
+            conversations.TICK[0]: machines.heartbeat,
             removals.LOOK[0]: machines.removals.look,
             outgoing.TICK[0]: machines.outgoing.tick,
             outgoing.FORGET_GONE[0]: machines.outgoing.forget_gone,

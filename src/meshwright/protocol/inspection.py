@@ -85,7 +85,8 @@ class BrokerView(msgspec.Struct, frozen=True, kw_only=True):
     good. star: the change of a part of its tree that it leads or is locked for. retained: registers
     of retained messages that it keeps for the network. kept: publications of its clients that
     somebody may still need. full_queues: as far as they are known here. disk_trouble: why its disk
-    takes no more publications, filled in by the host, which alone knows the reason.
+    takes no more publications, filled in by the host, which alone knows the reason. round_trips_ms:
+    with other brokers that live, as measured and smoothed.
     """
 
     broker: str
@@ -105,6 +106,7 @@ class BrokerView(msgspec.Struct, frozen=True, kw_only=True):
     full_queues: tuple[FullQueueView, ...] = ()
     held_back: tuple[HeldBackView, ...] = ()
     disk_trouble: str | None = None
+    round_trips_ms: dict[str, float] = {}
 
 
 def inspect(me: str, observation: Observation, machines: Machines) -> BrokerView:
@@ -136,6 +138,7 @@ def inspect(me: str, observation: Observation, machines: Machines) -> BrokerView
         full_queues=tuple(
             FullQueueView(one.client, one.broker) for one in machines.full_queues.filters
         ),
+        round_trips_ms=machines.round_trips.smoothed_ms(),
         held_back=tuple(map(_held, machines.sessions.publishing.held.waiting.values())),
     )
 

@@ -12,6 +12,7 @@ from meshwright.protocol.mobility.placement import PlacementSettings
 from meshwright.protocol.mobility.policies import MobilitySettings
 from meshwright.protocol.peers.conversations import ConversationSettings
 from meshwright.protocol.peers.removals import RemovalSettings
+from meshwright.protocol.peers.round_trips import RoundTripSettings
 from meshwright.protocol.reconfiguration.reconfigure import ReconfigureSettings
 from meshwright.protocol.retained.store import RetainedSettings
 from meshwright.protocol.sessions.full_queues import FullQueueSettings
@@ -25,6 +26,7 @@ class BrokerSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Settings of all machines of a broker; with adaptation, a tree fits itself to its traffic."""
 
     conversations: ConversationSettings = ConversationSettings()
+    round_trips: RoundTripSettings = RoundTripSettings()
     directory: DirectorySettings = DirectorySettings()
     outgoing: OutgoingSettings = OutgoingSettings()
     incoming: IncomingSettings = IncomingSettings()

@@ -36,7 +36,8 @@ def test_a_live_broker_records_what_its_clients_do(tmp_path: Path) -> None:
     telemetry = TelemetrySettings(trace=tmp_path / "trace", trace_every_s=0.1, sys_every_s=0)
 
     async def story() -> None:
-        async with running_brokers("chord", tmp_path, 2, telemetry=telemetry) as brokers:
+        place = {"latitude": 52.5, "longitude": 13.4, "site": "berlin"}
+        async with running_brokers("chord", tmp_path, 2, telemetry=telemetry, **place) as brokers:
             reader = aiomqtt.Client("127.0.0.1", port_of(brokers[0]), identifier="reader")
             writer = aiomqtt.Client("127.0.0.1", port_of(brokers[1]), identifier="writer")
             async with reader, writer:
@@ -44,6 +45,12 @@ def test_a_live_broker_records_what_its_clients_do(tmp_path: Path) -> None:
                 await reader.subscribe("b")
                 await reader.unsubscribe("b")
                 await writer.publish("a/b", b"12345", qos=1)
+                async with asyncio.timeout(20):
+                    while not all(one.host.round_trips_ms() for one in brokers):
+                        await asyncio.sleep(0.02)
+            for one in brokers:
+                (member,) = (peer for peer in one.host.view().round_trips_ms)
+                assert member != one.settings.name
 
     asyncio.run(story())
 
@@ -62,4 +69,10 @@ def test_a_live_broker_records_what_its_clients_do(tmp_path: Path) -> None:
     connections = rows("connections")
     assert sorted(connections[:2]) == [("reader", "b0", True), ("writer", "b1", True)]
     assert sorted(connections[2:]) == [("reader", "b0", False), ("writer", "b1", False)]
-    assert sorted(rows("brokers")) == [("b0", None, None, None), ("b1", None, None, None)]
+    assert sorted(rows("brokers")) == [
+        ("b0", 52.5, 13.4, None, "berlin"),
+        ("b1", 52.5, 13.4, None, "berlin"),
+    ]
+    delays = {(source, target): delay_ms for source, target, delay_ms in rows("delays")}
+    assert set(delays) == {("b0", "b1"), ("b1", "b0")}
+    assert all(0 < delay_ms < 5_000 for delay_ms in delays.values())

@@ -229,6 +229,10 @@ class Host:
         """All that an operator may see of the broker, which has started."""
         return msgspec.structs.replace(self._broker.view(), disk_trouble=self.disk_trouble)
 
+    def round_trips_ms(self) -> dict[str, float]:
+        """Round trips with other brokers that live; only once it belongs to a network."""
+        return self._broker.round_trips_ms
+
     def observe(self) -> Observation:
         """How the broker stands, which has started."""
         return self._broker.observe()

@@ -53,13 +53,17 @@ Ask = Callable[[Request], Response | Awaitable[Response]]
 
 
 class ClusterMember(msgspec.Struct, frozen=True, kw_only=True):
-    """A broker of the network, as another sees it; peers and clients: where it listens."""
+    """A broker of the network, as another sees it; peers and clients: where it listens.
+
+    round_trip_ms: a word to it and the answer, as measured.
+    """
 
     broker: str
     is_alive: bool
     is_removed: bool
     peers: str
     clients: str
+    round_trip_ms: float | None = None
 
 
 class ClusterView(msgspec.Struct, frozen=True, kw_only=True):
@@ -227,6 +231,7 @@ class Control:
                 is_removed=name in view.removed,
                 peers=known[name].peers if name in known else "",
                 clients=known[name].clients if name in known else "",
+                round_trip_ms=view.round_trips_ms.get(name),
             )
             for name in sorted(view.overlay.brokers)
         ]

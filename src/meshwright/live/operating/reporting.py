@@ -13,7 +13,7 @@ from meshwright.live.settings import TelemetrySettings
 from meshwright.live.telemetry.metrics import Readings
 from meshwright.live.telemetry.reports import Reports, ReportsDropped
 from meshwright.live.telemetry.system_topics import SystemTopics
-from meshwright.live.telemetry.trace import TraceRecorder
+from meshwright.live.telemetry.trace import Place, TraceRecorder
 from meshwright.model.publication import Publication
 from meshwright.protocol.foundation.events import SystemPublished
 
@@ -33,11 +33,13 @@ class Reporting:
         settings: TelemetrySettings,
         topics: SystemTopics,
         *,
+        place: Place,
         readings: Callable[[], Readings],
         recorded: Callable[[int, TraceFailed | ReportsDropped], None],
     ) -> None:
         self._host = host
         self._settings = settings
+        self._place = place
         self._readings = readings
         self._topics = topics
         self._recorded = recorded
@@ -51,7 +53,9 @@ class Reporting:
         if settings.trace is not None:
             self._host.count_carried()
             self._host.reports = Reports(settings.trace, self._host.name, settings.trace_bytes_max)
-            self._host.meter.trace = TraceRecorder(settings.trace, self._host.name, incarnation)
+            self._host.meter.trace = TraceRecorder(
+                settings.trace, self._host.name, incarnation, self._place
+            )
             self._tasks.append(loop.create_task(self._flush_always(settings.trace_every_s)))
         if settings.sys_every_s > 0:
             self._tasks.append(loop.create_task(self._tell_always(settings.sys_every_s)))
@@ -71,6 +75,7 @@ class Reporting:
         trace, reports = self._host.meter.trace, self._host.reports
         if trace is None or reports is None:
             return
+        trace.round_trips(self._host.round_trips_ms())
         try:
             await asyncio.to_thread(trace.write, trace.gathered())
             told: TraceFailed | ReportsDropped | None = reports.hold(trace.finished())

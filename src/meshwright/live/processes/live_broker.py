@@ -20,6 +20,7 @@ from meshwright.live.peers.peers import PeerSettings
 from meshwright.live.settings import LiveSettings, PeerLinkSettings
 from meshwright.live.system.addresses import Address, parse_address
 from meshwright.live.telemetry.system_topics import SystemTopics
+from meshwright.live.telemetry.trace import Place
 from meshwright.model.neighbourhood import Redraw
 from meshwright.model.overlay import Overlay
 from meshwright.model.times import SECOND_US
@@ -85,6 +86,7 @@ class LiveBroker:
             self.host,
             settings.telemetry,
             system_topics,
+            place=Place(settings.latitude, settings.longitude, settings.site),
             readings=self.control.readings,
             recorded=recorded,
         )

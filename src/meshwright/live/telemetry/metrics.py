@@ -175,6 +175,12 @@ def _standing(readings: Readings) -> Iterator[Metric]:
     for queue in view.queues:
         queues.add_metric([queue.name], queue.length)
     yield queues
+    trips = GaugeMetricFamily(
+        "meshwright_round_trip_seconds", "A word to a broker and its answer", labels=["peer"]
+    )
+    for peer, trip_ms in view.round_trips_ms.items():
+        trips.add_metric([peer], trip_ms / 1000)
+    yield trips
 
 
 def _reports(reports: Reports) -> Iterator[Metric]:

@@ -7,7 +7,7 @@ Rows since the last file are lost in a crash: a trace is for planning, not for p
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 from pyarrow import parquet
@@ -16,6 +16,7 @@ from meshwright.errors import OperatorError
 from meshwright.model.schema import (
     BROKERS,
     CONNECTIONS,
+    DELAYS,
     PUBLICATIONS,
     SUBSCRIPTIONS,
     ColumnKind,
@@ -36,12 +37,24 @@ ROWS_MAX = 200_000
 Rows = dict[str, list[tuple[Any, ...]]]
 
 
+class Place(NamedTuple):
+    """Where a broker stands, as far as its settings say."""
+
+    latitude: float | None = None
+    longitude: float | None = None
+    site: str | None = None
+
+
 class TraceRecorder:
     """Gathers rows, and writes them when told to or when there are many."""
 
-    def __init__(self, folder: Path, broker: str, incarnation: int) -> None:
+    def __init__(
+        self, folder: Path, broker: str, incarnation: int, place: Place | None = None
+    ) -> None:
         self._folder = folder
         self._broker = broker
+        self._place = place or Place()
+        self._delays: list[tuple[str, str, float]] = []
         self._prefix = f"{broker}-{incarnation}"
         self._file_count = 0
         # Finished files that were not asked for yet: their tables and names.
@@ -65,6 +78,10 @@ class TraceRecorder:
     def connection(self, time_us: int, client: str, *, is_on: bool) -> None:
         """A client came or left."""
         self._rows["connections"].append((time_us, client, self._broker, is_on))
+
+    def round_trips(self, round_trips_ms: dict[str, float]) -> None:
+        """How far other brokers are, as measured up to now; half of it is one way."""
+        self._delays = [(self._broker, peer, ms / 2) for peer, ms in round_trips_ms.items()]
 
     def flush(self) -> None:
         """Write what has gathered, one file a table."""
@@ -90,10 +107,15 @@ class TraceRecorder:
     def write(self, gathered: Rows) -> None:
         """Write rows, one file a table; may run in another thread than what gathers.
 
-        What the broker is goes out each time, as whoever takes it may lose it.
+        What the broker is and how far others are goes out each time, in the place of what was
+        there, as whoever takes it may lose it.
         """
         failure, self._failure = self._failure, None
-        self._write(BROKERS, [(self._broker, None, None, None)], f"{self._broker}.parquet")
+        here, standing = self._place, f"{self._broker}.parquet"
+        row = (self._broker, here.latitude, here.longitude, None, here.site)
+        self._write(BROKERS, [row], standing)
+        if self._delays:
+            self._write(DELAYS, list(self._delays), standing)
         self._file_count += 1
         for table in RECORDED:
             rows = gathered[table.name]

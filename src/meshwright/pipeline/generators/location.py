@@ -171,6 +171,7 @@ def _brokers(parameters: LocationParameters, _block: int) -> Columns:
         "latitude": south + parameters.cell_degrees / 2,
         "longitude": west + parameters.cell_degrees / 2,
         "capacity": [None] * len(cells),
+        "site": [None] * len(cells),
     }
 
 

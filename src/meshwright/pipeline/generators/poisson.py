@@ -139,6 +139,7 @@ def _brokers(parameters: PoissonParameters, _block: int) -> Columns:
         "latitude": nothing,
         "longitude": nothing,
         "capacity": nothing,
+        "site": nothing,
     }
 
 

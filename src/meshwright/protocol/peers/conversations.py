@@ -79,7 +79,7 @@ class Hello(PeerMessage, frozen=True, gc=False, tag=32):
 
 
 class Envelope(PeerMessage, Generic[Body], frozen=True, gc=False, tag=33):
-    """One numbered message of a conversation; number 0 carries only the acknowledgement."""
+    """One numbered message of a conversation; number 0: a heartbeat, with a message or without."""
 
     counts_as = "link"
 
@@ -270,6 +270,19 @@ class Conversations:
             )
             turn.effects.append(SendPeer(peer, envelope))
 
+    def say(self, turn: Turn, peer: str, body: object) -> bool:
+        """Send a message with a heartbeat: at once or not at all, and never again.
+
+        True if it was sent; where there is no connection one is made, for the next time.
+        """
+        conversation = self._conversation(turn, peer)
+        if conversation.link is OPEN:
+            _send_envelope(turn, peer, conversation, 0, body)
+            return True
+        if conversation.link is LinkState.DOWN:
+            turn.ask(OpenLink(peer))
+        return False
+
     def feed(
         self,
         turn: Turn,
@@ -335,6 +348,8 @@ class Conversations:
             self._handlers[type(body)](turn, peer, body)
             if behind >= self._acknowledge_every and conversation.link is OPEN:
                 _send_envelope(turn, peer, conversation, 0, None)
+        elif number == 0 and envelope.body is not None:
+            self._handlers.get(type(envelope.body), _unheard)(turn, peer, envelope.body)
 
     def tick(self, turn: Turn) -> None:
         """Once a heartbeat: be heard, and judge who is not."""
@@ -450,6 +465,10 @@ def _send_envelope(
         conversation.generation, conversation.their_generation, number, received, body
     )
     turn.effects.append(SendPeer(peer, envelope))
+
+
+def _unheard(_turn: Turn, _peer: str, _body: object) -> None:
+    """What comes with a heartbeat may be left alone."""
 
 
 def _is_spare(body: object) -> bool:
