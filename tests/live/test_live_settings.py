@@ -53,6 +53,7 @@ def test_every_key_is_documented() -> None:
         ("[adaptation]\nevery_s = 0", "adaptation.every_s is 0.0"),
         ("latitude = 91.0\nlongitude = 0.0", "latitude is 91.0"),
         ("latitude = 10.0", "latitude stands alone"),
+        ("[moves]\nclients_per_second = -1", "moves.clients_per_second is -1"),
         ('site = ""', "the site is empty"),
         ("[telemetry]\ntrace_bytes_max = -1", "telemetry.trace_bytes_max is -1"),
     ],

@@ -140,6 +140,13 @@ class ControlSettings(msgspec.Struct, frozen=True, kw_only=True):
     tls: TlsSettings | None = None
 
 
+class MoveSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """How fast clients are sent to other brokers, and how long it is known before."""
+
+    clients_per_second: int = 500
+    notice_s: float = 5.0
+
+
 class PlacementSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Whether clients are sent to brokers whose clients want the same, and for how much gain."""
 
@@ -177,6 +184,7 @@ class LiveSettings(msgspec.Struct, frozen=True, kw_only=True):
     disk_bytes_max: int = 0
     mobility: str = "standard"
     order: OrderSettings = OrderSettings()
+    moves: MoveSettings = MoveSettings()
     placement: PlacementSettings = PlacementSettings()
     adaptation: AdaptationSettings = AdaptationSettings()
     listeners: tuple[ListenerSettings, ...] = ()
@@ -236,6 +244,8 @@ def check_settings(settings: LiveSettings) -> LiveSettings:
         raise SettingError(("mobility",), problem, remedy=remedy) from None
     _check_order(settings.order)
     _refuse_negative(settings.limits)
+    _check_at_least(("moves", "clients_per_second"), settings.moves.clients_per_second, 0)
+    _check_at_least(("moves", "notice_s"), settings.moves.notice_s, 0.0)
     _check_placement(settings.placement)
     _check_at_least(("adaptation", "every_s"), settings.adaptation.every_s, 0.1)
     for place, path in _files(settings):

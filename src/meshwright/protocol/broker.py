@@ -32,7 +32,7 @@ from meshwright.protocol.foundation.events import (
 )
 from meshwright.protocol.foundation.stream_frames import StreamFrame
 from meshwright.protocol.foundation.turn import Journal, Turn, nothing
-from meshwright.protocol.inspection import BrokerView, inspect
+from meshwright.protocol.inspection import BrokerView, Departures, inspect
 from meshwright.protocol.joining import Applicant
 from meshwright.protocol.observation import Observation, observed, queue_bounds
 from meshwright.protocol.peers import conversations, removals
@@ -108,6 +108,12 @@ class Broker:
     def round_trips_ms(self) -> dict[str, float]:
         """With other brokers that live, as measured; only once it belongs to a network."""
         return self._machines.round_trips.smoothed_ms()
+
+    @property
+    def departures(self) -> Departures:
+        """Who is about to be sent elsewhere; only once it belongs to a network."""
+        moving = self._machines.moving
+        return Departures(moving.emptying.is_on, moving.pace.waiting_count)
 
     def wants(self, topic: str) -> bool:
         """True if some client here wants the topic; only once it belongs to a network."""

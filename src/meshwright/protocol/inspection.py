@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import msgspec
 
 from meshwright.model.overlay import Overlay
@@ -78,6 +80,13 @@ class PlanView(msgspec.Struct, frozen=True):
     coordinator: str
 
 
+class Departures(NamedTuple):
+    """Whether a broker takes no more clients, and how many it is about to send elsewhere."""
+
+    is_emptying: bool
+    waiting: int
+
+
 class BrokerView(msgspec.Struct, frozen=True, kw_only=True):
     """One broker as it stands.
 
@@ -86,7 +95,8 @@ class BrokerView(msgspec.Struct, frozen=True, kw_only=True):
     of retained messages that it keeps for the network. kept: publications of its clients that
     somebody may still need. full_queues: as far as they are known here. disk_trouble: why its disk
     takes no more publications, filled in by the host, which alone knows the reason. round_trips_ms:
-    with other brokers that live, as measured and smoothed.
+    with other brokers that live, as measured and smoothed. sends_away: clients that are about to be
+    sent to other brokers.
     """
 
     broker: str
@@ -107,6 +117,7 @@ class BrokerView(msgspec.Struct, frozen=True, kw_only=True):
     held_back: tuple[HeldBackView, ...] = ()
     disk_trouble: str | None = None
     round_trips_ms: dict[str, float] = {}
+    sends_away: int = 0
 
 
 def inspect(me: str, observation: Observation, machines: Machines) -> BrokerView:
@@ -138,6 +149,7 @@ def inspect(me: str, observation: Observation, machines: Machines) -> BrokerView
         full_queues=tuple(
             FullQueueView(one.client, one.broker) for one in machines.full_queues.filters
         ),
+        sends_away=machines.moving.pace.waiting_count,
         round_trips_ms=machines.round_trips.smoothed_ms(),
         held_back=tuple(map(_held, machines.sessions.publishing.held.waiting.values())),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import http.client
 import stat
+from contextlib import suppress
 from pathlib import Path
 
 import aiomqtt
@@ -16,7 +17,7 @@ from meshwright.errors import OperatorError
 from meshwright.live.operating import control_client
 from meshwright.live.operating.control import ClusterView
 from meshwright.live.processes.live_broker import LiveBroker
-from meshwright.live.settings import TelemetrySettings
+from meshwright.live.settings import MoveSettings, TelemetrySettings
 
 HTTP = TelemetrySettings(http="127.0.0.1:0", sys_every_s=0)
 
@@ -79,6 +80,38 @@ def test_a_broker_is_ready_when_it_has_peers_and_tells_of_the_network(tmp_path: 
                     await asyncio.sleep(0.05)
             first.host.disk_trouble = "no room is left on the disk"
             assert b"no room is left" in (await fetch(first, "/readyz"))[1]
+
+    asyncio.run(story())
+
+
+def test_a_broker_that_is_about_to_be_emptied_says_so_before_it_sends_clients(
+    tmp_path: Path,
+) -> None:
+    moves = MoveSettings(notice_s=0.7)
+
+    async def story() -> None:
+        async with running_brokers("chord", tmp_path, 2, telemetry=HTTP, moves=moves) as brokers:
+            first = brokers[0]
+            async with asyncio.timeout(20):
+                while (await fetch(first, "/readyz"))[0] != 200:
+                    await asyncio.sleep(0.05)
+            client = aiomqtt.Client(
+                "127.0.0.1", port_of(first), protocol=aiomqtt.ProtocolVersion.V5
+            )
+            with suppress(aiomqtt.MqttError):
+                async with client:
+                    control = control_client.BrokerControl(tmp_path / "b0")
+                    await asyncio.to_thread(control.order, "/drain")
+                    began_s = asyncio.get_running_loop().time()
+                    status, body = await fetch(first, "/readyz")
+                    assert (status, b"it is drained" in body) == (503, True)
+                    assert len(first.host.clients) == 1
+                    async with asyncio.timeout(20):
+                        while first.host.clients:
+                            await asyncio.sleep(0.02)
+                    assert asyncio.get_running_loop().time() - began_s > 0.6
+            await asyncio.to_thread(control.order, "/fill")
+            assert (await fetch(first, "/readyz"))[0] == 200
 
     asyncio.run(story())
 

@@ -45,7 +45,7 @@ from meshwright.protocol.foundation.events import (
     Synced,
     TimerFired,
 )
-from meshwright.protocol.inspection import BrokerView
+from meshwright.protocol.inspection import BrokerView, Departures
 from meshwright.protocol.joining import LET_IN, JoinRecord
 from meshwright.protocol.mqtt.packets import SESSION_TAKEN_OVER, Disconnect
 from meshwright.protocol.observation import Observation
@@ -232,6 +232,10 @@ class Host:
     def round_trips_ms(self) -> dict[str, float]:
         """Round trips with other brokers that live; only once it belongs to a network."""
         return self._broker.round_trips_ms
+
+    def departures(self) -> Departures:
+        """Who is about to be sent elsewhere; only once it belongs to a network."""
+        return self._broker.departures
 
     def observe(self) -> Observation:
         """How the broker stands, which has started."""

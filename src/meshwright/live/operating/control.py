@@ -209,12 +209,16 @@ class Control:
 
     def _readiness(self, _request: Request) -> Response:
         host = self._host
-        brokers = host.observe().overlay.brokers
+        brokers, departures = host.observe().overlay.brokers, host.departures()
         reasons = []
         if len(brokers) > 1 and not host.peers.connected():
             reasons.append("no other broker is connected")
         if host.disk_trouble is not None:
             reasons.append(host.disk_trouble)
+        if departures.is_emptying:
+            reasons.append("it is drained")
+        elif departures.waiting:
+            reasons.append(f"{departures.waiting} clients are about to be sent to other brokers")
         answer: dict[str, Any] = {"broker": host.name, "is_ready": not reasons}
         if reasons:
             answer["reason"] = "; ".join(reasons)

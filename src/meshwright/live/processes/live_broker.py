@@ -26,6 +26,7 @@ from meshwright.model.overlay import Overlay
 from meshwright.model.times import SECOND_US
 from meshwright.protocol.adaptation.self_adaptation import AdaptationSettings
 from meshwright.protocol.broker import Broker
+from meshwright.protocol.mobility.messages import MovingSettings
 from meshwright.protocol.mobility.placement import PlacementSettings
 from meshwright.protocol.mobility.policies import MobilitySettings, parse_policies
 from meshwright.protocol.sessions.session import RECEIVE_MAXIMUM, UNLIMITED
@@ -152,6 +153,12 @@ def _core_settings(
         writes_runs=settings.durability == "synced",
         rights=doorman if doorman.has_rules else None,
     )
+    moves = settings.moves
+    # Where nobody asks whether it is ready, nobody need be told before.
+    notice_s = moves.notice_s if settings.telemetry.http is not None else 0.0
+    moving = MovingSettings(
+        clients_per_second=moves.clients_per_second, notice_us=round(notice_s * SECOND_US)
+    )
     wanted = settings.placement
     placement = PlacementSettings(
         rule=settings.placement_rule,
@@ -167,6 +174,7 @@ def _core_settings(
         adaptation = AdaptationSettings(redraw=redraw, every_us=every_us)
     return BrokerSettings(
         outgoing=OutgoingSettings(across_topics=settings.order.across_topics),
+        moving=moving,
         mobility=mobility,
         sessions=sessions,
         shared=SharedSettings(

@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -20,6 +21,7 @@ from meshwright.protocol.foundation.effects import CloseClient, DiskKey, SendCli
 from meshwright.protocol.foundation.events import EmptyingGiven
 from meshwright.protocol.foundation.turn import Turn
 from meshwright.protocol.mobility.messages import MoveOffer
+from meshwright.protocol.mobility.pace import Pace
 from meshwright.protocol.mobility.prefetching import may_go_ahead
 from meshwright.protocol.mqtt import packets
 from meshwright.protocol.sessions.session import Session
@@ -61,8 +63,9 @@ class Emptying:
     _targets: the brokers to send them to; any if empty.
     """
 
-    def __init__(self, sessions: Sessions, around: EmptyingAround) -> None:
+    def __init__(self, sessions: Sessions, pace: Pace, around: EmptyingAround) -> None:
         self._sessions = sessions
+        self._pace = pace
         self._around = around
         self.is_on = False
         self._targets: tuple[str, ...] = ()
@@ -81,13 +84,15 @@ class Emptying:
         self._last = None
         turn.write(IS_EMPTYING, self._targets if self.is_on else None)
         if self.is_on:
+            if not was_on:
+                self._pace.announce(turn)
             turn.once_synced(self.tick)
         elif was_on:
             self._report(turn, "filling again")
 
     def turns_away(self, turn: Turn, client: str, packet: packets.Connect) -> bool:
         """Refuse a client that connects, if the broker is being emptied; returns whether it is."""
-        if not self.is_on:
+        if not self.is_on or self._pace.is_noticed(turn.now_us):
             return False
         target = self._target(client)
         reason = packets.USE_ANOTHER_SERVER
@@ -102,23 +107,31 @@ class Emptying:
         if not self.is_on:
             return
         for session in self._sessions.all():
-            target = self._target(session.client)
-            if target is not None and not session.is_arriving:
-                self._send_away(turn, session, target)
+            if self._may_go(session):
+                send = partial(self._send_away, client=session.client)
+                self._pace.when_free(turn, session.client, send)
         is_empty = not self._sessions.all() and not self._around.publication_count()
         self._report(turn, "empty" if is_empty else "emptying")
         turn.timer(TICK, turn.now_us + TICK_US)
 
-    def _send_away(self, turn: Turn, session: Session, target: str) -> None:
+    def _send_away(self, turn: Turn, *, client: str) -> None:
         """Tell a connected client to go; offer the session of one that is away."""
-        client = session.client
+        session, target = self._sessions.find(client), self._target(client)
+        if not self.is_on or session is None or target is None or not self._may_go(session):
+            return
         if session.is_connected:
             goodbye = packets.Disconnect(packets.USE_ANOTHER_SERVER, target)
             turn.ask(SendClient(client, goodbye))
             turn.ask(CloseClient(client))
             self._sessions.disconnect(turn, client, clean=False)
-        elif may_go_ahead(session) and not session.is_leaving:
+        else:
             self._around.send(turn, target, MoveOffer(client))
+
+    def _may_go(self, session: Session) -> bool:
+        """True if a client can be told to go, or its session be offered."""
+        if session.is_arriving or self._target(session.client) is None:
+            return False
+        return session.is_connected or (may_go_ahead(session) and not session.is_leaving)
 
     def _target(self, client: str) -> str | None:
         """The broker for a client; the same one as long as the same brokers are alive."""

@@ -27,12 +27,16 @@ class MovingSettings(msgspec.Struct, frozen=True, kw_only=True):
     lodge_after_us: after this time a client is let in while its session stays where it is.
     patience_us: after this time a client is refused.
     claim_rest_us: how long a broker keeps its claim on a client that has no session any more.
+    clients_per_second: how many clients a broker sends to others at most; 0 for all at once.
+    notice_us: how long before a plan or an operator has it send clients it says so.
     """
 
     tick_us: int = 100_000
     lodge_after_us: int = 1_000_000
     patience_us: int = 8_000_000
     claim_rest_us: int = 60_000_000
+    clients_per_second: int = 0
+    notice_us: int = 0
 
 
 class MoveOffer(PeerMessage, frozen=True, gc=False, tag=110):

@@ -19,6 +19,7 @@ from meshwright.protocol.mobility import (
     arriving,
     departing,
     emptying,
+    pace,
     placement,
     publish_barriers,
     redirects,
@@ -37,6 +38,7 @@ from meshwright.protocol.mobility.messages import (
     MoveOffer,
     MovingSettings,
 )
+from meshwright.protocol.mobility.pace import Pace
 from meshwright.protocol.mobility.placement import Placement, PlacementAround, PlacementSettings
 from meshwright.protocol.mobility.policies import MobilitySettings
 from meshwright.protocol.mobility.prefetching import Prefetching
@@ -110,8 +112,10 @@ class Moving:
             if mobility.has("prefetching")
             else None
         )
+        self.pace = Pace(settings.clients_per_second, settings.notice_us)
         self.emptying = Emptying(
             site.sessions,
+            self.pace,
             EmptyingAround(
                 send=site.conversations.send,
                 others=site.others,
@@ -119,7 +123,11 @@ class Moving:
             ),
         )
         self._redirects = Redirects(
-            site.me, site.sessions, send=site.conversations.send, is_alive=site.is_alive
+            site.me,
+            site.sessions,
+            self.pace,
+            send=site.conversations.send,
+            is_alive=site.is_alive,
         )
         self._placement = self._new_placement(placement_settings)
         self._proxies = self._new_proxies()
@@ -182,6 +190,7 @@ class Moving:
             publish_barriers.TICK[0]: self._left.tick,
             redirects.TICK[0]: self._redirects.tick,
             emptying.TICK[0]: self.emptying.tick,
+            pace.TICK[0]: self.pace.tick,
             placement.TICK[0]: self._placement.tick,
         }
 

@@ -20,6 +20,7 @@ from meshwright.model.plan import ClientMove
 from meshwright.protocol.foundation.effects import CloseClient, DiskKey, SendClient
 from meshwright.protocol.foundation.turn import Turn
 from meshwright.protocol.mobility.messages import MoveOffer
+from meshwright.protocol.mobility.pace import Pace
 from meshwright.protocol.mobility.prefetching import may_go_ahead
 from meshwright.protocol.mqtt import packets
 from meshwright.protocol.sessions.session import Session
@@ -79,12 +80,14 @@ class Redirects:
         self,
         me: str,
         sessions: Sessions,
+        pace: Pace,
         *,
         send: Callable[[Turn, str, Any], None],
         is_alive: Callable[[str], bool],
     ) -> None:
         self._me = me
         self._sessions = sessions
+        self._pace = pace
         self._send = send
         self._is_alive = is_alive
         self._waiting: dict[str, Redirect] = {}
@@ -104,6 +107,7 @@ class Redirects:
         """A plan is in force: redirect the clients that it moves from here; drop earlier plans'."""
         for client in list(self._waiting):
             self._drop(turn, client)
+        self._pace.announce(turn)
         for move in moves:
             if move.source == self._me and move.target != self._me:
                 redirect = self._waiting[move.client] = Redirect(epoch, move.target)
@@ -121,6 +125,9 @@ class Redirects:
             return False
         if client in self._waiting or client in self._stubborn or self._why_stay(client, redirect):
             return False
+        if not self._pace.is_free(turn.now_us):
+            return False
+        self._pace.count()
         _remember(self._suggested, client, redirect)
         self._send_away(turn, client, redirect)
         return True
@@ -167,8 +174,9 @@ class Redirects:
         """Try again what is not done."""
         self._has_tick = False
         for client, redirect in list(self._waiting.items()):
-            redirect.tick_count += 1
-            self._try(turn, client, redirect)
+            if not self._pace.is_waiting(client):
+                redirect.tick_count += 1
+                self._try(turn, client, redirect)
         if self._waiting:
             self._wake(turn)
 
@@ -181,13 +189,26 @@ class Redirects:
             if not redirect.is_ahead:
                 self._report(turn, client, redirect, "stays", why)
             return
+        if self._may_go(client, redirect):
+            send = partial(self._send_or_offer, client=client, redirect=redirect)
+            self._pace.when_free(turn, client, send)
+
+    def _send_or_offer(self, turn: Turn, *, client: str, redirect: Redirect) -> None:
+        is_void = self._waiting.get(client) is not redirect or self._why_stay(client, redirect)
         session = self._sessions.find(client)
-        if session is None or not self._is_alive(redirect.target):
+        if is_void or session is None or not self._may_go(client, redirect):
             return
         if session.is_connected:
             self._send_away(turn, client, redirect)
-        elif may_go_ahead(session):
+        else:
             self._send(turn, redirect.target, MoveOffer(client))
+
+    def _may_go(self, client: str, redirect: Redirect) -> bool:
+        """True if a client can be told to go, or its session be offered."""
+        session = self._sessions.find(client)
+        if session is None or not self._is_alive(redirect.target):
+            return False
+        return session.is_connected or may_go_ahead(session)
 
     def _send_away(self, turn: Turn, client: str, redirect: Redirect) -> None:
         self._count(turn, client, redirect)
