@@ -5,10 +5,14 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+import pytest
 from live_network import reader_and_writer, running_brokers
 
+from meshwright.errors import OperatorError
+from meshwright.live.operating.control_client import BrokerControl
 from meshwright.live.settings import AdaptationSettings
 from meshwright.planning.adaptation.redraw import redraw_by
+from meshwright.protocol.inspection import BrokerView
 from meshwright.protocol.mqtt.packets import Puback, Publish
 
 OFTEN = AdaptationSettings(rule="ocbr", every_s=0.5)
@@ -31,5 +35,24 @@ def test_brokers_whose_clients_talk_become_neighbours_and_nothing_is_lost(tmp_pa
             await writer.until(lambda got: sum(isinstance(one, Puback) for one in got) == sent)
             await reader.until(lambda _: len(reader.payloads()) >= sent)
             assert reader.payloads() == [b"%d" % number for number in range(1, sent + 1)]
+
+    asyncio.run(story())
+
+
+def test_an_operator_holds_the_tree_and_lets_it_adapt_again(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with running_brokers("tree", tmp_path, 2, redraw=redraw_by(), adaptation=OFTEN):
+            control = BrokerControl(tmp_path / "b0")
+            for order, state in (("hold", "held"), ("hold", "held"), ("release", "on")):
+                said = await asyncio.to_thread(control.order, f"/adaptation/{order}")
+                assert said["adaptation"] == state
+                assert (
+                    await asyncio.to_thread(control.get, "/view", BrokerView)
+                ).adaptation == state
+        async with running_brokers("chord", tmp_path / "ring", 1):
+            with pytest.raises(OperatorError, match=r"see adaptation\.rule"):
+                await asyncio.to_thread(
+                    BrokerControl(tmp_path / "ring" / "b0").order, "/adaptation/hold"
+                )
 
     asyncio.run(story())

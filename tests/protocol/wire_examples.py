@@ -564,6 +564,7 @@ EXAMPLES: tuple[Message, ...] = (
 )
 DISK_EXAMPLES: dict[str, Any] = {
     "directory": ENTRY,
+    "adaptation held": True,
     "emptying": ("emptying1",),
     "entry change": CHANGE,
     "epoch used": 1,

@@ -20,6 +20,7 @@ from meshwright.protocol.foundation.events import (
     EmptyingGiven,
     Event,
     ForgettingGiven,
+    HoldingGiven,
     LinkDown,
     LinkUp,
     PeerEnvelope,
@@ -223,6 +224,7 @@ class Broker:
             on_event(PlanGiven, machines.overlays.change.requests.given),
             on_event(EmptyingGiven, moving.emptying.given),
             on_event(ForgettingGiven, moving.forgetting.given),
+            on_event(HoldingGiven, machines.overlays.adaptation.given),
             on_event(SystemPublished, self._system_published),
             on_event(RightsChanged, lambda turn, _it: machines.sessions.rights_changed(turn)),
         )

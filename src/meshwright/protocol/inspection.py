@@ -7,6 +7,7 @@ from typing import NamedTuple
 import msgspec
 
 from meshwright.model.overlay import Overlay
+from meshwright.protocol.adaptation.self_adaptation import AdaptationState
 from meshwright.protocol.assembly import Machines
 from meshwright.protocol.observation import Observation
 from meshwright.protocol.sessions.held_back import Held
@@ -96,7 +97,7 @@ class BrokerView(msgspec.Struct, frozen=True, kw_only=True):
     somebody may still need. full_queues: as far as they are known here. disk_trouble: why its disk
     takes no more publications, filled in by the host, which alone knows the reason. round_trips_ms:
     with other brokers that live, as measured and smoothed. sends_away: clients that are about to be
-    sent to other brokers.
+    sent to other brokers. adaptation: whether it proposes changes of its tree.
     """
 
     broker: str
@@ -118,6 +119,7 @@ class BrokerView(msgspec.Struct, frozen=True, kw_only=True):
     disk_trouble: str | None = None
     round_trips_ms: dict[str, float] = {}
     sends_away: int = 0
+    adaptation: AdaptationState = "off"
 
 
 def inspect(me: str, observation: Observation, machines: Machines) -> BrokerView:
@@ -149,6 +151,7 @@ def inspect(me: str, observation: Observation, machines: Machines) -> BrokerView
         full_queues=tuple(
             FullQueueView(one.client, one.broker) for one in machines.full_queues.filters
         ),
+        adaptation=machines.overlays.adaptation.state,
         sends_away=machines.moving.pace.waiting_count,
         round_trips_ms=machines.round_trips.smoothed_ms(),
         held_back=tuple(map(_held, machines.sessions.publishing.held.waiting.values())),

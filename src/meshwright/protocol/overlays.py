@@ -101,7 +101,7 @@ class Overlays:
             wants=ground.interest.wants,
             propose=self._propose,
         )
-        self._adaptation = SelfAdaptation(me, settings.adaptation, adaptation_around)
+        self.adaptation = SelfAdaptation(me, settings.adaptation, adaptation_around)
         self._stars = self._join_stars(settings.stars)
         blocking_around = BlockingAround(
             send=ground.conversations.send,
@@ -133,18 +133,19 @@ class Overlays:
             **self.change.timers(),
             **self._stars.timers(),
             blocking.LET_GO[0]: self._blocking.let_go,
-            self_adaptation.LOOK[0]: self._adaptation.look,
+            self_adaptation.LOOK[0]: self.adaptation.look,
         }
 
     def restore(self, turn: Turn, disk: dict[DiskKey, Any]) -> None:
         """After a start: begin with the overlay that was in force."""
         self.change.restore(turn, disk)
         self._stars.restore(disk)
+        self.adaptation.restore(disk)
 
     def started(self, turn: Turn) -> None:
         """All machines are built: begin to look for an overlay, and to adapt it."""
         self.change.entering.started(turn)
-        self._adaptation.started(turn)
+        self.adaptation.started(turn)
         self._stars.started(turn)
 
     @property
@@ -199,7 +200,7 @@ class Overlays:
 
     def switched(self, turn: Turn, epoch: int, _moves: tuple[ClientMove, ...]) -> None:
         """Another overlay is in force: what was begun on the former one is over."""
-        self._adaptation.switched()
+        self.adaptation.switched()
         self._stars.epoch_changed(turn)
         self._blocking.overtaken(turn, epoch)
 
@@ -214,7 +215,7 @@ class Overlays:
             tell=self._bundles.tell,
             arrived=ground.arrived,
             receivers_of=ground.outgoing.receivers_of,
-            carried=self._adaptation.counter(epoch),
+            carried=self.adaptation.counter(epoch),
             version=in_force.versions.get(ground.me, 0) if epoch == in_force.epoch else 0,
         )
         machine = machine_for(surroundings)
@@ -255,7 +256,7 @@ class Overlays:
             other_epoch=change.laggards.heard_epoch,
             renew=change.requests.renew,
             relink=ground.relink,
-            redrawn=self._adaptation.redrawn,
+            redrawn=self.adaptation.redrawn,
         )
         return Stars(ground.me, ground.incarnation, settings, change.in_force, around)
 

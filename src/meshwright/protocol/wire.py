@@ -54,6 +54,7 @@ class WireVersions(NamedTuple):
 SPOKEN = WireVersions(newest=3, oldest=3)
 
 DISK_VALUES: dict[str, Any] = {
+    "adaptation held": bool,
     "directory": Entry,
     "emptying": tuple[str, ...],
     "entry change": EntryChange,

@@ -10,6 +10,7 @@ from meshwright.planning.adaptation.naming import traffic_from_names, tree_from_
 from meshwright.planning.adaptation.redraw import redraw_by
 from meshwright.planning.adaptation.rounds import AdaptationRules
 from meshwright.protocol.adaptation.self_adaptation import (
+    IS_HELD,
     AdaptationAround,
     AdaptationRecord,
     AdaptationSettings,
@@ -17,6 +18,7 @@ from meshwright.protocol.adaptation.self_adaptation import (
 )
 from meshwright.protocol.adaptation.star_master import Ended
 from meshwright.protocol.foundation.effects import Report
+from meshwright.protocol.foundation.events import HoldingGiven
 from meshwright.protocol.foundation.turn import Journal, Turn
 from meshwright.protocol.reconfiguration.tree_rows import Link, with_links_replaced
 
@@ -118,6 +120,25 @@ def test_the_proposal_names_the_links_that_change_and_its_end_is_reported() -> N
     master.end(is_applied=True)
     assert master.steps() == ["proposed", "applied"]
     assert {record.change for record in master.records} == {"a.1"}
+
+
+def test_a_master_that_is_held_counts_and_proposes_nothing_until_it_is_released() -> None:
+    master = Master()
+    turn = Turn(0)
+    master.machine.given(turn, HoldingGiven(is_held=True))
+    assert turn.changes == {IS_HELD: True}
+    assert master.machine.state == "held"
+    master.carry("there", "b", "c")
+    master.look()
+    assert master.views == []
+    again = SelfAdaptation("a", AdaptationSettings(redraw=redraw_by()), master.around)
+    again.restore({IS_HELD: True})
+    assert again.state == "held"
+    master.machine.given(turn, HoldingGiven(is_held=False))
+    assert turn.changes == {IS_HELD: None}
+    master.carry("there", "b", "c")
+    master.look()
+    assert len(master.proposals) == 1
 
 
 def test_what_was_counted_on_other_links_is_forgotten() -> None:

@@ -42,7 +42,7 @@ from meshwright.live.telemetry.lag import LoopLag
 from meshwright.live.telemetry.metrics import CONTENT_TYPE, Readings, metrics_text
 from meshwright.model.plan import PLAN_VERSION, Plan
 from meshwright.model.times import SECOND_US
-from meshwright.protocol.foundation.events import EmptyingGiven
+from meshwright.protocol.foundation.events import EmptyingGiven, HoldingGiven
 from meshwright.protocol.sessions.forgetting import MOVING, UNKNOWN
 
 SOCKET_NAME = "control.sock"
@@ -119,6 +119,8 @@ class Control:
             ("POST", "/lease"): self._lease,
             ("POST", "/drain"): self._drain,
             ("POST", "/fill"): self._fill,
+            ("POST", "/adaptation/hold"): partial(self._hold, is_held=True),
+            ("POST", "/adaptation/release"): partial(self._hold, is_held=False),
             ("POST", "/forget"): self._forget,
             ("POST", "/stop"): self._stop_asked,
         }
@@ -356,6 +358,15 @@ class Control:
     def _fill(self, _request: Request) -> Response:
         self._host.tell(EmptyingGiven(is_on=False))
         return json_response({"broker": self._host.name, "is_emptying": False})
+
+    def _hold(self, _request: Request, *, is_held: bool) -> Response:
+        """Whether this broker proposes changes of its tree; others go on unless told the same."""
+        if self._host.view().adaptation == "off":
+            return _refusal("it does not fit its tree to its traffic; see adaptation.rule")
+        self._host.tell(HoldingGiven(is_held))
+        return json_response(
+            {"broker": self._host.name, "adaptation": self._host.view().adaptation}
+        )
 
     async def _forget(self, request: Request) -> Response:
         client, name = request.query.get("client", ""), self._host.name

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, Literal
 
 import msgspec
 
@@ -18,10 +19,15 @@ from meshwright.model.neighbourhood import NeighbourhoodView, Redraw, Redrawn
 from meshwright.model.overlay import Overlay
 from meshwright.protocol.adaptation.traffic_classes import LinkSet, TrafficClasses
 from meshwright.protocol.forwarding.living_tree import living_tree
+from meshwright.protocol.foundation.effects import DiskKey
+from meshwright.protocol.foundation.events import HoldingGiven
 from meshwright.protocol.foundation.turn import Turn
 from meshwright.protocol.reconfiguration.tree_rows import Link, named
 
 LOOK = ("adaptation look",)
+IS_HELD: DiskKey = ("adaptation held",)
+# Off: the broker has no search.
+AdaptationState = Literal["off", "on", "held"]
 # A broker whose proposal was given up lets fewer rounds than this pass before the next.
 BACK_OFF_ROUNDS_MAX = 4
 
@@ -57,6 +63,12 @@ class AdaptationRecord(msgspec.Struct, frozen=True, kw_only=True):
     cost_after: int
 
 
+class HoldingRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """Reports that an operator has the tree stay as it is, or adapt again."""
+
+    is_held: bool
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdaptationAround:
     """What self-adaptation needs of the rest of the broker.
@@ -84,12 +96,31 @@ class SelfAdaptation:
         self._me = me
         self._settings = settings
         self._around = around
+        self._is_held = False
         self._classes = TrafficClasses(1 if settings is None else settings.classes_max)
         self._epoch = 0
         self._is_whole = False
         self._round = 0
         self._wait_rounds = 0
         self._proposed: AdaptationRecord | None = None
+
+    def restore(self, disk: dict[DiskKey, Any]) -> None:
+        """After a start, propose nothing if an operator wanted that."""
+        self._is_held = IS_HELD in disk
+
+    @property
+    def state(self) -> AdaptationState:
+        """Whether this broker proposes changes of its tree."""
+        if self._settings is None:
+            return "off"
+        return "held" if self._is_held else "on"
+
+    def given(self, turn: Turn, event: HoldingGiven) -> None:
+        """Propose nothing until further notice, or begin again; what is under way goes on."""
+        if event.is_held != self._is_held:
+            self._is_held = event.is_held
+            turn.write(IS_HELD, True if event.is_held else None)
+            turn.report(HoldingRecord(is_held=event.is_held))
 
     def started(self, turn: Turn) -> None:
         """Search every period from now on; the brokers' searches are spread over the period."""
@@ -149,10 +180,12 @@ class SelfAdaptation:
             self._classes.count(used)
 
     def _is_due(self) -> bool:
-        """True if a whole period was counted and nothing is being changed here.
+        """True if a whole period was counted and nothing is being changed or held here.
 
         After a proposal that was given up, some rounds must pass as well.
         """
+        if self._is_held:
+            return False
         if self._wait_rounds:
             self._wait_rounds -= 1
             return False

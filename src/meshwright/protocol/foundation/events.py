@@ -111,6 +111,12 @@ class EmptyingGiven(Event, frozen=True, gc=False):
     targets: tuple[str, ...] = ()
 
 
+class HoldingGiven(Event, frozen=True, gc=False):
+    """The operator wants the broker to propose no change of its tree, or to go on doing so."""
+
+    is_held: bool
+
+
 class ForgettingGiven(Event, frozen=True, gc=False):
     """The operator wants the session of a client to end, as if its time had passed."""
 
