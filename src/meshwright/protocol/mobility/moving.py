@@ -101,17 +101,7 @@ class Moving:
         self._site = site
         self._sessions = site.sessions
         self.seen_log = SeenLog(mobility.log_max) if mobility.has("logging") else None
-        self._prefetching = (
-            Prefetching(
-                site.me,
-                mobility,
-                site.sessions,
-                send=site.conversations.send,
-                is_alive=site.is_alive,
-            )
-            if mobility.has("prefetching")
-            else None
-        )
+        self._prefetching = self._new_prefetching(mobility)
         self.pace = Pace(settings.clients_per_second, settings.notice_us)
         self.emptying = Emptying(
             site.sessions,
@@ -286,6 +276,18 @@ class Moving:
     def _is_moving(self, client: str) -> bool:
         """True if another broker may have a client's session, too."""
         return self._departing.given_to(client) is not None or self._arriving.shares(client)
+
+    def _new_prefetching(self, mobility: MobilitySettings) -> Prefetching | None:
+        site = self._site
+        if not mobility.has("prefetching"):
+            return None
+        return Prefetching(
+            site.me,
+            mobility,
+            site.sessions,
+            send=site.conversations.send,
+            is_alive=site.is_alive,
+        )
 
     def _new_arriving(self, settings: MovingSettings, mobility: MobilitySettings) -> Arriving:
         site = self._site
