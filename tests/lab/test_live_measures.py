@@ -11,9 +11,9 @@ from meshwright.lab.live_measures import (
     longest_answer_ms,
     measured,
     subscription_changes,
-    traffic_between,
 )
 from meshwright.live.telemetry.carried import CarriedCounts
+from meshwright.manager.measuring import traffic_between
 from meshwright.model.overlay import Overlay
 
 # a - b - c: a message from a to c is relayed by b.

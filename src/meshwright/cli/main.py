@@ -11,7 +11,7 @@ import typer
 from typer.core import TyperGroup
 
 from meshwright import __version__
-from meshwright.cli.brokers import broker, importing, operating, passwd, up
+from meshwright.cli.brokers import broker, importing, manager, operating, passwd, up
 from meshwright.cli.experiments import check, demo, simulate, swarm, sweep, torture
 from meshwright.cli.overlays import overlay, workload
 from meshwright.cli.traces import compare, pipeline, plan, trace
@@ -60,6 +60,7 @@ app.add_typer(pipeline.app, name="pipeline")
 app.add_typer(importing.app, name="import")
 app.command("up")(up.up)
 app.command("broker")(broker.broker)
+app.command("manager")(manager.manager)
 app.command("status")(operating.status)
 app.command("clients")(operating.clients)
 app.command("subscriptions")(operating.subscriptions)

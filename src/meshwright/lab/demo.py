@@ -23,19 +23,17 @@ from meshwright.files.writing import make_folder, write_whole
 from meshwright.history.history import History
 from meshwright.lab.live_measures import (
     Measures,
-    Traffic,
     Window,
     delays_ms,
     due,
     measured,
     subscription_changes,
-    traffic_between,
 )
 from meshwright.lab.scripted import Deed, Play, Script
-from meshwright.live.operating.control import TrafficView
 from meshwright.live.operating.control_client import running_brokers
 from meshwright.live.processes.local_network import LocalNetwork, free_ports
 from meshwright.manager.execution import Outcome, Tell, carry_out
+from meshwright.manager.measuring import Traffic, look, traffic_between
 from meshwright.manager.running import RunningNetwork
 from meshwright.model.designs import DEFAULT_DESIGN
 from meshwright.model.overlay import Overlay
@@ -318,8 +316,4 @@ def _by_minute(count: int, window: Window) -> float:
 
 
 def _traffic(folder: DemoFolder) -> Traffic:
-    views = (
-        control.get("/traffic", TrafficView)
-        for control, _ in running_brokers(folder.network).values()
-    )
-    return {view.broker: view.carried for view in views if view.carried is not None}
+    return look(RunningNetwork(folder.network), 0).carried

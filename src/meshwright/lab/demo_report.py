@@ -10,7 +10,8 @@ import numpy as np
 
 from meshwright.lab.demo import Act, Prediction
 from meshwright.lab.figures.before_after import Pair, Panel, pairs_svg
-from meshwright.lab.live_measures import Measures, Traffic
+from meshwright.lab.live_measures import Measures
+from meshwright.manager.measuring import Traffic
 from meshwright.model.overlay import Overlay
 from meshwright.model.plan import Plan
 from meshwright.model.snapshot import Float64Array

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from meshwright.history.history import History, Published
-from meshwright.live.telemetry.carried import CarriedCounts
+from meshwright.manager.measuring import Traffic, message_count
 from meshwright.model.identifiers import BrokerName, TopicName
 from meshwright.model.interests import interests_from_pairs
 from meshwright.model.overlay import Overlay
@@ -68,21 +68,6 @@ class Window(NamedTuple):
         return (self.until_us - self.since_us) / SECOND_US
 
 
-# By broker: what it has counted so far, or in a window.
-Traffic = Mapping[str, CarriedCounts]
-
-
-def traffic_between(before: Traffic, after: Traffic) -> dict[str, CarriedCounts]:
-    """What each broker counted between two looks at all of them."""
-    fields = CarriedCounts.__struct_fields__
-    return {
-        name: CarriedCounts(
-            **{field: getattr(now, field) - getattr(before[name], field) for field in fields}
-        )
-        for name, now in after.items()
-    }
-
-
 def measured(history: History, window: Window, traffic: Traffic) -> Measures:
     """What clients got in a window, and what brokers counted in it."""
     once = {
@@ -93,7 +78,7 @@ def measured(history: History, window: Window, traffic: Traffic) -> Measures:
     carried = traffic.values()
     return Measures(
         deliveries=len(once),
-        messages=sum(one.entering + one.wanted + one.relayed for one in carried),
+        messages=message_count(traffic),
         relayed=sum(one.relayed for one in carried),
         arrivals=sum(one.arrivals for one in carried),
         arrival_hops=sum(one.arrival_hops for one in carried),

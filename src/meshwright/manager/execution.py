@@ -67,15 +67,21 @@ def carry_out(
     network: RunningNetwork, action: Action, plan: Plan, *, leader: str | None, tell: Tell
 ) -> Outcome:
     """Have a plan applied or undone, and follow it until all is in force and clients have moved."""
-    began_s = time.monotonic()
     refuse_stale(network, action, plan)
-    controls = network.controls()
-    asked = leader if leader is not None else min(controls)
-    if asked not in controls:
-        raise OperatorError(
-            f"No broker {asked!r} runs here; those that do: {', '.join(sorted(controls))}."
-        )
-    begun = controls[asked].decide(action, plan)
+    begun = give(network, action, plan, leader or network.leader())
+    return follow(network, action, begun, plan, tell)
+
+
+def give(network: RunningNetwork, action: Action, plan: Plan, leader: str) -> PlanBegun:
+    """Have a broker lead a plan; refused with its reason if it will not."""
+    return network.decide(leader, action, plan)
+
+
+def follow(
+    network: RunningNetwork, action: Action, begun: PlanBegun, plan: Plan, tell: Tell
+) -> Outcome:
+    """Follow a plan until all is in force and clients have moved, or until it is given up."""
+    began_s = time.monotonic()
     end, detail = _followed(network, begun, tell, began_s + PLAN_S)
     found = network.progress()
     if end == "done":
@@ -84,7 +90,7 @@ def carry_out(
         action=action,
         plan=begun.plan,
         epoch=begun.epoch,
-        leader=asked,
+        leader=begun.broker,
         end=end,
         detail=detail,
         brokers=_in_force(found, begun.epoch),

@@ -2,34 +2,93 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
-from meshwright.live.operating.control_client import BrokerControl, running_brokers
+from meshwright.errors import OperatorError
+from meshwright.live.operating.control_client import BrokerControl, PlanBegun, running_brokers
+from meshwright.live.operating.leases import LeaseView
+from meshwright.live.system.addresses import Address
 from meshwright.live.telemetry.plan_log import PlanProgress
 from meshwright.model.overlay import Overlay
+from meshwright.model.plan import Plan
+from meshwright.protocol.inspection import BrokerView
+
+T = TypeVar("T")
+Views = dict[str, tuple[BrokerControl, BrokerView]]
 
 
 class RunningNetwork:
-    """The brokers that run in a folder, found anew with each look."""
+    """The brokers that run in a folder, or at addresses, found anew with each look.
+
+    lease: the number of the manager's lease that orders carry, if a manager gives them.
+    """
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
+        self.views: Callable[[], Views] = lambda: running_brokers(folder)
+        self.lease: int | None = None
+
+    @classmethod
+    def at(cls, addresses: tuple[Address, ...], token: bytes) -> RunningNetwork:
+        """Brokers that take orders at addresses, from whoever shows the token."""
+        network = cls(Path())
+        network.views = lambda: _brokers_at(addresses, token)
+        return network
 
     def controls(self) -> dict[str, BrokerControl]:
         """Brokers that answer, by name; refused if there is none."""
-        return {name: control for name, (control, _) in running_brokers(self._folder).items()}
+        return {name: control for name, (control, _) in self.views().items()}
+
+    def control(self, name: str) -> BrokerControl:
+        """A broker that answers; refused with those that do if it does not."""
+        controls = self.controls()
+        if name not in controls:
+            raise OperatorError(
+                f"No broker {name!r} runs here; those that do: {', '.join(sorted(controls))}."
+            )
+        return controls[name]
+
+    def leader(self) -> str:
+        """Who leads a plan if nobody is named: the first by name."""
+        return min(self.controls())
+
+    def decide(self, leader: str, action: str, plan: Plan | None = None) -> PlanBegun:
+        """Have a broker apply, undo or abort a plan; refused with its reason if it will not."""
+        return self.control(leader).decide(action, plan, lease=self.lease)
 
     def progress(self) -> dict[str, PlanProgress]:
         """How far plans are at each broker that answers; refused if none does."""
+        return self._asked("/plan", PlanProgress)
+
+    def leases(self) -> dict[str, LeaseView]:
+        """What each broker that answers knows of managers."""
+        return self._asked("/lease", LeaseView)
+
+    def in_force(self) -> Overlay:
+        """The overlay of the highest epoch that any broker has."""
+        return max((view for _, view in self.views().values()), key=lambda view: view.epoch).overlay
+
+    def _asked(self, path: str, kind: type[T]) -> dict[str, T]:
         found = {}
         for name, control in self.controls().items():
             try:
-                found[name] = control.get("/plan", PlanProgress)
+                found[name] = control.get(path, kind)
             except OSError:  # it has ended since it was found
                 continue
         return found
 
-    def in_force(self) -> Overlay:
-        """The overlay of the highest epoch that any broker has."""
-        found = running_brokers(self._folder)
-        return max((view for _, view in found.values()), key=lambda view: view.epoch).overlay
+
+def _brokers_at(addresses: tuple[Address, ...], token: bytes) -> Views:
+    controls = [BrokerControl.at(address, token) for address in addresses]
+    found = {}
+    for control in controls:
+        view = control.view()
+        if view is not None:
+            found[view.broker] = (control, view)
+    if not found:
+        raise OperatorError(
+            f"No broker answers at {', '.join(map(str, addresses))}; start them, or name where "
+            "they take orders in brokers.addresses."
+        )
+    return dict(sorted(found.items()))

@@ -137,12 +137,12 @@ def answer_plan(
     as_json: bool,
     command: str,
     plan: Plan,
-    out: Path,
+    out: Path | str,
     seed: int,
     *,
     wildcards_left_out: int | None = None,
 ) -> None:
-    """What a plan is worth; its steps are in the file.
+    """What a plan is worth; its steps are in the file, or saved under its id.
 
     wildcards_left_out: subscriptions of a trace that it does not plan for.
     """

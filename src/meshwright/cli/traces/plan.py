@@ -5,12 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
+import msgspec
 import typer
 
 from meshwright.cli.console.options import (
     BrokerCount,
     Cell,
     ClusterSize,
+    Data,
     DelayWeight,
     DesignName,
     Force,
@@ -20,7 +22,6 @@ from meshwright.cli.console.options import (
     OwnK,
     Placement,
     PlanMethod,
-    PlanOut,
     Remote,
     Seed,
     Slot,
@@ -31,7 +32,17 @@ from meshwright.cli.console.screen import CHECK_SAYS_NO, answer, plain_table
 from meshwright.cli.console.times import duration_s, time_us
 from meshwright.cli.overlays.overlay_plans import answer_plan, told_against
 from meshwright.cli.traces.plan_goals import DegreeMax, GoalsFile, GoalWords, read_goals
-from meshwright.cli.traces.plan_orders import PlanFile, abort, apply, undo
+from meshwright.cli.traces.plan_orders import abort, apply, undo
+from meshwright.cli.traces.plan_saved import (
+    DEFAULT_DATA,
+    ManagerUrl,
+    PlanName,
+    TokenFile,
+    desk_at,
+    listed,
+    named_plan,
+    told_costs,
+)
 from meshwright.model.wording import counted
 
 if TYPE_CHECKING:
@@ -42,6 +53,7 @@ if TYPE_CHECKING:
 app = typer.Typer(
     no_args_is_help=True, help="Plan from a trace; show, compare, apply and undo plans."
 )
+app.command("list")(listed)
 app.command()(apply)
 app.command()(abort)
 app.command()(undo)
@@ -57,7 +69,15 @@ def create(
     trace: Annotated[Path, typer.Argument(metavar="TRACE", help="A folder of Parquet tables.")],
     *,
     design: DesignName,
-    out: PlanOut,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            metavar="FILE",
+            show_default="saved under an id in the network's folder",
+            help="The plan.json to write.",
+        ),
+    ] = None,
     source: SourceOverlay = None,
     data: Annotated[
         Path | None,
@@ -116,16 +136,15 @@ def create(
     Example: meshwright plan create city --design dynatops --from overlay.json --out plan.json
     """
     from meshwright.cli.console.spark import is_short_work, spark_work
-    from meshwright.files.plans import read_overlay_or_target, write_plan
+    from meshwright.files.plans import read_overlay_or_target
     from meshwright.files.reading import blaming
-    from meshwright.files.writing import refuse_unwritable
     from meshwright.pipeline.snapshots import Moment, TraceMoment
     from meshwright.pipeline.traces import check_trace
     from meshwright.planning.changes.membership import BrokerChange
     from meshwright.planning.changes.network import PlanWish
     from meshwright.planning.changes.proposal import Circumstances, propose
 
-    refuse_unwritable(out)
+    _refuse_no_place(out, data)
     goals = read_goals(goals_file, goal, degree_max)
     check_trace(trace)
     today = None if source is None else read_overlay_or_target(source)
@@ -160,29 +179,43 @@ def create(
     )
     with blaming(source or trace):
         made = propose(snapshot, wish, around, goals)
-    write_plan(made, out)
-    answer_plan(as_json, "plan create", made, out, seed, wildcards_left_out=left_out)
+    kept = _kept(made, out, data)
+    answer_plan(as_json, "plan create", made, kept, seed, wildcards_left_out=left_out)
 
 
 @app.command()
 def show(
-    plan: PlanFile,
+    plan: PlanName,
     *,
     steps: Annotated[
         int, typer.Option("--steps", min=0, help="How many steps are shown to people.")
     ] = 20,
+    data: Data = DEFAULT_DATA,
+    manager: ManagerUrl = None,
+    token_file: TokenFile = None,
     as_json: Json = False,
 ) -> None:
     """Show a plan: what it is worth, then its steps with their reasons.
 
-    Example: meshwright plan show plan.json
+    Of a saved plan also what has become of it, and what it was to save and did.
+
+    Examples: meshwright plan show plan.json
+    meshwright plan show p7
     """
     from meshwright.files.plans import read_plan
 
-    found = read_plan(plan)
+    file = named_plan(plan)
+    if file is None:
+        saved = desk_at(data, manager, token_file).plan(plan)
+        named: dict[str, Any] = {"saved": msgspec.structs.replace(saved, plan=None)}
+        found = saved.whole()
+        told = told_costs(saved)
+    else:
+        found, named, told = read_plan(file), {"file": plan}, []
     answer(
         as_json,
-        {"command": "plan show", "file": str(plan), "plan": found},
+        {"command": "plan show", **named, "plan": found},
+        *told,
         found.summary,
         _cost_table(found),
         f"The change costs {found.reconfiguration_cost:,.6g} messages; "
@@ -196,25 +229,35 @@ def show(
 
 @app.command()
 def diff(
-    first: PlanFile,
-    second: PlanFile,
+    first: PlanName,
+    second: PlanName,
     *,
+    data: Data = DEFAULT_DATA,
+    manager: ManagerUrl = None,
+    token_file: TokenFile = None,
     as_json: Json = False,
 ) -> None:
     """Compare two plans: what they are worth, where they lead and whom they move.
 
-    Example: meshwright plan diff monday.json tuesday.json
+    Examples: meshwright plan diff monday.json tuesday.json
+    meshwright plan diff p6 p7
     """
     from meshwright.files.plans import read_plan
     from meshwright.planning.changes.differences import plan_difference
 
-    found = plan_difference(read_plan(first), read_plan(second))
+    def read(name: str) -> Plan:
+        file = named_plan(name)
+        if file is not None:
+            return read_plan(file)
+        return desk_at(data, manager, token_file).plan(name).whole()
+
+    found = plan_difference(read(first), read(second))
     answer(
         as_json,
         {
             "command": "plan diff",
-            "first": str(first),
-            "second": str(second),
+            "first": first,
+            "second": second,
             "same": found.is_none,
             "difference": found,
         },
@@ -233,6 +276,27 @@ def _in_force(data: Path, source: Path | None) -> Overlay:
     if source is not None:
         raise OperatorError("Give --from FILE or --data FOLDER; both say what the plan begins at.")
     return RunningNetwork(data).in_force()
+
+
+def _refuse_no_place(out: Path | None, data: Path | None) -> None:
+    """Say why a plan could not be kept before it is made."""
+    from meshwright.files.writing import refuse_folder, refuse_unwritable
+
+    if out is None:
+        refuse_folder(data or DEFAULT_DATA)
+    else:
+        refuse_unwritable(out)
+
+
+def _kept(plan: Plan, out: Path | None, data: Path | None) -> str:
+    """Keep a plan in its file, or save it; the file or its id."""
+    from meshwright.files.plans import write_plan
+    from meshwright.manager.desk import FolderDesk
+
+    if out is None:
+        return FolderDesk(data or DEFAULT_DATA).save(plan, None).id
+    write_plan(plan, out)
+    return str(out)
 
 
 def _refuse_wildcards(as_json: bool, count: int, seed: int) -> NoReturn:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,12 +12,20 @@ import typer
 
 from meshwright.cli.console.options import Data, Json
 from meshwright.cli.console.screen import CHECK_SAYS_NO, answer, confirm, task_bar
+from meshwright.cli.traces.plan_saved import (
+    DEFAULT_DATA,
+    ManagerUrl,
+    PlanName,
+    TokenFile,
+    desk_at,
+    named_plan,
+)
 from meshwright.model.wording import counted
 
 if TYPE_CHECKING:
     from meshwright.manager.execution import Action, Outcome, Sight
+    from meshwright.model.plan import Plan
 
-PlanFile = Annotated[Path, typer.Argument(metavar="PLAN", help="A plan.json.", show_default=False)]
 Leader = Annotated[
     str | None,
     typer.Option(
@@ -26,9 +36,11 @@ Sure = Annotated[bool, typer.Option("--yes", help="Do not ask whether to do it."
 
 
 def apply(
-    plan: PlanFile,
+    plan: PlanName,
     *,
-    data: Data = Path(".meshwright"),
+    data: Data = DEFAULT_DATA,
+    manager: ManagerUrl = None,
+    token_file: TokenFile = None,
     broker: Leader = None,
     is_sure: Sure = False,
     as_json: Json = False,
@@ -38,35 +50,50 @@ def apply(
     A plan for another overlay than the one in force is refused with what has changed since. Exit
     code 1 if the plan was aborted: then nothing has changed.
 
-    Example: meshwright plan apply plan.json
+    Examples: meshwright plan apply plan.json
+    meshwright plan apply p7
     """
-    _carry_out("apply", plan, data, leader=broker, is_sure=is_sure, as_json=as_json)
+    _carry_out(
+        _ordered("apply", plan, (data, manager, token_file), broker),
+        is_sure=is_sure,
+        as_json=as_json,
+    )
 
 
 def undo(
-    plan: PlanFile,
+    plan: PlanName,
     *,
-    data: Data = Path(".meshwright"),
+    data: Data = DEFAULT_DATA,
+    manager: ManagerUrl = None,
+    token_file: TokenFile = None,
     broker: Leader = None,
     is_sure: Sure = False,
     as_json: Json = False,
 ) -> None:
     """Take back a plan that is in force: the overlay before it, and clients to where they were.
 
-    Example: meshwright plan undo plan.json
+    Examples: meshwright plan undo plan.json
+    meshwright plan undo p7
     """
-    _carry_out("undo", plan, data, leader=broker, is_sure=is_sure, as_json=as_json)
+    _carry_out(
+        _ordered("undo", plan, (data, manager, token_file), broker),
+        is_sure=is_sure,
+        as_json=as_json,
+    )
 
 
-def abort(*, data: Data = Path(".meshwright"), as_json: Json = False) -> None:
+def abort(
+    *,
+    data: Data = DEFAULT_DATA,
+    manager: ManagerUrl = None,
+    token_file: TokenFile = None,
+    as_json: Json = False,
+) -> None:
     """End the plan that is under way, unless it is decided: then undo it.
 
     Example: meshwright plan abort
     """
-    from meshwright.manager.running import RunningNetwork
-
-    controls = RunningNetwork(data).controls()
-    begun = controls[min(controls)].decide("abort")
+    begun = desk_at(data, manager, token_file).abort()
     answer(
         as_json,
         {"command": "plan abort", "plan": begun.plan, "epoch": begun.epoch},
@@ -74,18 +101,51 @@ def abort(*, data: Data = Path(".meshwright"), as_json: Json = False) -> None:
     )
 
 
-def _carry_out(
-    action: Action, file: Path, data: Path, *, leader: str | None, is_sure: bool, as_json: bool
-) -> None:
+@dataclass(frozen=True, slots=True)
+class _Ordered:
+    """An order about a plan, and how it is carried out; outcome None: it was given up."""
+
+    action: Action
+    name: str
+    plan: Plan
+    carry_out: Callable[[Callable[[Sight], None]], Outcome | None]
+
+
+def _ordered(
+    action: Action, name: str, place: tuple[Path, str | None, Path | None], leader: str | None
+) -> _Ordered:
+    """The order, refused where it can be seen before anybody is asked whether to give it."""
+    from meshwright.errors import OperatorError
     from meshwright.files.plans import read_plan
     from meshwright.manager.execution import carry_out, refuse_stale
     from meshwright.manager.running import RunningNetwork
 
+    data, manager, _ = place
+    file = named_plan(name)
+    if file is None:
+        desk = desk_at(*place)
+
+        def saved(tell: Callable[[Sight], None]) -> Outcome | None:
+            return desk.carry_out(action, name, leader=leader, tell=tell).outcome
+
+        return _Ordered(action, name, desk.plan(name).whole(), saved)
+    if manager is not None:
+        raise OperatorError(f"{name} is a file; a manager knows plans by their ids, such as p1.")
     plan, network = read_plan(file), RunningNetwork(data)
     refuse_stale(network, action, plan)
+    return _Ordered(
+        action,
+        name,
+        plan,
+        lambda tell: carry_out(network, action, plan, leader=leader, tell=tell),
+    )
+
+
+def _carry_out(order: _Ordered, *, is_sure: bool, as_json: bool) -> None:
+    action, plan = order.action, order.plan
     if not plan.steps:
         document = {"command": f"plan {action}", "outcome": None}
-        answer(as_json, document, f"{file} has no steps, so nothing was done. {plan.summary}")
+        answer(as_json, document, f"{order.name} has no steps, so nothing was done. {plan.summary}")
         return
     if sys.stdin.isatty() and not is_sure:
         clients = counted(len(plan.client_moves()), "client")
@@ -97,7 +157,8 @@ def _carry_out(
             bar.say(sight.step or "begins")
             bar.count((sight.in_force, sight.brokers))
 
-        outcome = carry_out(network, action, plan, leader=leader, tell=tell)
+        outcome = order.carry_out(tell)
+    assert outcome is not None
     answer(as_json, {"command": f"plan {action}", "outcome": outcome}, *_told(outcome))
     if outcome.end != "done":
         raise typer.Exit(CHECK_SAYS_NO)

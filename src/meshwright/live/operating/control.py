@@ -77,11 +77,15 @@ class ClusterView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TrafficView(msgspec.Struct, frozen=True, kw_only=True):
-    """Messages that a broker sent to others, by class, and what was handed on to it, if counted."""
+    """Messages that a broker sent to others, by class, and what was handed on to it, if counted.
+
+    delivered: messages that it sent to clients.
+    """
 
     broker: str
     sent: dict[str, int]
     carried: CarriedCounts | None
+    delivered: int = 0
 
 
 class Control:
@@ -116,6 +120,7 @@ class Control:
             ("GET", "/reports"): self._reports,
             ("GET", "/reports/file"): self._report,
             ("POST", "/reports/taken"): self._report_taken,
+            ("GET", "/lease"): self._lease_view,
             ("POST", "/lease"): self._lease,
             ("POST", "/drain"): self._drain,
             ("POST", "/fill"): self._fill,
@@ -257,8 +262,14 @@ class Control:
     def _traffic(self, _request: Request) -> Response:
         meter = self._host.meter
         carried = None if meter.carried is None else meter.carried.counts
-        sent = meter.peer_messages_by_class()
-        return json_response(TrafficView(broker=self._host.name, sent=sent, carried=carried))
+        return json_response(
+            TrafficView(
+                broker=self._host.name,
+                sent=meter.peer_messages_by_class(),
+                carried=carried,
+                delivered=sum(meter.sent_messages),
+            )
+        )
 
     def _plan(self, _request: Request) -> Response:
         return json_response(self._host.plan_log.progress(self._host.view()))
@@ -312,6 +323,9 @@ class Control:
         except OperatorError as error:
             return _refusal(str(error).rstrip("."))
         return json_response({"broker": self._host.name, "files": len(reports.files())})
+
+    def _lease_view(self, _request: Request) -> Response:
+        return json_response(self._leases.view(self._host.clock.now_us()))
 
     def _lease(self, request: Request) -> Response:
         query = request.query

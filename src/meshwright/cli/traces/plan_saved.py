@@ -1,0 +1,115 @@
+"""meshwright plan list, and plans by their id: saved in a network's folder, or at a manager."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from meshwright.cli.console.options import Data, Json
+from meshwright.cli.console.screen import answer, plain_table
+from meshwright.model.times import SECOND_US
+from meshwright.model.wording import counted
+
+if TYPE_CHECKING:
+    from meshwright.manager.desk import Desk
+    from meshwright.manager.saved_plans import PlanEntry, SavedPlan
+
+DEFAULT_DATA = Path(".meshwright")
+PlanName = Annotated[
+    str,
+    typer.Argument(
+        metavar="PLAN", help="A plan.json, or the id of a saved plan.", show_default=False
+    ),
+]
+ManagerUrl = Annotated[
+    str | None,
+    typer.Option(
+        "--manager",
+        metavar="URL",
+        show_default="the folder's own plans",
+        help="Where a manager answers: http://127.0.0.1:8090.",
+    ),
+]
+TokenFile = Annotated[
+    Path | None,
+    typer.Option("--token-file", metavar="FILE", help="The token that the manager wants."),
+]
+
+
+def listed(
+    *,
+    data: Data = DEFAULT_DATA,
+    manager: ManagerUrl = None,
+    token_file: TokenFile = None,
+    as_json: Json = False,
+) -> None:
+    """List saved plans: when each was made of what, what became of it, what it saved.
+
+    Messages are those between brokers for one that a client gets: as predicted, and as measured.
+
+    Example: meshwright plan list
+    """
+    found = desk_at(data, manager, token_file).entries()
+    rows = [
+        [one.id, told_time(one.created_us), one.origin, one.state.value, *_costs(one), one.detail]
+        for one in found
+    ]
+    columns = {
+        "plan": False, "made": False, "of": False, "state": False,
+        "predicted messages": True, "measured messages": True, "detail": False,
+    }  # fmt: skip
+    shown: Any = plain_table(columns, rows) if rows else "No plan is saved here."
+    answer(as_json, {"command": "plan list", "plans": found}, shown)
+
+
+def named_plan(name: str) -> Path | None:
+    """The file that is meant; None if a saved plan is."""
+    path = Path(name)
+    is_file = len(path.parts) > 1 or path.suffix == ".json" or path.exists()
+    return path if is_file else None
+
+
+def desk_at(data: Path, manager: str | None, token_file: Path | None) -> Desk:
+    """Where saved plans are: at a manager if one is named, else in the folder."""
+    from meshwright.errors import OperatorError
+    from meshwright.manager.desk import FolderDesk
+
+    if manager is None:
+        if token_file is not None:
+            raise OperatorError("--token-file is for a manager; name it with --manager URL.")
+        return FolderDesk(data)
+    from meshwright.manager.rest_client import RestDesk
+
+    return RestDesk(manager, token_file)
+
+
+def told_costs(saved: SavedPlan) -> list[str]:
+    """What has become of a saved plan, for people."""
+    why = f" ({saved.detail})" if saved.detail else ""
+    made = f"made of {saved.origin} at {told_time(saved.created_us)}"
+    lines = [f"Plan {saved.id} is {saved.state.value}{why}; {made}."]
+    for word, cost in (("predicted", saved.predicted), ("measured", saved.measured)):
+        if cost is not None:
+            lines.append(
+                f"Messages between brokers for a delivery, {word}: {cost.before:.3f} before, "
+                f"{cost.after:.3f} after."
+            )
+    if saved.outcome is not None and saved.outcome.moved:
+        lines.append(f"{counted(saved.outcome.moved, 'client')} moved.")
+    return lines
+
+
+def told_time(time_us: int) -> str:
+    """A time of day in UTC, for people."""
+    return f"{datetime.fromtimestamp(time_us / SECOND_US, UTC):%Y-%m-%d %H:%M:%S}"
+
+
+def _costs(entry: PlanEntry) -> tuple[str, str]:
+    found = (entry.predicted, entry.measured)
+    predicted, measured = (
+        "" if one is None else f"{one.before:.2f} to {one.after:.2f}" for one in found
+    )
+    return predicted, measured

@@ -1,0 +1,115 @@
+"""Where saved plans are asked for and ordered: the folder of a network, or a manager over REST."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Protocol
+
+from meshwright.errors import OperatorError
+from meshwright.files.writing import make_folder
+from meshwright.live.operating.control_client import PlanBegun
+from meshwright.manager.execution import Action, Tell
+from meshwright.manager.orders import Orders
+from meshwright.manager.running import RunningNetwork
+from meshwright.manager.saved_plans import Cost, PlanEntry, PlanState, PlanStore, SavedPlan
+from meshwright.model.plan import Plan
+from meshwright.planning.changes.differences import PlanDifference, plan_difference
+
+# In the folder of a network; what a manager and operators' commands keep there.
+MANAGER_FOLDER = "manager"
+PLANS_FOLDER = "plans"
+LOCK_NAME = "lock"
+
+
+class Desk(Protocol):
+    """Answers questions about plans, and takes orders."""
+
+    def entries(self) -> tuple[PlanEntry, ...]:
+        """All plans, oldest first."""
+
+    def plan(self, name: str) -> SavedPlan:
+        """One plan."""
+
+    def difference(self, first: str, second: str) -> PlanDifference:
+        """How two plans differ."""
+
+    def carry_out(self, action: Action, name: str, *, leader: str | None, tell: Tell) -> SavedPlan:
+        """Have a plan applied or undone, and wait for its end."""
+
+    def abort(self) -> PlanBegun:
+        """End the plan under way."""
+
+
+class FolderDesk:
+    """The plans of a network's folder, and its brokers; refuses orders while a manager has it."""
+
+    def __init__(self, data: Path) -> None:
+        self._folder = data / MANAGER_FOLDER
+        self._network = RunningNetwork(data)
+        self._store = PlanStore(self._folder / PLANS_FOLDER)
+        self._orders = Orders(self._store, self._network, now_us)
+
+    def entries(self) -> tuple[PlanEntry, ...]:
+        return self._store.entries()
+
+    def plan(self, name: str) -> SavedPlan:
+        return self._store.plan(name)
+
+    def difference(self, first: str, second: str) -> PlanDifference:
+        return plan_difference(self.plan(first).whole(), self.plan(second).whole())
+
+    def save(self, plan: Plan, predicted: Cost | None) -> SavedPlan:
+        """Keep a plan that was made of a trace."""
+        with only_one(self._folder):
+            saved = self._store.add(now_us(), "trace")
+            return self._store.write(made(saved, plan, predicted))
+
+    def carry_out(self, action: Action, name: str, *, leader: str | None, tell: Tell) -> SavedPlan:
+        with only_one(self._folder):
+            unfinished = self._store.under_way()
+            if unfinished is not None:
+                self._orders.finish(unfinished, tell)
+                if unfinished.id == name:
+                    return self._store.plan(name)
+            return self._orders.finish(self._orders.begin(action, name, leader=leader), tell)
+
+    def abort(self) -> PlanBegun:
+        return self._orders.abort()
+
+
+def made(saved: SavedPlan, plan: Plan, predicted: Cost | None) -> SavedPlan:
+    """A plan that was being made, once it is."""
+    state = PlanState.PROPOSED if plan.steps else PlanState.NOTHING_BETTER
+    return saved.become(state, plan=plan, predicted=predicted)
+
+
+def now_us() -> int:
+    """The time of day."""
+    return time.time_ns() // 1_000
+
+
+@contextmanager
+def only_one(folder: Path) -> Iterator[None]:
+    """Be the only one who changes plans in a folder; the lock ends with its process."""
+    make_folder(folder, is_private=True)
+    descriptor = os.open(folder / LOCK_NAME, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        _lock(descriptor, folder)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _lock(descriptor: int, folder: Path) -> None:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise OperatorError(
+            f"{folder}: a manager, or another command, works on the plans here; ask it with "
+            "--manager URL, or wait for its end."
+        ) from None

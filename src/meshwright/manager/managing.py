@@ -1,0 +1,389 @@
+"""One manager: it holds the lease, collects, plans when asked or by its policy, and orders.
+
+Threads renew the lease, look at the network, make a plan and carry one out, each by itself. All
+that must outlive the process is in its folder.
+"""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, suppress
+
+import msgspec
+
+from meshwright.errors import MeshwrightError, OperatorError
+from meshwright.files.reading import read_bytes
+from meshwright.live.operating.control_client import PlanBegun
+from meshwright.live.system.addresses import parse_address
+from meshwright.manager.collection import Collected, Collection
+from meshwright.manager.desk import PLANS_FOLDER, made, now_us, only_one
+from meshwright.manager.execution import Action, Sight
+from meshwright.manager.leasing import Leasing, read_identity
+from meshwright.manager.measuring import Measuring, look
+from meshwright.manager.orders import Orders
+from meshwright.manager.planner import Planner, PlanRequest, SparkPlanner
+from meshwright.manager.policy import PolicyState, changed, decide, trust_in
+from meshwright.manager.running import RunningNetwork
+from meshwright.manager.saved_plans import (
+    Cost,
+    Origin,
+    PlanEntry,
+    PlanState,
+    PlanStore,
+    SavedPlan,
+)
+from meshwright.manager.settings import ManagerSettings
+from meshwright.manager.windows import Windows, windows_of
+from meshwright.model.times import SECOND_US
+from meshwright.planning.changes.differences import PlanDifference, plan_difference
+
+# A lease is renewed so often while it lasts.
+RENEWALS = 3
+
+
+class BrokerState(msgspec.Struct, frozen=True, kw_only=True):
+    """One broker of the network."""
+
+    broker: str
+    epoch: int
+    is_alive: bool
+    clients: int
+
+
+class NetworkState(msgspec.Struct, frozen=True, kw_only=True):
+    """The network as its brokers say it is; links: of the overlay in force."""
+
+    epoch: int
+    design: str
+    links: tuple[tuple[str, str], ...]
+    brokers: tuple[BrokerState, ...]
+
+
+class UnderWay(msgspec.Struct, frozen=True, kw_only=True):
+    """A plan that is being carried out, and what is to be seen of it."""
+
+    id: str
+    state: PlanState
+    sight: Sight | None
+
+
+class Status(msgspec.Struct, frozen=True, kw_only=True):
+    """What the manager does and waits for, in sentences and figures.
+
+    cost: messages between brokers for a delivery, as measured now. silent: brokers whose telemetry
+    is not collected, and why. trouble: why nothing goes on, if so.
+    """
+
+    manager: str
+    telemetry: str
+    windows: Windows
+    lease: str
+    policy: str
+    last: str
+    trust: float
+    cost: float | None
+    under_way: UnderWay | None
+    silent: dict[str, str]
+    trouble: str
+    notes: tuple[str, ...]
+
+
+class Manager:
+    """Answers and takes orders from any thread; planner: makes plans of the trace."""
+
+    def __init__(
+        self,
+        settings: ManagerSettings,
+        *,
+        network: RunningNetwork | None = None,
+        planner: Planner | None = None,
+        say: Callable[[str], None] = lambda _text: None,
+    ) -> None:
+        self._settings = settings
+        self._say = say
+        self._network = network or network_of(settings)
+        folder = settings.folder
+        self._store = PlanStore(folder / PLANS_FOLDER)
+        self._orders = Orders(self._store, self._network, now_us)
+        self._planner = planner or SparkPlanner(folder, settings.planning)
+        kept_s = settings.windows.kept * settings.windows.length_s
+        self._collection = Collection(folder, self._network, kept_s)
+        self._measuring = Measuring(round(settings.measure_s * SECOND_US))
+        self._policy = PolicyState()
+        self._collected = Collected(files=0, silent={})
+        self._trouble, self._last = "", "no plan was made yet"
+        self._sight: Sight | None = None
+        self._planned_us = 0
+        self._notes: list[str] = []
+        # Whoever changes plans holds it.
+        self._lock = threading.Lock()
+        self._making: tuple[str, float] | None = None
+        self._is_over = threading.Event()
+        self._opened = ExitStack()
+        self._threads: dict[str, ThreadPoolExecutor] = {}
+        self._leasing: Leasing | None = None
+
+    def open(self) -> None:
+        """Take the folder, say what was left there, and begin to look at the network."""
+        folder = self._settings.folder
+        self._opened.enter_context(only_one(folder))
+        identity, is_new = read_identity(folder, lambda: f"manager-{secrets.token_hex(4)}")
+        seconds = self._settings.lease.seconds
+        self._leasing = Leasing(folder, identity, self._network, seconds)
+        if is_new:
+            self._note(
+                f"{folder} was empty, so {identity.name} begins anew: plans that were made before "
+                "are not known, and telemetry is collected from now on."
+            )
+        for entry in self._store.entries():
+            if entry.state is PlanState.MAKING:
+                saved = self._store.plan(entry.id)
+                why = "the manager ended while it was made; make it again"
+                self._store.write(saved.become(PlanState.FAILED, why))
+        for name in ("lease", "look", "plan", "order"):
+            self._threads[name] = ThreadPoolExecutor(1, thread_name_prefix=f"manager-{name}")
+        # By itself, since collecting may take longer than a lease lasts.
+        self._threads["lease"].submit(self._always, self._renew, seconds / RENEWALS)
+        every_s = self._settings.windows.collect_every_s
+        self._threads["look"].submit(self._always, self._look, every_s)
+
+    def close(self) -> None:
+        """End; an order that is under way goes on at the brokers, and is followed later."""
+        self._is_over.set()
+        self._planner.stop()
+        self._threads["look"].shutdown()
+        self._threads["lease"].shutdown()
+        self._threads["plan"].shutdown(cancel_futures=True)
+        self._threads["order"].shutdown(wait=False, cancel_futures=True)
+        with suppress(MeshwrightError, OSError):
+            self._lease().give_back()
+        self._opened.close()
+
+    def entries(self) -> tuple[PlanEntry, ...]:
+        """All plans, oldest first."""
+        return self._store.entries()
+
+    def plan(self, name: str) -> SavedPlan:
+        """One plan; while it is made, how far that is."""
+        saved, making = self._store.plan(name), self._making
+        if making is not None and making[0] == name and saved.state is PlanState.MAKING:
+            elapsed_s = time.monotonic() - making[1]
+            detail = f"Spark reads the trace and plans, {elapsed_s:.0f} s so far"
+            return msgspec.structs.replace(saved, detail=detail)
+        return saved
+
+    def difference(self, first: str, second: str) -> PlanDifference:
+        """How two plans differ."""
+        return plan_difference(self.plan(first).whole(), self.plan(second).whole())
+
+    def make(self, request: PlanRequest, origin: Origin = "running") -> SavedPlan:
+        """Begin to make a plan for the network as it runs; returns at once."""
+        self._refuse_waiting()
+        windows = self.windows()
+        if not windows.is_enough and not request.early:
+            raise OperatorError(
+                f"No plan is made yet, {windows.told()}; ask again then, or for an early one."
+            )
+        with self._lock:
+            if self._making is not None:
+                raise OperatorError(f"Plan {self._making[0]} is being made; wait for it.")
+            saved = self._store.add(now_us(), origin)
+            self._making = (saved.id, time.monotonic())
+        self._planned_us = now_us()
+        self._threads["plan"].submit(self._make, saved, request)
+        return saved
+
+    def carry_out(self, action: Action, name: str, leader: str | None = None) -> SavedPlan:
+        """Begin to apply or undo a plan; returns at once, refused if it cannot be."""
+        self._refuse_waiting()
+        with self._lock:
+            cost = self._measuring.cost()
+            saved = self._orders.begin(action, name, leader=leader, cost_before=cost)
+        self._threads["order"].submit(self._finish, saved)
+        return saved
+
+    def abort(self) -> PlanBegun:
+        """End the plan under way at the brokers, unless it is decided."""
+        self._refuse_waiting()
+        return self._orders.abort()
+
+    def windows(self) -> Windows:
+        """How much telemetry there is."""
+        return windows_of(self._collection.span(), self._settings.windows)
+
+    def network(self) -> NetworkState:
+        """Brokers, and what is in force."""
+        views = {name: view for name, (_, view) in self._network.views().items()}
+        newest = max(views.values(), key=lambda view: view.epoch)
+        return NetworkState(
+            epoch=newest.epoch,
+            design=newest.overlay.design,
+            links=newest.overlay.links,
+            brokers=tuple(
+                BrokerState(
+                    broker=name,
+                    epoch=views[name].epoch if name in views else -1,
+                    is_alive=name in views,
+                    clients=sum(one.is_connected for one in views[name].sessions)
+                    if name in views
+                    else 0,
+                )
+                for name in sorted(newest.overlay.brokers)
+            ),
+        )
+
+    def status(self) -> Status:
+        """What it does and waits for."""
+        under_way = self._store.under_way()
+        windows, lease = self.windows(), self._lease()
+        return Status(
+            manager=lease.identity.name,
+            telemetry=windows.told(),
+            windows=windows,
+            lease=lease.waiting or f"held, with number {lease.identity.number}",
+            policy=self._settings.policy.mode,
+            last=self._last,
+            trust=trust_in(self._store.entries()),
+            cost=self._measuring.cost(),
+            under_way=None
+            if under_way is None
+            else UnderWay(id=under_way.id, state=under_way.state, sight=self._sight),
+            silent=self._collected.silent,
+            trouble=self._trouble,
+            notes=tuple(self._notes),
+        )
+
+    def _always(self, deed: Callable[[int], None], every_s: float) -> None:
+        """Do something from time to time; what goes wrong is said once, and tried again."""
+        while not self._is_over.is_set():
+            try:
+                deed(now_us())
+            except (MeshwrightError, OSError) as error:
+                if str(error) != self._trouble:
+                    self._say(str(error))
+                self._trouble = str(error)
+            else:
+                self._trouble = ""
+            self._is_over.wait(every_s)
+
+    def _renew(self, now: int) -> None:
+        self._lease().renew(now)
+
+    def _look(self, now: int) -> None:
+        """See to the telemetry, what is unfinished, what was measured, and the policy."""
+        self._measuring.see(look(self._network, now))
+        if self._lease().is_held(now):
+            self._collected = self._collection.collect(now)
+            self._resume()
+            self._keep_measured()
+            self._follow_policy(now)
+
+    def _lease(self) -> Leasing:
+        assert self._leasing is not None
+        return self._leasing
+
+    def _refuse_waiting(self) -> None:
+        if not self._lease().is_held(now_us()):
+            why = self._lease().waiting or self._trouble or "its lease has run out"
+            raise OperatorError(f"This manager gives no orders now: {why.rstrip('.')}.")
+
+    def _note(self, text: str) -> None:
+        self._notes.append(text)
+        self._say(text)
+
+    def _make(self, saved: SavedPlan, request: PlanRequest) -> None:
+        try:
+            source = self._network.in_force()
+            slot_s = self._settings.windows.length_s
+            found = self._planner.make(self._collection.trace, source, request, slot_s)
+            ready = made(saved, found.plan, found.predicted)
+        except (MeshwrightError, OSError) as error:
+            ready = saved.become(PlanState.FAILED, str(error))
+        with self._lock:
+            self._store.write(ready)
+            self._making = None
+        self._last = f"{ready.id}: {ready.detail or ready.whole().summary}"
+        if ready.origin == "policy" and ready.plan is not None:
+            self._judge(ready)
+
+    def _judge(self, saved: SavedPlan) -> None:
+        """Let the policy decide on a plan that it had made."""
+        trust = trust_in(self._store.entries())
+        state = msgspec.structs.replace(self._policy, trust=trust)
+        verdict, reason, self._policy = decide(
+            self._settings.policy, state, saved.whole(), now_us()
+        )
+        self._last = f"{saved.id}: {verdict}, as {reason}"
+        if saved.state is PlanState.PROPOSED:
+            self._store.write(msgspec.structs.replace(saved, detail=reason))
+        if verdict == "apply":
+            with suppress(OperatorError):
+                self.carry_out("apply", saved.id)
+
+    def _finish(self, saved: SavedPlan) -> None:
+        """Carry an order to its end; what keeps it from there is tried again with the next look."""
+
+        def tell(sight: Sight) -> None:
+            self._sight = sight
+            if self._is_over.is_set():
+                raise SystemExit
+
+        try:
+            self._orders.finish(saved, tell)
+        except (MeshwrightError, OSError) as error:
+            self._say(f"{saved.id}: {error}")
+            return
+        finally:
+            self._sight = None
+        self._measuring.forget()
+        self._policy = changed(self._settings.policy, self._policy, now_us())
+
+    def _resume(self) -> None:
+        """Go on with an order that a former life, or a network that did not answer, left."""
+        with self._lock:
+            unfinished = self._store.under_way()
+        if unfinished is not None and self._sight is None:
+            self._threads["order"].submit(self._finish_again)
+
+    def _finish_again(self) -> None:
+        unfinished = self._store.under_way()
+        if unfinished is not None:
+            self._finish(unfinished)
+
+    def _keep_measured(self) -> None:
+        """Once it was measured long enough after a change, write down what the change was worth."""
+        after = self._measuring.cost()
+        if after is None:
+            return
+        with self._lock:
+            applied = [one for one in self.entries() if one.state is PlanState.APPLIED]
+            if not applied or applied[-1].measured is not None:
+                return
+            saved = self._store.plan(applied[-1].id)
+            order = saved.order
+            is_in_force = saved.whole().target == self._network.in_force()
+            if order is not None and order.cost_before is not None and is_in_force:
+                measured = Cost(before=order.cost_before, after=after)
+                self._store.write(saved.become(PlanState.APPLIED, saved.detail, measured=measured))
+
+    def _follow_policy(self, now: int) -> None:
+        policy = self._settings.policy
+        is_due = now >= self._planned_us + round(policy.every_s * SECOND_US)
+        is_free = self._making is None and self._store.under_way() is None
+        if policy.mode == "automatic" and is_due and is_free and self.windows().is_enough:
+            with suppress(OperatorError):
+                self.make(PlanRequest(), "policy")
+
+
+def network_of(settings: ManagerSettings) -> RunningNetwork:
+    """The brokers that settings name."""
+    brokers = settings.brokers
+    if not brokers.addresses:
+        return RunningNetwork(brokers.data)
+    assert brokers.token_file is not None
+    token = read_bytes(brokers.token_file).strip()
+    return RunningNetwork.at(tuple(map(parse_address, brokers.addresses)), token)

@@ -1,0 +1,170 @@
+"""Orders about saved plans: one at a time, written down before they are given, and finished.
+
+Whoever begins an order may be killed at any moment; whoever opens the same folder next finishes it.
+What became of it is read from the brokers: from the plan under way there, from the steps that they
+have taken, and from the overlay in force.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from meshwright.errors import OperatorError
+from meshwright.live.operating.control_client import PlanBegun
+from meshwright.manager.execution import Action, Outcome, Tell, follow, give, refuse_stale
+from meshwright.manager.running import RunningNetwork
+from meshwright.manager.saved_plans import Order, PlanState, PlanStore, SavedPlan
+from meshwright.model.plan import Plan
+from meshwright.protocol.reconfiguration.in_force import plan_name
+
+BEGINS: dict[Action, PlanState] = {"apply": PlanState.APPLYING, "undo": PlanState.UNDOING}
+MAY_BEGIN: dict[Action, tuple[PlanState, ...]] = {
+    "apply": (
+        PlanState.PROPOSED,
+        PlanState.REFUSED,
+        PlanState.ABORTED,
+        PlanState.SUPERSEDED,
+        PlanState.UNDONE,
+    ),
+    "undo": (PlanState.APPLIED,),
+}
+DONE: dict[Action, str] = {"apply": "applied", "undo": "undone"}
+ENDED: dict[tuple[Action, str], PlanState] = {
+    ("apply", "done"): PlanState.APPLIED,
+    ("apply", "aborted"): PlanState.ABORTED,
+    ("apply", "superseded"): PlanState.SUPERSEDED,
+    ("undo", "done"): PlanState.UNDONE,
+    ("undo", "aborted"): PlanState.APPLIED,
+    ("undo", "superseded"): PlanState.SUPERSEDED,
+}
+
+
+class Orders:
+    """Applies and undoes the plans of a store at a network that runs."""
+
+    def __init__(
+        self, store: PlanStore, network: RunningNetwork, now_us: Callable[[], int]
+    ) -> None:
+        self._store = store
+        self._network = network
+        self._now_us = now_us
+
+    def begin(
+        self,
+        action: Action,
+        name: str,
+        *,
+        leader: str | None = None,
+        cost_before: float | None = None,
+    ) -> SavedPlan:
+        """Write down that an order is about to be given; refused if it cannot be, or not now."""
+        saved = self._store.plan(name)
+        plan = saved.whole()
+        self._refuse_second()
+        if saved.state not in MAY_BEGIN[action]:
+            raise OperatorError(
+                f"Plan {name} is {saved.state.value}, so it cannot be {DONE[action]}; "
+                "see meshwright plan list."
+            )
+        refuse_stale(self._network, action, plan)
+        asked = self._network.control(leader or self._network.leader()).name
+        order = Order(
+            action=action,
+            leader=asked,
+            plan=_name_at_brokers(action, plan),
+            after_epoch=self._highest_epoch(),
+            given_us=self._now_us(),
+            cost_before=cost_before,
+        )
+        return self._store.write(saved.become(BEGINS[action], order=order))
+
+    def finish(self, saved: SavedPlan, tell: Tell) -> SavedPlan:
+        """Give an order unless brokers have it, follow it, and keep its outcome.
+
+        Raises what brokers refuse it with, once that is kept. While no broker answers, the plan
+        stays under way.
+        """
+        order, plan = saved.order, saved.whole()
+        assert order is not None
+        begun = self._known(order, plan) or self._given(saved, order, plan)
+        given = msgspec.structs.replace(order, leader=begun.broker, epoch=begun.epoch)
+        saved = self._store.write(saved.become(saved.state, order=given))
+        outcome = follow(self._network, order.action, begun, plan, tell)
+        return self._store.write(self._ended(saved, outcome))
+
+    def abort(self) -> PlanBegun:
+        """End the plan under way at the brokers, unless it is decided."""
+        return self._network.decide(self._network.leader(), "abort")
+
+    def _refuse_second(self) -> None:
+        other = self._store.under_way()
+        if other is not None:
+            raise OperatorError(
+                f"Plan {other.id} is {other.state.value}, and one is carried out at a time; wait "
+                "for its end, or end it with meshwright plan abort."
+            )
+
+    def _highest_epoch(self) -> int:
+        """Of all that are in force or were used for a plan that brokers remember."""
+        found = self._network.progress().values()
+        return max(
+            (epoch for one in found for epoch in (one.epoch, *(step.epoch for step in one.steps))),
+            default=0,
+        )
+
+    def _known(self, order: Order, plan: Plan) -> PlanBegun | None:
+        """The plan as brokers know it; None if the order has not reached them."""
+        if order.epoch is not None:
+            return PlanBegun(broker=order.leader, plan=order.plan, epoch=order.epoch)
+        found = self._network.progress().values()
+        goal = plan.target if order.action == "apply" else plan.source
+        epochs = [
+            epoch
+            for one in found
+            for name, epoch in (
+                *((step.plan, step.epoch) for step in one.steps),
+                *(() if one.under_way is None else ((one.under_way.name, one.under_way.epoch),)),
+                *(((order.plan, one.epoch),) if one.overlay == goal else ()),
+            )
+            if name == order.plan and epoch > order.after_epoch
+        ]
+        if not epochs:
+            return None
+        return PlanBegun(broker=order.leader, plan=order.plan, epoch=max(epochs))
+
+    def _given(self, saved: SavedPlan, order: Order, plan: Plan) -> PlanBegun:
+        """Give the order, to another broker if the one that was to lead the plan is gone."""
+        leader = order.leader
+        if leader not in self._network.controls():
+            leader = self._network.leader()
+        try:
+            return give(self._network, order.action, plan, leader)
+        except OperatorError as error:
+            # Who does not answer in time may have taken it all the same.
+            begun = self._known(order, plan)
+            if begun is None:
+                self._store.write(self._refused(saved, order.action, str(error)))
+                raise
+            return begun
+
+    def _refused(self, saved: SavedPlan, action: Action, why: str) -> SavedPlan:
+        state = PlanState.REFUSED if action == "apply" else PlanState.APPLIED
+        return saved.become(state, why)
+
+    def _ended(self, saved: SavedPlan, outcome: Outcome) -> SavedPlan:
+        state = ENDED[outcome.action, outcome.end]
+        changes: dict[str, Any] = {"outcome": outcome}
+        if state is PlanState.APPLIED and outcome.action == "apply":
+            changes["measured"] = None
+        return saved.become(state, outcome.detail, **changes)
+
+
+def _name_at_brokers(action: Action, plan: Plan) -> str:
+    """How brokers call what they are asked for."""
+    moves = plan.client_moves()
+    if action == "apply":
+        return plan_name(plan.target, moves)
+    return plan_name(plan.source, tuple(move.back() for move in moves))

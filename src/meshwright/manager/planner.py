@@ -1,0 +1,140 @@
+"""Trace to plan: in a process of its own, which starts Spark and ends with it.
+
+It is `meshwright plan create`, so that what a manager plans can be planned by hand from the same
+files. The manager itself starts no Java, and loses nothing if the child is killed.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+import msgspec
+
+from meshwright.errors import OperatorError
+from meshwright.files.overlays import write_overlay
+from meshwright.files.plans import read_plan
+from meshwright.files.writing import make_folder
+from meshwright.manager.saved_plans import Cost
+from meshwright.manager.settings import PlanningSettings
+from meshwright.model.designs import founded_as
+from meshwright.model.overlay import Overlay
+from meshwright.model.plan import Plan
+
+WORK_NAME = "making"
+# What the command exits with where wildcards would be left out of the plan.
+SAYS_NO = 1
+
+
+class PlanRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a plan is to reach where that is not what the settings say; early: of too little."""
+
+    design: str | None = None
+    objective: Literal["net", "cost"] | None = None
+    placement: Literal["none", "static", "location", "similarity", "similarity-bounded"] | None = (
+        None
+    )
+    k: int | None = None
+    early: bool = False
+
+
+class Made(msgspec.Struct, frozen=True, kw_only=True):
+    """A plan, and what it is expected to save; None if nothing would be delivered."""
+
+    plan: Plan
+    predicted: Cost | None
+
+
+class Planner(Protocol):
+    """Plans for a network that runs; source: the overlay in force."""
+
+    def make(self, trace: Path, source: Overlay, request: PlanRequest, slot_s: float) -> Made:
+        """Raises OperatorError with the reason if no plan can be made."""
+
+    def stop(self) -> None:
+        """End what goes on."""
+
+
+class SparkPlanner:
+    """Runs the command; folder: for the files that go to it and come from it."""
+
+    def __init__(self, folder: Path, settings: PlanningSettings) -> None:
+        self._folder = folder / WORK_NAME
+        self._settings = settings
+        self._child: subprocess.Popen[str] | None = None
+
+    def make(self, trace: Path, source: Overlay, request: PlanRequest, slot_s: float) -> Made:
+        shutil.rmtree(self._folder, ignore_errors=True)
+        make_folder(self._folder)
+        overlay_path, plan_path = self._folder / "overlay.json", self._folder / "plan.json"
+        write_overlay(source, overlay_path)
+        options = self._options(source, request)
+        command = [
+            sys.executable, "-m", "meshwright", "plan", "create", str(trace), "--json",
+            "--from", str(overlay_path), "--out", str(plan_path), "--slot", f"{slot_s:g}s",
+            *options,
+        ]  # fmt: skip
+        answer = self._run(command)
+        return Made(
+            plan=read_plan(plan_path),
+            predicted=msgspec.convert(answer.get("predicted"), Cost | None),
+        )
+
+    def stop(self) -> None:
+        child = self._child
+        if child is not None:
+            child.terminate()
+
+    def _options(self, source: Overlay, request: PlanRequest) -> list[str]:
+        settings = self._settings
+        placement = request.placement or settings.placement
+        k = request.k or settings.k
+        named = {
+            "--design": request.design or settings.design or founded_as(source),
+            "--objective": request.objective or settings.objective,
+            "--t-free": f"{settings.horizon_s:g}s",
+            "--delay-weight": f"{settings.delay_weight:g}",
+            "--seed": str(settings.seed),
+            "--placement": None if placement == "none" else placement,
+            "--k": None if k is None else str(k),
+            "--master": settings.master,
+            "--remote": settings.remote,
+        }
+        given = [
+            word for name, value in named.items() if value is not None for word in (name, value)
+        ]
+        return [*given, *(("--force",) if settings.with_wildcards else ())]
+
+    def _run(self, command: list[str]) -> dict[str, Any]:
+        with subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as child:
+            self._child = child
+            stdout, stderr = child.communicate()
+            self._child = None
+        if child.returncode:
+            raise OperatorError(_reason(child.returncode, stdout, stderr))
+        return msgspec.json.decode(stdout, type=dict[str, Any])
+
+
+def _reason(code: int, stdout: str, stderr: str) -> str:
+    """One sentence of what the command says in vain."""
+    if code == SAYS_NO and stdout:
+        left_out = msgspec.json.decode(stdout, type=dict[str, Any]).get("wildcards_left_out", 0)
+        return (
+            f"{left_out} subscriptions with wildcards would be left out of the plan; set "
+            "planning.with_wildcards to plan for the rest."
+        )
+    said = [line for line in stderr.splitlines() if line.startswith("error: ")]
+    if said:
+        return said[-1].removeprefix("error: ")
+    how = f"by signal {-code}" if code < 0 else f"with exit code {code}"
+    last = (stderr.strip().splitlines() or [""])[-1]
+    return f"The process that plans has ended {how}{f' ({last})' if last else ''}; plan again."

@@ -1,0 +1,110 @@
+"""A manager as commands see it: the other end of its HTTP service."""
+
+from __future__ import annotations
+
+import http.client
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+from urllib.parse import quote, urlsplit
+
+import msgspec
+
+from meshwright.errors import OperatorError
+from meshwright.files.reading import read_bytes
+from meshwright.live.operating.control_client import PlanBegun
+from meshwright.manager.execution import Action, Tell
+from meshwright.manager.managing import NetworkState, Status
+from meshwright.manager.planner import PlanRequest
+from meshwright.manager.saved_plans import UNDER_WAY, PlanEntry, PlanState, SavedPlan
+from meshwright.planning.changes.differences import PlanDifference
+
+TIMEOUT_S = 30.0
+LOOK_EVERY_S = 0.3
+
+T = TypeVar("T")
+
+
+class RestDesk:
+    """Asks the manager at an address; raises OperatorError with its own sentence if it refuses."""
+
+    def __init__(self, url: str, token_file: Path | None) -> None:
+        parts = urlsplit(url)
+        if parts.scheme != "http" or not parts.hostname:
+            raise OperatorError(f"{url!r} is no manager; write http://127.0.0.1:8090.")
+        self._url = url
+        self._host, self._port = parts.hostname, parts.port or 80
+        token = b"" if token_file is None else read_bytes(token_file).strip()
+        self._headers = {
+            "Authorization": f"Bearer {token.decode('latin-1')}",
+            "Content-Type": "application/json",
+        }
+
+    def entries(self) -> tuple[PlanEntry, ...]:
+        return self._ask("GET", "/plans", tuple[PlanEntry, ...])
+
+    def plan(self, name: str) -> SavedPlan:
+        return self._ask("GET", f"/plans/{quote(name, safe='')}", SavedPlan)
+
+    def difference(self, first: str, second: str) -> PlanDifference:
+        one, other = (quote(name, safe="") for name in (first, second))
+        return self._ask("GET", f"/plans/{one}/diff/{other}", PlanDifference)
+
+    def status(self) -> Status:
+        """What the manager does and waits for."""
+        return self._ask("GET", "/status", Status)
+
+    def network(self) -> NetworkState:
+        """Brokers, and what is in force."""
+        return self._ask("GET", "/network", NetworkState)
+
+    def make(self, request: PlanRequest, say: Callable[[str], None]) -> SavedPlan:
+        """Have a plan made, and wait for it."""
+        saved = self._ask("POST", "/plans", SavedPlan, request)
+        while saved.state is PlanState.MAKING:
+            say(saved.detail)
+            time.sleep(LOOK_EVERY_S)
+            saved = self.plan(saved.id)
+        if saved.state is PlanState.FAILED:
+            raise OperatorError(saved.detail)
+        return saved
+
+    def carry_out(self, action: Action, name: str, *, leader: str | None, tell: Tell) -> SavedPlan:
+        path = f"/plans/{quote(name, safe='')}/{action}"
+        saved = self._ask("POST", path, SavedPlan, {"leader": leader})
+        while saved.state in UNDER_WAY:
+            under_way = self.status().under_way
+            if under_way is not None and under_way.sight is not None:
+                tell(under_way.sight)
+            time.sleep(LOOK_EVERY_S)
+            saved = self.plan(name)
+        if saved.outcome is None or saved.state is PlanState.REFUSED:
+            raise OperatorError(saved.detail)
+        return saved
+
+    def abort(self) -> PlanBegun:
+        return self._ask("POST", "/abort", PlanBegun)
+
+    def _ask(self, method: str, path: str, kind: type[T], body: object = None) -> T:
+        content = None if body is None else msgspec.json.encode(body)
+        connection = http.client.HTTPConnection(self._host, self._port, timeout=TIMEOUT_S)
+        try:
+            connection.request(method, path, content, self._headers)
+            response = connection.getresponse()
+            answer = response.read()
+        except (OSError, http.client.HTTPException) as error:
+            raise OperatorError(
+                f"No manager answers at {self._url} ({error}); start one with meshwright manager."
+            ) from error
+        finally:
+            connection.close()
+        try:
+            if response.status >= http.client.BAD_REQUEST:
+                raise OperatorError(msgspec.json.decode(answer, type=dict[str, str])["reason"])
+            return msgspec.json.decode(answer, type=kind)
+        except (msgspec.MsgspecError, KeyError):
+            raise OperatorError(
+                f"{self._url} answers {response.status}, and not as a manager does; check the "
+                "address."
+            ) from None

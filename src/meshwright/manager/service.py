@@ -1,0 +1,197 @@
+"""The manager over HTTP, with a token: plans, orders, the network, and what it waits for."""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+import uvicorn
+from fastapi import Body, Depends, FastAPI, Header, HTTPException, Request, Response
+from fastapi.exceptions import RequestValidationError
+
+from meshwright import __version__
+from meshwright.errors import InputFileError, MeshwrightError, OperatorError
+from meshwright.files.reading import is_absent, read_bytes
+from meshwright.files.writing import make_folder, write_whole
+from meshwright.live.system.addresses import Address, parse_address
+from meshwright.manager.execution import Action
+from meshwright.manager.managing import Manager
+from meshwright.manager.planner import PlanRequest
+from meshwright.manager.settings import HOW_TO_MAKE, ManagerSettings
+
+SHOWN_NAME = "token"
+TOKEN_BYTES_MIN = 16
+ACCEPTED, UNAUTHORIZED, UNKNOWN, CONFLICT, WRONG = 202, 401, 404, 409, 422
+
+Leader = Annotated[str | None, Body(embed=True, description="The broker that leads the change.")]
+
+
+def service(manager: Manager, token: bytes) -> FastAPI:
+    """All questions and orders; each needs the token."""
+
+    def admit(authorization: Annotated[str, Header()] = "") -> None:
+        shown = authorization.removeprefix("Bearer ").strip().encode("utf-8", "replace")
+        if not hmac.compare_digest(shown, token):
+            raise HTTPException(
+                UNAUTHORIZED,
+                "The token is wrong or missing; give that of the manager with --token-file, or "
+                "send Authorization: Bearer TOKEN.",
+            )
+
+    app = FastAPI(
+        title="Meshwright manager",
+        version=__version__,
+        dependencies=[Depends(admit)],
+        description="Watches a network of MQTT brokers, plans better overlays, and applies them.",
+    )
+    app.add_exception_handler(MeshwrightError, _refused)
+    app.add_exception_handler(HTTPException, _turned_away)
+    app.add_exception_handler(RequestValidationError, _misunderstood)
+    _add_plans(app, manager)
+    _add_orders(app, manager)
+
+    @app.get("/network")
+    def network() -> Response:
+        """Brokers with their epochs, and the overlay in force."""
+        return _answer(manager.network())
+
+    @app.get("/status")
+    def status() -> Response:
+        """Telemetry, lease, policy, trust, and the plan under way."""
+        return _answer(manager.status())
+
+    return app
+
+
+def _add_plans(app: FastAPI, manager: Manager) -> None:
+    @app.get("/plans")
+    def plans() -> Response:
+        """All plans, oldest first, without what they would change."""
+        return _answer(manager.entries())
+
+    @app.get("/plans/{name}")
+    def plan(name: str) -> Response:
+        """One plan with its steps and reasons; while it is made, how far that is."""
+        return _known(manager, name) or _answer(manager.plan(name))
+
+    @app.get("/plans/{first}/diff/{second}")
+    def difference(first: str, second: str) -> Response:
+        """What one plan has and the other has not."""
+        unknown = _known(manager, first) or _known(manager, second)
+        return unknown or _answer(manager.difference(first, second))
+
+    @app.post("/plans", status_code=ACCEPTED)
+    def make(
+        design: Annotated[str | None, Body()] = None,
+        objective: Annotated[Literal["net", "cost"] | None, Body()] = None,
+        placement: Annotated[str | None, Body()] = None,
+        k: Annotated[int | None, Body(ge=1)] = None,
+        early: Annotated[bool, Body(description="Of fewer windows than are needed.")] = False,
+    ) -> Response:
+        """Begin to make a plan for the network as it runs; ask for it by the id in the answer."""
+        asked = {
+            "design": design, "objective": objective, "placement": placement, "k": k,
+            "early": early,
+        }  # fmt: skip
+        try:
+            request = msgspec.convert(asked, PlanRequest)
+        except msgspec.ValidationError as error:
+            raise OperatorError(f"This is no wish for a plan ({error}); see /docs.") from None
+        return _answer(manager.make(request), ACCEPTED)
+
+
+def _add_orders(app: FastAPI, manager: Manager) -> None:
+    def carry_out(action: Action, name: str, leader: str | None) -> Response:
+        unknown = _known(manager, name)
+        return unknown or _answer(manager.carry_out(action, name, leader), ACCEPTED)
+
+    @app.post("/plans/{name}/apply", status_code=ACCEPTED)
+    def apply(name: str, leader: Leader = None) -> Response:
+        """Begin to carry out a plan; ask for it by its id until it is no longer applying."""
+        return carry_out("apply", name, leader)
+
+    @app.post("/plans/{name}/undo", status_code=ACCEPTED)
+    def undo(name: str, leader: Leader = None) -> Response:
+        """Begin to take back a plan that is in force."""
+        return carry_out("undo", name, leader)
+
+    @app.post("/abort")
+    def abort() -> Response:
+        """End the plan under way, unless it is decided: then undo it."""
+        return _answer(manager.abort())
+
+
+def serve(manager: Manager, settings: ManagerSettings, say: Callable[[str], None]) -> None:
+    """Answer until somebody stops the process."""
+    token = read_token(settings)
+    wanted = parse_address(settings.rest.listen)
+    listening = _listening(wanted)
+    bound = Address(*listening.getsockname()[:2])
+    server = uvicorn.Server(
+        uvicorn.Config(service(manager, token), log_config=None, access_log=False, lifespan="off")
+    )
+    say(f"The manager answers at http://{bound}; http://{bound}/docs says what it can be asked.")
+    server.run(sockets=[listening])
+
+
+def read_token(settings: ManagerSettings) -> bytes:
+    """The token that everybody must show; made once where the settings name no file."""
+    path = settings.rest.token_file
+    if path is None:
+        path = make_folder(settings.folder, is_private=True) / SHOWN_NAME
+        if is_absent(path):
+            made = secrets.token_urlsafe(32).encode() + b"\n"
+            write_whole({path: made}, is_private=True)
+    return read_token_file(path)
+
+
+def read_token_file(path: Path) -> bytes:
+    """The token of a file, long enough that nobody guesses it."""
+    token = read_bytes(path).strip()
+    if len(token) < TOKEN_BYTES_MIN:
+        raise InputFileError(
+            str(path), f"a token has {TOKEN_BYTES_MIN} characters or more", remedy=HOW_TO_MAKE
+        )
+    return token
+
+
+def _listening(wanted: Address) -> socket.socket:
+    try:
+        return socket.create_server(tuple(wanted))
+    except OSError as error:
+        raise OperatorError(
+            f"Nothing can listen on {wanted} ({(error.strerror or str(error)).lower()}); choose "
+            "another rest.listen, or stop what listens there."
+        ) from error
+
+
+def _known(manager: Manager, name: str) -> Response | None:
+    """The refusal, if there is no such plan."""
+    try:
+        manager.plan(name)
+    except OperatorError as error:
+        return _answer({"reason": str(error)}, UNKNOWN)
+    return None
+
+
+def _answer(value: object, status: int = 200) -> Response:
+    return Response(msgspec.json.encode(value), status, media_type="application/json")
+
+
+async def _refused(_request: Request, error: Exception) -> Response:
+    return _answer({"reason": str(error)}, CONFLICT)
+
+
+async def _turned_away(_request: Request, error: Any) -> Response:
+    return _answer({"reason": error.detail}, error.status_code)
+
+
+async def _misunderstood(_request: Request, error: Any) -> Response:
+    found = error.errors()[0]
+    place = ".".join(str(one) for one in found["loc"][1:])
+    return _answer({"reason": f"{place or 'The body'}: {found['msg'].lower()}; see /docs."}, WRONG)

@@ -1,0 +1,159 @@
+"""Orders about saved plans: given once, whenever who gave them is killed, and ended or undone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+import pytest
+from background_brokers import Brokers, background_brokers, swapped
+from changing_networks import plan_of
+
+from meshwright.errors import OperatorError
+from meshwright.live.operating.control_client import PlanBegun
+from meshwright.live.telemetry.plan_log import PlanProgress
+from meshwright.manager.desk import now_us
+from meshwright.manager.execution import Sight
+from meshwright.manager.orders import Orders
+from meshwright.manager.running import RunningNetwork
+from meshwright.manager.saved_plans import PlanState, PlanStore, SavedPlan
+from meshwright.model.plan import Plan
+
+Phase = Literal["before the order", "after the order", "while following", "before the outcome"]
+PHASES: tuple[Phase, ...] = (
+    "before the order",
+    "after the order",
+    "while following",
+    "before the outcome",
+)
+
+
+class Killed(BaseException):
+    """The process ends here, and nothing after this happens."""
+
+
+class MortalNetwork(RunningNetwork):
+    """Whoever uses it is killed in a phase of an order."""
+
+    def __init__(self, folder: Path, phase: Phase) -> None:
+        super().__init__(folder)
+        self._phase = phase
+        self._is_given = False
+
+    def decide(self, leader: str, action: str, plan: Plan | None = None) -> PlanBegun:
+        if self._phase == "before the order":
+            raise Killed
+        begun = super().decide(leader, action, plan)
+        self._is_given = True
+        if self._phase == "after the order":
+            raise Killed
+        return begun
+
+    def progress(self) -> dict[str, PlanProgress]:
+        if self._phase == "while following" and self._is_given:
+            raise Killed
+        return super().progress()
+
+
+class MortalStore(PlanStore):
+    """Whoever uses it is killed when an outcome is to be written."""
+
+    def write(self, saved: SavedPlan) -> SavedPlan:
+        if saved.state in (PlanState.APPLIED, PlanState.UNDONE):
+            raise Killed
+        return super().write(saved)
+
+
+@pytest.fixture(scope="module")
+def brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Brokers]:
+    with background_brokers("chord", tmp_path_factory.mktemp("network")) as found:
+        yield found
+
+
+@pytest.fixture
+def orders(brokers: Brokers, tmp_path: Path) -> Orders:
+    return Orders(PlanStore(tmp_path), RunningNetwork(brokers.folder), now_us)
+
+
+def silent(_sight: Sight) -> None:
+    """What is to be seen is not looked at."""
+
+
+def proposed(brokers: Brokers, folder: Path) -> SavedPlan:
+    """A plan from the overlay in force to another."""
+    source = RunningNetwork(brokers.folder).in_force()
+    store = PlanStore(folder)
+    saved = store.add(now_us(), "running")
+    return store.write(saved.become(PlanState.PROPOSED, plan=plan_of(source, swapped(source))))
+
+
+def times_done(brokers: Brokers, name: str) -> int:
+    """How often brokers brought a plan to its end."""
+    found = RunningNetwork(brokers.folder).progress().values()
+    return sum(step.plan == name and step.step == "done" for one in found for step in one.steps)
+
+
+@pytest.mark.parametrize("phase", PHASES)
+def test_who_is_killed_in_any_phase_is_followed_by_one_who_finishes(
+    phase: Phase, brokers: Brokers, tmp_path: Path, orders: Orders
+) -> None:
+    saved = proposed(brokers, tmp_path)
+    plan = saved.whole()
+    for action, end in (("apply", PlanState.APPLIED), ("undo", PlanState.UNDONE)):
+        is_last = phase == "before the outcome"
+        first = Orders(
+            MortalStore(tmp_path) if is_last else PlanStore(tmp_path),
+            MortalNetwork(brokers.folder, phase),
+            now_us,
+        )
+        begun = first.begin(action, saved.id)
+        before = times_done(brokers, begun.order.plan if begun.order else "")
+        with pytest.raises(Killed):
+            first.finish(begun, silent)
+
+        unfinished = PlanStore(tmp_path).under_way()
+        assert unfinished is not None
+        ended = orders.finish(unfinished, silent)
+        assert ended.state is end
+        assert ended.outcome is not None
+        assert (ended.outcome.end, ended.outcome.brokers) == ("done", 3)
+        assert PlanStore(tmp_path).plan(saved.id) == ended
+        assert times_done(brokers, ended.outcome.plan) == before + 1  # and not twice
+        in_force = RunningNetwork(brokers.folder).in_force()
+        expected = plan.target if action == "apply" else plan.source
+        assert msgspec.json.encode(in_force) == msgspec.json.encode(expected)
+
+
+def test_one_order_is_carried_out_at_a_time(
+    brokers: Brokers, tmp_path: Path, orders: Orders
+) -> None:
+    one, other = proposed(brokers, tmp_path), proposed(brokers, tmp_path)
+    begun = orders.begin("apply", one.id)
+    with pytest.raises(OperatorError, match=f"Plan {one.id} is applying, and one is carried out"):
+        orders.begin("apply", other.id)
+    orders.finish(begun, silent)
+    with pytest.raises(OperatorError, match="made for another overlay than the one in force"):
+        orders.begin("apply", other.id)
+    with pytest.raises(OperatorError, match=f"Plan {other.id} is proposed, so it cannot be undone"):
+        orders.begin("undo", other.id)
+    orders.finish(orders.begin("undo", one.id), silent)
+
+
+def test_a_plan_that_brokers_refuse_is_kept_with_the_reason(
+    brokers: Brokers, tmp_path: Path, orders: Orders
+) -> None:
+    saved = proposed(brokers, tmp_path)
+    plan = saved.whole()
+    strange = msgspec.structs.replace(
+        plan, target=msgspec.structs.replace(plan.target, design="nothing")
+    )
+    PlanStore(tmp_path).write(msgspec.structs.replace(saved, plan=strange))
+    with pytest.raises(OperatorError, match="there is no design 'nothing'"):
+        orders.finish(orders.begin("apply", saved.id), silent)
+    kept = PlanStore(tmp_path).plan(saved.id)
+    assert kept.state is PlanState.REFUSED
+    assert "there is no design 'nothing'" in kept.detail
+    with pytest.raises(OperatorError, match="No broker 'b9' runs here"):
+        orders.begin("apply", saved.id, leader="b9")
