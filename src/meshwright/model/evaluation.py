@@ -13,7 +13,8 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True):
     publisher's broker to where dissemination starts.
     Delays are means over deliveries: delay_hops_mean from the publisher's broker,
     delay_tree_hops_mean from where dissemination starts.
-    cost = messages_external + delay_weight * (tree delay summed over publications and members).
+    cost = messages_external + delay_weight * (tree delay summed over publications and members);
+    the delay is in hops and, where the snapshot knows delays, a hop counts by its own.
     The publisher's broker is any broker, with equal chance; if interested, it is a delivery too.
     management_messages_mean: the price of one broker's subscribing to one topic, over all interests
     there are, each as the last to come.

@@ -45,6 +45,8 @@ class ClientMove(msgspec.Struct, frozen=True, gc=False):
 class PlanCost(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Predicted cost over the horizon; cost = external overhead + delay weight * delay.
 
+    delay: in hops; where delays are known, a hop counts as its delay over that of the mean hop, and
+    delay_ms is the mean of a delivery from publisher's to interested broker.
     missed: deliveries that the overlay does not make. newly_made: the part of `after` that comes
     with deliveries which are missed before, and so is no loss.
     """
@@ -58,6 +60,8 @@ class PlanCost(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     missed_before: float = 0.0
     missed_after: float = 0.0
     newly_made: float = 0.0
+    delay_ms_before: float | None = None
+    delay_ms_after: float | None = None
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -30,6 +30,18 @@ class Snapshot:
     delays_ms: Float64Array | None = None
     coordinates: Float64Array | None = None
 
+    @property
+    def hop_ms(self) -> float | None:
+        """The delay of a mean hop, over all pairs of brokers; None where there is none to speak of.
+
+        By it delays are weighed beside messages: a hop counts as its delay over this one.
+        """
+        if self.delays_ms is None or len(self.brokers) < 2:
+            return None
+        count = len(self.brokers)
+        total = float(self.delays_ms.sum() - np.trace(self.delays_ms))
+        return total / (count * (count - 1)) or None
+
     def __post_init__(self) -> None:
         shape = (self.interests.row_count, self.interests.column_count)
         if shape != (len(self.brokers), len(self.topics)) or len(self.publications) != shape[1]:

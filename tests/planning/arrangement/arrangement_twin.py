@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import permutations
 
 import numpy as np
@@ -42,6 +43,22 @@ def depth(problem: Problem, topic: int, position: int) -> int:
     return hops
 
 
+def way(problem: Problem, positions: list[int], topic: int, position: int) -> float:
+    """Hops down to a position, each as long as it is between those who sit there."""
+    delays_ms = problem.snapshot.delays_ms
+    if delays_ms is None:
+        return depth(problem, topic, position)
+    count = len(positions)
+    pairs = [(a, b) for a in range(count) for b in range(count) if a != b]
+    mean_ms = sum(delays_ms[pair] for pair in pairs) / len(pairs) if pairs else 1.0
+    root, length = int(problem.roots[topic]), 0.0
+    while position != root:
+        above = int(problem.geometry.parents[root, position])
+        length += delays_ms[positions.index(above), positions.index(position)] / mean_ms
+        position = above
+    return length
+
+
 def broker_costs(problem: Problem, positions: list[int]) -> list[float]:
     costs = [0.0] * len(positions)
     for topic, rate in enumerate(problem.snapshot.publications.tolist()):
@@ -49,7 +66,8 @@ def broker_costs(problem: Problem, positions: list[int]) -> list[float]:
         wanting = members(problem, topic)
         for broker, position in enumerate(positions):
             if broker in wanting:
-                costs[broker] += problem.delay_weight * rate * depth(problem, topic, position)
+                length = way(problem, positions, topic, position)
+                costs[broker] += problem.delay_weight * rate * length
             elif position in inside and position != problem.roots[topic]:
                 costs[broker] += rate
     return costs
@@ -72,7 +90,7 @@ def cost(problem: Problem, positions: list[int]) -> float:
 
 def delay(problem: Problem, positions: list[int]) -> float:
     return sum(
-        rate * depth(problem, topic, positions[broker])
+        rate * way(problem, positions, topic, positions[broker])
         for topic, rate in enumerate(problem.snapshot.publications.tolist())
         for broker in members(problem, topic)
     )
@@ -163,3 +181,13 @@ def busier(problem: Problem, times: int) -> Problem:
         snapshot.brokers, snapshot.topics, snapshot.interests, snapshot.publications * times
     )
     return arrangement_problem(busy, problem.geometry, problem.delay_weight)
+
+
+def with_delays(problem: Problem, seed: int, *, are_equal: bool = False) -> Problem:
+    """The same problem between brokers whose delays are known."""
+    count = problem.broker_count
+    drawn = np.random.default_rng(seed).integers(1, 40, size=(count, count)).astype(np.float64)
+    delays_ms = np.full_like(drawn, 7.0) if are_equal else drawn
+    np.fill_diagonal(delays_ms, 0.0)
+    snapshot = replace(problem.snapshot, delays_ms=delays_ms)
+    return arrangement_problem(snapshot, problem.geometry, problem.delay_weight)

@@ -319,6 +319,8 @@ def _cost_table(plan: Plan) -> Any:
         ("delay", cost.delay_before, cost.delay_after),
         ("missed deliveries", cost.missed_before, cost.missed_after),
     ]
+    if cost.delay_ms_before is not None and cost.delay_ms_after is not None:
+        rows.append(("mean delay in ms", cost.delay_ms_before, cost.delay_ms_after))
     return plain_table(
         {"over the period": False, "before": True, "after": True},
         [[name, f"{before:,.6g}", f"{after:,.6g}"] for name, before, after in rows],

@@ -14,8 +14,7 @@ import numpy as np
 
 from meshwright.model.interests import Int32Array
 from meshwright.model.snapshot import Float64Array
-from meshwright.planning.arrangement.kernels.search import anneal, greedy
-from meshwright.planning.arrangement.kernels.swaps import Tables
+from meshwright.planning.arrangement.kernels.delays import DelayTables
 from meshwright.planning.arrangement.paper import cheapest_assignment, lsap
 from meshwright.planning.arrangement.paths import (
     SwapPath,
@@ -25,19 +24,31 @@ from meshwright.planning.arrangement.paths import (
     swap_path,
 )
 from meshwright.planning.arrangement.reconfiguration import move_price
-from meshwright.planning.arrangement.search import Search, frozen_positions, priced_tables
+from meshwright.planning.arrangement.search import (
+    AnyTables,
+    Search,
+    annealed,
+    frozen_positions,
+    greedy_swaps,
+    priced_tables,
+)
 
 # Temperatures as shares of the mean cost of a broker.
 TEMPERATURE_FIRST = 0.1
 TEMPERATURE_LAST = 0.003
+# Where delays are known, costs differ more from swap to swap: every other pair of runs begins so.
+TEMPERATURE_FIRST_BY_DELAYS = 0.6
 # How long one run of annealing goes on and how often it is done again, if the effort allows: that
 # is counted in topics looked at, where judging a swap takes as long as a few topics more.
 PROPOSALS_PER_BROKER = 3_000
 # Annealing that must be shorter than this ends above where it began, and is left out.
 PROPOSALS_PER_BROKER_MIN = 500
 RUN_COUNT_MAX = 4
+RUN_COUNT_MAX_BY_DELAYS = 12
 EFFORT_TOPICS = 18_000_000
 EFFORT_TOPICS_PER_SWAP = 7
+# Where delays are known, a swap looks at the hops of two positions in every tree.
+EFFORT_TOPICS_PER_TREE = 4
 # Swaps judged in vain before a greedy gives up.
 FRUITLESS_SWAPS = 500_000
 
@@ -67,8 +78,8 @@ def _benefits(search: Search, path: SwapPath) -> Float64Array:
     return benefits
 
 
-def _greedy_path(tables: Tables, start: Int32Array, tries: int) -> SwapPath:
-    return swap_path(tables, start, greedy(tables, start, tries))
+def _greedy_path(tables: AnyTables, start: Int32Array, tries: int) -> SwapPath:
+    return swap_path(tables, start, greedy_swaps(tables, start, tries))
 
 
 def _annealed(search: Search, mean_cost: float) -> list[Int32Array]:
@@ -78,23 +89,35 @@ def _annealed(search: Search, mean_cost: float) -> list[Int32Array]:
     brokers want many, annealing may end above it.
     """
     tables = _tables(search)
-    origins = (cheapest_assignment(tables.assignment_costs), search.start)
+    origins = (cheapest_assignment(_assignment_costs(search, tables)), search.start)
     run_count, proposal_count = _effort(search)
     targets = [_greedy_path(tables, origins[0], _tries(search)).target]
     for run, rng in enumerate(np.random.default_rng(search.seed).spawn(run_count)):
         proposals = _proposals(search.problem.broker_count, proposal_count, rng)
-        patience = mean_cost * _patience_shares(proposal_count, rng)
-        cooled = frozen_positions(anneal(tables, origins[run % 2], proposals, patience))
+        is_hot = isinstance(tables, DelayTables) and run % 4 >= 2
+        first = TEMPERATURE_FIRST_BY_DELAYS if is_hot else TEMPERATURE_FIRST
+        patience = mean_cost * _patience_shares(proposal_count, first, rng)
+        cooled = frozen_positions(annealed(tables, origins[run % 2], proposals, patience))
         targets.append(_greedy_path(tables, cooled, _tries(search)).target)
     return targets
 
 
-def _tables(search: Search) -> Tables:
+def _tables(search: Search) -> AnyTables:
     """Tables in which a move has its price, where moves matter."""
     if not search.net:
         return search.tables
     price = move_price(search.problem.broker_count, search.problem.topic_count)
     return priced_tables(search.tables, search.start, price)
+
+
+def _assignment_costs(search: Search, tables: AnyTables) -> Float64Array:
+    """What each broker pays for each position; by hops, where it counts who sits between."""
+    if not isinstance(tables, DelayTables):
+        return tables.assignment_costs
+    costs: Float64Array = (
+        tables.tables.assignment_costs + search.problem.delay_weight * search.problem.delay_costs
+    )
+    return costs
 
 
 def _tries(search: Search) -> int:
@@ -105,11 +128,15 @@ def _effort(search: Search) -> tuple[int, int]:
     """How many runs of how many proposals; none where they would be too short."""
     broker_count = search.problem.broker_count
     topics_mean = search.problem.snapshot.interests.pair_count / broker_count
-    affordable = math.ceil(EFFORT_TOPICS / (EFFORT_TOPICS_PER_SWAP + 2.0 * topics_mean))
+    per_swap = EFFORT_TOPICS_PER_SWAP + 2.0 * topics_mean
+    if isinstance(search.tables, DelayTables):
+        per_swap += EFFORT_TOPICS_PER_TREE * len(search.tables.tables.roots)
+    affordable = math.ceil(EFFORT_TOPICS / per_swap)
     proposal_count = min(affordable, PROPOSALS_PER_BROKER * broker_count)
     if proposal_count < PROPOSALS_PER_BROKER_MIN * broker_count:
         return 0, 0
-    return min(math.ceil(affordable / proposal_count), RUN_COUNT_MAX), proposal_count
+    most = RUN_COUNT_MAX_BY_DELAYS if search.problem.knows_delays else RUN_COUNT_MAX
+    return min(math.ceil(affordable / proposal_count), most), proposal_count
 
 
 def _proposals(broker_count: int, proposal_count: int, rng: np.random.Generator) -> Int32Array:
@@ -119,12 +146,14 @@ def _proposals(broker_count: int, proposal_count: int, rng: np.random.Generator)
     return np.stack((first, (first + shift) % broker_count), axis=1).astype(np.int32)
 
 
-def _patience_shares(proposal_count: int, rng: np.random.Generator) -> Float64Array:
-    """What a swap may cost, falling geometrically but for chance: (proposal,).
+def _patience_shares(
+    proposal_count: int, temperature: float, rng: np.random.Generator
+) -> Float64Array:
+    """What a swap may cost, falling geometrically from a temperature but for chance: (proposal,).
 
     A cost is borne with probability exp(-cost / temperature) if it is less than the temperature
     times an exponential variate.
     """
-    temperatures = np.geomspace(TEMPERATURE_FIRST, TEMPERATURE_LAST, proposal_count)
+    temperatures = np.geomspace(temperature, TEMPERATURE_LAST, proposal_count)
     shares: Float64Array = temperatures * rng.exponential(size=proposal_count)
     return shares

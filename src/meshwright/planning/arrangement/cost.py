@@ -11,6 +11,7 @@ from meshwright.model.snapshot import Float64Array
 from meshwright.planning.arrangement.kernels.swaps import Seating, seat
 from meshwright.planning.arrangement.problem import Problem
 from meshwright.planning.arrangement.search import frozen_positions, search_tables
+from meshwright.planning.evaluation.kernels.trees import way_delays
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +20,8 @@ class ArrangementCost:
 
     overhead_internal: messages received by members. overhead_external: messages received by
     unrelated relays. The root of a topic receives no message of its own tree, in neither count.
-    delay: hops from the root to each member.
+    delay: hops from the root to each member; where delays are known, a hop counts as its delay over
+    that of the mean hop.
     """
 
     overhead_internal: float
@@ -56,8 +58,24 @@ def broker_costs(problem: Problem, positions: Int32Array) -> Float64Array:
 
 
 def _delays(problem: Problem, positions: Int32Array) -> Float64Array:
+    """Of each broker, over its topics and their publications: (broker,)."""
+    if problem.knows_delays:
+        return _delays_on_the_way(problem, positions)
     delays: Float64Array = problem.delay_costs[np.arange(len(positions)), positions]
     return delays
+
+
+def _delays_on_the_way(problem: Problem, positions: Int32Array) -> Float64Array:
+    """The same where it counts who sits between a broker and the roots of its topics."""
+    interests = problem.snapshot.interests
+    used_roots, trees = np.unique(problem.roots, return_inverse=True)
+    occupants = np.argsort(positions).astype(np.int32)
+    # From the root down, the upper broker sends.
+    down = np.ascontiguousarray(problem.hop_costs.T)
+    ways = way_delays(problem.geometry.parents[used_roots], occupants, down)
+    rows, topics = interests.row_of_pairs(), interests.columns
+    waits = problem.snapshot.publications[topics] * ways[trees[topics], positions[rows]]
+    return np.bincount(rows, weights=waits, minlength=len(positions)).astype(np.float64)
 
 
 def _seating(problem: Problem, positions: Int32Array) -> Seating:

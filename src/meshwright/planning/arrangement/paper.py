@@ -7,7 +7,6 @@ from scipy.optimize import linear_sum_assignment
 
 from meshwright.model.interests import Int32Array
 from meshwright.model.snapshot import Float64Array
-from meshwright.planning.arrangement.kernels.search import greedy
 from meshwright.planning.arrangement.paths import (
     SwapPath,
     best_prefix,
@@ -16,7 +15,7 @@ from meshwright.planning.arrangement.paths import (
     swap_path,
 )
 from meshwright.planning.arrangement.problem import hash_positions
-from meshwright.planning.arrangement.search import Search, frozen_positions
+from meshwright.planning.arrangement.search import Search, frozen_positions, greedy_swaps
 
 
 def hashed(search: Search) -> SwapPath:
@@ -33,7 +32,7 @@ def lsap(search: Search) -> SwapPath:
 
 def ssbr_greedy(search: Search) -> SwapPath:
     """The costliest broker makes its best swap, until that gains nothing [DYNATOPS, Alg. 2]."""
-    return swap_path(search.tables, search.start, greedy(search.tables, search.start, 1))
+    return swap_path(search.tables, search.start, greedy_swaps(search.tables, search.start, 1))
 
 
 def dynatops_greedy(search: Search) -> SwapPath:

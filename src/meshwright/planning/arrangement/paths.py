@@ -9,11 +9,9 @@ import numpy as np
 
 from meshwright.model.interests import Int32Array, Int64Array
 from meshwright.model.snapshot import Float64Array
-from meshwright.planning.arrangement.kernels.search import walk_costs
-from meshwright.planning.arrangement.kernels.swaps import Tables
 from meshwright.planning.arrangement.problem import Problem
 from meshwright.planning.arrangement.reconfiguration import reconfiguration_costs
-from meshwright.planning.arrangement.search import frozen_positions
+from meshwright.planning.arrangement.search import AnyTables, costs_along, frozen_positions
 
 Swap = tuple[int, int]
 
@@ -53,14 +51,14 @@ class SwapPath:
         )
 
 
-def swap_path(tables: Tables, start: Int32Array, swaps: Int32Array) -> SwapPath:
+def swap_path(tables: AnyTables, start: Int32Array, swaps: Int32Array) -> SwapPath:
     """The path of given swaps, with its costs."""
     origin = frozen_positions(start)
     pairs = np.array(swaps, dtype=np.int32).reshape(-1, 2)
-    return SwapPath(origin, pairs, walk_costs(tables, origin, pairs), _moved(origin, pairs))
+    return SwapPath(origin, pairs, costs_along(tables, origin, pairs), _moved(origin, pairs))
 
 
-def path_towards(tables: Tables, start: Int32Array, target: Int32Array) -> SwapPath:
+def path_towards(tables: AnyTables, start: Int32Array, target: Int32Array) -> SwapPath:
     """A path to a target, one cycle of the permutation after the other, best gain per move first.
 
     The gain of a cycle is what it saves alone, from the start.

@@ -22,7 +22,9 @@ class Problem:
     """What an arrangement is judged by.
 
     roots: the position that owns each topic, (topic,). delay_costs: hops from the roots of a
-    broker's topics to a position, summed over their publications, (broker, position).
+    broker's topics to a position, summed over their publications, (broker, position). hop_costs:
+    what a hop from one broker to another counts where delays are known, one in the mean,
+    (broker, broker); else empty, and every hop counts one.
     """
 
     snapshot: Snapshot
@@ -30,10 +32,17 @@ class Problem:
     delay_weight: float
     roots: Int32Array
     delay_costs: Float64Array
+    hop_costs: Float64Array
 
     def __post_init__(self) -> None:
+        self.hop_costs.setflags(write=False)
         self.roots.setflags(write=False)
         self.delay_costs.setflags(write=False)
+
+    @property
+    def knows_delays(self) -> bool:
+        """Whether hops differ in length."""
+        return len(self.hop_costs) > 0
 
     @property
     def broker_count(self) -> int:
@@ -60,7 +69,8 @@ def arrangement_problem(
     keys = np.array([topic_key(topic) for topic in snapshot.topics], dtype=np.int64)
     roots = owners(geometry, keys)
     delay_costs = _delay_costs(snapshot, geometry, roots)
-    return Problem(snapshot, geometry, float(delay_weight), roots, delay_costs)
+    hop_costs = _hop_costs(snapshot)
+    return Problem(snapshot, geometry, float(delay_weight), roots, delay_costs, hop_costs)
 
 
 def hash_positions(brokers: tuple[BrokerName, ...]) -> Int32Array:
@@ -68,6 +78,14 @@ def hash_positions(brokers: tuple[BrokerName, ...]) -> Int32Array:
     positions = np.empty(len(brokers), dtype=np.int32)
     positions[hash_order(brokers)] = np.arange(len(brokers), dtype=np.int32)
     return positions
+
+
+def _hop_costs(snapshot: Snapshot) -> Float64Array:
+    hop_ms = snapshot.hop_ms
+    if snapshot.delays_ms is None or hop_ms is None:
+        return np.empty((0, 0), dtype=np.float64)
+    costs: Float64Array = snapshot.delays_ms / hop_ms
+    return costs
 
 
 def _delay_costs(snapshot: Snapshot, geometry: KeyGeometry, roots: Int32Array) -> Float64Array:

@@ -8,9 +8,19 @@ from functools import lru_cache
 import numpy as np
 
 from meshwright.model.interests import Int32Array
+from meshwright.model.snapshot import Float64Array
+from meshwright.planning.arrangement.kernels.delays import (
+    DelayTables,
+    anneal_by_delays,
+    greedy_by_delays,
+    walk_costs_by_delays,
+)
 from meshwright.planning.arrangement.kernels.descents import descents_of
+from meshwright.planning.arrangement.kernels.search import anneal, greedy, walk_costs
 from meshwright.planning.arrangement.kernels.swaps import Tables
 from meshwright.planning.arrangement.problem import Problem
+
+AnyTables = Tables | DelayTables
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -22,14 +32,20 @@ class Search:
 
     problem: Problem
     start: Int32Array
-    tables: Tables
+    tables: AnyTables
     seed: int
     net: bool
 
 
 def new_search(problem: Problem, start: Int32Array, *, seed: int = 0, net: bool = True) -> Search:
     """A search from a start."""
-    return Search(problem, frozen_positions(start), search_tables(problem), seed, net)
+    plain = search_tables(problem)
+    tables: AnyTables = plain
+    if problem.knows_delays:
+        hop_costs = problem.delay_weight * problem.hop_costs
+        hop_costs.setflags(write=False)
+        tables = DelayTables(plain, hop_costs)
+    return Search(problem, frozen_positions(start), tables, seed, net)
 
 
 def frozen_positions(positions: Int32Array) -> Int32Array:
@@ -60,13 +76,22 @@ def search_tables(problem: Problem) -> Tables:
         descents=descents,
         places=places,
         sizes=sizes,
-        assignment_costs=problem.delay_weight * problem.delay_costs,
+        assignment_costs=np.zeros_like(problem.delay_costs)
+        if problem.knows_delays
+        else problem.delay_weight * problem.delay_costs,
     )
     return _frozen(tables)
 
 
-def priced_tables(tables: Tables, start: Int32Array, move_price: float) -> Tables:
+def priced_tables(tables: AnyTables, start: Int32Array, move_price: float) -> AnyTables:
     """The same, where a broker pays a price anywhere but at its start: (broker,)."""
+    if isinstance(tables, DelayTables):
+        priced = _priced(tables.tables, start, move_price)
+        return DelayTables(priced, tables.hop_costs)
+    return _priced(tables, start, move_price)
+
+
+def _priced(tables: Tables, start: Int32Array, move_price: float) -> Tables:
     assignment_costs = tables.assignment_costs + move_price
     brokers = np.arange(len(start))
     assignment_costs[brokers, start] = tables.assignment_costs[brokers, start]
@@ -77,3 +102,35 @@ def _frozen(tables: Tables) -> Tables:
     for table in tables:
         table.setflags(write=False)
     return tables
+
+
+def greedy_swaps(tables: AnyTables, start: Int32Array, tries: int) -> Int32Array:
+    """Swaps of the bottleneck broker until `tries` were in vain: (swap, 2)."""
+    swaps: Int32Array = (
+        greedy_by_delays(tables, start, tries)
+        if isinstance(tables, DelayTables)
+        else greedy(tables, start, tries)
+    )
+    return swaps
+
+
+def annealed(
+    tables: AnyTables, start: Int32Array, proposals: Int32Array, patience: Float64Array
+) -> Int32Array:
+    """Positions after the proposed swaps that were borne with: (broker,)."""
+    positions: Int32Array = (
+        anneal_by_delays(tables, start, proposals, patience)
+        if isinstance(tables, DelayTables)
+        else anneal(tables, start, proposals, patience)
+    )
+    return positions
+
+
+def costs_along(tables: AnyTables, start: Int32Array, swaps: Int32Array) -> Float64Array:
+    """Cost at the start and after each of the swaps: (swap + 1,)."""
+    costs: Float64Array = (
+        walk_costs_by_delays(tables, start, swaps)
+        if isinstance(tables, DelayTables)
+        else walk_costs(tables, start, swaps)
+    )
+    return costs

@@ -27,6 +27,7 @@ from meshwright.planning.adaptation.search import SearchRules
 from meshwright.planning.adaptation.values import Traffic
 from meshwright.planning.arrangement.plan import arrange
 from meshwright.planning.changes.links import link_plan
+from meshwright.planning.changes.worth import overlay_worth
 from meshwright.planning.designs import build_overlay
 from meshwright.planning.evaluation.evaluate import node_degrees
 
@@ -80,7 +81,7 @@ def plan_network(
         _refuse_strangers(source, snapshot)
         if source.design != wish.joined_as:
             return _redesigned(snapshot, wish, source, seed)
-    return _planner(wish)(snapshot, wish, source, seed)
+    return _with_delays(_planner(wish)(snapshot, wish, source, seed), snapshot)
 
 
 def begun_overlay(snapshot: Snapshot, wish: PlanWish, seed: int) -> Overlay:
@@ -88,6 +89,17 @@ def begun_overlay(snapshot: Snapshot, wish: PlanWish, seed: int) -> Overlay:
     if wish.row.forwarding == "topic_connected":
         return Overlay(design=wish.joined_as, brokers=snapshot.brokers, links=())
     return build_overlay(wish.joined_as, snapshot, k=wish.k, rng=np.random.default_rng(seed))
+
+
+def _with_delays(plan: Plan, snapshot: Snapshot) -> Plan:
+    """The plan with mean delays in milliseconds, where they are known and not in it yet."""
+    if snapshot.delays_ms is None or plan.cost.delay_ms_before is not None:
+        return plan
+    before, after = (
+        overlay_worth(overlay, snapshot, 0.0).delay_ms for overlay in (plan.source, plan.target)
+    )
+    cost = msgspec.structs.replace(plan.cost, delay_ms_before=before, delay_ms_after=after)
+    return msgspec.structs.replace(plan, cost=cost)
 
 
 def _arranged(snapshot: Snapshot, wish: PlanWish, source: Overlay | None, seed: int) -> Plan:

@@ -10,12 +10,14 @@ from meshwright.model.overlay import Overlay
 from meshwright.model.plan import Plan, PlanCost, Step
 from meshwright.model.snapshot import Float64Array, Snapshot
 from meshwright.planning.evaluation.evaluate import carrier_of
+from meshwright.planning.evaluation.forwarding import weighed_delays
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Worth:
     """Sums over the horizon: cost = overhead_external + delay weight * delay in hops.
 
+    Where delays are known, a hop counts as its delay over that of the mean hop.
     topic_costs, topics_missed: the cost and the missed deliveries of each topic, (topic,).
     delay_ms: the mean of a delivery, or None where the snapshot knows no delays.
     """
@@ -37,7 +39,7 @@ def overlay_worth(overlay: Overlay, snapshot: Snapshot, delay_weight: float) -> 
     """The parts of an overlay's cost, in closed form."""
     traffic = carrier_of(overlay, snapshot).traffic()
     rates = snapshot.publications / len(snapshot.brokers)
-    external, delays = traffic.external * rates, traffic.delay_tree_hops * rates
+    external, delays = traffic.external * rates, weighed_delays(traffic, snapshot) * rates
     deliveries = float(traffic.delivered @ rates)
     delay_ms = None if traffic.delay_ms is None else float(traffic.delay_ms @ rates)
     return Worth(
@@ -87,6 +89,8 @@ def plan_of_worths(
             missed_before=before.missed,
             missed_after=after.missed,
             newly_made=newly_made_cost(before, after),
+            delay_ms_before=before.delay_ms,
+            delay_ms_after=after.delay_ms,
         ),
         reconfiguration_cost=price,
         net_benefit=saving(before, after) - price,

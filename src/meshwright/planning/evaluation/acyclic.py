@@ -117,6 +117,12 @@ class Acyclic:
         crossings_up = inside * above
         delay_hops = (crossings_down + crossings_up).sum(axis=0)
         delays_ms = self.snapshot.delays_ms
+        delay_ms = (
+            None
+            if delays_ms is None
+            else delays_ms[parents, children] @ crossings_down
+            + delays_ms[children, parents] @ crossings_up
+        )
         return Traffic(
             internal=internal,
             external=messages - internal,
@@ -125,10 +131,8 @@ class Acyclic:
             missed=np.zeros_like(messages),
             delay_hops=delay_hops,
             delay_tree_hops=delay_hops,
-            delay_ms=None
-            if delays_ms is None
-            else delays_ms[parents, children] @ crossings_down
-            + delays_ms[children, parents] @ crossings_up,
+            delay_ms=delay_ms,
+            delay_tree_ms=delay_ms,
         )
 
     def _members_behind(self, here: int, target: int, topic: int) -> int:

@@ -17,6 +17,7 @@ from meshwright.planning.evaluation.forwarding import (
     Forwarding,
     PublicationMessages,
     Totals,
+    weighed_delays,
 )
 from meshwright.planning.evaluation.partition import partition_of
 from meshwright.planning.evaluation.rendezvous import rendezvous_of
@@ -69,7 +70,7 @@ def evaluation_of(
         delay_ms_mean=None
         if totals.delay_ms is None
         else _ratio(float(totals.delay_ms @ rates), deliveries),
-        cost=external + delay_weight * delay_tree_hops,
+        cost=external + delay_weight * float(weighed_delays(totals, snapshot) @ rates),
         management_messages_mean=_ratio(totals.management, snapshot.interests.pair_count),
         degree_mean=float(degrees.mean()),
         degree_max=int(degrees.max()),

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any, Protocol
 
+import numpy as np
+
 from meshwright.model.interests import Int32Array, Int64Array
-from meshwright.model.snapshot import Float64Array
+from meshwright.model.snapshot import Float64Array, Snapshot
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,7 +35,8 @@ class PublicationMessages:
 class Traffic:
     """Every topic published once by each broker, summed over the publishers: (topic,) each.
 
-    Delays are summed over deliveries too, and a publisher's own interested broker is one of them.
+    Delays are summed over deliveries too, and a publisher's own interested broker is one of them;
+    those in milliseconds are None where the snapshot knows none.
     """
 
     internal: Int64Array
@@ -44,6 +47,7 @@ class Traffic:
     delay_hops: Int64Array
     delay_tree_hops: Int64Array
     delay_ms: Float64Array | None
+    delay_tree_ms: Float64Array | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -83,6 +87,18 @@ class Forwarding(Protocol):
 
     def totals(self) -> Totals:
         """All publishers of all topics at once."""
+
+
+def weighed_delays(traffic: Traffic, snapshot: Snapshot) -> Float64Array:
+    """Tree delays as a cost has them, in hops: (topic,).
+
+    Where delays are known, a hop counts as its delay over that of the mean hop.
+    """
+    hop_ms = snapshot.hop_ms
+    if traffic.delay_tree_ms is None or hop_ms is None:
+        return traffic.delay_tree_hops.astype(np.float64)
+    delays: Float64Array = traffic.delay_tree_ms / hop_ms
+    return delays
 
 
 def parts_of(traffic: Traffic) -> dict[str, Any]:

@@ -158,6 +158,7 @@ class Partition:
         tree_hops = sums_by(
             topics, from_start + broker_count * self.climbs.hops[places], topic_count
         )
+        delay_ms, delay_tree_ms = self._delays_ms(origins)
         return Traffic(
             internal=internal,
             external=messages - internal,
@@ -166,7 +167,8 @@ class Partition:
             missed=np.zeros(topic_count, dtype=np.int64),
             delay_hops=entry * counts + tree_hops,
             delay_tree_hops=tree_hops,
-            delay_ms=self._delay_ms(origins),
+            delay_ms=delay_ms,
+            delay_tree_ms=delay_tree_ms,
         )
 
     def _received(self, below: Int64Array) -> BoolArray:
@@ -174,17 +176,19 @@ class Partition:
         is_wanted = below >= 0 if self.event_reading == "broadcast" else below > 0
         return is_wanted & self.climbs.is_message
 
-    def _delay_ms(self, origins: Int64Array) -> Float64Array | None:
-        """Summed over publishers and members, (topic,); None where the snapshot knows none."""
+    def _delays_ms(
+        self, origins: Int64Array
+    ) -> tuple[Float64Array, Float64Array] | tuple[None, None]:
+        """Whole ways, and ways from the dominating node on, summed as hops are: (topic,) each."""
         if self.snapshot.delays_ms is None:
-            return None
+            return None, None
         places = self.positions[self.members.columns]
         to_members = (origins @ self.broadcasts.delays_ms)[self.words[places]]
         to_members += len(self.positions) * self.climbs.down_ms[places]
-        to_members += self.climbs.up_ms[self.positions].sum()
         delays = np.zeros(self.members.row_count, dtype=np.float64)
         np.add.at(delays, self.members.row_of_pairs(), to_members)
-        return delays
+        ways_up = self.climbs.up_ms[self.positions].sum()
+        return delays + ways_up * self.members.counts(), delays
 
     def _diameters(self) -> Int64Array:
         """The longest way from one member to another, over each pair of dominating nodes."""

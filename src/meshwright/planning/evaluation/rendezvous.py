@@ -93,6 +93,7 @@ class Rendezvous:
         carrier = TreeCarrier(
             self.snapshot, self.geometry, self.positions, self.roots, self.members
         )
+        delay_ms, delay_tree_ms = carrier.delays_ms()
         tree_loads = broker_count * self._tree_loads(received)
         return Totals(
             internal=broker_count * internal,
@@ -102,7 +103,8 @@ class Rendezvous:
             missed=np.zeros(topic_count, dtype=np.int64),
             delay_hops=entry * self.members.counts() + delay_tree_hops,
             delay_tree_hops=delay_tree_hops,
-            delay_ms=carrier.delay_ms(),
+            delay_ms=delay_ms,
+            delay_tree_ms=delay_tree_ms,
             diameters=self._diameters(topics, entry_hops, tree_hops),
             loads=(self._entry_loads() + tree_loads)[self.positions],
             management=self._management(received, int((entry_hops + tree_hops).sum())),

@@ -98,8 +98,9 @@ class TopicConnected:
         delivered = sums_by(topics, entering * pushes.reached, topic_count)
         tree_hops = sums_by(topics, entering * pushes.hop_sums, topic_count)
         entry_hops = sums_by(topics, entering_hops * pushes.reached, topic_count)
-        delay_ms = np.zeros(topic_count, dtype=np.float64)
-        np.add.at(delay_ms, topics, entering * pushes.ms_sums + entering_ms * pushes.reached)
+        tree_ms, entry_ms = np.zeros((2, topic_count), dtype=np.float64)
+        np.add.at(tree_ms, topics, entering * pushes.ms_sums)
+        np.add.at(entry_ms, topics, entering_ms * pushes.reached)
         traffic = Traffic(
             internal=sums_by(topics, entering * (pushes.reached - 1), topic_count),
             external=np.zeros(topic_count, dtype=np.int64),
@@ -108,7 +109,8 @@ class TopicConnected:
             missed=broker_count * self.members.counts() - delivered,
             delay_hops=entry_hops + tree_hops,
             delay_tree_hops=tree_hops,
-            delay_ms=None if self.snapshot.delays_ms is None else delay_ms,
+            delay_ms=None if self.snapshot.delays_ms is None else entry_ms + tree_ms,
+            delay_tree_ms=None if self.snapshot.delays_ms is None else tree_ms,
         )
         return traffic, pushes, loads
 

@@ -50,6 +50,7 @@ class TreeCarrier:
         internal = sums_by(topics, places != roots, topic_count)
         entry = self._entry_hops().sum(axis=0, dtype=np.int64)[self.roots]
         tree_hops = sums_by(topics, self.geometry.hops[roots, places], topic_count)
+        delay_ms, delay_tree_ms = self.delays_ms()
         return Traffic(
             internal=broker_count * internal,
             external=broker_count * (tree_sizes(self._trees()) - internal),
@@ -58,14 +59,15 @@ class TreeCarrier:
             missed=np.zeros(topic_count, dtype=np.int64),
             delay_hops=entry * counts + broker_count * tree_hops,
             delay_tree_hops=broker_count * tree_hops,
-            delay_ms=self.delay_ms(),
+            delay_ms=delay_ms,
+            delay_tree_ms=delay_tree_ms,
         )
 
-    def delay_ms(self) -> Float64Array | None:
-        """Ways in and ways down, over publishers and members: (topic,); None if unknown."""
+    def delays_ms(self) -> tuple[Float64Array, Float64Array] | tuple[None, None]:
+        """Whole ways, and ways down, over publishers and members: (topic,) each."""
         delays_ms = self.snapshot.delays_ms
         if delays_ms is None:
-            return None
+            return None, None
         topics, places = self.members.row_of_pairs(), self.positions[self.members.columns]
         used_roots, trees = np.unique(self.roots, return_inverse=True)
         brokers = np.argsort(self.positions).astype(np.int32)
@@ -75,8 +77,8 @@ class TreeCarrier:
         outwards = self.geometry.parents[used_roots]
         tree_ms = way_delays(outwards, brokers, np.ascontiguousarray(delays_ms.T))
         down_ms = np.bincount(topics, weights=tree_ms[trees[topics], places], minlength=len(trees))
-        delay_ms: Float64Array = entry_ms * self.members.counts() + len(brokers) * down_ms
-        return delay_ms
+        delay_tree_ms = len(brokers) * down_ms.astype(np.float64)
+        return entry_ms * self.members.counts() + delay_tree_ms, delay_tree_ms
 
     def subscriptions(self, topics: Int64Array, brokers: Int64Array) -> Int64Array:
         """To the root and back down, or up to the tree of the others: (pair,)."""
