@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pyarrow as pa
 
 from meshwright.model.identifiers import BrokerName
+from meshwright.pipeline.brokers import Brokers
 from meshwright.pipeline.trace_brokers import delays_between
+from meshwright.planning.placement.clusters import random_clusters
 
 NAMES = tuple(map(BrokerName, "abc"))
 
@@ -26,3 +29,16 @@ def test_a_pair_without_a_row_is_as_far_as_on_the_way_back_or_by_way_of_others()
 
 def test_where_a_broker_was_never_measured_nothing_is_known() -> None:
     assert delays_between(table(("a", "b", 2.0)), NAMES) is None
+
+
+def test_clusters_go_by_site_then_by_map_then_by_delay_and_else_by_chance() -> None:
+    far = np.array([[0.0, 90.0, 1.0], [90.0, 0.0, 90.0], [1.0, 90.0, 0.0]])
+    places = np.array([[-30.0, 20.0], [-30.1, 20.0], [60.0, 10.0]])
+    assert Brokers(NAMES, places, far, ("x", "y", "y")).clusters(2, 0).tolist() == [0, 1, 1]
+    by_map = Brokers(NAMES, places, far).clusters(2, 0).tolist()
+    assert by_map[0] == by_map[1] != by_map[2]
+    assert Brokers(NAMES, None, far).clusters(2, 0).tolist() == [0, 1, 0]
+    by_chance = random_clusters(3, 2, np.random.default_rng(5)).tolist()
+    assert Brokers(NAMES).clusters(2, 5).tolist() == by_chance
+    equal = np.where(np.eye(3, dtype=np.bool_), 0.0, 1.0)
+    assert Brokers(NAMES, None, equal).clusters(2, 5).tolist() == by_chance

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -19,6 +20,7 @@ from small_telemetry import BEGIN_US, HOUR_US, record_hours, told_until
 
 from meshwright.errors import OperatorError
 from meshwright.files.plans import read_plan
+from meshwright.live.telemetry.trace import TraceRecorder
 from meshwright.pipeline.watching.bucket import Bucket, Clockwork, Event, Finding
 from meshwright.pipeline.watching.periods import Judge, PeriodRecord, snapshot_of_findings
 from meshwright.pipeline.watching.watch import watch
@@ -201,6 +203,26 @@ def contents(folder: Path) -> dict[str, object]:
         del record["batch"]
         found[path.name] = record
     return found
+
+
+def test_delays_that_brokers_measured_are_planned_with(tmp_path: Path) -> None:
+    for source, targets in (("b0", {"b1": 40.0, "b2": 4.0}), ("b1", {"b2": 60.0})):
+        recorder = TraceRecorder(tmp_path / "telemetry", source, 1)
+        recorder.round_trips(targets)
+        recorder.flush()
+    rows = [
+        *(Finding(0, f"b{n}", "sun", 0, 0.0) for n in range(3)),
+        Finding(0, None, "sun", 9, 9e3),
+    ]
+    found = pa.Table.from_pylist([row._asdict() for row in rows])
+    records: list[PeriodRecord] = []
+    watching = replace(judge(tmp_path, records.append), telemetry=tmp_path / "telemetry")
+    watching.judge(found, 0)
+    (record,) = records
+    assert record.plan is not None
+    cost = read_plan(tmp_path / record.plan).cost
+    assert cost.delay_ms_after is not None
+    assert 2.0 < cost.delay_ms_after < 30.0
 
 
 def test_a_period_is_judged_by_one_batch_alone(tmp_path: Path) -> None:

@@ -13,7 +13,12 @@ from meshwright.model.identifiers import BrokerName
 from meshwright.model.interests import Int32Array
 from meshwright.model.snapshot import Float64Array
 from meshwright.pipeline.frames import literal_list
-from meshwright.planning.placement.clusters import geographic_clusters, random_clusters
+from meshwright.planning.placement.clusters import (
+    delay_clusters,
+    geographic_clusters,
+    random_clusters,
+    site_clusters,
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -21,12 +26,14 @@ class Brokers:
     """Brokers in the order of their names, which numbers them.
 
     coordinates: latitude and longitude in degrees, (broker, 2), or None where any is unknown.
-    delays_ms: one way, (broker, broker), or None.
+    delays_ms: one way, (broker, broker), or None. sites: where each stands in words, or None where
+    that of any is unknown.
     """
 
     names: tuple[BrokerName, ...]
     coordinates: Float64Array | None = None
     delays_ms: Float64Array | None = None
+    sites: tuple[str, ...] | None = None
 
     @property
     def count(self) -> int:
@@ -43,6 +50,7 @@ class Brokers:
             chosen,
             None if places is None else places[numbers],
             None if delays is None else delays[np.ix_(numbers, numbers)],
+            None if self.sites is None else tuple(self.sites[number] for number in numbers),
         )
 
     def name_of(self, number: Column) -> Column:
@@ -56,7 +64,19 @@ class Brokers:
         return frame.join(sf.broadcast(numbers), on="broker", how="inner")
 
     def clusters(self, cluster_size: int, seed: int) -> Int32Array:
-        """Neighbours on the map, or random blocks where places are unknown: (broker,)."""
+        """Those of one site, or near on the map or by delay, as far as that is known: (broker,).
+
+        Else random blocks, as also where all are equally far.
+        """
+        if self.sites is not None:
+            return site_clusters(self.sites, cluster_size)
         if self.coordinates is not None:
             return geographic_clusters(self.coordinates, cluster_size)
+        if self.delays_ms is not None and not _are_equally_far(self.delays_ms):
+            return delay_clusters(self.delays_ms, cluster_size)
         return random_clusters(self.count, cluster_size, np.random.default_rng(seed))
+
+
+def _are_equally_far(delays_ms: Float64Array) -> bool:
+    ways = delays_ms[~np.eye(len(delays_ms), dtype=np.bool_)]
+    return len(ways) == 0 or float(ways.min()) == float(ways.max())

@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as parquet
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 from scipy.sparse.csgraph import csgraph_from_dense, floyd_warshall
@@ -19,10 +20,11 @@ from meshwright.model.schema import BROKERS, CONNECTIONS, DELAYS, Table
 from meshwright.model.snapshot import Float64Array
 from meshwright.model.wording import counted
 from meshwright.pipeline.brokers import Brokers
+from meshwright.pipeline.parquet_files import check_part, parts
 from meshwright.pipeline.traces import table_names
 
 Reader: TypeAlias = "Callable[[Table], DataFrame]"
-Places: TypeAlias = "dict[str, tuple[float | None, float | None]]"
+Places: TypeAlias = "dict[str, tuple[float | None, float | None, str | None]]"
 
 
 def has_brokers(trace: Path) -> bool:
@@ -46,13 +48,15 @@ def trace_brokers(trace: Path, read: Reader, names: tuple[str, ...] | None = Non
     if not set(chosen) <= set(places):
         return Brokers(chosen)
     # An unknown place is null there and not a number here.
-    coordinates = np.array([places[name] for name in chosen], dtype=np.float64)
+    coordinates = np.array([places[name][:2] for name in chosen], dtype=np.float64)
+    sites = tuple(site for name in chosen if (site := places[name][2]) is not None)
     return Brokers(
         chosen,
         None if bool(np.isnan(coordinates).any()) else coordinates,
         delays_between(read(DELAYS).toArrow(), chosen)
         if DELAYS.name in table_names(trace)
         else None,
+        sites if len(sites) == len(chosen) else None,
     )
 
 
@@ -94,14 +98,14 @@ def refuse_strangers(trace: Path, connections: DataFrame, brokers: Brokers) -> N
 
 
 def _places(trace: Path, read: Reader) -> Places:
-    """Latitude and longitude of brokers, by their own table or else by those that clients name."""
+    """Latitude, longitude and site of brokers, by their table or else of those clients name."""
     if BROKERS.name not in table_names(trace):
         if not has_brokers(trace):
             return {}
         connected = read(CONNECTIONS).select("broker").distinct().collect()
-        return {row.broker: (None, None) for row in connected}
+        return {row.broker: (None, None, None) for row in connected}
     rows = read(BROKERS).collect()
-    places = {row.broker: (row.latitude, row.longitude) for row in rows}
+    places = {row.broker: (row.latitude, row.longitude, row.site) for row in rows}
     if len(places) < len(rows):
         names = sorted(row.broker for row in rows)
         twice = next(one for one, other in pairwise(names) if one == other)
@@ -111,6 +115,20 @@ def _places(trace: Path, read: Reader) -> Places:
             remedy="name each of them once",
         )
     return places
+
+
+def measured_delays(trace: Path, names: tuple[BrokerName, ...]) -> Float64Array | None:
+    """One way in ms, (broker, broker), as the trace has them now; None if it has not all."""
+    folder = trace / DELAYS.name
+    files = parts(folder) if folder.is_dir() else []
+    if not files or len(names) < 2:
+        return None
+    for file in files:
+        check_part(file, DELAYS)
+    columns = list(DELAYS.column_names())
+    return delays_between(
+        pa.concat_tables(parquet.read_table(file, columns=columns) for file in files), names
+    )
 
 
 def delays_between(table: pa.Table, names: tuple[BrokerName, ...]) -> Float64Array | None:

@@ -9,11 +9,13 @@ from hypothesis import strategies as st
 
 from meshwright.errors import ProblemError
 from meshwright.planning.placement.clusters import (
+    delay_clusters,
     exchange_messages,
     geographic_clusters,
     nearest_brokers,
     one_cluster,
     random_clusters,
+    site_clusters,
     unit_vectors,
 )
 
@@ -40,6 +42,26 @@ def test_geography_puts_neighbours_together_across_the_date_line() -> None:
     coordinates = np.array([[0.0, 179.0], [0.0, 10.0], [0.0, -179.0], [0.0, 11.0]])
     clusters = geographic_clusters(coordinates, 2).tolist()
     assert clusters[0] == clusters[2] != clusters[1] == clusters[3]
+
+
+def test_brokers_that_are_near_by_delay_share_a_cluster_whatever_their_order() -> None:
+    rng = np.random.default_rng(1)
+    site = rng.permutation(np.repeat(np.arange(3), 4))
+    delays_ms = np.where(site[:, None] == site, 2.0, 80.0) + rng.uniform(0.0, 1.0, (12, 12))
+    np.fill_diagonal(delays_ms, 0.0)
+    for size, count in ((4, 3), (10, 3), (2, 6), (1, 12)):
+        clusters = delay_clusters(delays_ms, size)
+        assert len(set(clusters.tolist())) == count
+        for cluster in set(clusters.tolist()):
+            assert len(set(site[clusters == cluster].tolist())) == 1
+    near = delay_clusters(delays_ms / 20.0, 12)  # all within a few milliseconds
+    assert set(near.tolist()) == {0}
+
+
+def test_brokers_of_a_site_share_clusters_and_no_others() -> None:
+    sites = ["oslo", "rome", "oslo", "oslo", "rome", "bonn"]
+    assert site_clusters(sites, 2).tolist() == [0, 1, 0, 2, 1, 3]
+    assert site_clusters(sites, 9).tolist() == [0, 1, 0, 0, 1, 2]
 
 
 def test_equal_clusters_exchange_brokers_times_size_less_one() -> None:

@@ -107,7 +107,7 @@ def watch(
         late_count = watched(
             work.session,
             telemetry,
-            Judge(make_folder(out), clockwork, wish, today, seed, report, force),
+            Judge(make_folder(out), clockwork, wish, today, seed, report, force, telemetry),
             lateness_s=lateness_s,
             is_once=once,
             files_per_batch=files_per_batch,

@@ -7,7 +7,7 @@ that Spark repeats after a crash changes nothing.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Literal
@@ -25,6 +25,7 @@ from meshwright.model.interests import interests_from_pairs
 from meshwright.model.overlay import Overlay
 from meshwright.model.plan import Plan
 from meshwright.model.snapshot import Snapshot
+from meshwright.pipeline.trace_brokers import measured_delays
 from meshwright.pipeline.watching.bucket import Clockwork
 from meshwright.pipeline.wildcards import is_wildcard, told_left_out
 from meshwright.planning.changes.network import PlanWish, plan_network
@@ -56,7 +57,8 @@ class Judge:
     """Judges periods; a plan that was written is taken to be carried out.
 
     source: the overlay before the first plan, or None for where the design begins. is_forced: plan
-    though subscriptions are left out.
+    though subscriptions are left out. telemetry: where delays between brokers are found, if they
+    were measured.
     """
 
     plans: Path
@@ -66,6 +68,7 @@ class Judge:
     seed: int
     report: Callable[[PeriodRecord], None]
     is_forced: bool = False
+    telemetry: Path | None = None
 
     def judge(self, found: pa.Table, batch: int) -> None:
         """Judge all periods of a batch, the earliest first."""
@@ -80,6 +83,10 @@ class Judge:
         self._refuse_second(record_path, batch)
         source = self._source(name)
         snapshot = snapshot_of_findings(rows, self.clockwork, source)
+        if self.telemetry is not None:
+            snapshot = replace(
+                snapshot, delays_ms=measured_delays(self.telemetry, snapshot.brokers)
+            )
         left_out = len(_wanted(rows)) - snapshot.interests.pair_count
         is_refused = left_out > 0 and not self.is_forced
         plan = None if is_refused else self._plan(snapshot, source)

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
+from collections.abc import Hashable, Sequence
 
 import numpy as np
 
 from meshwright.errors import ProblemError
 from meshwright.model.interests import Int32Array, Int64Array
 from meshwright.model.snapshot import Float64Array
+
+# Brokers within this are near each other, whatever the others are.
+NEAR_MS = 5.0
 
 
 def one_cluster(broker_count: int) -> Int32Array:
@@ -35,6 +40,42 @@ def geographic_clusters(coordinates: Float64Array, cluster_size: int) -> Int32Ar
     for number, block in enumerate(_blocks(points, np.arange(len(points)), cluster_size)):
         clusters[block] = number
     return clusters
+
+
+def delay_clusters(delays_ms: Float64Array, cluster_size: int) -> Int32Array:
+    """Blocks of at most cluster_size brokers that are near each other, by delay: (broker,).
+
+    The nearest are put together first. Brokers that are farther apart than NEAR_MS, and than half
+    of the longest way, are never in one cluster, so that no client is sent across the world.
+    delays_ms: one way, (broker, broker).
+    """
+    _check_size(cluster_size)
+    count = len(delays_ms)
+    ways = np.maximum(delays_ms, delays_ms.T)
+    limit = max(NEAR_MS, float(ways.max(initial=0.0)) / 2)
+    blocks = {broker: [broker] for broker in range(count)}
+    block_of = list(range(count))
+    firsts, seconds = np.triu_indices(count, k=1)
+    for pair in np.argsort(ways[firsts, seconds], kind="stable").tolist():
+        one, other = block_of[firsts[pair]], block_of[seconds[pair]]
+        if one == other or len(blocks[one]) + len(blocks[other]) > cluster_size:
+            continue
+        if float(ways[np.ix_(blocks[one], blocks[other])].max()) <= limit:
+            for broker in blocks[other]:
+                block_of[broker] = one
+            blocks[one] += blocks.pop(other)
+    return _numbered(block_of)
+
+
+def site_clusters(sites: Sequence[str], cluster_size: int) -> Int32Array:
+    """The brokers of each site, in blocks of at most cluster_size: (broker,)."""
+    _check_size(cluster_size)
+    seen: Counter[str] = Counter()
+    blocks = []
+    for site in sites:
+        blocks.append((site, seen[site] // cluster_size))
+        seen[site] += 1
+    return _numbered(blocks)
 
 
 def exchange_messages(clusters: Int32Array) -> int:
@@ -82,6 +123,12 @@ def _blocks(points: Float64Array, members: Int64Array, size: int) -> list[Int64A
     ordered = members[np.argsort(along, kind="stable")]
     cut = (block_count // 2) * size
     return _blocks(points, ordered[:cut], size) + _blocks(points, ordered[cut:], size)
+
+
+def _numbered(blocks: Sequence[Hashable]) -> Int32Array:
+    """Blocks by number, in the order in which they come: (broker,)."""
+    numbers = {block: number for number, block in enumerate(dict.fromkeys(blocks))}
+    return np.array([numbers[block] for block in blocks], dtype=np.int32)
 
 
 def _check_size(cluster_size: int) -> None:
