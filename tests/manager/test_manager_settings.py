@@ -43,6 +43,8 @@ def test_every_key_is_documented() -> None:
         ('[planning]\ndesign = "chrd"', "There is no design 'chrd'"),
         ('[planning]\nmaster = "a"\nremote = "b"', "Spark works in one place"),
         ("[planning]\nhorizon_s = 1.0", "less than a window of 60 s"),
+        ("[goals]\nk_min = 3\ndegree_max = 2", "degree_max = 2 allows fewer"),
+        ('[goals]\nprefer = ["beauty"]', "choose 'cost', 'delay', 'moved_clients'"),
         ('[policy]\nmode = "always"', "choose 'manual' or 'automatic'"),
         ('[policy]\nhours = "03:00-03:00"', "leaves no time in which a plan may begin"),
         ("[lease]\nseconds = 0", "lease.seconds is 0"),

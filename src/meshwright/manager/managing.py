@@ -109,7 +109,7 @@ class Manager:
         folder = settings.folder
         self._store = PlanStore(folder / PLANS_FOLDER)
         self._orders = Orders(self._store, self._network, now_us)
-        self._planner = planner or SparkPlanner(folder, settings.planning)
+        self._planner = planner or SparkPlanner(folder, settings.planning, settings.goals)
         kept_s = settings.windows.kept * settings.windows.length_s
         self._collection = Collection(folder, self._network, kept_s)
         self._measuring = Measuring(round(settings.measure_s * SECOND_US))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
@@ -21,6 +22,7 @@ from meshwright.files.writing import make_folder
 from meshwright.manager.saved_plans import Cost
 from meshwright.manager.settings import PlanningSettings
 from meshwright.model.designs import founded_as
+from meshwright.model.goals import HARD_GOALS, Goals
 from meshwright.model.overlay import Overlay
 from meshwright.model.plan import Plan
 
@@ -30,7 +32,10 @@ SAYS_NO = 1
 
 
 class PlanRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a plan is to reach where that is not what the settings say; early: of too little."""
+    """What a plan is to reach where that is not what the settings say; early: of too little.
+
+    add_brokers, remove_brokers: what if these came or went?
+    """
 
     design: str | None = None
     objective: Literal["net", "cost"] | None = None
@@ -38,6 +43,9 @@ class PlanRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         None
     )
     k: int | None = None
+    degree_max: int | None = None
+    add_brokers: tuple[str, ...] = ()
+    remove_brokers: tuple[str, ...] = ()
     early: bool = False
 
 
@@ -61,9 +69,10 @@ class Planner(Protocol):
 class SparkPlanner:
     """Runs the command; folder: for the files that go to it and come from it."""
 
-    def __init__(self, folder: Path, settings: PlanningSettings) -> None:
+    def __init__(self, folder: Path, settings: PlanningSettings, goals: Goals) -> None:
         self._folder = folder / WORK_NAME
         self._settings = settings
+        self._goals = goals
         self._child: subprocess.Popen[str] | None = None
 
     def make(self, trace: Path, source: Overlay, request: PlanRequest, slot_s: float) -> Made:
@@ -106,7 +115,13 @@ class SparkPlanner:
         given = [
             word for name, value in named.items() if value is not None for word in (name, value)
         ]
-        return [*given, *(("--force",) if settings.with_wildcards else ())]
+        return [
+            *given,
+            *_repeated("--goal", _goal_words(self._goals, request)),
+            *_repeated("--add-broker", request.add_brokers),
+            *_repeated("--remove-broker", request.remove_brokers),
+            *(("--force",) if settings.with_wildcards else ()),
+        ]
 
     def _run(self, command: list[str]) -> dict[str, Any]:
         with subprocess.Popen(
@@ -122,6 +137,22 @@ class SparkPlanner:
         if child.returncode:
             raise OperatorError(_reason(child.returncode, stdout, stderr))
         return msgspec.json.decode(stdout, type=dict[str, Any])
+
+
+def _goal_words(goals: Goals, request: PlanRequest) -> list[str]:
+    """Goals as the command takes them; what is asked for goes before what is set."""
+    hard = {name: getattr(goals, name) for name in HARD_GOALS}
+    if request.degree_max is not None:
+        hard["degree_max"] = request.degree_max
+    words = [f"{name}={value}" for name, value in hard.items() if value is not None]
+    return [
+        *words,
+        *([] if goals.prefer == Goals().prefer else [f"prefer={','.join(goals.prefer)}"]),
+    ]
+
+
+def _repeated(option: str, values: Iterable[str]) -> list[str]:
+    return [word for value in values for word in (option, value)]
 
 
 def _reason(code: int, stdout: str, stderr: str) -> str:

@@ -87,15 +87,20 @@ def _add_plans(app: FastAPI, manager: Manager) -> None:
 
     @app.post("/plans", status_code=ACCEPTED)
     def make(
+        *,
         design: Annotated[str | None, Body()] = None,
         objective: Annotated[Literal["net", "cost"] | None, Body()] = None,
         placement: Annotated[str | None, Body()] = None,
         k: Annotated[int | None, Body(ge=1)] = None,
+        degree_max: Annotated[int | None, Body(ge=1)] = None,
+        add_brokers: Annotated[tuple[str, ...], Body(description="What if these came?")] = (),
+        remove_brokers: Annotated[tuple[str, ...], Body(description="What if these went?")] = (),
         early: Annotated[bool, Body(description="Of fewer windows than are needed.")] = False,
     ) -> Response:
         """Begin to make a plan for the network as it runs; ask for it by the id in the answer."""
         asked = {
             "design": design, "objective": objective, "placement": placement, "k": k,
+            "degree_max": degree_max, "add_brokers": add_brokers, "remove_brokers": remove_brokers,
             "early": early,
         }  # fmt: skip
         try:

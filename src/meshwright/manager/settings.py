@@ -17,6 +17,7 @@ from meshwright.errors import OperatorError, SettingError
 from meshwright.files.settings import Place, blaming_settings, read_settings
 from meshwright.live.system.addresses import is_loopback, parse_address
 from meshwright.model.designs import DESIGNS
+from meshwright.model.goals import Goals
 
 DOCUMENTED_IN = "docs/manager.toml"
 DEFAULT_LISTEN = "127.0.0.1:8090"
@@ -98,6 +99,7 @@ class ManagerSettings(msgspec.Struct, frozen=True, kw_only=True):
     rest: RestSettings = RestSettings()
     windows: WindowSettings = WindowSettings()
     planning: PlanningSettings = PlanningSettings()
+    goals: Goals = Goals()
     policy: PolicySettings = PolicySettings()
     lease: LeaseSettings = LeaseSettings()
 
@@ -144,6 +146,7 @@ def check_settings(settings: ManagerSettings) -> ManagerSettings:
             "planning.master and planning.remote are set, and Spark works in one place",
             remedy="leave out one of them",
         )
+    settings.goals.check(("goals",))
     check_policy(settings.policy)
     _check_above(("lease", "seconds"), settings.lease.seconds, 0)
     return settings
