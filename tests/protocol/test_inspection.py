@@ -5,6 +5,7 @@ from small_network import SmallNetwork
 
 from meshwright.protocol.foundation.events import EmptyingGiven
 from meshwright.protocol.inspection import BrokerView, InterestView, SubscriptionView
+from meshwright.protocol.mqtt import packets
 
 
 def test_an_operator_sees_sessions_interests_and_what_waits() -> None:
@@ -26,6 +27,22 @@ def test_an_operator_sees_sessions_interests_and_what_waits() -> None:
     assert (session.queued, session.in_flight) == (3, 0)
     assert view.plan is None
     assert msgspec.json.decode(msgspec.json.encode(view), type=BrokerView) == view
+
+
+def test_an_operator_sees_which_clients_cannot_be_sent_elsewhere_and_why() -> None:
+    network = SmallNetwork()
+    lasting = {"session_expiry_s": 60}
+    network.connect("new", "b0", **lasting)
+    for client in ("old", "older"):
+        network.connect(client, "b0", **lasting, can_be_redirected=False)
+    network.connect("fleeting", "b0", session_expiry_s=0)
+    network.connect("willing", "b0", **lasting, will=packets.Will("t", b""))
+    network.connect("patient", "b0", **lasting, will=packets.Will("t", b"", delay_s=5))
+    assert network.machines["b0"].view().staying == {
+        "it cannot be told where to go": 2,
+        "its session would end with its connection": 1,
+        "its will would go out": 1,
+    }
 
 
 def test_an_operator_sees_that_a_broker_is_being_emptied() -> None:

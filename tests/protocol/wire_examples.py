@@ -80,7 +80,7 @@ from meshwright.protocol.mobility.messages import (
     MoveSeen,
     MoveStored,
 )
-from meshwright.protocol.mobility.placement import Summary
+from meshwright.protocol.mobility.placement import Sent, Summary
 from meshwright.protocol.mobility.proxies import (
     ProxyAnswer,
     ProxyClosed,
@@ -361,7 +361,7 @@ EXAMPLES: tuple[Message, ...] = (
         source_generation=1, target_generation=2, number=3, received=4, body=AllPassed(number=5)
     ),
     Ping(1),
-    Pong(2),
+    Pong(2, "near3"),
     Rumour(words=(("b1", 2, True),), epoch=3),
     RollTold(roll=(("b1", 2),), is_settled=True, is_question=False),
     LastCall(broker="b1", serial=2),
@@ -502,6 +502,7 @@ EXAMPLES: tuple[Message, ...] = (
     ProxyAnswer(client="c1", serial=2, packet=CONNECT),
     ProxyDown(client="c1", serial=2, is_clean=True),
     ProxyClosed(client="c1", serial=2),
+    Sent("c1"),
     Summary(topics=b"t1", clients=2, load=3, is_open=True),
     Lock(
         epoch=1,

@@ -153,6 +153,7 @@ class PlacementSettings(msgspec.Struct, frozen=True, kw_only=True):
     rule: PlacementChoice = "design"
     every_s: float = 10.0
     gain_min: float = 0.2
+    load_weight: float = 1.0
     load_slack: float = 0.1
     cluster_size: int = 8
     rest_s: float = 600.0
@@ -375,7 +376,13 @@ def _check_order(order: OrderSettings) -> None:
 
 
 def _check_placement(placement: PlacementSettings) -> None:
-    for name, least in (("every_s", 0.1), ("gain_min", 0.0), ("load_slack", 0.0), ("rest_s", 0.0)):
+    for name, least in (
+        ("every_s", 0.1),
+        ("gain_min", 0.0),
+        ("load_weight", 0.0),
+        ("load_slack", 0.0),
+        ("rest_s", 0.0),
+    ):
         _check_at_least(("placement", name), getattr(placement, name), least)
     _check_at_least(("placement", "cluster_size"), placement.cluster_size, CLUSTER_SIZE_MIN)
 

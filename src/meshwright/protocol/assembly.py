@@ -117,6 +117,7 @@ class Machines:
         facts.switched.heard_by(self.overlays.switched, self.moving.plan_in_force)
         facts.origins_informed.heard_by(self.incoming.origins_informed)
         facts.queues_freed.heard_by(self.sessions.look_for_room)
+        facts.subscriptions_changed.heard_by(self.moving.subscriptions_changed)
         facts.session_over.heard_by(self.moving.session_over)
         facts.client_gone.heard_by(self.overlays.client_gone)
 
@@ -262,7 +263,9 @@ class Machines:
             neighbours=self.forwarding.neighbours,
             in_force=lambda: self.overlays.change.epoch,
         )
-        self.round_trips = RoundTrips(self._settings.round_trips, self.conversations, self._living)
+        self.round_trips = RoundTrips(
+            self._me, self._settings.round_trips, self.conversations, self.liveness
+        )
         self.full_queues = FullQueues(
             self._me,
             self._settings.full_queues,
@@ -320,6 +323,7 @@ class Machines:
             conversations=self.conversations,
             removals=self.removals,
             liveness=self.liveness,
+            round_trips=self.round_trips,
             directory=self.directory,
             interest=self.interest,
             incoming=self.incoming,
@@ -432,10 +436,6 @@ class Machines:
             return False
         wrote = self.sessions.deliver(turn, frame)
         return self.shared_keeper.deliver(turn, frame) or wrote
-
-    def _living(self) -> list[str]:
-        """All brokers but this one that are believed alive."""
-        return [name for name in self.liveness.alive() if name != self._me]
 
     def _others(self) -> list[str]:
         """All brokers but this one that belong to the network."""

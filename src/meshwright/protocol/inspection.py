@@ -97,7 +97,9 @@ class BrokerView(msgspec.Struct, frozen=True, kw_only=True):
     somebody may still need. full_queues: as far as they are known here. disk_trouble: why its disk
     takes no more publications, filled in by the host, which alone knows the reason. round_trips_ms:
     with other brokers that live, as measured and smoothed. sends_away: clients that are about to be
-    sent to other brokers. adaptation: whether it proposes changes of its tree.
+    sent to other brokers. adaptation: whether it proposes changes of its tree. cluster: brokers
+    that are near it, itself among them. staying: connected clients that cannot be sent to another
+    broker, by the reason.
     """
 
     broker: str
@@ -120,6 +122,8 @@ class BrokerView(msgspec.Struct, frozen=True, kw_only=True):
     round_trips_ms: dict[str, float] = {}
     sends_away: int = 0
     adaptation: AdaptationState = "off"
+    cluster: tuple[str, ...] = ()
+    staying: dict[str, int] = {}
 
 
 def inspect(me: str, observation: Observation, machines: Machines) -> BrokerView:
@@ -151,6 +155,8 @@ def inspect(me: str, observation: Observation, machines: Machines) -> BrokerView
         full_queues=tuple(
             FullQueueView(one.client, one.broker) for one in machines.full_queues.filters
         ),
+        cluster=machines.round_trips.cluster(),
+        staying=machines.moving.staying(),
         adaptation=machines.overlays.adaptation.state,
         sends_away=machines.moving.pace.waiting_count,
         round_trips_ms=machines.round_trips.smoothed_ms(),

@@ -19,6 +19,7 @@ from meshwright.protocol.foundation.events import (
     EmptyingGiven,
     Event,
     ForgettingGiven,
+    HoldingGiven,
     LinkDown,
     LinkUp,
     PeerEnvelope,
@@ -91,6 +92,7 @@ class Applicant:
             on_event(PlanGiven, _ignore),
             on_event(EmptyingGiven, _ignore),
             on_event(ForgettingGiven, _ignore),
+            on_event(HoldingGiven, _ignore),
             on_event(SystemPublished, _ignore),
             on_event(RightsChanged, _ignore),
         )

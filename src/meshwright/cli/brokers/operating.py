@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import sys
 import time
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
@@ -44,6 +45,7 @@ def status(*, data: Data = Path(".meshwright"), as_json: Json = False) -> None:
         for view in views.values()
         if view.disk_trouble is not None
     ]
+    staying = dict(sum((Counter(view.staying) for view in views.values()), Counter[str]()))
     document = {
         "command": "status",
         "design": first.overlay.design,
@@ -52,6 +54,7 @@ def status(*, data: Data = Path(".meshwright"), as_json: Json = False) -> None:
         "not_running_here": missing,
         "full_queues": full,
         "disk_troubles": troubles,
+        "staying": staying,
     }
     columns = {"broker": False, "alive": True, "neighbours": True, "clients": True,
                "sessions": True, "subscriptions": True, "queued": True, "kept": True,
@@ -70,6 +73,10 @@ def status(*, data: Data = Path(".meshwright"), as_json: Json = False) -> None:
         *(
             f"{one['broker']} refuses publications of QoS 1 and 2: {one['reason']}"
             for one in troubles
+        ),
+        *(
+            f"{counted(count, 'client')} cannot be sent to another broker: {reason}"
+            for reason, count in staying.items()
         ),
     )
 
@@ -323,6 +330,10 @@ def _status_row(view: BrokerView) -> dict[str, Any]:
     state = "draining" if view.is_emptying else "running"
     if view.plan is not None:
         state += f", plan {view.plan.name} led by {view.plan.coordinator}"
+    if view.adaptation == "held":
+        state += ", leaves its tree as it is"
+    if view.sends_away:
+        state += f", sends {counted(view.sends_away, 'client')} away"
     if view.star is not None:
         state += f", redraws its neighbourhood by {view.star}"
     if view.disk_trouble is not None:

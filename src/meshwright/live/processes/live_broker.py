@@ -29,6 +29,7 @@ from meshwright.protocol.broker import Broker
 from meshwright.protocol.mobility.messages import MovingSettings
 from meshwright.protocol.mobility.placement import PlacementSettings
 from meshwright.protocol.mobility.policies import MobilitySettings, parse_policies
+from meshwright.protocol.peers.round_trips import RoundTripSettings
 from meshwright.protocol.sessions.session import RECEIVE_MAXIMUM, UNLIMITED
 from meshwright.protocol.sessions.session_settings import SessionSettings
 from meshwright.protocol.settings import BrokerSettings
@@ -165,7 +166,7 @@ def _core_settings(
         every_us=round(wanted.every_s * SECOND_US),
         gain_min=wanted.gain_min,
         load_slack=wanted.load_slack,
-        cluster_size=wanted.cluster_size,
+        load_weight=wanted.load_weight,
         rest_us=round(wanted.rest_s * SECOND_US),
     )
     adaptation = None
@@ -174,6 +175,7 @@ def _core_settings(
         adaptation = AdaptationSettings(redraw=redraw, every_us=every_us)
     return BrokerSettings(
         outgoing=OutgoingSettings(across_topics=settings.order.across_topics),
+        round_trips=RoundTripSettings(site=settings.site or "", cluster_size=wanted.cluster_size),
         moving=moving,
         mobility=mobility,
         sessions=sessions,

@@ -175,6 +175,14 @@ def _standing(readings: Readings) -> Iterator[Metric]:
     for queue in view.queues:
         queues.add_metric([queue.name], queue.length)
     yield queues
+    staying = GaugeMetricFamily(
+        "meshwright_staying_clients",
+        "Connected clients that cannot be sent to another broker",
+        labels=["reason"],
+    )
+    for reason, count in view.staying.items():
+        staying.add_metric([reason], count)
+    yield staying
     trips = GaugeMetricFamily(
         "meshwright_round_trip_seconds", "A word to a broker and its answer", labels=["peer"]
     )

@@ -45,6 +45,7 @@ class Facts:
     peer sent a message of an overlay that is not known here. late_frame: a frame of an overlay that
     is no longer in force was here. switched: another overlay is in force, and clients are to move.
     origins_informed: some origins know what is wanted here. queues_freed: full queues have room.
+    subscriptions_changed: a client has subscribed or unsubscribed.
     session_over: a client's session ended here. client_gone: a client's connection ended.
     packets_rerouted: packets of clients are to take another way into the broker, or none.
     """
@@ -61,6 +62,7 @@ class Facts:
         self.switched: Fact[int, tuple[ClientMove, ...]] = Fact()
         self.origins_informed: Fact[()] = Fact()
         self.queues_freed: Fact[()] = Fact()
+        self.subscriptions_changed: Fact[str] = Fact()
         self.session_over: Fact[str] = Fact()
         self.client_gone: Fact[str] = Fact()
         self.packets_rerouted: Fact[()] = Fact()

@@ -51,6 +51,7 @@ from meshwright.protocol.mqtt import packets
 from meshwright.protocol.peers.conversations import Conversations
 from meshwright.protocol.peers.liveness import Liveness
 from meshwright.protocol.peers.removals import Removals
+from meshwright.protocol.peers.round_trips import RoundTrips
 from meshwright.protocol.retained.store import RetainedStore
 from meshwright.protocol.sessions.forgetting import Forgetting
 from meshwright.protocol.sessions.sessions import Sessions
@@ -71,6 +72,7 @@ class Site:
     conversations: Conversations
     removals: Removals
     liveness: Liveness
+    round_trips: RoundTrips
     directory: Directory
     interest: Interest
     incoming: Incoming
@@ -182,6 +184,7 @@ class Moving:
             emptying.TICK[0]: self.emptying.tick,
             pace.TICK[0]: self.pace.tick,
             placement.TICK[0]: self._placement.tick,
+            placement.ASK[0]: self._placement.answer,
         }
 
     def restore(self, turn: Turn, disk: dict[DiskKey, Any]) -> None:
@@ -245,6 +248,14 @@ class Moving:
             self._redirects.forget(client)
         if self._prefetching is not None:
             self._prefetching.disconnected(turn, client)
+
+    def subscriptions_changed(self, turn: Turn, client: str) -> None:
+        """A client wants other topics: there may be a better broker for it."""
+        self._placement.changed(turn, client)
+
+    def staying(self) -> dict[str, int]:
+        """Connected clients that could not be sent to another broker, by the reason."""
+        return self._redirects.staying()
 
     def session_over(self, turn: Turn, client: str) -> None:
         """A client's session has ended here: its claim ends after a while."""
@@ -326,7 +337,7 @@ class Moving:
         site = self._site
         around = PlacementAround(
             send=site.conversations.send,
-            others=site.others,
+            cluster=site.round_trips.cluster,
             counts=site.interest.counts,
             is_emptying=lambda: self.emptying.is_on,
         )
@@ -369,5 +380,6 @@ class Moving:
 
     def _opened(self, turn: Turn, client: str) -> None:
         self._departing.client_back(turn, client)
+        self._placement.connected(turn, client)
         if self._prefetching is not None:
             self._prefetching.connected(turn, client)

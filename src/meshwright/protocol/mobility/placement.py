@@ -1,10 +1,11 @@
 """Placement: sends clients to brokers where others want the same topics [DYNATOPS, Alg. 1].
 
 The brokers of a cluster tell each other every period what their clients want and how many they are.
-One broker after the other then looks at some of its clients, and sends a client away if another
-broker suits it better by enough and has room. Only one broker does so at a time, and it counts each
-client sent at once, so that two brokers do not swap theirs. A client that comes back stays, and
-none is sent again for a while.
+A broker looks at a client that has subscribed or unsubscribed, and sends it away if another broker
+suits it better by enough and has room. It also looks at some of its other clients from time to
+time. One broker after the other does so, and tells what that changes, so that two do not swap their
+clients. A client that comes back stays, and none is sent again for a while. Who connects with
+subscriptions is looked at when others no longer count what it wants where it was before.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from meshwright.protocol.sessions.session import Session
 from meshwright.protocol.sessions.sessions import Sessions
 
 TICK = ("placement",)
+ASK = ("placement ask",)
 DIGEST_BYTES = 4
 SHARED = "$share/"
 # A view that was not renewed for so many periods is ignored.
@@ -42,7 +44,7 @@ class PlacementSettings(msgspec.Struct, frozen=True, kw_only=True):
     gain_min: theta, the least gain in utility, as a share of the topics that a client wants.
     load_weight: w_l, how much a broker's load counts against it.
     load_slack: by what share a broker may exceed the mean number of clients of its cluster.
-    cluster_size: how many brokers there are in a cluster.
+    slot_us: in slots of this time, one after the other of a cluster looks at clients that changed.
     rest_us: how long a client that was sent away is left alone.
     looks_max: how many clients a broker looks at in its turn.
     topics_max: how many topics a summary has at most.
@@ -53,7 +55,7 @@ class PlacementSettings(msgspec.Struct, frozen=True, kw_only=True):
     gain_min: float = 0.2
     load_weight: float = 1.0
     load_slack: float = 0.1
-    cluster_size: int = 8
+    slot_us: int = 500_000
     rest_us: int = 600_000_000
     looks_max: int = 256
     topics_max: int = 8_192
@@ -73,6 +75,14 @@ class Summary(PeerMessage, frozen=True, gc=False, tag=129):
     clients: int
     load: int
     is_open: bool
+
+
+class Sent(PeerMessage, frozen=True, gc=False, tag=173):
+    """A broker has sent a client to this one, where it is to be left alone for a while."""
+
+    counts_as = "placement"
+
+    client: str
 
 
 class PlacementRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -98,13 +108,13 @@ class View:
 class PlacementAround:
     """What placement needs of the rest of the broker.
 
-    others: the other brokers that are believed alive.
+    cluster: the living brokers among which clients are sent, this one among them, sorted.
     counts: how many sessions and groups here want each filter.
     is_emptying: True if this broker takes no more clients.
     """
 
     send: Callable[[Turn, str, Any], None]
-    others: Callable[[], tuple[str, ...]]
+    cluster: Callable[[], tuple[str, ...]]
     counts: Callable[[], dict[Filter, int]]
     is_emptying: Callable[[], bool]
 
@@ -128,15 +138,62 @@ class Placement:
         self._views: dict[str, View] = {}
         self._resting: dict[str, int] = {}
         self._looked_at = ""
+        # Clients to look at, and when.
+        self._asking: dict[str, int] = {}
+        self._has_ask = False
 
     def handlers(self) -> Handlers:
         """Map each message to its method."""
-        return (on(Summary, self.heard),)
+        return (on(Summary, self.heard), on(Sent, self._sent_here))
 
     def started(self, turn: Turn) -> None:
         """After a start, begin to tell others, if there is a rule."""
         if self._settings.rule == "similarity":
             self._wake(turn)
+
+    def connected(self, turn: Turn, client: str) -> None:
+        """A client has connected; one that wants something was perhaps elsewhere until now."""
+        session = self._sessions.find(client)
+        if self._settings.rule == "similarity" and session is not None and session.subscriptions:
+            known_us = turn.now_us + 2 * self._settings.every_us
+            self._resting[client] = max(self._resting.get(client, 0), known_us)
+            self._ask(turn, client, known_us)
+
+    def changed(self, turn: Turn, client: str) -> None:
+        """A client wants other topics than before."""
+        if self._settings.rule == "similarity":
+            self._ask(turn, client, turn.now_us)
+
+    def answer(self, turn: Turn) -> None:
+        """In this broker's slot, look at clients for which it is time; tell what that changes."""
+        self._has_ask = False
+        due = [client for client, at_us in self._asking.items() if at_us <= turn.now_us]
+        due = due[: self._settings.looks_max]
+        for client in due:
+            del self._asking[client]
+        found = [one for client in due if (one := self._sessions.find(client)) is not None]
+        sessions = [one for one in found if one.is_connected]
+        cluster = self._around.cluster()
+        if sessions and len(cluster) > 1:
+            own = self._own_view(turn.now_us)
+            self._look(turn, cluster, own, sessions)
+            self._tell(turn, cluster, own)
+        self._wake_to_answer(turn)
+
+    def _ask(self, turn: Turn, client: str, at_us: int) -> None:
+        self._asking[client] = max(at_us, self._asking.get(client, 0))
+        self._wake_to_answer(turn)
+
+    def _wake_to_answer(self, turn: Turn) -> None:
+        if self._asking and not self._has_ask:
+            self._has_ask = True
+            turn.timer(ASK, self._next_slot_us(turn.now_us))
+
+    def _next_slot_us(self, now_us: int) -> int:
+        """When it is this broker's turn next, of all in its cluster."""
+        cluster, slot_us = self._around.cluster(), self._settings.slot_us
+        passed, place = now_us // slot_us + 1, cluster.index(self._me)
+        return (passed + (place - passed) % len(cluster)) * slot_us
 
     def heard(self, turn: Turn, peer: str, summary: Summary) -> None:
         """Another broker tells what its clients want."""
@@ -150,13 +207,13 @@ class Placement:
 
     def tick(self, turn: Turn) -> None:
         """Tell the cluster; half a period later, if it is this broker's turn, look at clients."""
-        cluster = self._cluster()
-        own = self._own_view(turn.now_us)
+        cluster = self._around.cluster()
         period, is_second_half = divmod(turn.now_us // self._half_us, 2)
         if not is_second_half:
-            self._tell(turn, cluster, own)
+            self._tell(turn, cluster, self._own_view(turn.now_us))
         elif len(cluster) > 1 and cluster[period % len(cluster)] == self._me:
-            self._look(turn, cluster, own)
+            for client in self._next_clients():
+                self._ask(turn, client, turn.now_us)
         self._wake(turn)
 
     def _tell(self, turn: Turn, cluster: tuple[str, ...], own: View) -> None:
@@ -165,7 +222,9 @@ class Placement:
             if peer != self._me:
                 self._around.send(turn, peer, summary)
 
-    def _look(self, turn: Turn, cluster: tuple[str, ...], own: View) -> None:
+    def _look(
+        self, turn: Turn, cluster: tuple[str, ...], own: View, sessions: list[Session]
+    ) -> None:
         """Look at some clients, and send away those that are better off elsewhere."""
         views = self._fresh(turn.now_us, cluster) | {self._me: own}
         if len(views) < len(cluster):
@@ -174,7 +233,7 @@ class Placement:
             client: until_us for client, until_us in self._resting.items() if until_us > turn.now_us
         }
         counts = {digest(str(one)): count for one, count in self._around.counts().items()}
-        for session in self._next_sessions():
+        for session in sessions:
             wanted = digests_of(session)
             if session.client in self._resting or not wanted:
                 continue
@@ -183,17 +242,21 @@ class Placement:
                 continue
             target, gain = found
             self._resting[session.client] = turn.now_us + self._settings.rest_us
+            self._around.send(turn, target, Sent(session.client))
             turn.report(PlacementRecord(client=session.client, target=target, gain=gain))
             _move(views[self._me], views[target], wanted, counts)
 
-    def _next_sessions(self) -> list[Session]:
+    def _sent_here(self, turn: Turn, _peer: str, message: Sent) -> None:
+        self._resting[message.client] = turn.now_us + self._settings.rest_us
+
+    def _next_clients(self) -> list[str]:
         """The connected clients that follow, by name, those looked at last."""
         names = sorted(one.client for one in self._sessions.all() if one.is_connected)
         later = [name for name in names if name > self._looked_at]
         chosen = [*later, *(name for name in names if name <= self._looked_at)]
         chosen = chosen[: self._settings.looks_max]
         self._looked_at = chosen[-1] if chosen else ""
-        return [one for name in chosen if (one := self._sessions.find(name)) is not None]
+        return chosen
 
     def _own_view(self, now_us: int) -> View:
         counts = self._around.counts()
@@ -214,13 +277,6 @@ class Placement:
             for name, view in sorted(self._views.items())
             if name in cluster and view.told_us >= oldest_us
         }
-
-    def _cluster(self) -> tuple[str, ...]:
-        """The living brokers of this one's cluster: they are neighbours in order of names."""
-        alive = tuple(sorted((*self._around.others(), self._me)))
-        size = self._settings.cluster_size
-        first = alive.index(self._me) // size * size
-        return alive[first : first + size]
 
     def _wake(self, turn: Turn) -> None:
         turn.timer(TICK, (turn.now_us // self._half_us + 1) * self._half_us)
@@ -289,3 +345,5 @@ def _move(here: View, there: View, wanted: Iterable[bytes], counts: dict[bytes, 
     there.topics.update(wanted)
     for one in wanted:
         counts[one] = counts.get(one, 1) - 1
+        if not counts[one]:
+            here.topics.discard(one)

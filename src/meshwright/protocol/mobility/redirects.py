@@ -10,6 +10,7 @@ to move is sent once; if it comes back, it is not sent again.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, TypeVar
@@ -132,6 +133,16 @@ class Redirects:
         self._send_away(turn, client, redirect)
         return True
 
+    def staying(self) -> dict[str, int]:
+        """Connected clients that cannot be sent away, by the reason; a walk over all sessions."""
+        reasons = Counter(
+            why
+            for session in self._sessions.all()
+            if session.is_connected
+            and (why := self._why_keep_connected(session) or self._why_left_alone(session))
+        )
+        return dict(sorted(reasons.items()))
+
     def turns_away(self, turn: Turn, client: str, packet: packets.Connect) -> bool:
         """Send a client that connects to the target of its redirect; returns whether it is sent."""
         self._deaf.discard(client)
@@ -237,6 +248,9 @@ class Redirects:
         if session.client in self._deaf:
             return "it cannot be told where to go"
         return None
+
+    def _why_left_alone(self, session: Session) -> str | None:
+        return "it came back when it was sent" if session.client in self._stubborn else None
 
     def _count(self, turn: Turn, client: str, redirect: Redirect) -> None:
         redirect.turned_away_count += 1

@@ -117,6 +117,7 @@ class Subscribing:
             if piece(later):
                 return True
             done(later)
+            later.facts.subscriptions_changed.tell(later, client)
             waiting = self._waiting[client]
             waiting.popleft()
             if waiting:
