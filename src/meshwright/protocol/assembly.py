@@ -28,6 +28,7 @@ from meshwright.protocol.peers.conversations import Conversations
 from meshwright.protocol.peers.liveness import Liveness
 from meshwright.protocol.peers.removals import Removals
 from meshwright.protocol.peers.round_trips import RoundTrips
+from meshwright.protocol.reconfiguration.topic_watch import TopicWatch
 from meshwright.protocol.retained.lookup import Found, Retained
 from meshwright.protocol.retained.store import RetainedStore
 from meshwright.protocol.sessions.full_queues import FullQueues
@@ -133,9 +134,10 @@ class Machines:
         return self.sessions.client_packet
 
     def heartbeat(self, turn: Turn) -> None:
-        """Be heard by peers, judge who is not, and measure how far they are."""
+        """Be heard by peers, judge who is not, measure how far they are, and watch topics."""
         self.conversations.tick(turn)
         self.round_trips.tick(turn)
+        self.topic_watch.tick(turn)
 
     def sweep(self, turn: Turn) -> None:
         """Forget entries, streams and topics that nobody uses; they may be read again."""
@@ -350,6 +352,7 @@ class Machines:
             relink=self.relink,
         )
         self.overlays: Overlays = Overlays(self._overlay, self._settings, self.forwarding, ground)
+        self.topic_watch = TopicWatch(self.outgoing, self.liveness, self.overlays.change.in_force)
 
     def pass_restored(self, turn: Turn) -> None:
         """After a crash: give local sessions publications that had waited for others elsewhere."""

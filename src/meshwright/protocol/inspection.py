@@ -10,6 +10,7 @@ from meshwright.model.overlay import Overlay
 from meshwright.protocol.adaptation.self_adaptation import AdaptationState
 from meshwright.protocol.assembly import Machines
 from meshwright.protocol.observation import Observation
+from meshwright.protocol.reconfiguration.topic_watch import TopicCohesion
 from meshwright.protocol.sessions.held_back import Held
 from meshwright.protocol.sessions.session import Session
 
@@ -99,7 +100,8 @@ class BrokerView(msgspec.Struct, frozen=True, kw_only=True):
     with other brokers that live, as measured and smoothed. sends_away: clients that are about to be
     sent to other brokers. adaptation: whether it proposes changes of its tree. cluster: brokers
     that are near it, itself among them. staying: connected clients that cannot be sent to another
-    broker, by the reason.
+    broker, by the reason. weak_topics: of those published here, whose receivers are joined by fewer
+    than k ways.
     """
 
     broker: str
@@ -124,6 +126,7 @@ class BrokerView(msgspec.Struct, frozen=True, kw_only=True):
     adaptation: AdaptationState = "off"
     cluster: tuple[str, ...] = ()
     staying: dict[str, int] = {}
+    weak_topics: tuple[TopicCohesion, ...] = ()
 
 
 def inspect(me: str, observation: Observation, machines: Machines) -> BrokerView:
@@ -156,6 +159,7 @@ def inspect(me: str, observation: Observation, machines: Machines) -> BrokerView
             FullQueueView(one.client, one.broker) for one in machines.full_queues.filters
         ),
         cluster=machines.round_trips.cluster(),
+        weak_topics=tuple(machines.topic_watch.weak.values()),
         staying=machines.moving.staying(),
         adaptation=machines.overlays.adaptation.state,
         sends_away=machines.moving.pace.waiting_count,

@@ -17,6 +17,7 @@ from typer.testing import CliRunner, Result
 from meshwright.cli.main import app
 from meshwright.client import Client
 from meshwright.live.processes.local_network import LocalNetwork
+from meshwright.live.telemetry.metrics import metrics_text
 from meshwright.planning.founding import founding_overlay
 
 WAIT_S = 20.0
@@ -61,6 +62,33 @@ def test_operators_see_brokers_clients_topics_and_paths(design: str, tmp_path: P
                 assert "b2" in [hop["to"] for hop in path["hops"]]
                 shown = await call("clients", "--data", tmp_path)
                 assert "2 clients" in shown.stdout
+
+    asyncio.run(story())
+
+
+def test_status_names_topics_that_are_not_joined_and_clients_that_cannot_move(
+    tmp_path: Path,
+) -> None:
+    async def story() -> None:
+        async with running_brokers("gm", tmp_path, 3) as brokers:
+            ends = [one for one in brokers if len(one.host.view().neighbours) == 1]
+            one, other = (aiomqtt.Client("127.0.0.1", port_of(end)) for end in ends)
+            async with one, other, asyncio.timeout(WAIT_S):
+                await one.subscribe("a/b", qos=1)
+                await other.subscribe("a/b", qos=1)
+                await one.publish("a/b", b"", qos=1)
+                while not (await answered("status", "--data", tmp_path))["weak_topics"]:
+                    await asyncio.sleep(0.1)
+                status = await answered("status", "--data", tmp_path)
+                shown = await call("status", "--data", tmp_path)
+                metrics = metrics_text(ends[0].control.readings()).decode()
+        weak = {"topic": "a/b", "held": 0, "k": 1, "receivers": 2}
+        assert status["weak_topics"] == [weak]
+        assert status["staying"] == {"its session would end with its connection": 2}
+        assert "a/b (0 of 1)" in shown.stdout
+        assert "2 clients cannot be sent to another broker" in shown.stdout
+        assert 'meshwright_weak_topic_ways{k="1",topic="a/b"} 0.0' in metrics
+        assert "meshwright_staying_clients{reason=" in metrics
 
     asyncio.run(story())
 

@@ -9,6 +9,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
+import msgspec
 import typer
 
 from meshwright.cli.console.options import Data, Json
@@ -46,6 +47,9 @@ def status(*, data: Data = Path(".meshwright"), as_json: Json = False) -> None:
         if view.disk_trouble is not None
     ]
     staying = dict(sum((Counter(view.staying) for view in views.values()), Counter[str]()))
+    weak = {
+        one.topic: msgspec.to_builtins(one) for view in views.values() for one in view.weak_topics
+    }
     document = {
         "command": "status",
         "design": first.overlay.design,
@@ -55,6 +59,7 @@ def status(*, data: Data = Path(".meshwright"), as_json: Json = False) -> None:
         "full_queues": full,
         "disk_troubles": troubles,
         "staying": staying,
+        "weak_topics": list(weak.values()),
     }
     columns = {"broker": False, "alive": True, "neighbours": True, "clients": True,
                "sessions": True, "subscriptions": True, "queued": True, "kept": True,
@@ -78,6 +83,7 @@ def status(*, data: Data = Path(".meshwright"), as_json: Json = False) -> None:
             f"{counted(count, 'client')} cannot be sent to another broker: {reason}"
             for reason, count in staying.items()
         ),
+        *([_weak_told(list(weak.values()))] if weak else []),
     )
 
 
@@ -353,6 +359,17 @@ def _status_row(view: BrokerView) -> dict[str, Any]:
         "epoch": view.epoch,
         "state": state,
     }
+
+
+def _weak_told(weak: list[dict[str, Any]]) -> str:
+    """Topics that a few more losses may part, the weakest first."""
+    weak.sort(key=lambda one: (one["held"], one["topic"]))
+    named = [f"{one['topic']} ({one['held']} of {one['k']})" for one in weak[:FULL_SHOWN_MAX]]
+    more = f" and {len(weak) - len(named)} more" if len(weak) > len(named) else ""
+    return (
+        f"Brokers of {counted(len(weak), 'topic')} are joined by fewer ways than they should be: "
+        f"{', '.join(named)}{more}; plan again with meshwright plan create"
+    )
 
 
 def _full_queues(view: BrokerView) -> list[dict[str, Any]]:

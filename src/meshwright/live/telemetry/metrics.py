@@ -175,6 +175,14 @@ def _standing(readings: Readings) -> Iterator[Metric]:
     for queue in view.queues:
         queues.add_metric([queue.name], queue.length)
     yield queues
+    meaning = "Topics published here whose receivers are joined by fewer than k ways"
+    yield GaugeMetricFamily("meshwright_weak_topics", meaning, value=len(view.weak_topics))
+    weak = GaugeMetricFamily(
+        "meshwright_weak_topic_ways", "By how many they are joined", labels=["topic", "k"]
+    )
+    for topic in view.weak_topics[:NAMED_MAX]:
+        weak.add_metric([topic.topic, str(topic.k)], topic.held)
+    yield weak
     staying = GaugeMetricFamily(
         "meshwright_staying_clients",
         "Connected clients that cannot be sent to another broker",

@@ -148,6 +148,10 @@ class Outgoing:
         used_up_to = self.quiet.used_up_to
         return used_up_to if stream is None else max(stream.number, used_up_to)
 
+    def topics(self) -> list[str]:
+        """The topics that were published here lately, or are still owed to somebody."""
+        return list(self._streams)
+
     def kept(self) -> list[tuple[int, Publication]]:
         """All publications kept because a receiver may need them, with their numbers."""
         return [item for stream in self._streams.values() for item in stream.log.items()]
