@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from meshwright.model.times import SECOND_US
-from meshwright.model.wording import counted
+from meshwright.model.wording import amount, counted
 
 
 class WorseMetric(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -62,7 +62,7 @@ class Objections(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         )
 
     def _change(self) -> str:
-        takes = f"The change takes {self.move_messages:,.6g} messages"
+        takes = f"The change takes {amount(self.move_messages)} messages"
         if not self.clients_reconnecting:
             return f"{takes}; no client must connect anew."
         clients = counted(self.clients_reconnecting, "client")

@@ -1,4 +1,4 @@
-"""How sentences for people count things."""
+"""How sentences for people count things, and name amounts."""
 
 from __future__ import annotations
 
@@ -6,3 +6,8 @@ from __future__ import annotations
 def counted(count: int, noun: str, plural: str | None = None) -> str:
     """A number and what it counts: 1 session, 2 sessions."""
     return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
+
+
+def amount(value: float) -> str:
+    """Six digits where there is a fraction to show, else the whole number in full."""
+    return f"{value:,.0f}" if abs(value) >= 100_000 else f"{value:,.6g}"

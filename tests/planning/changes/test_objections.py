@@ -62,6 +62,15 @@ def test_metrics_that_get_worse_are_named_and_no_others() -> None:
     assert "degree_mean" not in found
 
 
+def test_a_network_that_costs_more_is_named_first() -> None:
+    snapshot = drawn_snapshot()
+    arranged = plan_network(snapshot, PlanWish("chord")).target
+    plan = plan_network(snapshot, PlanWish("gm", objective="cost"), source=arranged)
+    first = objections_to(plan, snapshot).metrics[0]
+    assert (first.metric, first.before, first.after) == ("cost", plan.cost.before, plan.cost.after)
+    assert first.after > first.before
+
+
 def test_deliveries_that_are_missed_today_do_not_make_a_plan_look_worse() -> None:
     snapshot = drawn_snapshot()
     broken = Overlay(design="gm", brokers=snapshot.brokers, links=())

@@ -10,6 +10,7 @@ from meshwright.model.identifiers import BrokerName
 from meshwright.model.overlay import Overlay, Parameter
 from meshwright.model.plan import Plan, PlanCost, Step
 from meshwright.model.snapshot import Snapshot
+from meshwright.model.wording import amount
 from meshwright.overlays.key_geometries import key_geometry
 from meshwright.planning.arrangement.cost import ArrangementCost, arrangement_cost
 from meshwright.planning.arrangement.methods import arrangement_method
@@ -106,7 +107,7 @@ def _steps(path: SwapPath, names: tuple[BrokerName, ...], method: str) -> tuple[
 def _change(before: float, after: float) -> str:
     if after == before:
         return "stays the same"
-    return f"{'falls' if after < before else 'rises'} by {_amount(abs(after - before))}"
+    return f"{'falls' if after < before else 'rises'} by {amount(abs(after - before))}"
 
 
 def _plan_cost(before: ArrangementCost, after: ArrangementCost) -> PlanCost:
@@ -125,17 +126,12 @@ def _summary(method: str, moved: int, before: float, after: float, price: float)
         return f"Nothing better than now was found: {method} leaves every broker where it is."
     net_benefit = before - after - price
     verdict = (
-        f"the net benefit is {_amount(net_benefit)}"
+        f"the net benefit is {amount(net_benefit)}"
         if net_benefit > 0.0
-        else f"it does not pay within the horizon: {_amount(-net_benefit)} more than it saves"
+        else f"it does not pay within the horizon: {amount(-net_benefit)} more than it saves"
     )
     share = f" ({(before - after) / before:.1%} less)" if after < before else ""
     return (
-        f"{method} moves {moved} brokers, and the cost goes from {_amount(before)} to "
-        f"{_amount(after)}{share}; reconfiguration costs {_amount(price)} messages, so {verdict}."
+        f"{method} moves {moved} brokers, and the cost goes from {amount(before)} to "
+        f"{amount(after)}{share}; reconfiguration costs {amount(price)} messages, so {verdict}."
     )
-
-
-def _amount(value: float) -> str:
-    """Six digits where there is a fraction to show, else the whole number in full."""
-    return f"{value:,.0f}" if value >= 100_000 else f"{value:,.6g}"

@@ -11,7 +11,7 @@ from meshwright.model.interests import Int64Array, Interests
 from meshwright.model.overlay import Overlay
 from meshwright.model.plan import Plan, Step
 from meshwright.model.snapshot import Snapshot
-from meshwright.model.wording import counted
+from meshwright.model.wording import amount, counted
 from meshwright.planning.changes.worth import (
     Worth,
     newly_made_cost,
@@ -195,15 +195,15 @@ def _summary(
     added, removed = changes
     change = (
         f"{algorithm} adds {counted(added, 'link')} and removes {removed:,}, "
-        f"for {price:,.6g} messages to switch"
+        f"for {amount(price)} messages to switch"
     )
     made = before.missed - after.missed
     newly = newly_made_cost(before, after)
     if made <= 0:
-        return f"{change}, and the cost goes from {before.cost:,.6g} to {after.cost:,.6g}."
+        return f"{change}, and the cost goes from {amount(before.cost)} to {amount(after.cost)}."
     topics = counted(int(np.count_nonzero(before.topics_missed > after.topics_missed)), "topic")
     return (
-        f"{change}; {made:,.6g} deliveries of {topics} that are missed today are made, which "
-        f"costs {newly:,.6g}; for the others the cost goes from {before.cost:,.6g} to "
-        f"{after.cost - newly:,.6g}."
+        f"{change}; {amount(made)} deliveries of {topics} that are missed today are made, which "
+        f"costs {amount(newly)}; for the others the cost goes from {amount(before.cost)} to "
+        f"{amount(after.cost - newly)}."
     )

@@ -60,7 +60,7 @@ def objections_to(
     if plan.steps:
         old = _sight(plan.source, before)
         new = _sight(plan.target, before if after is None else after)
-        metrics = _worse_metrics(old, new)
+        metrics = (*_dearer(plan), *_worse_metrics(old, new))
         topics, count = _worse_topics(old, new, before)
     return Objections(
         clients_reconnecting=len(moves),
@@ -106,6 +106,14 @@ def _sight(overlay: Overlay, snapshot: Snapshot) -> _Sight:
 
 def _misses(totals: Totals) -> bool:
     return bool(np.any(totals.missed))
+
+
+def _dearer(plan: Plan) -> tuple[WorseMetric, ...]:
+    """The cost by which plans are made, without deliveries that are missed before."""
+    before, after = plan.cost.before, plan.cost.after - plan.cost.newly_made
+    if after - before <= ROUNDING_SHARE * max(before, after):
+        return ()
+    return (WorseMetric(metric="cost", before=before, after=after),)
 
 
 def _worse_metrics(old: _Sight, new: _Sight) -> tuple[WorseMetric, ...]:
