@@ -220,7 +220,10 @@ def test_delays_that_brokers_measured_are_planned_with(tmp_path: Path) -> None:
     watching.judge(found, 0)
     (record,) = records
     assert record.plan is not None
-    cost = read_plan(tmp_path / record.plan).cost
+    plan = read_plan(tmp_path / record.plan)
+    assert plan.against is not None
+    assert plan.against.data_until_us == TWO_HOURS.period_us
+    cost = plan.cost
     assert cost.delay_ms_after is not None
     assert 2.0 < cost.delay_ms_after < 30.0
 

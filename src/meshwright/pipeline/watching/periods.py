@@ -25,10 +25,12 @@ from meshwright.model.interests import interests_from_pairs
 from meshwright.model.overlay import Overlay
 from meshwright.model.plan import Plan
 from meshwright.model.snapshot import Snapshot
+from meshwright.model.times import SECOND_US
 from meshwright.pipeline.trace_brokers import measured_delays
 from meshwright.pipeline.watching.bucket import Clockwork
 from meshwright.pipeline.wildcards import is_wildcard, told_left_out
-from meshwright.planning.changes.network import PlanWish, plan_network
+from meshwright.planning.changes.network import PlanWish
+from meshwright.planning.changes.proposal import Circumstances, propose
 
 Decision = Literal["planned", "nothing better", "too few brokers", "wildcards"]
 
@@ -89,7 +91,7 @@ class Judge:
             )
         left_out = len(_wanted(rows)) - snapshot.interests.pair_count
         is_refused = left_out > 0 and not self.is_forced
-        plan = None if is_refused else self._plan(snapshot, source)
+        plan = None if is_refused else self._plan(snapshot, source, period)
         record = PeriodRecord(
             begin=f"{_time(period, self.clockwork).isoformat()}Z",
             end=f"{end.isoformat()}Z",
@@ -109,13 +111,18 @@ class Judge:
         write_whole(contents)
         self.report(record)
 
-    def _plan(self, snapshot: Snapshot, source: Overlay | None) -> Plan | None:
+    def _plan(self, snapshot: Snapshot, source: Overlay | None, period: int) -> Plan | None:
         if len(snapshot.brokers) < 2:
             return None
         is_known = source is not None and set(source.brokers) == set(snapshot.brokers)
-        return plan_network(
-            snapshot, self.wish, source=source if is_known else None, seed=self.seed
+        period_us = self.clockwork.period_us
+        around = Circumstances(
+            source=source if is_known else None,
+            horizon_s=period_us / SECOND_US,
+            data_until_us=(period + 1) * period_us,
+            seed=self.seed,
         )
+        return propose(snapshot, self.wish, around)
 
     def _source(self, name: str) -> Overlay | None:
         """The target of the last plan before a period, whatever came after it."""
