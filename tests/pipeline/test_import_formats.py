@@ -66,7 +66,7 @@ def test_a_mosquitto_log_tells_who_connected_subscribed_and_published(tmp_path: 
     ]
     ((time, *others),) = rows(trace, "publications")
     assert (clock(time), *others) == ("43.000003", "it's 1 z", "kept", 5)
-    assert rows(trace, "brokers") == [("edge", None, None, None)]
+    assert rows(trace, "brokers") == [("edge", None, None, None, None)]
     assert [row[1] for row in rows(trace, "quarantine")] == [25]
 
 
@@ -111,8 +111,8 @@ def test_tables_of_our_own_are_read_from_csv_by_the_names_of_their_files(tmp_pat
     ((time, *others),) = rows(trace, "subscriptions")
     assert (str(time), *others) == ("2019-12-31 22:00:00+00:00", "ann", "a,b", True)
     assert sorted(rows(trace, "brokers"), key=str) == [
-        ("b1", None, None, 12),
-        ("b2", None, None, None),
+        ("b1", None, None, 12, None),
+        ("b2", None, None, None, None),
     ]
     assert sorted(row[2] for row in rows(trace, "quarantine")) == [
         "capacity cannot be read",
