@@ -47,7 +47,7 @@ def subscribing_trace(session: SparkSession, out: Path) -> Path:
         [
             (SUBSCRIPTIONS, subscriptions),
             (PUBLICATIONS, publications),
-            (BROKERS, [(f"b{number}", None, None, None) for number in range(6)]),
+            (BROKERS, [(f"b{number}", None, None, None, None) for number in range(6)]),
         ],
     )
 
