@@ -25,6 +25,7 @@ from meshwright.manager.planner import PlanRequest
 from meshwright.manager.rest_client import RestDesk
 from meshwright.manager.running import RunningNetwork
 from meshwright.manager.saved_plans import PlanState, PlanStore, SavedPlan
+from meshwright.model.overlay import Overlay
 
 LEASE_S = 4.0
 SETTINGS = """
@@ -112,17 +113,17 @@ def silent(_sight: Sight) -> None:
     """What is to be seen is not looked at."""
 
 
-def chatter(brokers: Brokers) -> Script:
+def chatter(brokers: Brokers, every_s: float = 0.1) -> Script:
     """A client at each broker wants a topic of its own and one of all, and publishes both."""
     homes = {f"c{name}": name for name in brokers.addresses}
     wants = [Deed(0.0, client, "want", topic) for client in homes for topic in ("all", client)]
     published = [
-        Deed(0.1 * number, client, "publish", topic)
+        Deed(every_s * number, client, "publish", topic)
         for number in range(1, 10)
         for client in homes
         for topic in ("all", f"c{min(brokers.addresses)}")
     ]
-    return Script(homes, (*wants, *sorted(published)), 0.9)
+    return Script(homes, (*wants, *sorted(published)), 9 * every_s)
 
 
 def test_a_manager_watches_applies_measures_and_undoes_while_messages_flow(
@@ -148,6 +149,8 @@ def test_a_manager_watches_applies_measures_and_undoes_while_messages_flow(
             assert applied.exit_code == 0, applied.output
             assert json.loads(applied.stdout)["outcome"]["end"] == "done"
             listed = call("list", *asked)
+            assert "Telemetry: ready: " in listed.stdout
+            assert "Lease: held, with number 1. Policy: manual; " in listed.stdout
             assert f"{name} " in listed.stdout
             assert "applied" in listed.stdout
             until(lambda: desk.plan(name).measured is not None)
@@ -161,7 +164,11 @@ def test_a_manager_watches_applies_measures_and_undoes_while_messages_flow(
             assert north.desk.status().notes == ()
             undone = north.desk.carry_out("undo", name, leader="b1", tell=silent)
             assert undone.state is PlanState.UNDONE
-        history = play.end()
+            history = play.end()
+            with playing(chatter(brokers, every_s=1.0), brokers.addresses) as quiet:
+                quiet.wait_begun()
+                until(lambda: len(quiet.seen().deliveries) > 20)
+                plans_on_spark(north, source)
     assert list(violations(history)) == []
     assert len(history.deliveries) > 100
     in_force = RunningNetwork(brokers.folder).in_force()
@@ -194,6 +201,20 @@ def test_of_two_managers_one_waits_and_says_so_until_the_other_is_gone(
     assert "No manager answers at http://127.0.0.1:" in silence.stderr
 
 
+def plans_on_spark(north: Running, source: Overlay) -> None:
+    """For the network as it runs, of the telemetry that was collected, in a real process."""
+    asked = ("--manager", north.url, "--token-file", north.token_file)
+    refused = call("create", "--seed", "3", *asked)
+    assert "A manager takes no 'seed' with a plan" in refused.stderr
+    made = call("create", "--objective", "cost", "--early", *asked, "--json")
+    assert made.exit_code == 0, made.output
+    saved = msgspec.convert(json.loads(made.stdout)["saved"], SavedPlan)
+    assert saved.state in (PlanState.PROPOSED, PlanState.NOTHING_BETTER)
+    assert saved.whole().source == source
+    assert saved.predicted is not None
+    assert 0 < saved.predicted.before < 4
+
+
 def refuses_bad_input(north: Running, folder: Path) -> None:
     """One sentence at the door, and the same from the command."""
     wrong = folder / "wrong"
@@ -210,6 +231,9 @@ def refuses_bad_input(north: Running, folder: Path) -> None:
         north.desk.carry_out("apply", "p7", leader=None, tell=silent)
     with pytest.raises(OperatorError, match="no plan is under way that could be aborted"):
         north.desk.abort()
+    for order in ("hold", "release"):
+        with pytest.raises(OperatorError, match="it does not fit its tree to its traffic"):
+            north.desk._ask("POST", f"/adaptation/{order}", dict)
     with pytest.raises(OperatorError, match=r"k: input should be greater .*; see /docs"):
         north.desk.make(PlanRequest(k=0), print)
     second = call("apply", "plan.json", "--manager", north.url, "--token-file", wrong)

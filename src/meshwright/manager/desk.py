@@ -17,11 +17,11 @@ from meshwright.manager.execution import Action, Tell
 from meshwright.manager.orders import Orders
 from meshwright.manager.running import RunningNetwork
 from meshwright.manager.saved_plans import Cost, PlanEntry, PlanState, PlanStore, SavedPlan
+from meshwright.manager.settings import MANAGER_FOLDER
+from meshwright.manager.status import Status
 from meshwright.model.plan import Plan
 from meshwright.planning.changes.differences import PlanDifference, plan_difference
 
-# In the folder of a network; what a manager and operators' commands keep there.
-MANAGER_FOLDER = "manager"
 PLANS_FOLDER = "plans"
 LOCK_NAME = "lock"
 
@@ -31,6 +31,9 @@ class Desk(Protocol):
 
     def entries(self) -> tuple[PlanEntry, ...]:
         """All plans, oldest first."""
+
+    def status(self) -> Status | None:
+        """What a manager does and waits for, if there is one."""
 
     def plan(self, name: str) -> SavedPlan:
         """One plan."""
@@ -56,6 +59,9 @@ class FolderDesk:
 
     def entries(self) -> tuple[PlanEntry, ...]:
         return self._store.entries()
+
+    def status(self) -> None:
+        return None
 
     def plan(self, name: str) -> SavedPlan:
         return self._store.plan(name)

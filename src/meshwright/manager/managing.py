@@ -9,6 +9,7 @@ from __future__ import annotations
 import secrets
 import threading
 import time
+import traceback
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
@@ -37,59 +38,19 @@ from meshwright.manager.saved_plans import (
     SavedPlan,
 )
 from meshwright.manager.settings import ManagerSettings
+from meshwright.manager.status import (
+    Adaptation,
+    BrokerState,
+    NetworkState,
+    Status,
+    UnderWay,
+)
 from meshwright.manager.windows import Windows, windows_of
 from meshwright.model.times import SECOND_US
 from meshwright.planning.changes.differences import PlanDifference, plan_difference
 
 # A lease is renewed so often while it lasts.
 RENEWALS = 3
-
-
-class BrokerState(msgspec.Struct, frozen=True, kw_only=True):
-    """One broker of the network."""
-
-    broker: str
-    epoch: int
-    is_alive: bool
-    clients: int
-
-
-class NetworkState(msgspec.Struct, frozen=True, kw_only=True):
-    """The network as its brokers say it is; links: of the overlay in force."""
-
-    epoch: int
-    design: str
-    links: tuple[tuple[str, str], ...]
-    brokers: tuple[BrokerState, ...]
-
-
-class UnderWay(msgspec.Struct, frozen=True, kw_only=True):
-    """A plan that is being carried out, and what is to be seen of it."""
-
-    id: str
-    state: PlanState
-    sight: Sight | None
-
-
-class Status(msgspec.Struct, frozen=True, kw_only=True):
-    """What the manager does and waits for, in sentences and figures.
-
-    cost: messages between brokers for a delivery, as measured now. silent: brokers whose telemetry
-    is not collected, and why. trouble: why nothing goes on, if so.
-    """
-
-    manager: str
-    telemetry: str
-    windows: Windows
-    lease: str
-    policy: str
-    last: str
-    trust: float
-    cost: float | None
-    under_way: UnderWay | None
-    silent: dict[str, str]
-    trouble: str
-    notes: tuple[str, ...]
 
 
 class Manager:
@@ -211,6 +172,20 @@ class Manager:
         self._refuse_waiting()
         return self._orders.abort()
 
+    def hold(self, *, is_held: bool) -> Adaptation:
+        """Have brokers that fit their tree to their traffic leave it as it is, or go on."""
+        self._refuse_waiting()
+        told, refused = [], {}
+        for name, control in self._network.controls().items():
+            try:
+                control.order(f"/adaptation/{'hold' if is_held else 'release'}")
+                told.append(name)
+            except OperatorError as error:
+                refused[name] = str(error)
+        if not told:
+            raise OperatorError(next(iter(refused.values())))
+        return Adaptation(is_held=is_held, brokers=tuple(told), refused=refused)
+
     def windows(self) -> Windows:
         """How much telemetry there is."""
         return windows_of(self._collection.span(), self._settings.windows)
@@ -231,6 +206,7 @@ class Manager:
                     clients=sum(one.is_connected for one in views[name].sessions)
                     if name in views
                     else 0,
+                    adaptation=views[name].adaptation if name in views else "",
                 )
                 for name in sorted(newest.overlay.brokers)
             ),
@@ -262,10 +238,12 @@ class Manager:
         while not self._is_over.is_set():
             try:
                 deed(now_us())
-            except (MeshwrightError, OSError) as error:
-                if str(error) != self._trouble:
-                    self._say(str(error))
-                self._trouble = str(error)
+            except Exception as error:  # a thread that ends would end in silence
+                is_ours = not isinstance(error, MeshwrightError | OSError)
+                told = traceback.format_exc() if is_ours else str(error)
+                if told != self._trouble:
+                    self._say(told)
+                self._trouble = told
             else:
                 self._trouble = ""
             self._is_over.wait(every_s)

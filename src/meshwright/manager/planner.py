@@ -82,7 +82,7 @@ class SparkPlanner:
         write_overlay(source, overlay_path)
         options = self._options(source, request)
         command = [
-            sys.executable, "-m", "meshwright", "plan", "create", str(trace), "--json",
+            sys.executable, "-m", "meshwright", "plan", "create", str(trace), "--json", "--predict",
             "--from", str(overlay_path), "--out", str(plan_path), "--slot", f"{slot_s:g}s",
             *options,
         ]  # fmt: skip

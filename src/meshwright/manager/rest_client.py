@@ -15,9 +15,9 @@ from meshwright.errors import OperatorError
 from meshwright.files.reading import read_bytes
 from meshwright.live.operating.control_client import PlanBegun
 from meshwright.manager.execution import Action, Tell
-from meshwright.manager.managing import NetworkState, Status
 from meshwright.manager.planner import PlanRequest
 from meshwright.manager.saved_plans import UNDER_WAY, PlanEntry, PlanState, SavedPlan
+from meshwright.manager.status import NetworkState, Status
 from meshwright.planning.changes.differences import PlanDifference
 
 TIMEOUT_S = 30.0

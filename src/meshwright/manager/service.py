@@ -130,6 +130,16 @@ def _add_orders(app: FastAPI, manager: Manager) -> None:
         """End the plan under way, unless it is decided: then undo it."""
         return _answer(manager.abort())
 
+    @app.post("/adaptation/hold")
+    def hold() -> Response:
+        """Have brokers that redraw their tree by themselves leave it as it is."""
+        return _answer(manager.hold(is_held=True))
+
+    @app.post("/adaptation/release")
+    def release() -> Response:
+        """Have them go on."""
+        return _answer(manager.hold(is_held=False))
+
 
 def serve(manager: Manager, settings: ManagerSettings, say: Callable[[str], None]) -> None:
     """Answer until somebody stops the process."""

@@ -20,6 +20,8 @@ from meshwright.model.designs import DESIGNS
 from meshwright.model.goals import Goals
 
 DOCUMENTED_IN = "docs/manager.toml"
+# In the folder of a network; what a manager and operators' commands keep there.
+MANAGER_FOLDER = "manager"
 DEFAULT_LISTEN = "127.0.0.1:8090"
 HOW_TO_MAKE = "make one: head -c 32 /dev/urandom | base64 > token"
 

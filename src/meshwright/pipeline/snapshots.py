@@ -44,6 +44,7 @@ from meshwright.pipeline.timeline import Timeline
 from meshwright.pipeline.trace_brokers import has_brokers, made_brokers, trace_brokers
 from meshwright.pipeline.traces import read_table, table_names
 from meshwright.planning.changes.clients import Population
+from meshwright.planning.changes.expectation import Published
 from meshwright.planning.placement.clients import NO_BROKER, Clients
 from meshwright.planning.placement.clusters import nearest_brokers
 
@@ -141,6 +142,24 @@ class TraceMoment:
             Clients(interests, brokers, self._local_brokers(names)),
             self._brokers.clusters(cluster_size, self._moment.seed),
         )
+
+    def published(self, slots: int, rows_max: int) -> tuple[Published, ...]:
+        """What clients that are connected now published in the last slots, the most of it."""
+        if not {PUBLICATIONS.name, CONNECTIONS.name} <= set(self._tables):
+            return ()
+        since_us = self._at_us - round(slots * self._moment.slot_s * SECOND_US)
+        rows = (
+            self._read(PUBLICATIONS)
+            .where(sf.unix_micros("time") >= since_us)
+            .groupBy(sf.col("publisher").alias("client"), "topic")
+            .agg(sf.count("*").alias("publications"))
+            .join(self._hosts(self._interests()), on="client", how="inner")
+            .orderBy(sf.desc("publications"), "client", "topic")
+            .limit(rows_max)
+            .select("client", "broker", "topic", "publications")
+            .toArrow()
+        )
+        return tuple(Published(*row.values()) for row in rows.to_pylist())
 
     def _known_brokers(self, names: tuple[str, ...] | None) -> Brokers:
         """Those that are named, with what is known of them; else the trace's, or as many made."""

@@ -44,10 +44,10 @@ def manager(
     """
     import msgspec
 
-    from meshwright.manager.desk import MANAGER_FOLDER
     from meshwright.manager.managing import Manager, network_of
     from meshwright.manager.service import read_token, serve
     from meshwright.manager.settings import (
+        MANAGER_FOLDER,
         ManagerSettings,
         check_settings,
         read_manager_settings,

@@ -71,13 +71,21 @@ def up(
             help="Of a tree's brokers.",
         ),
     ] = None,
+    is_managed: Annotated[
+        bool,
+        typer.Option(
+            "--manage",
+            help="With a manager; a manager.toml in the folder has its settings.",
+        ),
+    ] = False,
     seed: Seed = 0,
 ) -> None:
     """Run brokers on this machine until Ctrl-C; any MQTT client may connect to any of them.
 
     A folder that has a network already goes on with it. A broker that fails is started again.
 
-    Example: meshwright up -n 8 --design chord
+    Examples: meshwright up -n 8 --design chord
+    meshwright up -n 8 --design dynatops --manage
     """
     import signal
     import time
@@ -86,6 +94,7 @@ def up(
     from meshwright.live.processes.local_network import LocalNetwork
     from meshwright.live.processes.supervision import Supervision
     from meshwright.live.settings import read_live_settings
+    from meshwright.manager.child import ManagerChild
     from meshwright.model.designs import check_adaptable
 
     overlay = _overlay(data, count, design, k=k, seed=seed)
@@ -96,6 +105,9 @@ def up(
         options += ("--adaptation", adaptation)
     if adaptation == "ocbr":
         check_adaptable(overlay.design)
+    if is_managed:
+        options += ("--trace", str(data / "telemetry"))
+    manager = ManagerChild(data, typer.echo)
     network = LocalNetwork(
         overlay, data, port=port, peer_port=peer_port, settings=config, options=options
     )
@@ -109,13 +121,18 @@ def up(
             log = network.log_of(silent[0])
             raise OperatorError(f"No broker has started; see {log} of the first.")
         _tell(network, overlay, data)
+        if is_managed:
+            manager.start()
+            typer.echo(f"A manager is started; {manager.log} says where it answers.")
         while not supervision.is_over:
             supervision.look(time.monotonic())
+            manager.look(time.monotonic())
             time.sleep(LOOK_EVERY_S)
         typer.echo("All brokers have stopped.")
     except KeyboardInterrupt:
         typer.echo("Stopping.")
     finally:
+        manager.stop()
         network.stop()
 
 

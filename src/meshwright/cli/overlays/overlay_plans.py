@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -22,6 +22,7 @@ from meshwright.model.wording import counted
 
 if TYPE_CHECKING:
     from meshwright.model.plan import Plan
+    from meshwright.planning.changes.expectation import DeliveryCost
 
 
 def arrange(
@@ -141,13 +142,20 @@ def answer_plan(
     seed: int,
     *,
     wildcards_left_out: int | None = None,
+    predicted: DeliveryCost | None = None,
 ) -> None:
     """What a plan is worth; its steps are in the file, or saved under its id.
 
     wildcards_left_out: subscriptions of a trace that it does not plan for.
     """
-    left_out: dict[str, int] = {}
+    left_out: dict[str, Any] = {}
     told: list[str] = []
+    if predicted is not None:
+        left_out["predicted"] = predicted._asdict()
+        told.append(
+            f"Messages between brokers for a delivery: {predicted.before:.3f} now, "
+            f"{predicted.after:.3f} predicted."
+        )
     if wildcards_left_out is not None:
         left_out["wildcards_left_out"] = wildcards_left_out
     if wildcards_left_out:

@@ -9,12 +9,12 @@ import msgspec
 import typer
 
 from meshwright.cli.console.options import (
+    ALL_DESIGNS,
     BrokerCount,
     Cell,
     ClusterSize,
     Data,
     DelayWeight,
-    DesignName,
     Force,
     Json,
     Master,
@@ -27,6 +27,7 @@ from meshwright.cli.console.options import (
     Slot,
     SourceOverlay,
     TFree,
+    known_design,
 )
 from meshwright.cli.console.screen import CHECK_SAYS_NO, answer, plain_table
 from meshwright.cli.console.times import duration_s, time_us
@@ -37,9 +38,11 @@ from meshwright.cli.traces.plan_saved import (
     DEFAULT_DATA,
     ManagerUrl,
     PlanName,
+    RestPlace,
     TokenFile,
     desk_at,
     listed,
+    make_at_manager,
     named_plan,
     told_costs,
 )
@@ -49,6 +52,11 @@ if TYPE_CHECKING:
     from meshwright.model.overlay import Overlay
     from meshwright.model.plan import Plan, Step
     from meshwright.planning.changes.differences import PlanDifference
+    from meshwright.planning.changes.expectation import DeliveryCost
+
+# What a delivery costs is predicted of the last slots, and of so many topics and their publishers.
+PREDICTED_SLOTS = 5
+PREDICTED_ROWS = 20_000
 
 app = typer.Typer(
     no_args_is_help=True, help="Plan from a trace; show, compare, apply and undo plans."
@@ -66,9 +74,31 @@ def plan() -> None:
 
 @app.command()
 def create(
-    trace: Annotated[Path, typer.Argument(metavar="TRACE", help="A folder of Parquet tables.")],
+    context: typer.Context,
+    trace: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="TRACE",
+            help="A folder of Parquet tables.",
+            show_default="the telemetry of the manager",
+        ),
+    ] = None,
     *,
-    design: DesignName,
+    design: Annotated[
+        str | None,
+        typer.Option(
+            "--design",
+            metavar="DESIGN",
+            callback=known_design,
+            show_default="the manager's, or as the overlay in force",
+            help=f"How brokers are joined: {ALL_DESIGNS}.",
+        ),
+    ] = None,
+    manager: ManagerUrl = None,
+    token_file: TokenFile = None,
+    early: Annotated[
+        bool, typer.Option("--early", help="At a manager that still collects telemetry.")
+    ] = False,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -122,6 +152,10 @@ def create(
             help="What if this broker went? Its clients are placed at others.",
         ),
     ] = None,
+    is_predicted: Annotated[
+        bool,
+        typer.Option("--predict", help="Say what a delivery will cost; of a live network's trace."),
+    ] = False,
     force: Force = False,
     seed: Seed = 0,
     master: Master = None,
@@ -130,20 +164,29 @@ def create(
 ) -> None:
     """Plan the network of a trace as it stands at the end, or at a time, for any design.
 
+    With --manager instead of a trace: the network that runs, of the telemetry collected there.
     Subscriptions with wildcards are not planned for: exit code 1 and no plan without --force. A
     plan that breaks a goal is refused with the goal's name.
 
     Example: meshwright plan create city --design dynatops --from overlay.json --out plan.json
+    Another: meshwright plan create --manager http://127.0.0.1:8090 --token-file token
     """
+    if manager is not None:
+        make_at_manager(context, RestPlace(manager, token_file), is_early=early)
+        return
     from meshwright.cli.console.spark import is_short_work, spark_work
+    from meshwright.errors import OperatorError
     from meshwright.files.plans import read_overlay_or_target
     from meshwright.files.reading import blaming
     from meshwright.pipeline.snapshots import Moment, TraceMoment
     from meshwright.pipeline.traces import check_trace
+    from meshwright.planning.changes.expectation import expected_cost
     from meshwright.planning.changes.membership import BrokerChange
     from meshwright.planning.changes.network import PlanWish
     from meshwright.planning.changes.proposal import Circumstances, propose
 
+    if trace is None or design is None:
+        raise OperatorError("Give a TRACE and its --design, or a manager with --manager URL.")
     _refuse_no_place(out, data)
     goals = read_goals(goals_file, goal, degree_max)
     check_trace(trace)
@@ -166,8 +209,9 @@ def create(
         if left_out and not force:
             _refuse_wildcards(as_json, left_out, seed)
         snapshot = state.snapshot()
-        needs_clients = placement or goals.clients_max or remove_broker
+        needs_clients = placement or goals.clients_max or remove_broker or is_predicted
         population = state.population(snapshot, cluster_size) if needs_clients else None
+        published = state.published(PREDICTED_SLOTS, PREDICTED_ROWS) if is_predicted else ()
     around = Circumstances(
         source=today,
         population=population,
@@ -179,8 +223,13 @@ def create(
     )
     with blaming(source or trace):
         made = propose(snapshot, wish, around, goals)
-    kept = _kept(made, out, data)
-    answer_plan(as_json, "plan create", made, kept, seed, wildcards_left_out=left_out)
+    predicted = None
+    if population is not None and published:
+        predicted = expected_cost(made, snapshot, population, published)
+    kept = _kept(made, predicted, out, data)
+    answer_plan(
+        as_json, "plan create", made, kept, seed, wildcards_left_out=left_out, predicted=predicted
+    )
 
 
 @app.command()
@@ -288,13 +337,15 @@ def _refuse_no_place(out: Path | None, data: Path | None) -> None:
         refuse_unwritable(out)
 
 
-def _kept(plan: Plan, out: Path | None, data: Path | None) -> str:
+def _kept(plan: Plan, predicted: DeliveryCost | None, out: Path | None, data: Path | None) -> str:
     """Keep a plan in its file, or save it; the file or its id."""
     from meshwright.files.plans import write_plan
     from meshwright.manager.desk import FolderDesk
+    from meshwright.manager.saved_plans import Cost
 
     if out is None:
-        return FolderDesk(data or DEFAULT_DATA).save(plan, None).id
+        cost = None if predicted is None else Cost(**predicted._asdict())
+        return FolderDesk(data or DEFAULT_DATA).save(plan, cost).id
     write_plan(plan, out)
     return str(out)
 

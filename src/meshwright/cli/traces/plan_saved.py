@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
 from meshwright.cli.console.options import Data, Json
-from meshwright.cli.console.screen import answer, plain_table
+from meshwright.cli.console.screen import answer, plain_table, task_bar
 from meshwright.model.times import SECOND_US
 from meshwright.model.wording import counted
 
 if TYPE_CHECKING:
     from meshwright.manager.desk import Desk
     from meshwright.manager.saved_plans import PlanEntry, SavedPlan
+    from meshwright.manager.status import Status
 
 DEFAULT_DATA = Path(".meshwright")
 PlanName = Annotated[
@@ -52,7 +53,8 @@ def listed(
 
     Example: meshwright plan list
     """
-    found = desk_at(data, manager, token_file).entries()
+    desk = desk_at(data, manager, token_file)
+    found = desk.entries()
     rows = [
         [one.id, told_time(one.created_us), one.origin, one.state.value, *_costs(one), one.detail]
         for one in found
@@ -62,7 +64,53 @@ def listed(
         "predicted messages": True, "measured messages": True, "detail": False,
     }  # fmt: skip
     shown: Any = plain_table(columns, rows) if rows else "No plan is saved here."
-    answer(as_json, {"command": "plan list", "plans": found}, shown)
+    status = desk.status()
+    document = {"command": "plan list", "plans": found, "status": status}
+    answer(as_json, document, shown, *([] if status is None else _told_status(status)))
+
+
+# Options of plan create that a manager takes; the others are its own settings.
+WISHES = ("design", "objective", "placement", "k")
+MANAGERS_OWN = {*WISHES, "manager", "token_file", "early", "as_json"}
+
+
+class RestPlace(NamedTuple):
+    """Where a manager answers, and the file of its token."""
+
+    url: str
+    token_file: Path | None
+
+
+def make_at_manager(context: typer.Context, place: RestPlace, *, is_early: bool) -> None:
+    """Have a manager make a plan for the network that runs, and show what it is worth."""
+    from meshwright.errors import OperatorError
+    from meshwright.manager.planner import PlanRequest
+    from meshwright.manager.rest_client import RestDesk
+
+    given = {
+        name: value
+        for name, value in context.params.items()
+        if getattr(context.get_parameter_source(name), "name", "") == "COMMANDLINE"
+    }
+    strange = sorted(set(given) - MANAGERS_OWN)
+    if strange:
+        raise OperatorError(
+            f"A manager takes no {strange[0].replace('_', '-')!r} with a plan; leave it out, or "
+            "see docs/manager.toml."
+        )
+    wished = {name: given[name] for name in WISHES if name in given}
+    desk = RestDesk(*place)
+    with task_bar("Making a plan") as bar:
+        saved = desk.make(PlanRequest(early=is_early, **wished), bar.say)
+    plan = saved.whole()
+    document = {"command": "plan create", "saved": saved}
+    answer(
+        bool(given.get("as_json")),
+        document,
+        plan.summary,
+        *told_costs(saved),
+        f"{saved.id}: {counted(len(plan.steps), 'step')}, net benefit {plan.net_benefit:,.0f}",
+    )
 
 
 def named_plan(name: str) -> Path | None:
@@ -105,6 +153,21 @@ def told_costs(saved: SavedPlan) -> list[str]:
 def told_time(time_us: int) -> str:
     """A time of day in UTC, for people."""
     return f"{datetime.fromtimestamp(time_us / SECOND_US, UTC):%Y-%m-%d %H:%M:%S}"
+
+
+def _told_status(status: Status) -> list[str]:
+    """What a manager does and waits for, line by line."""
+    cost = "" if status.cost is None else f"; a delivery takes {status.cost:.3f} messages now"
+    silent = [f"{name} gives no telemetry: {why}" for name, why in status.silent.items()]
+    trouble = [status.trouble] if status.trouble else []
+    return [
+        f"Telemetry: {status.telemetry}{cost}.",
+        f"Lease: {status.lease}. Policy: {status.policy}; plans are trusted by {status.trust:.0%}.",
+        f"Last: {status.last}",
+        *silent,
+        *trouble,
+        *status.notes,
+    ]
 
 
 def _costs(entry: PlanEntry) -> tuple[str, str]:
