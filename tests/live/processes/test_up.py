@@ -16,20 +16,31 @@ from meshwright.files.overlays import write_overlay
 from meshwright.live.operating.control_client import BrokerControl, running_brokers
 from meshwright.live.processes.local_network import OVERLAY_NAME, LocalNetwork, free_ports
 from meshwright.live.processes.supervision import DELAY_MAX_S, STEADY_S, Supervision
+from meshwright.live.system.addresses import Address
 from meshwright.planning.founding import founding_overlay
+
+TOKEN = b"a token of more than sixteen letters"
 
 
 def test_one_dead_broker_is_started_again_and_takes_nobody_down(tmp_path: Path) -> None:
     folder = tmp_path / "network"
     config = tmp_path / "broker.toml"
-    first_http = free_ports(2)
-    config.write_text(f'[telemetry]\nhttp = "127.0.0.1:{first_http}"\n')
+    first_http = free_ports(4)
+    first_control = first_http + 2
+    (tmp_path / "token").write_bytes(TOKEN)
+    config.write_text(
+        f'[telemetry]\nhttp = "127.0.0.1:{first_http}"\n'
+        f'[control]\nlisten = "127.0.0.1:{first_control}"\ntoken_file = "token"\n'
+    )
     with up(folder, "-n", 2, "--config", config) as (process, printed):
         printed.until("2 brokers are joined as chord")
         assert [f"http://127.0.0.1:{first_http + at}/metrics" in printed.seen[at] for at in (0, 1)]
         for number in range(2):
             with urlopen(f"http://127.0.0.1:{first_http + number}/healthz") as answer:
                 assert answer.status == 200
+            seen = BrokerControl.at(Address("127.0.0.1", first_control + number), TOKEN).view()
+            assert seen is not None
+            assert seen.broker == f"broker{number + 1}"
         os.kill(process_id(folder / "broker2"), signal.SIGKILL)
         assert "by signal 9" in printed.until("broker2 has ended")
         assert BrokerControl(folder / "broker1").view() is not None
