@@ -1,0 +1,119 @@
+"""One manager in this process: it decides by itself, and begins anew when its disk is lost."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from background_brokers import Brokers, background_brokers, swapped
+from changing_networks import plan_of
+from pyarrow import parquet
+
+from meshwright.lab.scripted import Deed, Script, playing
+from meshwright.manager.managing import Manager
+from meshwright.manager.planner import Made, PlanRequest
+from meshwright.manager.running import RunningNetwork
+from meshwright.manager.saved_plans import Cost, PlanState
+from meshwright.manager.settings import (
+    BrokerAccess,
+    LeaseSettings,
+    ManagerSettings,
+    PolicySettings,
+    WindowSettings,
+)
+from meshwright.model.overlay import Overlay
+
+
+class SwapPlanner:
+    """Always has two brokers change places, and promises a tenth."""
+
+    def make(self, _trace: Path, source: Overlay, _request: PlanRequest, _slot_s: float) -> Made:
+        plan = plan_of(source, swapped(source), ("nobody", "b0", "b1"))
+        return Made(plan=plan, predicted=Cost(before=1.0, after=0.9))
+
+    def stop(self) -> None:
+        """Nothing goes on."""
+
+
+@pytest.fixture(scope="module")
+def brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Brokers]:
+    with background_brokers("chord", tmp_path_factory.mktemp("network")) as found:
+        yield found
+
+
+@contextmanager
+def managing(brokers: Brokers, folder: Path, policy: PolicySettings) -> Iterator[Manager]:
+    settings = ManagerSettings(
+        folder=folder,
+        measure_s=1.0,
+        brokers=BrokerAccess(data=brokers.folder),
+        windows=WindowSettings(length_s=0.5, needed=2, collect_every_s=0.2),
+        policy=policy,
+        lease=LeaseSettings(seconds=10.0),
+    )
+    found = Manager(settings, planner=SwapPlanner())
+    found.open()
+    try:
+        yield found
+    finally:
+        found.close()
+
+
+def until(holds: Callable[[], bool]) -> None:
+    deadline_s = time.monotonic() + 60.0
+    while not holds():
+        assert time.monotonic() < deadline_s
+        time.sleep(0.05)
+
+
+def test_an_automatic_policy_applies_what_several_plannings_agree_on_and_rests(
+    brokers: Brokers, tmp_path: Path
+) -> None:
+    before = RunningNetwork(brokers.folder).in_force()
+    policy = PolicySettings(
+        mode="automatic", every_s=0.2, benefit_min=0.0, confirmations=3, cool_down_s=1_000.0
+    )
+    with managing(brokers, tmp_path / "north", policy) as manager:
+        until(lambda: any(one.state is PlanState.APPLIED for one in manager.entries()))
+        until(lambda: "the network rests for" in manager.status().last)
+        states = [one.state for one in manager.entries()]
+        assert states[:3] == [PlanState.PROPOSED, PlanState.PROPOSED, PlanState.APPLIED]
+        assert states.count(PlanState.APPLIED) == 1
+        assert manager.plan("p1").origin == "policy"
+        assert manager.plan("p1").detail.startswith("1 of 3 plannings in a row")
+    assert RunningNetwork(brokers.folder).in_force() == swapped(before)
+
+
+def test_a_manager_that_lost_its_disk_says_so_and_knows_who_wants_what_all_the_same(
+    brokers: Brokers, tmp_path: Path
+) -> None:
+    folder, manual = tmp_path / "north", PolicySettings()
+    wants = Script(
+        {"reader": "b1"},
+        (
+            Deed(0.0, "reader", "want", "t"),
+            *(Deed(0.1 * number, "reader", "publish", "t") for number in range(1, 10)),
+        ),
+        1.0,
+    )
+    with playing(wants, brokers.addresses) as play:
+        play.wait_begun()
+        with managing(brokers, folder, manual) as manager:
+            until(lambda: manager.windows().is_enough)
+        former = manager.status().manager
+        shutil.rmtree(folder)
+        with managing(brokers, folder, manual) as manager:
+            until(lambda: manager.windows().is_enough)
+            status = manager.status()
+        assert status.manager != former
+        assert "was empty, so manager-" in status.notes[0]
+        rows = [
+            row
+            for path in (folder / "trace" / "subscriptions").glob("*.parquet")
+            for row in parquet.read_table(path).to_pylist()
+        ]
+    assert {(row["client"], row["topic"], row["is_on"]) for row in rows} == {("reader", "t", True)}
