@@ -80,7 +80,7 @@ class SparkPlanner:
         make_folder(self._folder)
         overlay_path, plan_path = self._folder / "overlay.json", self._folder / "plan.json"
         write_overlay(source, overlay_path)
-        options = self._options(source, request)
+        options = self.options(source, request)
         command = [
             sys.executable, "-m", "meshwright", "plan", "create", str(trace), "--json", "--predict",
             "--from", str(overlay_path), "--out", str(plan_path), "--slot", f"{slot_s:g}s",
@@ -97,7 +97,8 @@ class SparkPlanner:
         if child is not None:
             child.terminate()
 
-    def _options(self, source: Overlay, request: PlanRequest) -> list[str]:
+    def options(self, source: Overlay, request: PlanRequest) -> list[str]:
+        """What the command is asked, but for its files."""
         settings = self._settings
         placement = request.placement or settings.placement
         k = request.k or settings.k

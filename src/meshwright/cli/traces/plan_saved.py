@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -10,11 +11,13 @@ import typer
 
 from meshwright.cli.console.options import Data, Json
 from meshwright.cli.console.screen import answer, plain_table, task_bar
+from meshwright.cli.overlays.overlay_plans import told_against
 from meshwright.model.times import SECOND_US
 from meshwright.model.wording import counted
 
 if TYPE_CHECKING:
     from meshwright.manager.desk import Desk
+    from meshwright.manager.planner import PlanRequest
     from meshwright.manager.saved_plans import PlanEntry, SavedPlan
     from meshwright.manager.status import Status
 
@@ -69,8 +72,16 @@ def listed(
     answer(as_json, document, shown, *([] if status is None else _told_status(status)))
 
 
-# Options of plan create that a manager takes; the others are its own settings.
-WISHES = ("design", "objective", "placement", "k")
+# Options of plan create that a manager takes, and as what; the others are its own settings.
+WISHES = {
+    "design": "design",
+    "objective": "objective",
+    "placement": "placement",
+    "k": "k",
+    "degree_max": "degree_max",
+    "add_broker": "add_brokers",
+    "remove_broker": "remove_brokers",
+}
 MANAGERS_OWN = {*WISHES, "manager", "token_file", "early", "as_json"}
 
 
@@ -83,8 +94,6 @@ class RestPlace(NamedTuple):
 
 def make_at_manager(context: typer.Context, place: RestPlace, *, is_early: bool) -> None:
     """Have a manager make a plan for the network that runs, and show what it is worth."""
-    from meshwright.errors import OperatorError
-    from meshwright.manager.planner import PlanRequest
     from meshwright.manager.rest_client import RestDesk
 
     given = {
@@ -92,16 +101,10 @@ def make_at_manager(context: typer.Context, place: RestPlace, *, is_early: bool)
         for name, value in context.params.items()
         if getattr(context.get_parameter_source(name), "name", "") == "COMMANDLINE"
     }
-    strange = sorted(set(given) - MANAGERS_OWN)
-    if strange:
-        raise OperatorError(
-            f"A manager takes no {strange[0].replace('_', '-')!r} with a plan; leave it out, or "
-            "see docs/manager.toml."
-        )
-    wished = {name: given[name] for name in WISHES if name in given}
+    request = request_of(given, is_early=is_early)
     desk = RestDesk(*place)
     with task_bar("Making a plan") as bar:
-        saved = desk.make(PlanRequest(early=is_early, **wished), bar.say)
+        saved = desk.make(request, bar.say)
     plan = saved.whole()
     document = {"command": "plan create", "saved": saved}
     answer(
@@ -110,7 +113,23 @@ def make_at_manager(context: typer.Context, place: RestPlace, *, is_early: bool)
         plan.summary,
         *told_costs(saved),
         f"{saved.id}: {counted(len(plan.steps), 'step')}, net benefit {plan.net_benefit:,.0f}",
+        *told_against(plan),
     )
+
+
+def request_of(given: Mapping[str, Any], *, is_early: bool) -> PlanRequest:
+    """What options of plan create ask of a manager; those that are its own settings are refused."""
+    from meshwright.errors import OperatorError
+    from meshwright.manager.planner import PlanRequest
+
+    strange = sorted(set(given) - MANAGERS_OWN)
+    if strange:
+        raise OperatorError(
+            f"A manager takes no {strange[0].replace('_', '-')!r} with a plan; leave it out, or "
+            "see docs/manager.toml."
+        )
+    wished = {wish: given[name] for name, wish in WISHES.items() if name in given}
+    return PlanRequest(early=is_early, **wished)
 
 
 def named_plan(name: str) -> Path | None:

@@ -1,0 +1,27 @@
+"""plan create at a manager: which options go to it, and which are its own settings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from commands import refused
+
+from meshwright.cli.traces.plan_saved import request_of
+from meshwright.manager.planner import PlanRequest
+
+
+def test_what_ifs_and_limits_go_to_the_manager() -> None:
+    given = {
+        "manager": "http://127.0.0.1:8090", "as_json": True, "k": 2, "degree_max": 5,
+        "add_broker": ("n",), "remove_broker": ("b0", "b1"),
+    }  # fmt: skip
+    assert request_of(given, is_early=True) == PlanRequest(
+        k=2, degree_max=5, add_brokers=("n",), remove_brokers=("b0", "b1"), early=True
+    )
+
+
+def test_what_is_set_for_a_manager_is_not_asked_of_it(tmp_path: Path) -> None:
+    token = tmp_path / "token"
+    token.write_text("0123456789abcdef\n")
+    place = ("plan", "create", "--manager", "http://127.0.0.1:9", "--token-file", token)
+    assert "A manager takes no 'seed' with a plan" in refused(*place, "--seed", "3")
