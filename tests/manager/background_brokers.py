@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import msgspec
 from live_network import port_of, running_brokers
@@ -36,8 +37,10 @@ class Brokers:
 
 
 @contextmanager
-def background_brokers(design: str, folder: Path, count: int = 3) -> Iterator[Brokers]:
-    """Brokers that record telemetry, until the block is left."""
+def background_brokers(
+    design: str, folder: Path, count: int = 3, **options: Any
+) -> Iterator[Brokers]:
+    """Brokers that record telemetry, until the block is left; options: more of their settings."""
     ready: Future[Brokers] = Future()
     is_over = threading.Event()
     telemetry = TelemetrySettings(
@@ -46,7 +49,9 @@ def background_brokers(design: str, folder: Path, count: int = 3) -> Iterator[Br
 
     async def run() -> None:
         try:
-            async with running_brokers(design, folder, count, telemetry=telemetry) as brokers:
+            async with running_brokers(
+                design, folder, count, telemetry=telemetry, **options
+            ) as brokers:
                 ready.set_result(Brokers(folder, brokers, asyncio.get_running_loop()))
                 await asyncio.to_thread(is_over.wait)
         except BaseException as error:

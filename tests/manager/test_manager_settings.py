@@ -26,9 +26,10 @@ def test_every_key_is_documented() -> None:
 
     def check(kind: type[msgspec.Struct]) -> None:
         for field in msgspec.structs.fields(kind):
-            assert re.search(rf"^(# )?\[?{field.name}\b", text, re.MULTILINE), field.name
-            if isinstance(field.type, type) and issubclass(field.type, msgspec.Struct):
-                check(field.type)
+            assert re.search(rf"^(# )?\[?([a-z]+\.)*{field.name}\b", text, re.MULTILINE), field.name
+            for kind_of in (field.type, *getattr(field.type, "__args__", ())):
+                if isinstance(kind_of, type) and issubclass(kind_of, msgspec.Struct):
+                    check(kind_of)
 
     check(ManagerSettings)
 

@@ -10,11 +10,14 @@ from pathlib import Path
 
 import pytest
 from background_brokers import Brokers, background_brokers, swapped
+from certificates import Papers
 from changing_networks import plan_of
 from pyarrow import parquet
 
+from meshwright.errors import OperatorError
 from meshwright.lab.scripted import Deed, Script, playing
-from meshwright.manager.managing import Manager
+from meshwright.live.settings import ControlSettings
+from meshwright.manager.managing import Manager, network_of
 from meshwright.manager.planner import Made, PlanRequest
 from meshwright.manager.running import RunningNetwork
 from meshwright.manager.saved_plans import Cost, PlanState
@@ -24,6 +27,7 @@ from meshwright.manager.settings import (
     ManagerSettings,
     PolicySettings,
     WindowSettings,
+    check_settings,
 )
 from meshwright.model.overlay import Overlay
 
@@ -117,3 +121,29 @@ def test_a_manager_that_lost_its_disk_says_so_and_knows_who_wants_what_all_the_s
             for row in parquet.read_table(path).to_pylist()
         ]
     assert {(row["client"], row["topic"], row["is_on"]) for row in rows} == {("reader", "t", True)}
+
+
+def test_a_manager_elsewhere_comes_by_addresses_with_a_token_and_a_certificate(
+    tmp_path: Path,
+) -> None:
+    papers = Papers(tmp_path / "papers")
+    token = tmp_path / "token"
+    token.write_text("sixteen letters and more\n")
+    tls = papers.settings(asks=True)
+    control = ControlSettings(listen="127.0.0.1:0", token_file=token, tls=tls)
+    with background_brokers("chord", tmp_path / "network", 2, control=control) as brokers:
+        addresses = tuple(str(one.control.address) for one in brokers.live.values())
+        access = BrokerAccess(addresses=addresses, token_file=token, tls=tls)
+        settings = check_settings(ManagerSettings(folder=tmp_path / "south", brokers=access))
+        manager = Manager(settings, planner=SwapPlanner())
+        manager.open()
+        try:
+            until(lambda: manager.status().lease == "held, with number 1")
+            assert [one.is_alive for one in manager.network().brokers] == [True, True]
+        finally:
+            manager.close()
+        token.write_text("sixteen letters and mare\n")
+        with pytest.raises(OperatorError, match="the token is wrong or missing"):
+            network_of(settings).controls()
+    with pytest.raises(OperatorError, match=r"No broker answers at 127\.0\.0\.1:"):
+        network_of(settings).controls()

@@ -18,6 +18,7 @@ import msgspec
 
 from meshwright.errors import MeshwrightError, OperatorError
 from meshwright.files.reading import read_bytes
+from meshwright.live.access.tls import dialling_context
 from meshwright.live.operating.control_client import PlanBegun
 from meshwright.live.system.addresses import parse_address
 from meshwright.manager.collection import Collected, Collection
@@ -364,4 +365,5 @@ def network_of(settings: ManagerSettings) -> RunningNetwork:
         return RunningNetwork(brokers.data)
     assert brokers.token_file is not None
     token = read_bytes(brokers.token_file).strip()
-    return RunningNetwork.at(tuple(map(parse_address, brokers.addresses)), token)
+    tls = None if brokers.tls is None else dialling_context(brokers.tls)
+    return RunningNetwork.at(tuple(map(parse_address, brokers.addresses)), token, tls)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
@@ -30,10 +31,12 @@ class RunningNetwork:
         self.lease: int | None = None
 
     @classmethod
-    def at(cls, addresses: tuple[Address, ...], token: bytes) -> RunningNetwork:
+    def at(
+        cls, addresses: tuple[Address, ...], token: bytes, tls: ssl.SSLContext | None = None
+    ) -> RunningNetwork:
         """Brokers that take orders at addresses, from whoever shows the token."""
         network = cls(Path())
-        network.views = lambda: _brokers_at(addresses, token)
+        network.views = lambda: _brokers_at(addresses, token, tls)
         return network
 
     def controls(self) -> dict[str, BrokerControl]:
@@ -79,8 +82,8 @@ class RunningNetwork:
         return found
 
 
-def _brokers_at(addresses: tuple[Address, ...], token: bytes) -> Views:
-    controls = [BrokerControl.at(address, token) for address in addresses]
+def _brokers_at(addresses: tuple[Address, ...], token: bytes, tls: ssl.SSLContext | None) -> Views:
+    controls = [BrokerControl.at(address, token, tls) for address in addresses]
     found = {}
     for control in controls:
         view = control.view()

@@ -15,6 +15,7 @@ import msgspec
 
 from meshwright.errors import OperatorError, SettingError
 from meshwright.files.settings import Place, blaming_settings, read_settings
+from meshwright.live.settings import TlsSettings
 from meshwright.live.system.addresses import is_loopback, parse_address
 from meshwright.model.designs import DESIGNS
 from meshwright.model.goals import Goals
@@ -30,11 +31,15 @@ DAY_MINUTES = 24 * 60
 
 
 class BrokerAccess(msgspec.Struct, frozen=True, kw_only=True):
-    """Where brokers are: their folders on this machine, or their control.listen elsewhere."""
+    """Where brokers are: their folders on this machine, or their control.listen elsewhere.
+
+    tls: where they have control.tls; they show certificates of the same authorities.
+    """
 
     data: Path = Path(".meshwright")
     addresses: tuple[str, ...] = ()
     token_file: Path | None = None
+    tls: TlsSettings | None = None
 
 
 class RestSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -206,6 +211,12 @@ def _check_brokers(brokers: BrokerAccess) -> None:
             ("brokers", "addresses"),
             "Brokers at an address want a token",
             remedy="name the file of their control.token_file in brokers.token_file",
+        )
+    if brokers.tls is not None and brokers.tls.authorities is None:
+        raise SettingError(
+            ("brokers", "tls"),
+            "Brokers that show certificates could be anybody's",
+            remedy="name those who signed them in brokers.tls.authorities",
         )
 
 
