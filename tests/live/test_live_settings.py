@@ -51,6 +51,7 @@ def test_every_key_is_documented() -> None:
         ('design = "chrd"', "There is no design 'chrd'"),
         ('mobility = "home-broker"', "There is no mobility policy 'home-broker'"),
         ("[adaptation]\nevery_s = 0", "adaptation.every_s is 0.0"),
+        ("[peers]\nheartbeat_s = 0", "peers.heartbeat_s is 0.0"),
         ("latitude = 91.0\nlongitude = 0.0", "latitude is 91.0"),
         ("latitude = 10.0", "latitude stands alone"),
         ("[moves]\nclients_per_second = -1", "moves.clients_per_second is -1"),

@@ -81,6 +81,7 @@ class PeerLinkSettings(msgspec.Struct, frozen=True, kw_only=True):
     join: tuple[str, ...] = ()
     network: str = "meshwright"
     secret_file: Path | None = None
+    heartbeat_s: float = 1.0
     tls: TlsSettings | None = None
 
 
@@ -304,6 +305,7 @@ def _check_peers(peers: PeerLinkSettings) -> None:
             _check_address(("peers", key), address)
     for address in peers.join:
         _check_address(("peers", "join"), address)
+    _check_at_least(("peers", "heartbeat_s"), peers.heartbeat_s, 0.1)
     if peers.tls is not None and peers.tls.authorities is None:
         raise SettingError(
             ("peers", "tls"),

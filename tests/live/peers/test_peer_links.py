@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from certificates import Papers
-from live_network import LOOPBACK, introduce, new_host, small_overlay
+from live_network import ANY_PORT, LOOPBACK, introduce, new_host, running_brokers, small_overlay
 
 from meshwright.live.peers.peers import PeerSettings
 from meshwright.live.processes.live_broker import peer_settings
@@ -60,5 +60,24 @@ def test_brokers_link_up_with_certificates_and_a_secret_or_not_at_all(
             assert first.peers.connected() == second.peers.connected() == ()
         for host in hosts:
             await host.stop()
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize(("heartbeat_s", "is_noticed"), [(0.1, True), (60.0, False)])
+def test_a_broker_that_falls_silent_is_lost_after_four_heartbeats(
+    heartbeat_s: float, is_noticed: bool, tmp_path: Path
+) -> None:
+    async def story() -> None:
+        peers = PeerLinkSettings(listen=ANY_PORT, heartbeat_s=heartbeat_s)
+        async with running_brokers("chord", tmp_path, 2, peers=peers) as (first, second):
+            async with asyncio.timeout(20):
+                while len(first.host.view().alive) < 2:
+                    await asyncio.sleep(0.01)
+            await second.stop()
+            async with asyncio.timeout(20):
+                while is_noticed and len(first.host.view().alive) == 2:
+                    await asyncio.sleep(0.01)
+            assert (len(first.host.view().alive) == 1) is is_noticed
 
     asyncio.run(story())

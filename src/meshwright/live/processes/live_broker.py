@@ -29,6 +29,7 @@ from meshwright.protocol.broker import Broker
 from meshwright.protocol.mobility.messages import MovingSettings
 from meshwright.protocol.mobility.placement import PlacementSettings
 from meshwright.protocol.mobility.policies import MobilitySettings, parse_policies
+from meshwright.protocol.peers.conversations import ConversationSettings
 from meshwright.protocol.peers.round_trips import RoundTripSettings
 from meshwright.protocol.sessions.session import RECEIVE_MAXIMUM, UNLIMITED
 from meshwright.protocol.sessions.session_settings import SessionSettings
@@ -37,6 +38,8 @@ from meshwright.protocol.shared.room import SharedSettings
 from meshwright.protocol.streams.outgoing import OutgoingSettings
 
 SECRET_BYTES_MIN = 16
+# A broker that was not heard for so long is taken for lost.
+SILENT_HEARTBEATS = 4
 
 
 class LiveBroker:
@@ -173,7 +176,11 @@ def _core_settings(
     if redraw is not None:
         every_us = round(settings.adaptation.every_s * SECOND_US)
         adaptation = AdaptationSettings(redraw=redraw, every_us=every_us)
+    heartbeat_us = round(settings.peers.heartbeat_s * SECOND_US)
     return BrokerSettings(
+        conversations=ConversationSettings(
+            heartbeat_us=heartbeat_us, suspect_us=SILENT_HEARTBEATS * heartbeat_us
+        ),
         outgoing=OutgoingSettings(across_topics=settings.order.across_topics),
         round_trips=RoundTripSettings(site=settings.site or "", cluster_size=wanted.cluster_size),
         moving=moving,
