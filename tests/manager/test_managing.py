@@ -18,7 +18,7 @@ from meshwright.errors import OperatorError
 from meshwright.lab.scripted import Deed, Script, playing
 from meshwright.live.settings import ControlSettings
 from meshwright.manager.managing import Manager, network_of
-from meshwright.manager.planner import Made, PlanRequest
+from meshwright.manager.planner import Made, NetworkView, PlanRequest
 from meshwright.manager.running import RunningNetwork
 from meshwright.manager.saved_plans import Cost, PlanState
 from meshwright.manager.settings import (
@@ -29,14 +29,14 @@ from meshwright.manager.settings import (
     WindowSettings,
     check_settings,
 )
-from meshwright.model.overlay import Overlay
 
 
 class SwapPlanner:
     """Always has two brokers change places, and promises a tenth."""
 
-    def make(self, _trace: Path, source: Overlay, _request: PlanRequest, _slot_s: float) -> Made:
-        plan = plan_of(source, swapped(source), ("nobody", "b0", "b1"))
+    def make(self, view: NetworkView, request: PlanRequest) -> Made:
+        assert not request.early
+        plan = plan_of(view.source, swapped(view.source), ("nobody", "b0", "b1"))
         return Made(plan=plan, predicted=Cost(before=1.0, after=0.9))
 
     def stop(self) -> None:

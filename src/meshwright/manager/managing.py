@@ -27,7 +27,7 @@ from meshwright.manager.execution import Action, Sight
 from meshwright.manager.leasing import Leasing, read_identity
 from meshwright.manager.measuring import Measuring, look
 from meshwright.manager.orders import Orders
-from meshwright.manager.planner import Planner, PlanRequest, SparkPlanner
+from meshwright.manager.planner import NetworkView, Planner, PlanRequest, SparkPlanner
 from meshwright.manager.policy import PolicyState, changed, decide, trust_in
 from meshwright.manager.running import RunningNetwork
 from meshwright.manager.saved_plans import (
@@ -276,9 +276,14 @@ class Manager:
 
     def _make(self, saved: SavedPlan, request: PlanRequest) -> None:
         try:
-            source = self._network.in_force()
-            slot_s = self._settings.windows.length_s
-            found = self._planner.make(self._collection.trace, source, request, slot_s)
+            span = self._collection.span()
+            view = NetworkView(
+                trace=self._collection.trace,
+                until_us=now_us() if span is None else span.until_us,
+                source=self._network.in_force(),
+                slot_s=self._settings.windows.length_s,
+            )
+            found = self._planner.make(view, request)
             ready = made(saved, found.plan, found.predicted)
         except (MeshwrightError, OSError) as error:
             ready = saved.become(PlanState.FAILED, str(error))

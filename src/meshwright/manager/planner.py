@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
@@ -56,10 +57,22 @@ class Made(msgspec.Struct, frozen=True, kw_only=True):
     predicted: Cost | None
 
 
-class Planner(Protocol):
-    """Plans for a network that runs; source: the overlay in force."""
+class NetworkView(msgspec.Struct, frozen=True, kw_only=True):
+    """What a plan is made of: a trace up to a time, and the overlay in force.
 
-    def make(self, trace: Path, source: Overlay, request: PlanRequest, slot_s: float) -> Made:
+    The trace grows while it is read. slot_s: in slots of this length publications are counted.
+    """
+
+    trace: Path
+    until_us: int
+    source: Overlay
+    slot_s: float
+
+
+class Planner(Protocol):
+    """Plans for a network that runs."""
+
+    def make(self, view: NetworkView, request: PlanRequest) -> Made:
         """Raises OperatorError with the reason if no plan can be made."""
 
     def stop(self) -> None:
@@ -75,16 +88,17 @@ class SparkPlanner:
         self._goals = goals
         self._child: subprocess.Popen[str] | None = None
 
-    def make(self, trace: Path, source: Overlay, request: PlanRequest, slot_s: float) -> Made:
+    def make(self, view: NetworkView, request: PlanRequest) -> Made:
         shutil.rmtree(self._folder, ignore_errors=True)
         make_folder(self._folder)
         overlay_path, plan_path = self._folder / "overlay.json", self._folder / "plan.json"
-        write_overlay(source, overlay_path)
-        options = self.options(source, request)
+        write_overlay(view.source, overlay_path)
+        until = datetime.fromtimestamp(0, UTC) + timedelta(microseconds=view.until_us)
         command = [
-            sys.executable, "-m", "meshwright", "plan", "create", str(trace), "--json", "--predict",
-            "--from", str(overlay_path), "--out", str(plan_path), "--slot", f"{slot_s:g}s",
-            *options,
+            sys.executable, "-m", "meshwright", "plan", "create", str(view.trace), "--json",
+            "--predict", "--from", str(overlay_path), "--out", str(plan_path),
+            "--slot", f"{view.slot_s:g}s", "--at", until.isoformat(),
+            *self.options(view.source, request),
         ]  # fmt: skip
         answer = self._run(command)
         return Made(
