@@ -92,6 +92,16 @@ def test_an_automatic_policy_applies_what_several_plannings_agree_on_and_rests(
     assert RunningNetwork(brokers.folder).in_force() == swapped(before)
 
 
+def test_a_plan_that_cannot_be_made_is_not_in_the_making_for_ever(
+    brokers: Brokers, tmp_path: Path
+) -> None:
+    with managing(brokers, tmp_path / "north", PolicySettings()) as manager:
+        until(lambda: manager.windows().is_enough)
+        name = manager.make(PlanRequest(early=True)).id  # of which this planner knows nothing
+        until(lambda: manager.plan(name).state is PlanState.FAILED)
+        assert manager.plan(name).detail.startswith("the manager made a mistake (AssertionError")
+
+
 def test_a_manager_that_lost_its_disk_says_so_and_knows_who_wants_what_all_the_same(
     brokers: Brokers, tmp_path: Path
 ) -> None:

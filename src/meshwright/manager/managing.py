@@ -287,6 +287,9 @@ class Manager:
             ready = made(saved, found.plan, found.predicted)
         except (MeshwrightError, OSError) as error:
             ready = saved.become(PlanState.FAILED, str(error))
+        except Exception as error:  # or it would be in the making for ever
+            self._say(traceback.format_exc())
+            ready = saved.become(PlanState.FAILED, f"the manager made a mistake ({error!r})")
         with self._lock:
             self._store.write(ready)
             self._making = None
