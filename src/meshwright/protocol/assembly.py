@@ -329,6 +329,7 @@ class Machines:
             directory=self.directory,
             interest=self.interest,
             incoming=self.incoming,
+            outgoing=self.outgoing,
             retained_store=self.retained_store,
             sessions=self.sessions,
             packet=self._packet,

@@ -289,3 +289,23 @@ def test_who_comes_back_to_an_origin_gets_what_it_took_meanwhile_and_could_not_s
         network.unstall_disk(name)
     network.advance(8)
     assert network.payloads(reader) == ["kept"]
+
+
+@pytest.mark.parametrize("wanted", ["t", "#"])
+@pytest.mark.parametrize("broker_count", [2, 3, 5])
+def test_what_entered_where_a_client_goes_before_its_session_is_there_reaches_it(
+    broker_count: int, wanted: str
+) -> None:
+    for target in [f"b{number}" for number in range(1, broker_count)]:
+        network = network_of(broker_count, reader="b0", near=target, writer=target)
+        network.subscribe("reader", wanted)
+        network.subscribe("near", "t")
+        network.drop("reader")
+        network.stall_disk(target)
+        network.publish("writer", "t", "first of its topic")
+        network.connect("reader", target, session_expiry_s=60, previous_broker="b0")
+        network.unstall_disk(target)
+        network.advance(5)
+        assert network.connected["reader"] == target
+        assert network.payloads("near") == ["first of its topic"]
+        assert network.payloads("reader") == ["first of its topic"]

@@ -44,6 +44,8 @@ from meshwright.protocol.peers.conversations import Conversations
 from meshwright.protocol.sessions.session_state import write_moved
 from meshwright.protocol.sessions.sessions import Sessions
 from meshwright.protocol.sessions.will_quota import NO_ROOM_FOR_WILL
+from meshwright.protocol.streams.interest import key_of
+from meshwright.protocol.streams.outgoing import Outgoing
 
 TICK = ("arriving",)
 
@@ -61,6 +63,7 @@ class Around:
     """
 
     conversations: Conversations
+    outgoing: Outgoing
     discard: Callable[[Turn, str, Discard], None]
     is_removed: Callable[[str], bool]
     given_to: Callable[[str], str | None]
@@ -238,7 +241,7 @@ class Arriving:
             message.client,
             message.identity,
             message.subscriptions,
-            lambda later: self._send(later, peer, ready),
+            partial(self._tell_ready, peer=peer, ready=ready),
         )
 
     def not_here(self, turn: Turn, peer: str, message: MoveNotHere) -> None:
@@ -429,7 +432,20 @@ class Arriving:
         is_current = self._arrivals.get(arrival.client) is arrival
         is_ready = arrival.brought is Brought.IN_FORCE and arrival.stage is Stage.FETCHING
         if is_current and is_ready and arrival.source is not None:
-            self._send(turn, arrival.source, MoveReady(arrival.client, arrival.serial))
+            ready = MoveReady(arrival.client, arrival.serial)
+            self._tell_ready(turn, peer=arrival.source, ready=ready)
+
+    def _tell_ready(self, turn: Turn, *, peer: str, ready: MoveReady) -> None:
+        """Say that the filters are in force here, once it is known who receives what was taken.
+
+        What clients published here before the filters were in force is owed to the session where it
+        is: who gives it must find this broker among those that read who receives the topic.
+        """
+        session = self._sessions.find(ready.client)
+        filters = () if session is None else session.subscriptions
+        keys = {key_of(parse_filter(text)) for text in filters}
+        tell = partial(self._send, peer=peer, body=ready)
+        self._around.outgoing.once_read(turn, tell, keys=keys)
 
     def _arrived(self, turn: Turn, arrival: Arrival) -> None:
         """The session that came is claimed: it is this broker's, even if the client has gone."""

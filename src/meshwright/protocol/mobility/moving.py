@@ -57,6 +57,7 @@ from meshwright.protocol.sessions.forgetting import Forgetting
 from meshwright.protocol.sessions.sessions import Sessions
 from meshwright.protocol.streams.incoming import Incoming
 from meshwright.protocol.streams.interest import Interest
+from meshwright.protocol.streams.outgoing import Outgoing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +77,7 @@ class Site:
     directory: Directory
     interest: Interest
     incoming: Incoming
+    outgoing: Outgoing
     retained_store: RetainedStore
     sessions: Sessions
     packet: Callable[[Turn, str, Any], None]
@@ -309,6 +311,7 @@ class Moving:
             site.sessions,
             arriving.Around(
                 conversations=site.conversations,
+                outgoing=site.outgoing,
                 discard=self._discards.tell,
                 is_removed=site.removals.is_removed,
                 given_to=self._departing.given_to,

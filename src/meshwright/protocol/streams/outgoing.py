@@ -7,7 +7,7 @@ publication when it is taken; this broker owes itself only what waits for public
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import partial
 from typing import Any
 
@@ -273,6 +273,19 @@ class Outgoing:
         if peer == self._me:
             own = {topic: self.unpassed(topic) for topic in streams}
         self._send(turn, peer, standing_of(peer, streams, message, own))
+
+    def once_read(self, turn: Turn, action: Action, *, keys: Collection[str]) -> None:
+        """Do something once the receivers are known of all that was taken under some keys."""
+        topics = list(self._streams) if WILDCARDS in keys else keys
+        unread = [
+            topic
+            for topic in topics
+            if topic in self._streams and are_unread((self._streams[topic],))
+        ]
+        if unread:
+            self._postponed.append(partial(self.once_read, action=action, keys=unread))
+        else:
+            action(turn)
 
     def points_of(self, publisher: str) -> dict[str, int]:
         """The last number on each topic where a receiver may still lack a publisher's publication.
