@@ -12,13 +12,14 @@ import pytest
 from background_brokers import Brokers, background_brokers, swapped
 from certificates import Papers
 from changing_networks import plan_of
+from live_network import ANY_PORT
 from pyarrow import parquet
 
 from meshwright.errors import OperatorError
 from meshwright.lab.scripted import Deed, Script, playing
-from meshwright.live.settings import ControlSettings
+from meshwright.live.settings import ControlSettings, PeerLinkSettings
 from meshwright.manager.managing import Manager, network_of
-from meshwright.manager.planner import Made, NetworkView, PlanRequest
+from meshwright.manager.planner import Made, NetworkView, Planner, PlanRequest
 from meshwright.manager.running import RunningNetwork
 from meshwright.manager.saved_plans import Cost, PlanState
 from meshwright.manager.settings import (
@@ -29,6 +30,8 @@ from meshwright.manager.settings import (
     WindowSettings,
     check_settings,
 )
+from meshwright.model.identifiers import BrokerName
+from meshwright.overlays.growth import without_broker
 
 
 class SwapPlanner:
@@ -50,7 +53,9 @@ def brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Brokers]:
 
 
 @contextmanager
-def managing(brokers: Brokers, folder: Path, policy: PolicySettings) -> Iterator[Manager]:
+def managing(
+    brokers: Brokers, folder: Path, policy: PolicySettings, planner: Planner | None = None
+) -> Iterator[Manager]:
     settings = ManagerSettings(
         folder=folder,
         measure_s=1.0,
@@ -59,7 +64,7 @@ def managing(brokers: Brokers, folder: Path, policy: PolicySettings) -> Iterator
         policy=policy,
         lease=LeaseSettings(seconds=10.0),
     )
-    found = Manager(settings, planner=SwapPlanner())
+    found = Manager(settings, planner=planner or SwapPlanner())
     found.open()
     try:
         yield found
@@ -157,3 +162,37 @@ def test_a_manager_elsewhere_comes_by_addresses_with_a_token_and_a_certificate(
             network_of(settings).controls()
     with pytest.raises(OperatorError, match=r"No broker answers at 127\.0\.0\.1:"):
         network_of(settings).controls()
+
+
+class WithoutPlanner:
+    """Leaves out who is to be left out, and changes nothing else."""
+
+    def make(self, view: NetworkView, request: PlanRequest) -> Made:
+        (lost,) = request.remove_brokers
+        target = without_broker(view.source, BrokerName(lost))
+        plan = plan_of(view.source, target, ("nobody", lost, target.brokers[0]))
+        return Made(plan=plan, predicted=None)
+
+    def stop(self) -> None:
+        """Nothing goes on."""
+
+
+def test_a_plan_is_proposed_without_a_broker_that_is_lost_and_can_be_applied(
+    tmp_path: Path,
+) -> None:
+    peers = PeerLinkSettings(listen=ANY_PORT, heartbeat_s=0.1)
+    policy = PolicySettings(lost_after_s=0.5)
+    with (
+        background_brokers("chord", tmp_path / "network", peers=peers) as brokers,
+        managing(brokers, tmp_path / "north", policy, WithoutPlanner()) as manager,
+    ):
+        until(lambda: manager.windows().is_enough)
+        assert manager.entries() == ()
+        brokers.stop("b1")
+        until(lambda: any(one.state is PlanState.PROPOSED for one in manager.entries()))
+        assert manager.plan("p1").origin == "lost"
+        assert manager.status().notes[-1] == "Lost: b1. Plan p1 is made without."
+        manager.carry_out("apply", "p1")
+        until(lambda: manager.plan("p1").state is PlanState.APPLIED)
+        assert [one.broker for one in manager.network().brokers] == ["b0", "b2"]
+        assert [one.id for one in manager.entries()] == ["p1"]

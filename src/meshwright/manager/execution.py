@@ -85,7 +85,9 @@ def follow(
     end, detail = _followed(network, begun, tell, began_s + PLAN_S)
     found = network.progress()
     if end == "done":
-        found = _clients_moved(network, begun, len(plan.client_moves()), tell)
+        moves = plan.client_moves()
+        senders = [move.source if action == "apply" else move.target for move in moves]
+        found = _clients_moved(network, begun, senders, tell)
     return Outcome(
         action=action,
         plan=begun.plan,
@@ -152,15 +154,19 @@ def _end(found: dict[str, PlanProgress], begun: PlanBegun) -> tuple[End, str] | 
 
 
 def _clients_moved(
-    network: RunningNetwork, begun: PlanBegun, move_count: int, tell: Tell
+    network: RunningNetwork, begun: PlanBegun, senders: list[str], tell: Tell
 ) -> dict[str, PlanProgress]:
-    """Wait until every client that the plan names has moved or is known to stay."""
+    """Wait until every client that the plan names has moved or is known to stay.
+
+    senders: for each of them, who is to send it; those of a lost broker come as they like.
+    """
     deadline_s = time.monotonic() + CLIENTS_S
     while True:
         found = network.progress()
         sight = _sight(found, begun)
         tell(sight)
-        if sight.moved + sight.staying >= move_count or time.monotonic() > deadline_s:
+        awaited_count = sum(sender in found for sender in senders)
+        if sight.moved + sight.staying >= awaited_count or time.monotonic() > deadline_s:
             return found
         time.sleep(LOOK_EVERY_S)
 

@@ -81,6 +81,9 @@ class Manager:
         self._sight: Sight | None = None
         self._planned_us = 0
         self._notes: list[str] = []
+        # Brokers that nobody sees, since when, and those that a plan was made without.
+        self._lost_us: dict[str, int] = {}
+        self._planned_without: frozenset[str] = frozenset()
         # Whoever changes plans holds it.
         self._lock = threading.Lock()
         self._making: tuple[str, float] | None = None
@@ -260,6 +263,7 @@ class Manager:
             self._resume()
             self._keep_measured()
             self._follow_policy(now)
+            self._plan_without_lost(now)
 
     def _lease(self) -> Leasing:
         assert self._leasing is not None
@@ -360,10 +364,32 @@ class Manager:
     def _follow_policy(self, now: int) -> None:
         policy = self._settings.policy
         is_due = now >= self._planned_us + round(policy.every_s * SECOND_US)
-        is_free = self._making is None and self._store.under_way() is None
-        if policy.mode == "automatic" and is_due and is_free and self.windows().is_enough:
+        is_automatic = policy.mode == "automatic"
+        if is_automatic and is_due and self._is_free() and self.windows().is_enough:
             with suppress(OperatorError):
                 self.make(PlanRequest(), "policy")
+
+    def _plan_without_lost(self, now: int) -> None:
+        """Propose where the roles and clients go of brokers that have been lost for long."""
+        views = [view for _, view in self._network.views().values()]
+        overlay = max(views, key=lambda view: view.epoch).overlay
+        seen = {name for view in views for name in view.alive}
+        self._lost_us = {
+            name: self._lost_us.get(name, now) for name in overlay.brokers if name not in seen
+        }
+        before_us = now - round(self._settings.policy.lost_after_s * SECOND_US)
+        lost = frozenset(name for name, since_us in self._lost_us.items() if since_us <= before_us)
+        self._planned_without &= lost
+        if lost == self._planned_without or not self._is_free() or not self.windows().is_enough:
+            return
+        names = tuple(sorted(lost))
+        saved = self.make(PlanRequest(remove_brokers=names, objective="cost"), "lost")
+        self._planned_without = lost
+        self._note(f"Lost: {', '.join(names)}. Plan {saved.id} is made without.")
+
+    def _is_free(self) -> bool:
+        """True if no plan is being made or carried out."""
+        return self._making is None and self._store.under_way() is None
 
 
 def network_of(settings: ManagerSettings) -> RunningNetwork:

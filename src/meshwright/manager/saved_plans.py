@@ -26,7 +26,8 @@ SAVED_VERSION = 1
 # Of plans that are over, the oldest make room for new ones.
 KEPT_MAX = 100
 
-Origin = Literal["trace", "running", "policy"]
+# "lost": the network that runs, without brokers that are lost.
+Origin = Literal["trace", "running", "policy", "lost"]
 
 
 class PlanState(Enum):

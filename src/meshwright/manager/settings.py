@@ -78,7 +78,8 @@ class PlanningSettings(msgspec.Struct, frozen=True, kw_only=True):
 class PolicySettings(msgspec.Struct, frozen=True, kw_only=True):
     """Who decides: an operator, or the manager within limits; 0 is no limit, but for benefit_min.
 
-    hours: the part of a day, in UTC, in which a plan may begin.
+    hours: the part of a day, in UTC, in which a plan may begin. lost_after_s: for how long a broker
+    must be lost before a plan without it is proposed.
     """
 
     mode: Literal["manual", "automatic"] = "manual"
@@ -89,6 +90,7 @@ class PolicySettings(msgspec.Struct, frozen=True, kw_only=True):
     confirmations: int = 2
     cool_down_s: float = 1_800.0
     hours: str = "00:00-24:00"
+    lost_after_s: float = 300.0
 
 
 class LeaseSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -163,7 +165,7 @@ def check_policy(policy: PolicySettings) -> None:
     """Refuse a policy that contradicts itself."""
     for name in ("every_s", "confirmations"):
         _check_above(("policy", name), getattr(policy, name), 0)
-    for name in ("clients_max", "messages_max", "benefit_min", "cool_down_s"):
+    for name in ("clients_max", "messages_max", "benefit_min", "cool_down_s", "lost_after_s"):
         value = getattr(policy, name)
         if not (math.isfinite(value) and value >= 0):
             raise SettingError(
