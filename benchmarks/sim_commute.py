@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from benchmarks.table import Row
-from meshwright.lab.commute import Commute, CommuteParameters, commute
+from meshwright.lab.city.commute import Commute, CommuteParameters, commute
 
 SECONDS_TARGET = 60.0
 HALF_PAST_SEVEN_S = 3 * 3600 + 1800

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from meshwright.filters.filter import matches, parse_filter
-from meshwright.lab.commute import MINUTE_US, CommuteParameters, central, commute, draw_trips
-from meshwright.lab.commuters import CATALOGUE, TOPICS
-from meshwright.lab.unicast import Tally
+from meshwright.lab.city.commute import MINUTE_US, CommuteParameters, central, commute, draw_trips
+from meshwright.lab.city.commuters import CATALOGUE, TOPICS
+from meshwright.lab.city.unicast import Tally
 
 
 def test_the_catalogue_says_what_its_filters_take() -> None:

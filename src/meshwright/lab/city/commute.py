@@ -14,8 +14,8 @@ from functools import partial
 import msgspec
 import numpy as np
 
-from meshwright.lab.commuters import CATALOGUE, Commuter, Publisher
-from meshwright.lab.unicast import Tally
+from meshwright.lab.city.commuters import CATALOGUE, Commuter, Publisher
+from meshwright.lab.city.unicast import Tally
 from meshwright.model.identifiers import BrokerName
 from meshwright.model.overlay import Overlay
 from meshwright.model.times import SECOND_US

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from meshwright.lab.unicast import Tally
+from meshwright.lab.city.unicast import Tally
 from meshwright.protocol.mqtt.packets import (
     Connack,
     Connect,
