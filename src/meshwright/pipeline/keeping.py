@@ -101,7 +101,7 @@ def passing_keeper(
 
 def digest_of(name: str, inputs: Sequence[Kept], parameters: Mapping[str, Any]) -> str:
     """What a stage's table depends on, in few characters."""
-    ingredients = [name, _source_digest(), [kept.digest for kept in inputs], parameters]
+    ingredients = [name, source_digest(), [kept.digest for kept in inputs], parameters]
     encoded = msgspec.json.encode(ingredients, order="deterministic")
     return hashlib.sha256(encoded).hexdigest()[:DIGEST_LENGTH]
 
@@ -129,7 +129,7 @@ def _shared_folder(trace: Path) -> Path:
 
 
 @cache
-def _source_digest() -> str:
+def source_digest() -> str:
     """Our own code: what another version made is not taken for what this one would make."""
     digest = hashlib.sha256()
     for path in sorted(PACKAGE.rglob("*.py")):

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import gcd, prod
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 import numpy as np
@@ -46,6 +46,14 @@ class Task:
         return ", ".join([*settings, f"seed={self.seed}"])
 
 
+class Tasks(Protocol):
+    """Calls that are known by their number; a grid of them, or a list."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, number: int, /) -> Task: ...
+
+
 @dataclass(frozen=True, slots=True)
 class TaskGrid:
     """Every combination of values with every seed; seeds turn first, then the last parameter."""
@@ -69,19 +77,19 @@ class TaskGrid:
 
 
 def sweep(
-    session: SparkSession, function: Callable[..., Any], grid: TaskGrid
+    session: SparkSession, function: Callable[..., Any], tasks: Tasks
 ) -> list[tuple[Task, Any]]:
-    """Every task of the grid with what the function returned, in the order of the grid.
+    """Every task with what the function returned, in the order of the tasks.
 
     The function must be importable by executors, and return what msgspec encodes: numbers, texts,
     lists, mappings, structs; it comes back as plain values. All tasks run even if one fails; then
     the first that failed is named.
     """
-    bundles = bundle_ends(len(grid), _slot_count(session)) if len(grid) else []
+    bundles = bundle_ends(len(tasks), _slot_count(session)) if len(tasks) else []
     try:
         rows = (
             session.range(0, len(bundles), 1, max(1, len(bundles)))
-            .mapInArrow(_runner(function, grid, bundles), SCHEMA)
+            .mapInArrow(_runner(function, tasks, bundles), SCHEMA)
             .collect()
         )
     except PySparkException as error:
@@ -93,11 +101,12 @@ def sweep(
     failed = sorted((row.task, row.error) for row in rows if row.error is not None)
     if failed:
         number, reason = failed[0]
-        others = f" ({len(failed) - 1} more of {len(grid)} failed)" if len(failed) > 1 else ""
-        raise OperatorError(f"The task {grid[number]} failed: {reason}{others}")
+        others = f" ({len(failed) - 1} more of {len(tasks)} failed)" if len(failed) > 1 else ""
+        raise OperatorError(f"The task {tasks[number]} failed: {reason}{others}")
     values = {row.task: row.value for row in rows}
     return [
-        (task, msgspec.msgpack.decode(bytes(values[number]))) for number, task in enumerate(grid)
+        (tasks[number], msgspec.msgpack.decode(bytes(values[number])))
+        for number in range(len(tasks))
     ]
 
 
@@ -162,14 +171,14 @@ def _slot_count(session: SparkSession) -> int:
 
 
 def _runner(
-    function: Callable[..., Any], grid: TaskGrid, bundles: Sequence[int]
+    function: Callable[..., Any], tasks: Tasks, bundles: Sequence[int]
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def run_bundles(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for bundle in batch.column(0).to_pylist():
                 start = bundles[bundle - 1] if bundle else 0
-                numbers = [spread_out(place, len(grid)) for place in range(start, bundles[bundle])]
-                outcomes = [_outcome(function, grid[number]) for number in numbers]
+                numbers = [spread_out(place, len(tasks)) for place in range(start, bundles[bundle])]
+                outcomes = [_outcome(function, tasks[number]) for number in numbers]
                 columns = [numbers, *zip(*outcomes, strict=True)]
                 yield pa.RecordBatch.from_arrays(
                     [

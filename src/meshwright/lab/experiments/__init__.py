@@ -1,0 +1,1 @@
+"""Experiments: what they are, how they are run on Spark, kept, judged and reported."""

@@ -1,0 +1,92 @@
+"""What an experiment is: a function of parameters and a seed, what is drawn, and what is claimed.
+
+A claim says beforehand which numbers count as reproduced. Its value is taken of one seed at a time,
+so that mean and interval over seeds are the framework's work and no claim's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, get_args
+
+import pandas as pd
+
+Scale = Literal["small", "paper", "10x"]
+SCALES: tuple[Scale, ...] = get_args(Scale)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sweep:
+    """Every combination of the grid's values, with so many seeds from 0 on.
+
+    task_cpu_s: what one call takes of a core, as measured; a run's cost is told by it beforehand.
+    """
+
+    grid: Mapping[str, Sequence[Any]]
+    seeds: int
+    task_cpu_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plot:
+    """A figure: the mean of column y over column x, with an interval over seeds.
+
+    series: the column whose values get a line each; panel: the one whose values get axes each.
+    where: only rows that have these values are drawn.
+    """
+
+    name: str
+    title: str
+    x: str
+    y: str
+    x_label: str
+    y_label: str
+    series: str | None = None
+    panel: str | None = None
+    where: Mapping[str, Any] = field(default_factory=dict)
+    log_x: bool = False
+    log_y: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """A number of a paper's text with ours beside it, or our method beside the paper's.
+
+    quoted: the paper's words. value: our number, of the rows of one seed; not a number where those
+    rows cannot tell. It counts as reproduced from least to most, both included; a claim without
+    either compares with nothing. why: shown where it does not reproduce.
+    """
+
+    says: str
+    quoted: str
+    value: Callable[[pd.DataFrame], float]
+    least: float | None = None
+    most: float | None = None
+    unit: str = ""
+    kind: Literal["paper", "ours"] = "paper"
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Experiment:
+    """One question with its answer's shape.
+
+    measure: a function of a module, called as measure(seed=..., **parameters) on executors. It
+    returns a row or rows, mappings of names to numbers and texts, and depends on its arguments
+    alone.
+    """
+
+    name: str
+    paper: str
+    title: str
+    shows: str
+    measure: Callable[..., Mapping[str, Any] | Sequence[Mapping[str, Any]]]
+    scales: Mapping[Scale, Sweep]
+    plots: tuple[Plot, ...] = ()
+    claims: tuple[Claim, ...] = ()
+
+
+def about(number: float) -> dict[str, float]:
+    """What counts as reproduced where a paper says that something is about a number."""
+    return {"least": number - 0.1 * abs(number), "most": number + 0.1 * abs(number)}

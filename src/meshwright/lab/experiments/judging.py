@@ -1,0 +1,100 @@
+"""What results say of claims: a mean with its interval over seeds, and a verdict.
+
+A claim is reproduced if the whole interval lies in what the claim allows, and is not if the whole
+interval lies outside; in between more seeds are needed, and nobody can tell.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf, isnan, sqrt
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from meshwright.lab.experiments.experiment import Claim
+from meshwright.lab.experiments.results import SEED_COLUMN
+from meshwright.model.wording import counted
+
+Verdict = Literal["reproduces", "does not", "cannot be told"]
+CONFIDENCE = 0.95
+# Sums of floating-point numbers in another order differ by less.
+ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A mean over seeds and half the width of its interval; None where one seed tells none."""
+
+    mean: float
+    half_width: float | None
+    seeds: int
+
+    @property
+    def low(self) -> float:
+        """Where the interval begins."""
+        return self.mean - (self.half_width or 0.0)
+
+    @property
+    def high(self) -> float:
+        """Where the interval ends."""
+        return self.mean + (self.half_width or 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """A claim, what we measured for it, and what follows, with the reason."""
+
+    claim: Claim
+    estimate: Estimate | None
+    verdict: Verdict
+    reason: str
+
+
+def estimate(samples: np.ndarray) -> Estimate | None:
+    """The mean of samples, one a seed, with its interval by Student's t; None without samples."""
+    known = samples[~np.isnan(samples)]
+    if len(known) == 0:
+        return None
+    if len(known) == 1:
+        return Estimate(float(known[0]), None, 1)
+    quantile = float(stats.t.ppf(0.5 + CONFIDENCE / 2, len(known) - 1))
+    half_width = quantile * float(known.std(ddof=1)) / sqrt(len(known))
+    return Estimate(float(known.mean()), half_width, len(known))
+
+
+def judge(claim: Claim, rows: pd.DataFrame) -> Judgement:
+    """What the rows say of a claim."""
+    values = [float(claim.value(of_seed)) for _, of_seed in rows.groupby(SEED_COLUMN, sort=True)]
+    found = estimate(np.array(values, dtype=np.float64))
+    if found is None:
+        return Judgement(claim, None, "cannot be told", "This run has not the sizes it is about.")
+    if claim.least is None and claim.most is None:
+        return Judgement(claim, found, "cannot be told", claim.why or "The paper gives no number.")
+    least = -inf if claim.least is None else claim.least - ROUNDING
+    most = inf if claim.most is None else claim.most + ROUNDING
+    if least <= found.low and found.high <= most:
+        return Judgement(claim, found, "reproduces", "")
+    if found.high < least or most < found.low:
+        return Judgement(claim, found, "does not", claim.why)
+    more = f"The interval over {counted(found.seeds, 'seed')} reaches into both."
+    return Judgement(claim, found, "cannot be told", more)
+
+
+def told(found: Estimate | None, unit: str = "") -> str:
+    """A number with its spread, for people."""
+    if found is None or isnan(found.mean):
+        return "-"
+    digits = _digits(found)
+    shown = f"{found.mean:,.{digits}f}"
+    if found.half_width is not None:
+        shown += f" ± {found.half_width:,.{digits}f}"
+    return f"{shown} {unit}".rstrip()
+
+
+def _digits(found: Estimate) -> int:
+    """So many that the interval shows, or three figures of the mean."""
+    size = found.half_width or abs(found.mean) / 100
+    return 2 if size == 0 else int(np.clip(np.ceil(1 - np.log10(size)), 0, 4))

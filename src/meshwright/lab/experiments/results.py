@@ -1,0 +1,153 @@
+"""A folder of results: for each experiment what was asked, and a Parquet file for each part of it.
+
+A part is written whole when its tasks are done, so a run that was stopped goes on where it was. A
+folder of another question, or of another version of our code, is not mixed with new results.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as arrow_parquet
+
+from meshwright.errors import InputFileError, OperatorError
+from meshwright.files.result_tables import table_writer
+from meshwright.files.writing import make_folder, write_whole
+from meshwright.lab.experiments.experiment import Scale
+
+QUESTION_FILE = "question.json"
+TASK_COLUMN, SEED_COLUMN, CPU_COLUMN = "task", "seed", "task_cpu_s"
+OWN_COLUMNS = (TASK_COLUMN, SEED_COLUMN, CPU_COLUMN)
+
+
+class Question(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What was asked: of which experiment, at what size, by which version of our code, and when.
+
+    sources: a digest of the code. asked_at: of the first part, in UTC.
+    """
+
+    experiment: str
+    scale: Scale
+    grid: dict[str, list[Any]]
+    seeds: int
+    version: str
+    sources: str
+    asked_at: str
+
+    def is_same(self, other: Question) -> bool:
+        """Whether parts of both may be put together, whenever they were asked."""
+        return msgspec.structs.replace(self, asked_at=other.asked_at) == other
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An experiment's question and the rows that there are, with those that are still missing."""
+
+    question: Question
+    rows: pd.DataFrame
+    task_count: int
+
+    @property
+    def missing(self) -> int:
+        """Tasks that have not run."""
+        return self.task_count - int(self.rows[TASK_COLUMN].nunique())
+
+
+class ResultFolder:
+    """Where the results of one experiment are."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def open(self, question: Question, *, anew: bool = False) -> Question:
+        """Take the folder for a question; return the question as it was first asked there."""
+        if anew and (self.folder / QUESTION_FILE).exists():
+            shutil.rmtree(self.folder)
+        make_folder(self.folder)
+        path = self.folder / QUESTION_FILE
+        if not path.exists():
+            self._refuse_strangers()
+            write_whole({path: msgspec.json.format(msgspec.json.encode(question), indent=2)})
+            return question
+        former = self.question()
+        if not former.is_same(question):
+            raise OperatorError(
+                f"{self.folder} has results of {_difference(former, question)}; choose another "
+                "folder with --out, or --anew to have these measured again."
+            )
+        return former
+
+    def question(self) -> Question:
+        """What was asked."""
+        path = self.folder / QUESTION_FILE
+        try:
+            return msgspec.json.decode(path.read_bytes(), type=Question)
+        except msgspec.DecodeError as error:
+            raise InputFileError(
+                str(path), f"this is no question of an experiment ({error})",
+                remedy="have it measured again with lab run --anew",
+            ) from None  # fmt: skip
+
+    def done(self) -> set[int]:
+        """The numbers of the tasks whose rows are there."""
+        return {int(task) for part in self._tables() for task in part[TASK_COLUMN].to_pylist()}
+
+    def add(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Keep the rows of some tasks."""
+        names = dict.fromkeys(name for row in rows for name in row)
+        try:
+            table = pa.table({name: [row.get(name) for row in rows] for name in names})
+        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+            raise OperatorError(
+                f"The results make no table ({error}); return values of one kind under each name."
+            ) from None
+        table_writer(self.folder / f"part-{rows[0][TASK_COLUMN]:07d}.parquet")(table)
+
+    def rows(self) -> pd.DataFrame:
+        """All rows, in the order of the tasks."""
+        tables = list(self._tables())
+        if not tables:
+            return pd.DataFrame(columns=list(OWN_COLUMNS))
+        whole = pa.concat_tables(tables, promote_options="permissive").to_pandas()
+        return whole.sort_values(TASK_COLUMN, kind="stable").reset_index(drop=True)
+
+    def _tables(self) -> Iterable[pa.Table]:
+        for part in sorted(self.folder.glob("part-*.parquet")):
+            try:
+                yield arrow_parquet.read_table(part)
+            except (pa.ArrowInvalid, OSError) as error:
+                raise InputFileError(
+                    str(part), f"this part of the results cannot be read ({error})",
+                    remedy="delete it, and lab run measures it again",
+                ) from None  # fmt: skip
+
+    def _refuse_strangers(self) -> None:
+        if any(self.folder.iterdir()):
+            raise OperatorError(
+                f"{self.folder} is not empty and has no {QUESTION_FILE}; choose another folder."
+            )
+
+
+def result_folders(out: Path) -> dict[str, ResultFolder]:
+    """The results in a folder, by the names of experiments."""
+    found = {path.parent.name: ResultFolder(path.parent) for path in out.glob(f"*/{QUESTION_FILE}")}
+    if not found:
+        raise OperatorError(f"{out} has no results; meshwright lab run --out {out} makes some.")
+    return found
+
+
+def _difference(former: Question, question: Question) -> str:
+    if former.experiment != question.experiment:
+        return f"the experiment {former.experiment}"
+    if (former.scale, former.seeds) != (question.scale, question.seeds):
+        return f"scale {former.scale} with {former.seeds} seeds"
+    if former.grid != question.grid:
+        return "other parameters"
+    return "another version of the code"

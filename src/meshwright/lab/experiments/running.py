@@ -1,0 +1,140 @@
+"""Runs experiments: tasks go to executors in parts, and each part's rows are kept when it is done.
+
+A task's rows depend on its parameters and its seed alone, so neither the number of executors nor
+how a run was cut in parts can be seen in the results.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from math import ceil
+from typing import Any
+
+import msgspec
+
+from meshwright import __version__
+from meshwright.errors import OperatorError
+from meshwright.lab.experiments.catalogue import all_experiments
+from meshwright.lab.experiments.experiment import Experiment, Scale, Sweep
+from meshwright.lab.experiments.results import (
+    CPU_COLUMN,
+    OWN_COLUMNS,
+    SEED_COLUMN,
+    TASK_COLUMN,
+    Question,
+    ResultFolder,
+)
+from meshwright.pipeline.keeping import source_digest
+from meshwright.pipeline.session import Session
+from meshwright.pipeline.sweep import Task, TaskGrid, sweep
+
+# Short enough that little is lost when a run is stopped, long enough for Spark to be worth while.
+PART_CPU_S = 60.0
+PART_TASKS_LEAST = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """One experiment to run: at which scale, and with how many seeds."""
+
+    experiment: Experiment
+    scale: Scale
+    seeds: int
+
+    @property
+    def sweep(self) -> Sweep:
+        """The experiment's own sweep at the scale."""
+        return self.experiment.scales[self.scale]
+
+    @property
+    def tasks(self) -> TaskGrid:
+        """Every call."""
+        return TaskGrid(self.sweep.grid, range(self.seeds))
+
+    def core_minutes(self, done: int = 0) -> float:
+        """What the tasks that are left take of one core."""
+        return (len(self.tasks) - done) * self.sweep.task_cpu_s / 60
+
+
+def ordered(
+    experiments: Sequence[Experiment], scale: Scale, seeds: int | None = None
+) -> list[Order]:
+    """The experiments at a scale; seeds: instead of as many as each has at it."""
+    missing = [one.name for one in experiments if scale not in one.scales]
+    if missing:
+        has = ", ".join(next(one for one in experiments if one.name == missing[0]).scales)
+        raise OperatorError(
+            f"The experiment {missing[0]} has no scale {scale}; it has {has}. Leave it out, or "
+            "choose another scale."
+        )
+    return [Order(one, scale, seeds or one.scales[scale].seeds) for one in experiments]
+
+
+def run(
+    session: Session,
+    order: Order,
+    folder: ResultFolder,
+    *,
+    asked_at: str,
+    anew: bool = False,
+    tell: Callable[[int], None],
+) -> None:
+    """Run the tasks that have no rows yet; tell: how many have, now and after each part."""
+    folder.open(asked(order, asked_at), anew=anew)
+    tasks = order.tasks
+    done = folder.done()
+    waiting = [number for number in range(len(tasks)) if number not in done]
+    at_once = max(PART_TASKS_LEAST, ceil(PART_CPU_S / order.sweep.task_cpu_s))
+    tell(len(done))
+    for first in range(0, len(waiting), at_once):
+        numbers = waiting[first : first + at_once]
+        found = sweep(
+            session,
+            partial(measured, order.experiment.name),
+            [tasks[number] for number in numbers],
+        )
+        folder.add(
+            [
+                row
+                for number, (task, outcome) in zip(numbers, found, strict=True)
+                for row in _labelled(number, task, outcome)
+            ]
+        )
+        tell(len(done) + first + len(numbers))
+
+
+def asked(order: Order, asked_at: str) -> Question:
+    """The order as it is written beside its results."""
+    return Question(
+        experiment=order.experiment.name,
+        scale=order.scale,
+        grid=msgspec.to_builtins({name: list(values) for name, values in order.sweep.grid.items()}),
+        seeds=order.seeds,
+        version=__version__,
+        sources=source_digest(),
+        asked_at=asked_at,
+    )
+
+
+def measured(name: str, *, seed: int, **parameters: Any) -> dict[str, Any]:
+    """On an executor: the rows of one call, and the time that it took of a core."""
+    began_s = time.process_time()
+    found = all_experiments()[name].measure(seed=seed, **parameters)
+    rows = [found] if isinstance(found, Mapping) else list(found)
+    return {"rows": rows, "cpu_s": time.process_time() - began_s}
+
+
+def _labelled(number: int, task: Task, outcome: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The rows of a call with what it was called with."""
+    labels = {TASK_COLUMN: number, SEED_COLUMN: task.seed, CPU_COLUMN: outcome["cpu_s"]}
+    for row in outcome["rows"]:
+        taken = [name for name in row if name in OWN_COLUMNS or name in task.parameters]
+        if taken:
+            raise OperatorError(
+                f"The task {task} returned a value called {taken[0]!r}, as a parameter is; "
+                "rename one."
+            )
+    return [{**labels, **task.parameters, **row} for row in outcome["rows"]]

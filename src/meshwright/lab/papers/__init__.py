@@ -1,0 +1,1 @@
+"""The papers' experiments, a file for each paper, and our own."""
