@@ -17,6 +17,8 @@ from pyarrow import parquet
 
 from meshwright.errors import OperatorError
 from meshwright.lab.scripted import Deed, Script, playing
+from meshwright.live.operating import control_client
+from meshwright.live.operating.unix_sockets import listening_socket
 from meshwright.live.settings import ControlSettings, PeerLinkSettings
 from meshwright.manager.managing import Manager, network_of
 from meshwright.manager.planner import Made, NetworkView, Planner, PlanRequest
@@ -54,7 +56,11 @@ def brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Brokers]:
 
 @contextmanager
 def managing(
-    brokers: Brokers, folder: Path, policy: PolicySettings, planner: Planner | None = None
+    brokers: Brokers,
+    folder: Path,
+    policy: PolicySettings,
+    planner: Planner | None = None,
+    lease_s: float = 10.0,
 ) -> Iterator[Manager]:
     settings = ManagerSettings(
         folder=folder,
@@ -62,7 +68,7 @@ def managing(
         brokers=BrokerAccess(data=brokers.folder),
         windows=WindowSettings(length_s=0.5, needed=2, collect_every_s=0.2),
         policy=policy,
-        lease=LeaseSettings(seconds=10.0),
+        lease=LeaseSettings(seconds=lease_s),
     )
     found = Manager(settings, planner=planner or SwapPlanner())
     found.open()
@@ -196,3 +202,21 @@ def test_a_plan_is_proposed_without_a_broker_that_is_lost_and_can_be_applied(
         until(lambda: manager.plan("p1").state is PlanState.APPLIED)
         assert [one.broker for one in manager.network().brokers] == ["b0", "b2"]
         assert [one.id for one in manager.entries()] == ["p1"]
+
+
+def test_a_manager_goes_on_though_a_broker_hangs(
+    brokers: Brokers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its lease is shorter than what it waits for a broker that takes calls and never answers."""
+    monkeypatch.setattr(control_client, "FIND_S", 1.0)
+    monkeypatch.setattr(control_client, "FIND_AGAIN_S", 0.1)
+    hanging = brokers.folder / "hanging"
+    hanging.mkdir()
+    listening = listening_socket(hanging / "control.sock")
+    try:
+        with managing(brokers, tmp_path / "north", PolicySettings(), lease_s=2.5) as manager:
+            until(lambda: manager.windows().is_enough)
+            assert [one.is_alive for one in manager.network().brokers] == [True, True, True]
+    finally:
+        listening.close()
+        shutil.rmtree(hanging)

@@ -70,9 +70,15 @@ class Leasing:
             )
             self._ends_us = 0
             return False
-        if not is_mine or newest.number > self.identity.number or not self.identity.number:
+        if not self.identity.number or any(self._is_passed(one) for one in views.values()):
             self._take_number(newest.number + 1)
         return self._ask(now_us, views)
+
+    def _is_passed(self, seen: LeaseView) -> bool:
+        """Whether a broker gives no lease for this number any more, or gave it to another."""
+        mine = self.identity
+        is_another = seen.manager not in ("", mine.name) and seen.number == mine.number
+        return is_another or seen.number > mine.number
 
     def give_back(self) -> None:
         """Let another manager begin at once."""

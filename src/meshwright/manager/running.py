@@ -8,16 +8,20 @@ from pathlib import Path
 from typing import TypeVar
 
 from meshwright.errors import OperatorError
-from meshwright.live.operating.control_client import BrokerControl, PlanBegun, running_brokers
+from meshwright.live.operating.control_client import (
+    BrokerControl,
+    Finder,
+    PlanBegun,
+    Views,
+    running_brokers,
+)
 from meshwright.live.operating.leases import LeaseView
 from meshwright.live.system.addresses import Address
 from meshwright.live.telemetry.plan_log import PlanProgress
 from meshwright.model.overlay import Overlay
 from meshwright.model.plan import Plan
-from meshwright.protocol.inspection import BrokerView
 
 T = TypeVar("T")
-Views = dict[str, tuple[BrokerControl, BrokerView]]
 
 
 class RunningNetwork:
@@ -27,7 +31,8 @@ class RunningNetwork:
     """
 
     def __init__(self, folder: Path) -> None:
-        self.views: Callable[[], Views] = lambda: running_brokers(folder)
+        finder = Finder()
+        self.views: Callable[[], Views] = lambda: running_brokers(folder, finder)
         self.lease: int | None = None
 
     @classmethod
@@ -35,8 +40,8 @@ class RunningNetwork:
         cls, addresses: tuple[Address, ...], token: bytes, tls: ssl.SSLContext | None = None
     ) -> RunningNetwork:
         """Brokers that take orders at addresses, from whoever shows the token."""
-        network = cls(Path())
-        network.views = lambda: _brokers_at(addresses, token, tls)
+        network, finder = cls(Path()), Finder()
+        network.views = lambda: _brokers_at(finder, addresses, token, tls)
         return network
 
     def controls(self) -> dict[str, BrokerControl]:
@@ -79,19 +84,18 @@ class RunningNetwork:
                 found[name] = control.get(path, kind)
             except OSError:  # it has ended since it was found
                 continue
+        if not found:
+            raise OperatorError("No broker answers any more; see their logs.")
         return found
 
 
-def _brokers_at(addresses: tuple[Address, ...], token: bytes, tls: ssl.SSLContext | None) -> Views:
-    controls = [BrokerControl.at(address, token, tls) for address in addresses]
-    found = {}
-    for control in controls:
-        view = control.view()
-        if view is not None:
-            found[view.broker] = (control, view)
+def _brokers_at(
+    finder: Finder, addresses: tuple[Address, ...], token: bytes, tls: ssl.SSLContext | None
+) -> Views:
+    found = finder.answering(BrokerControl.at(address, token, tls) for address in addresses)
     if not found:
         raise OperatorError(
             f"No broker answers at {', '.join(map(str, addresses))}; start them, or name where "
             "they take orders in brokers.addresses."
         )
-    return dict(sorted(found.items()))
+    return found

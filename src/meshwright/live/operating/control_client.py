@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import http.client
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from http import HTTPStatus
 from pathlib import Path
@@ -21,8 +22,13 @@ from meshwright.model.plan import Plan
 from meshwright.protocol.inspection import BrokerView
 
 TIMEOUT_S = 10.0
+# Who hangs is waited for so long when brokers are looked for, and so long the next times.
+FIND_S = 5.0
+FIND_AGAIN_S = 1.0
+ASKED_AT_ONCE_MAX = 32
 
 T = TypeVar("T")
+Views = dict[str, tuple["BrokerControl", BrokerView]]
 
 
 class PlanBegun(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,37 +43,42 @@ class BrokerControl:
     """One broker that may run: by the socket in its folder, or else by its address and token."""
 
     def __init__(self, folder: Path) -> None:
-        self._where = str(folder / SOCKET_NAME)
-        self._dial: Callable[[], http.client.HTTPConnection] = partial(
+        self.where = str(folder / SOCKET_NAME)
+        self._dial: Callable[..., http.client.HTTPConnection] = partial(
             _UnixConnection, folder / SOCKET_NAME
         )
         self._headers: dict[str, str] = {}
         # The name is what it calls itself, if it runs, and else that of its folder.
         self.name = folder.name
+        # True if it was there and did not answer in time.
+        self.is_hanging = False
 
     @classmethod
     def at(cls, address: Address, token: bytes, tls: ssl.SSLContext | None = None) -> BrokerControl:
         """A broker whose control.listen is this; tls: if it has control.tls."""
         control = cls(Path(str(address)))
-        control._where = str(address)
+        control.where = str(address)
         control._headers = {"Authorization": f"Bearer {token.decode('latin-1')}"}
         control._dial = (
-            partial(http.client.HTTPConnection, *address, timeout=TIMEOUT_S)
+            partial(http.client.HTTPConnection, *address)
             if tls is None
-            else partial(http.client.HTTPSConnection, *address, timeout=TIMEOUT_S, context=tls)
+            else partial(http.client.HTTPSConnection, *address, context=tls)
         )
         return control
 
-    def view(self) -> BrokerView | None:
-        """All that is to be seen of it; None if it does not run."""
+    def view(self, timeout_s: float = TIMEOUT_S) -> BrokerView | None:
+        """All that is to be seen of it; None if it does not run, or hangs."""
         try:
-            found = self.get("/view", BrokerView)
+            found = msgspec.json.decode(
+                self._ask("GET", "/view", timeout_s=timeout_s), type=BrokerView
+            )
         except PermissionError:
             raise OperatorError(
-                f"{self._where}: this broker's socket may not be opened (permission denied); ask "
+                f"{self.where}: this broker's socket may not be opened (permission denied); ask "
                 "as the user who runs the broker."
             ) from None
-        except OSError:
+        except OSError as error:
+            self.is_hanging = isinstance(error, TimeoutError)
             return None
         self.name = found.broker
         return found
@@ -102,8 +113,10 @@ class BrokerControl:
         except OSError as error:
             raise OperatorError(f"{self.name} does not answer ({error}); see its log.") from error
 
-    def _ask(self, method: str, path: str, body: bytes = b"") -> bytes:
-        connection = self._dial()
+    def _ask(
+        self, method: str, path: str, body: bytes = b"", timeout_s: float = TIMEOUT_S
+    ) -> bytes:
+        connection = self._dial(timeout=timeout_s)
         try:
             connection.request(method, path, body or None, self._headers)
             response = connection.getresponse()
@@ -121,20 +134,43 @@ class BrokerControl:
         return body
 
 
-def running_brokers(folder: Path) -> dict[str, tuple[BrokerControl, BrokerView]]:
+class Finder:
+    """Finds out which brokers answer; one that hangs keeps nobody waiting for long again."""
+
+    def __init__(self) -> None:
+        self._hanging: set[str] = set()
+
+    def answering(self, controls: Iterable[BrokerControl]) -> Views:
+        """Those that answer, by name, sorted; all are asked at once."""
+        asked = list(controls)
+        with ThreadPoolExecutor(max(1, min(ASKED_AT_ONCE_MAX, len(asked)))) as threads:
+            views = list(threads.map(self._view, asked))
+        found = {
+            view.broker: (control, view)
+            for control, view in zip(asked, views, strict=True)
+            if view is not None
+        }
+        return dict(sorted(found.items()))
+
+    def _view(self, control: BrokerControl) -> BrokerView | None:
+        view = control.view(FIND_AGAIN_S if control.where in self._hanging else FIND_S)
+        if control.is_hanging:
+            self._hanging.add(control.where)
+        else:
+            self._hanging.discard(control.where)
+        return view
+
+
+def running_brokers(folder: Path, finder: Finder | None = None) -> Views:
     """All brokers that run in a folder or in folders under it, by name, sorted."""
-    found = {}
-    for one in (folder, *_folders_in(folder)):
-        control = BrokerControl(one)
-        view = control.view()
-        if view is not None:
-            found[view.broker] = (control, view)
+    places = (folder, *_folders_in(folder))
+    found = (finder or Finder()).answering(map(BrokerControl, places))
     if not found:
         raise OperatorError(
             f"No broker runs in {folder}; start some with meshwright up, "
             "or say where they keep their data with --data FOLDER."
         )
-    return dict(sorted(found.items()))
+    return found
 
 
 def _folders_in(folder: Path) -> list[Path]:
@@ -152,9 +188,9 @@ def _folders_in(folder: Path) -> list[Path]:
 class _UnixConnection(http.client.HTTPConnection):
     """HTTP over a socket that is a file."""
 
-    def __init__(self, path: Path) -> None:
-        super().__init__("localhost", timeout=TIMEOUT_S)
-        self._path = path
+    def __init__(self, path: Path, timeout: float) -> None:
+        super().__init__("localhost", timeout=timeout)
+        self._path, self._timeout_s = path, timeout
 
     def connect(self) -> None:
-        self.sock = connected_socket(self._path, TIMEOUT_S)
+        self.sock = connected_socket(self._path, self._timeout_s)
