@@ -33,7 +33,7 @@ def reached(overlay: Overlay) -> set[str]:
 
 @pytest.mark.parametrize("count", [1, 3, 8])
 @pytest.mark.parametrize(
-    "design", ["chord", "tapestry", "pastry", "quadtree", "hypercube", "cycle", "tree"]
+    "design", ["chord", "tapestry", "pastry", "quadtree", "hypercube", "cycle", "tree", "hierarchy"]
 )
 def test_everybody_keeps_its_place_and_all_are_joined(design: str, count: int) -> None:
     overlays = grown(design, count)
@@ -67,6 +67,16 @@ def test_who_stays_is_joined_without_one_that_leaves(design: str) -> None:
 def test_who_came_last_leaves_the_overlay_as_it_was(design: str) -> None:
     overlay = founding_overlay(design, tuple(f"b{number}" for number in range(7)))
     assert without_broker(with_broker(overlay, "n"), "n") == overlay
+
+
+def test_a_hierarchy_that_loses_its_root_has_another() -> None:
+    overlay = founding_overlay("hierarchy", tuple(f"b{number}" for number in range(9)))
+    while len(overlay.brokers) > 1:
+        root = str(overlay.params["root"])
+        below = {end for link in overlay.links if root in link for end in link} - {root}
+        overlay = without_broker(overlay, root)
+        assert overlay.params["root"] in below
+        assert reached(overlay) == set(overlay.brokers)
 
 
 def test_on_a_ring_a_newcomer_sits_in_the_widest_gap() -> None:

@@ -84,13 +84,22 @@ def _linked(
 
 
 _CHORD = _on_keys("chord")
+# How filters spread on a tree.
+_SPREADING = ("covering", "advertisements", "contents_max")
 _TREE = Design(
     forwarding="acyclic",
     geometry="tree",
     build="meshwright.planning.overlay_builders:on_tree",
-    params=("fanout", "adapted", "degree_max"),
+    params=("fanout", "adapted", "degree_max", *_SPREADING),
     can_adapt=True,
 )
+_HIERARCHY = Design(
+    forwarding="acyclic",
+    geometry="tree",
+    build="meshwright.planning.overlay_builders:on_hierarchy",
+    params=("fanout", "root", *_SPREADING),
+)
+_ADVERTISED: dict[str, Parameter] = {"advertisements": True, "contents_max": 8}
 
 
 def _arranged(method: str) -> Design:
@@ -126,6 +135,12 @@ DESIGNS: dict[str, Design] = {
         base="tree",
         given={"adapted": True, "degree_max": OCBR_DEGREE_MAX},
         adaptation="ocbr",
+    ),
+    "hierarchy": _HIERARCHY,
+    # What origins publish is advertised, so that only filters that match it go there.
+    "tree-advertised": replace(_TREE, base="tree", given=_ADVERTISED, is_baseline=True),
+    "hierarchy-advertised": replace(
+        _HIERARCHY, base="hierarchy", given=_ADVERTISED, is_baseline=True
     ),
     # The paper's other methods of arrangement.
     "dynatops-greedy": replace(_arranged("dynatops-greedy"), is_baseline=True),

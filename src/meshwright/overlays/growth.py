@@ -41,8 +41,9 @@ def without_broker(overlay: Overlay, name: str) -> Overlay:
     """The same design with a broker fewer, the same whoever asks.
 
     On a key geometry its position is left empty; on a hypercube the broker of the last position
-    takes its place; in a tree the first of its neighbours is joined with the others. In a graph its
-    links go and no other comes: who knows what brokers want must see to its topics.
+    takes its place; in a tree the first of its neighbours is joined with the others, and is the
+    root if that broker was. In a graph its links go and no other comes: who knows what brokers want
+    must see to its topics.
     """
     if name not in overlay.brokers or len(overlay.brokers) < 2:
         raise CallerError(f"There is no broker {name!r} that the overlay could do without.")
@@ -61,7 +62,11 @@ def _off_tree(overlay: Overlay, name: str, brokers: tuple[str, ...]) -> Overlay:
     around = {end for link in overlay.links if name in link for end in link} - {name}
     above, *others = [one for one in brokers if one in around]
     left = _off_graph(overlay, name, brokers)
-    return msgspec.structs.replace(left, links=(*left.links, *((above, other) for other in others)))
+    links = (*left.links, *((above, other) for other in others))
+    params = dict(left.params)
+    if params.get("root") == name:
+        params["root"] = above
+    return msgspec.structs.replace(left, links=links, params=params)
 
 
 def _on_graph(overlay: Overlay, name: str, brokers: tuple[str, ...]) -> Overlay:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from meshwright.errors import ProblemError
 from meshwright.model.designs import DESIGNS
+from meshwright.model.identifiers import BrokerName
 from meshwright.model.interests import Int32Array
 from meshwright.model.overlay import Overlay, Parameter
 from meshwright.model.snapshot import Snapshot
@@ -105,18 +107,22 @@ def on_tree(
     fanout: int = FANOUT,
     adapted: bool = False,
     degree_max: int | None = None,
+    covering: bool = True,
+    advertisements: bool = False,
+    contents_max: int = 0,
 ) -> Overlay:
     """A regular tree in hash order, adapted to who shares topics if wished [OCBR].
 
     degree_max: links that a broker may come to have; without it, equal costs end in a star.
+    The rest says how filters spread (_spreading).
     """
-    hung = regular_tree(len(snapshot.brokers), fanout)
-    links = _seated(graph_links(hung.joined), hash_positions(snapshot.brokers))
+    params = {"fanout": fanout, "adapted": adapted, "degree_max": degree_max}
+    links = _regular_links(snapshot, fanout, hash_positions(snapshot.brokers))
     regular = Overlay(
         design=design,
-        params={"fanout": fanout, "adapted": adapted, "degree_max": degree_max},
+        params={**params, **_spreading(covering, advertisements, contents_max)},
         brokers=snapshot.brokers,
-        links=_named_links(links, snapshot),
+        links=links,
     )
     if not adapted:
         return regular
@@ -127,6 +133,62 @@ def on_tree(
         gain_share_min=0.0, messages_per_neighbour=0, search=SearchRules(degree_max=degree_max)
     )
     return adapt(regular, traffic, rng, rules=rules).target
+
+
+def on_hierarchy(
+    design: str,
+    snapshot: Snapshot,
+    *,
+    rng: np.random.Generator,
+    fanout: int = FANOUT,
+    root: str | None = None,
+    covering: bool = True,
+    advertisements: bool = False,
+    contents_max: int = 0,
+) -> Overlay:
+    """A regular tree in hash order, to whose root everything climbs [mobility, 4.1].
+
+    root: a broker, the first by hash if None; it takes that one's place.
+    The rest says how filters spread (_spreading).
+    """
+    del rng
+    positions = hash_positions(snapshot.brokers)
+    first = int(np.argmin(positions))
+    if root is not None:
+        if root not in snapshot.brokers:
+            raise ProblemError(f"The root {root!r} is no broker of the network; name one that is.")
+        chosen = snapshot.brokers.index(BrokerName(root))
+        positions = positions.copy()
+        positions[[first, chosen]] = positions[[chosen, first]]
+        first = chosen
+    params: dict[str, Parameter] = {"fanout": fanout, "root": snapshot.brokers[first]}
+    return Overlay(
+        design=design,
+        params={**params, **_spreading(covering, advertisements, contents_max)},
+        brokers=snapshot.brokers,
+        links=_regular_links(snapshot, fanout, positions),
+    )
+
+
+def _spreading(covering: bool, advertisements: bool, contents_max: int) -> dict[str, Parameter]:
+    """How filters spread on a tree [mobility, 2].
+
+    covering: a filter is not told where a wider one was told. advertisements: a filter is told only
+    towards brokers that publish what it matches. contents_max: so many contents of a topic are
+    advertised one by one before it is advertised as a whole.
+    """
+    return {
+        "covering": covering,
+        "advertisements": advertisements,
+        "contents_max": contents_max,
+    }
+
+
+def _regular_links(
+    snapshot: Snapshot, fanout: int, positions: Int32Array
+) -> tuple[tuple[str, str], ...]:
+    hung = regular_tree(len(snapshot.brokers), fanout)
+    return _named_links(_seated(graph_links(hung.joined), positions), snapshot)
 
 
 def _seated(links: Int32Array, positions: Int32Array) -> Int32Array:

@@ -332,3 +332,39 @@ class DullAcyclic(DullGraph):
     def subscription(self, topic: int, broker: int) -> int:
         others = self.members[topic] - {broker}
         return self.subscribe(broker, self.tables(others), others)
+
+
+class DullHierarchy(DullAcyclic):
+    """Everything climbs to a root; subscriptions go nowhere else."""
+
+    def __init__(self, links: Int32Array, snapshot: Snapshot, root: int) -> None:
+        super().__init__(links, snapshot)
+        self.above = {root: root}
+        for here in (order := [root]):
+            for other in self.neighbours[here] - set(self.above):
+                self.above[other] = here
+                order.append(other)
+
+    def subscribe(self, broker: int, wanting: dict[int, set[int]], members: set[int]) -> int:
+        messages = 0
+        while broker not in wanting[self.above[broker]] and self.above[broker] != broker:
+            wanting[self.above[broker]].add(broker)
+            messages += 1
+            broker = self.above[broker]
+        assert messages < len(self.neighbours) or not members
+        return messages
+
+    def publication(self, topic: int, publisher: int) -> Trace:
+        children = self.tables(self.members[topic])
+        walker = Walker(self.snapshot, publisher, publisher)
+        queue = deque([(publisher, publisher)])
+        while queue:
+            here, source = queue.popleft()
+            if here in self.members[topic]:
+                walker.deliver(here, here)
+            came_from_above = source == self.above[here] != here
+            up = set() if came_from_above else {self.above[here]} - {here}
+            for target in (children[here] | up) - {source}:
+                walker.send(walker.trace.spread, here, target, target)
+                queue.append((target, here))
+        return walker.trace

@@ -6,7 +6,14 @@ import msgspec
 import numpy as np
 import pytest
 from counting import check_counts
-from dull_messages import DullAcyclic, DullPartition, DullRendezvous, DullTopicConnected, Twin
+from dull_messages import (
+    DullAcyclic,
+    DullHierarchy,
+    DullPartition,
+    DullRendezvous,
+    DullTopicConnected,
+    Twin,
+)
 
 from meshwright.errors import ProblemError
 from meshwright.lab.workloads import generate_snapshot
@@ -105,6 +112,30 @@ def test_the_order_in_which_an_overlay_lists_its_brokers_does_not_matter(
     overlay = built(design, snapshot)
     reversed_overlay = msgspec.structs.replace(overlay, brokers=overlay.brokers[::-1])
     assert evaluate(reversed_overlay, snapshot) == evaluate(overlay, snapshot)
+
+
+@pytest.mark.parametrize("advertisements", [False, True])
+def test_any_broker_can_be_the_root_of_a_hierarchy(
+    advertisements: bool, snapshot: Snapshot
+) -> None:
+    for root in snapshot.brokers[::5]:
+        overlay = built("hierarchy", snapshot, root=root, advertisements=advertisements)
+        assert overlay.params["root"] == root
+        check_counts(forwarding_of(overlay, snapshot), twin_of(overlay, snapshot), snapshot)
+    with pytest.raises(ProblemError, match="root 'nobody' is no broker"):
+        built("hierarchy", snapshot, root="nobody")
+    lost = msgspec.structs.replace(built("hierarchy", snapshot), params={"root": "nobody"})
+    with pytest.raises(ProblemError, match="root 'nobody' is no broker"):
+        evaluate(lost, snapshot)
+
+
+def test_climbing_to_a_root_costs_no_less_than_following_filters(snapshot: Snapshot) -> None:
+    hierarchy = built("hierarchy", snapshot)
+    tree = msgspec.structs.replace(hierarchy, design="tree", params={})
+    climbing, following = evaluate(hierarchy, snapshot), evaluate(tree, snapshot)
+    assert climbing.messages_per_publication > following.messages_per_publication
+    assert climbing.management_messages_mean < following.management_messages_mean
+    assert climbing.delay_hops_mean == following.delay_hops_mean
 
 
 @pytest.mark.parametrize("arrangement", ["hash", "best"])
@@ -224,9 +255,12 @@ def twin_of(overlay: Overlay, snapshot: Snapshot) -> Twin:
     names = list(snapshot.brokers)
     if overlay.positions is None:
         links = np.array([(names.index(a), names.index(b)) for a, b in overlay.links])
+        root = overlay.params.get("root")
+        if root is not None and not overlay.params["advertisements"]:
+            return DullHierarchy(links, snapshot, names.index(str(root)))
         return (
             DullAcyclic(links, snapshot)
-            if overlay.design == "tree"
+            if DESIGNS[overlay.design].forwarding == "acyclic"
             else DullTopicConnected(links, snapshot)
         )
     seats = np.array([overlay.positions[name] for name in names])

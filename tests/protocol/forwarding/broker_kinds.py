@@ -16,6 +16,8 @@ from meshwright.protocol.forwarding.partition import Partition
 from meshwright.protocol.forwarding.rendezvous import Rendezvous
 from meshwright.protocol.forwarding.topic_connected import TopicConnected
 
+# A broker drawn at random.
+ANY = "any"
 Links = tuple[tuple[str, str], ...]
 
 
@@ -35,6 +37,8 @@ KINDS = {
     "topic-connected": Kind("harary", TopicConnected, {"k": 2}),
     "tree": Kind("tree", Acyclic, {"fanout": 4}),
     "tree without covering": Kind("tree", Acyclic, {"covering": False}),
+    "hierarchy": Kind("hierarchy", Acyclic, {"root": ANY}),
+    "hierarchy without covering": Kind("hierarchy", Acyclic, {"root": ANY, "covering": False}),
 }
 
 
@@ -45,7 +49,10 @@ def new_pump(kind: Kind, rng: np.random.Generator, *, broker_count_min: int = 1)
         links = tree_links(names, rng)
         if kind.machine is TopicConnected:
             links = some_links(names, rng)
-        overlay = Overlay(design=kind.design, params=kind.params, brokers=names, links=links)
+        params = {**kind.params}
+        if params.get("root") == ANY:
+            params["root"] = str(rng.choice(names))
+        overlay = Overlay(design=kind.design, params=params, brokers=names, links=links)
         return Pump(overlay, kind.machine)
     params = dict(kind.params)
     if kind.design == "hypercube":

@@ -18,6 +18,7 @@ from meshwright.model.overlay import Overlay
 from meshwright.model.publication import Publication
 from meshwright.model.snapshot import Snapshot
 from meshwright.protocol.forwarding.forwarding import Forwarding, Surroundings
+from meshwright.protocol.forwarding.living_tree import living_root
 from meshwright.protocol.foundation.effects import SetTimer, TimerKey
 from meshwright.protocol.foundation.stream_frames import StreamFrame
 from meshwright.protocol.foundation.turn import Turn
@@ -169,9 +170,12 @@ class Pump:
         brokers = tuple(name for name in self.overlay.brokers if name in self.machines)
         near = {name: self.machines[name].neighbours() for name in brokers}
         heirs = self.overlay.positions
+        params = dict(self.overlay.params)
+        if params.get("root") is not None:
+            params["root"] = living_root(self.overlay, frozenset(brokers))
         return Overlay(
             design=self.overlay.design,
-            params=self.overlay.params,
+            params=params,
             brokers=brokers,
             links=tuple(
                 (one, other)

@@ -16,6 +16,7 @@ from meshwright.errors import ProblemError
 from meshwright.filters.covering import covers
 from meshwright.filters.filter import Filter, matches, parse_filter
 from meshwright.model.overlay import Overlay, Parameter
+from meshwright.model.publication import Publication
 from meshwright.protocol.forwarding.acyclic import (
     HELD_MAX,
     Acyclic,
@@ -23,7 +24,8 @@ from meshwright.protocol.forwarding.acyclic import (
     ChangeInstalled,
     FilterChange,
 )
-from meshwright.protocol.forwarding.living_tree import living_tree, next_hop
+from meshwright.protocol.forwarding.living_tree import living_root, living_tree, next_hop
+from meshwright.protocol.forwarding.own_advertisements import OwnAdvertisements, may_send
 
 FILTERS = (
     "a", "a/b", "a/c", "a/+", "a/#", "#", "+/b", "$where/x=1/a/b", "$where/x>2/a/b",
@@ -44,6 +46,11 @@ MODES: dict[str, dict[str, Parameter]] = {
     "plain": {"covering": False},
     "advertised": {"advertisements": True},
     "advertised plain": {"advertisements": True, "covering": False},
+    "advertised contents": {"advertisements": True, "contents_max": 2},
+    "rooted": {"root": "b1"},
+    "rooted plain": {"root": "b1", "covering": False},
+    "rooted advertised": {"root": "b1", "advertisements": True},
+    "rooted advertised contents": {"root": "b1", "advertisements": True, "contents_max": 2},
 }
 every_mode = pytest.mark.parametrize("params", MODES.values(), ids=MODES)
 every_seed = pytest.mark.parametrize("seed", range(5))
@@ -199,6 +206,69 @@ def test_frames_wait_for_their_advertisement_in_order_and_not_without_bound() ->
     assert pump.arrivals == {"b1": HELD_MAX, "b2": HELD_MAX}
 
 
+def test_an_origin_advertises_contents_until_they_are_too_many() -> None:
+    pump = chain(4, advertisements=True, contents_max=2)
+    for text in ("$where/x=1/a", "$where/x>5/a", "$where/y=1/a", "$where/x>2/a"):
+        pump.add("b3", text)
+    pump.drain()
+    for value, told in (
+        ("1", {"$where/x=1/a"}),
+        ("4", {"$where/x=1/a", "$where/x>2/a"}),
+        ("1", {"$where/x=1/a", "$where/x>2/a"}),
+        ("2", {"$where/x=1/a", "$where/x>2/a", "$where/y=1/a"}),
+    ):
+        pump.publish("b0", "a", properties=(("x", value),))
+        assert set(texts(pump, "b1", "b0")) == told, value
+    heard = pump.machines["b3"]._tables.advertisements.heard("b2")
+    assert list(map(str, heard)) == ["a"]
+
+
+def test_contents_that_clauses_cannot_say_are_advertised_by_topic() -> None:
+    for properties in ((), (("x", "1"), ("x", "2")), (("x", ""),), (("", "1"),)):
+        own = OwnAdvertisements(contents_max=4)
+        publication = Publication("p", 1, "a", properties=properties)
+        assert own.note(publication) == ((Filter("a"),), ())
+        assert own.note(publication) is None
+        assert own.note(Publication("p", 2, "a", properties=(("z", "1"),))) is None
+
+
+def test_an_advertisement_stands_for_just_its_properties() -> None:
+    content = parse_filter("$where/x=1&y=two/a/b")
+    for text, expected in (
+        ("a/+", True), ("#", True), ("$where/x>0/a/b", True), ("$where/x=1&y=two/#", True),
+        ("$where/x>1/a/b", False), ("$where/z=1/a/b", False), ("a/c", False),
+    ):  # fmt: skip
+        assert may_send(content, parse_filter(text)) is expected, text
+        assert may_send(Filter("a/b"), parse_filter(text)) is (text != "a/c"), text
+
+
+def test_the_next_to_a_dead_root_stands_in_for_it_and_everything_climbs_there() -> None:
+    links = (("b0", "b3"), ("b0", "b1"), ("b3", "b4"), ("b1", "b2"))
+    names = ("b4", "b3", "b2", "b1", "b0")
+    overlay = Overlay(design="hierarchy", params={"root": "b0"}, brokers=names, links=links)
+    assert living_root(overlay, frozenset(names)) == "b0"
+    assert living_root(overlay, frozenset(names) - {"b0"}) == "b3"
+    assert living_root(overlay, frozenset({"b4", "b2", "b1"})) == "b4"
+    lost = Overlay(design="hierarchy", params={"root": "b9"}, brokers=names, links=links)
+    with pytest.raises(ProblemError, match="root 'b9' is no broker of the overlay"):
+        living_root(lost, frozenset(names))
+
+
+def test_every_frame_climbs_to_the_root_and_comes_down_only_where_it_is_wanted() -> None:
+    links = (("b0", "b1"), ("b0", "b2"), ("b1", "b3"), ("b1", "b4"))
+    names = ("b0", "b1", "b2", "b3", "b4")
+    pump = Pump(
+        Overlay(design="hierarchy", params={"root": "b0"}, brokers=names, links=links), Acyclic
+    )
+    pump.add("b3", "a")
+    pump.drain()
+    assert pump.sent[FilterChange] == 2
+    pump.publish("b4", "a")
+    assert set(pump.arrivals) == {"b4", "b1", "b3", "b0"}
+    pump.publish("b4", "unwanted")
+    assert set(pump.arrivals) == {"b4", "b1", "b0"}
+
+
 def test_an_advertiser_waits_no_longer_for_one_who_died() -> None:
     pump = chain(3, advertisements=True)
     pump.add("b2", "a")
@@ -274,7 +344,9 @@ def check_laws(pump: Pump) -> None:
     """Over each link is known what was told, which is wanted there and covers all that is due."""
     is_plain = pump.overlay.params.get("covering") is False
     is_advertised = pump.overlay.params.get("advertisements") is True
-    graph = nx.Graph(pump.living_overlay().links)
+    living = pump.living_overlay()
+    graph = nx.Graph(living.links)
+    root = living.params.get("root")
     for one, other in [*graph.edges, *((other, one) for one, other in graph.edges)]:
         told = filters(pump, one).told(other)
         assert set(told) == set(filters(pump, other).heard(one))
@@ -283,6 +355,9 @@ def check_laws(pump: Pump) -> None:
         side = nx.node_connected_component(cut, one)
         wanted = {parse_filter(text).ungrouped() for name in side for text in pump.wanted[name]}
         assert set(told) <= wanted
+        if root is not None and not is_advertised and root in side:
+            assert not told
+            continue
         if is_plain and not is_advertised:
             assert set(told) == wanted
         if not is_advertised:
@@ -290,7 +365,10 @@ def check_laws(pump: Pump) -> None:
 
 
 def check_reached_exactly(pump: Pump, rng: np.random.Generator) -> None:
-    graph = nx.Graph(pump.living_overlay().links)
+    living = pump.living_overlay()
+    graph = nx.Graph(living.links)
+    is_advertised = bool(living.params.get("advertisements"))
+    root = None if is_advertised else living.params.get("root")
     for topic, properties in MESSAGES:
         origin = str(rng.choice(sorted(pump.machines)))
         graph.add_node(origin)
@@ -299,10 +377,11 @@ def check_reached_exactly(pump: Pump, rng: np.random.Generator) -> None:
             for name in pump.machines
             if any(matches(parse_filter(text), topic, properties) for text in pump.wanted[name])
         }
-        ways = [nx.shortest_path(graph, origin, receiver) for receiver in receivers]
+        ends = receivers if root is None else {*receivers, root}
+        ways = [nx.shortest_path(graph, origin, end) for end in ends]
         pump.publish(origin, topic, properties=properties)
         assert dict(pump.arrivals) == dict.fromkeys({origin}.union(*ways), 1)
-        if not pump.overlay.params.get("advertisements"):
+        if not is_advertised:
             assert pump.sent.total() == len(pump.arrivals) - 1
 
 

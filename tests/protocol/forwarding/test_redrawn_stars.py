@@ -12,10 +12,10 @@ from broker_stories import assert_everybody_is_done
 from test_acyclic_forwarding import (
     FILTERS,
     MESSAGES,
+    MODES,
     change_filters,
     check_laws,
     check_reached_exactly,
-    every_mode,
     every_seed,
     new_pump,
 )
@@ -27,6 +27,10 @@ from meshwright.protocol.forwarding.star_change import PUT_OFF_MAX
 from meshwright.protocol.forwarding.tree_tables import star_links
 from meshwright.protocol.reconfiguration.messages import BuiltLate
 from meshwright.protocol.reconfiguration.tree_rows import peers_of, with_links_replaced
+
+# A tree with a root is never redrawn.
+UNROOTED = {name: params for name, params in MODES.items() if "root" not in params}
+every_mode = pytest.mark.parametrize("params", UNROOTED.values(), ids=UNROOTED)
 
 
 class Redrawing:
@@ -85,7 +89,7 @@ class Redrawing:
 def publish_everywhere(pump: Pump) -> None:
     """Every origin is known to all, where that is needed before its frames go out."""
     for name in pump.overlay.brokers:
-        for topic, properties in MESSAGES:
+        for topic, properties in (*MESSAGES, ("a/c", ())):
             pump.publish(name, topic, properties=properties)
     pump.drain()
 

@@ -3,7 +3,8 @@
 A publication crosses an edge once if someone behind it is interested; so the brokers it visits are
 the smallest subtree of the publisher and the members. A subscription crosses an edge if nobody
 else on the near side has sent one before. Each edge parts the brokers in two, and counting the
-publishers and members on either side counts everything. [OCBR, 5.1; mobility, 4.1]
+publishers and members on either side counts everything. Where everything climbs to a root, an edge
+is crossed upward whoever is interested. [OCBR, 5.1; mobility, 4.1]
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from meshwright.errors import ProblemError
+from meshwright.model.identifiers import BrokerName
 from meshwright.model.interests import BoolArray, Int64Array
 from meshwright.model.overlay import Overlay
 from meshwright.model.snapshot import Float64Array, Snapshot
@@ -24,7 +27,11 @@ from meshwright.planning.evaluation.forwarding import (
 )
 from meshwright.planning.evaluation.indexes import link_indexes
 from meshwright.planning.evaluation.kernels.pushes import Rows
-from meshwright.planning.evaluation.kernels.subscribing import Subscribing, outward_messages
+from meshwright.planning.evaluation.kernels.subscribing import (
+    Subscribing,
+    climbing_messages,
+    outward_messages,
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,6 +40,7 @@ class Acyclic:
 
     sizes: brokers in the subtree of each: (broker,). members: (broker, topic).
     below: members in the subtree of each broker: (broker, topic).
+    climbs: every publication goes up to the root, and subscriptions go nowhere else.
     """
 
     snapshot: Snapshot
@@ -40,6 +48,7 @@ class Acyclic:
     sizes: Int64Array
     members: BoolArray
     below: Int64Array
+    climbs: bool = False
 
     def publication(self, topic: int, publisher: int) -> PublicationMessages:
         """One publication: every message received by a member is internal, by a relay external."""
@@ -50,7 +59,8 @@ class Acyclic:
         while pending:
             here, source = pending.pop()
             for target in self.hung.joined.of(here).tolist():
-                if target != source and self._members_behind(here, target, topic):
+                is_up = self.climbs and self.hung.parents[here] == target
+                if target != source and (is_up or self._members_behind(here, target, topic)):
                     delays[target] = delays[here] + 1
                     internal += int(self.members[target, topic])
                     external += int(not self.members[target, topic])
@@ -58,22 +68,32 @@ class Acyclic:
         return PublicationMessages(0, internal, external, delays[self.members[:, topic]])
 
     def subscription(self, topic: int, broker: int) -> int:
-        """Edges, outward from the broker, that have no other member on their near side."""
+        """Edges, outward from the broker, that have no other member on their near side.
+
+        If all climbs, only those on the way to the root.
+        """
         others = int(self.below[self.hung.root, topic]) - int(self.members[broker, topic])
         messages = 0
         pending = [(broker, broker)]
         while pending:
             here, source = pending.pop()
             for target in self.hung.joined.of(here).tolist():
-                if target != source and self._members_behind(here, target, topic) == others:
+                is_way = not self.climbs or self.hung.parents[here] == target
+                is_first = self._members_behind(here, target, topic) == others
+                if target != source and is_way and is_first:
                     messages += 1
                     pending.append((target, here))
         return messages
 
     def subscriptions(self, topics: Int64Array, brokers: Int64Array) -> Int64Array:
         """The same for many pairs of topic and broker: (pair,)."""
-        joined = Rows(self.hung.joined.offsets, self.hung.joined.neighbours)
         pairs = Subscribing(topics, brokers, self.members[brokers, topics])
+        if self.climbs:
+            is_message = np.ones(self.hung.broker_count, dtype=np.bool_)
+            below = np.ascontiguousarray(self.below.T)
+            climbed: Int64Array = climbing_messages(self.hung.parents, below, pairs, is_message)
+            return climbed
+        joined = Rows(self.hung.joined.offsets, self.hung.joined.neighbours)
         messages: Int64Array = outward_messages(joined, self.hung.parents, self.below, pairs)
         return messages
 
@@ -91,7 +111,8 @@ class Acyclic:
             **parts_of(self._traffic(downward, upward)),
             diameters=self._diameters(),
             loads=self._loads(downward + upward),
-            management=int(np.count_nonzero(below == 1) + np.count_nonzero(above == 1)),
+            management=int(np.count_nonzero(below == 1))
+            + (0 if self.climbs else int(np.count_nonzero(above == 1))),
             k_held=1,
         )
 
@@ -101,7 +122,7 @@ class Acyclic:
         below = self.below[children]
         inside = self.sizes[children][:, None]
         downward = (self.hung.broker_count - inside) * (below > 0)
-        upward = inside * (self.below[self.hung.root] > below)
+        upward = inside * (self.climbs | (self.below[self.hung.root] > below))
         return downward, upward
 
     def _traffic(self, downward: Int64Array, upward: Int64Array) -> Traffic:
@@ -164,13 +185,23 @@ class Acyclic:
 
 
 def acyclic_of(overlay: Overlay, snapshot: Snapshot) -> Acyclic:
-    """The forwarding of an overlay whose links make a tree."""
+    """The forwarding of an overlay whose links make a tree.
+
+    Every broker publishes on every topic here. So if origins advertise, all do, and publications
+    follow subscriptions even where there is a root; the advertisements are not counted.
+    """
     links = link_indexes(overlay, snapshot)
-    return acyclic(tree(len(snapshot.brokers), links), snapshot)
+    root = overlay.params.get("root")
+    if root is None:
+        return acyclic(tree(len(snapshot.brokers), links), snapshot)
+    if root not in snapshot.brokers:
+        raise ProblemError(f"The root {root!r} is no broker of the network; name one that is.")
+    hung = tree(len(snapshot.brokers), links, root=snapshot.brokers.index(BrokerName(str(root))))
+    return acyclic(hung, snapshot, climbs=not overlay.params.get("advertisements", False))
 
 
-def acyclic(hung: Tree, snapshot: Snapshot) -> Acyclic:
-    """The forwarding of a tree of the snapshot's brokers."""
+def acyclic(hung: Tree, snapshot: Snapshot, *, climbs: bool = False) -> Acyclic:
+    """The forwarding of a tree of the snapshot's brokers; climbs: all goes up to its root."""
     members = snapshot.interests.dense()
     return Acyclic(
         snapshot=snapshot,
@@ -178,4 +209,5 @@ def acyclic(hung: Tree, snapshot: Snapshot) -> Acyclic:
         sizes=subtree_sums(hung, np.ones(hung.broker_count, dtype=np.int64)),
         members=members,
         below=subtree_sums(hung, members.astype(np.int64)),
+        climbs=climbs,
     )

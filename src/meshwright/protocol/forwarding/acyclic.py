@@ -3,10 +3,10 @@
 A filter goes over a link unless one that covers it went before (with covering = false: unless it
 went itself). A broker acknowledges a change of filters when all brokers behind it have it, so the
 first knows when its filter is in force everywhere. With advertisements = true, filters go only
-towards origins whose topics they match, and the first frame on a topic waits until all know its
-origin. Where brokers die, the pieces of the tree are linked anew, and each new link is told what it
-lacks. Where a star is redrawn, its filters are known before
-(`meshwright.protocol.forwarding.star_change`). [mobility, 4.1; OCBR, 5.1]
+towards origins whose messages they match, and the first frame on a topic waits until its origin is
+known. With a root, filters climb to it alone, and so does every frame (`TableRules`). Where brokers
+die, the pieces of the tree are linked anew, and each new link is told what it lacks. Where a star
+is redrawn, its filters are known before (`star_change`). [mobility, 4.1; OCBR, 5.1]
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from meshwright.model.overlay import Overlay
 from meshwright.protocol.forwarding.answers import Answers, Wait
 from meshwright.protocol.forwarding.forwarding import ForwardingMessage, Surroundings, drop_circling
 from meshwright.protocol.forwarding.link_filters import Change, LinkKnowledge
-from meshwright.protocol.forwarding.living_tree import living_tree, next_hop
+from meshwright.protocol.forwarding.living_tree import living_root, living_tree, next_hop
+from meshwright.protocol.forwarding.own_advertisements import OwnAdvertisements
 from meshwright.protocol.forwarding.own_topics import WantedCounts
 from meshwright.protocol.forwarding.recent_frames import RecentFrames, frame_key
 from meshwright.protocol.forwarding.star_change import Pause, StarChange
@@ -73,11 +74,11 @@ class ChangeInstalled(ForwardingMessage, frozen=True, gc=False, tag=79):
 
 
 class AcyclicKnowledge(NamedTuple):
-    """The filters on a broker's links, and the topics that it has advertised."""
+    """The filters on a broker's links, and what it has advertised on which topic."""
 
     filters: LinkKnowledge
     advertisements: LinkKnowledge
-    advertised: frozenset[str]
+    advertised: dict[str, tuple[Filter, ...]]
 
 
 class Acyclic:
@@ -97,11 +98,13 @@ class Acyclic:
         rules = TableRules(
             covering=bool(overlay.params.get("covering", True)),
             advertises=bool(overlay.params.get("advertisements", False)),
+            has_root=self._root is not None,
         )
-        self._tables = TreeTables(me, self._planned, rules, around.version)
+        self._tables = TreeTables(me, self._planned, rules, around.version, self._parent)
         self._star: StarChange | None = None
         self._pause = Pause()
-        self._advertised: set[str] = set()
+        self._contents_max = int(overlay.params.get("contents_max") or 0)
+        self._advertised = OwnAdvertisements(self._contents_max)
         self._held: dict[str, list[StreamFrame]] = {}
         self._handlers = table_of(
             on(FilterChange, self._filters_changed),
@@ -130,17 +133,21 @@ class Acyclic:
             self._tell(turn, FilterChange, self._tables.filters.hear(self._around.me, (), (one,)))
 
     def send_out(self, turn: Turn, frame: StreamFrame) -> None:
+        if not self._tables.rules.advertises:
+            self._visit(turn, frame, self._around.me, 0, self._tables)
+            return
         topic = frame.publication.topic
         held = self._held.get(topic)
         if held is not None:
             if len(held) < HELD_MAX:
                 held.append(frame)
-        elif self._tables.rules.advertises and topic not in self._advertised:
-            self._advertised.add(topic)
-            self._held[topic] = [frame]
-            self._advertise(turn, topic)
-        else:
+            return
+        change = self._advertised.note(frame.publication)
+        if change is None:
             self._visit(turn, frame, self._around.me, 0, self._tables)
+        else:
+            self._held[topic] = [frame]
+            self._advertise(turn, topic, Change(*change))
 
     def handle(self, turn: Turn, peer: str, message: ForwardingMessage) -> None:
         if type(message) is AlongTree:
@@ -253,7 +260,7 @@ class Acyclic:
         return AcyclicKnowledge(
             self._tables.filters.known(peers),
             self._tables.advertisements.known((me, *peers)),
-            frozenset(self._advertised.difference(self._held)),
+            self._advertised.known_but(self._held),
         )
 
     def inherit(self, knowledge: Any, heirs: Mapping[str, str]) -> tuple[Filter, ...]:
@@ -262,7 +269,7 @@ class Acyclic:
         names = (self._around.me, *self._links)
         self._tables.filters.inherit(knowledge.filters.only(names))
         self._tables.advertisements.inherit(knowledge.advertisements.only(names))
-        self._advertised = set(knowledge.advertised)
+        self._advertised = OwnAdvertisements(self._contents_max, knowledge.advertised)
         return ()
 
     def settle(self, turn: Turn, done: Action) -> None:
@@ -270,13 +277,13 @@ class Acyclic:
         self._answers.wait(turn, self._links, done)
 
     def path(self, topic: str, source: str) -> tuple[tuple[str, str], ...]:
-        """Links that want the topic whatever the content, but for the one towards the source."""
+        """Links that take the topic whatever the content, but for the one towards the source."""
         me = self._around.me
         if source not in self._tree:
             return ()
         back = next_hop(self._tree, me, source)
-        wanting = self._tables.filters.wanting(topic, ())
-        return tuple((me, link) for link in wanting if link != back)
+        onward = self._tables.onward(topic, ())
+        return tuple((me, link) for link in onward if link != back)
 
     @property
     def _links(self) -> tuple[str, ...]:
@@ -294,6 +301,8 @@ class Acyclic:
         self._overlay = overlay
         self._planned = living_tree(overlay, frozenset(overlay.brokers))[me]
         self._tree = living_tree(overlay, self._seen)
+        self._root = root = living_root(overlay, self._seen)
+        self._parent = None if root in (None, me) else next_hop(self._tree, me, root)
 
     def _withdraw(self, before: Iterable[str]) -> list[Wait]:
         """The waits for answers on links that are gone."""
@@ -315,7 +324,7 @@ class Acyclic:
             drop_circling(turn, frame)
             return
         publication = frame.publication
-        links = tables.filters.wanting(publication.topic, publication.properties)
+        links = tables.onward(publication.topic, publication.properties)
         if around.carried is not None and tables is self._tables:
             around.carried(publication.topic, source, links)
         onward: AlongTree | None = None
@@ -347,21 +356,22 @@ class Acyclic:
             turn, links, lambda later: self._around.tell(later, peer, answer), source=peer
         )
 
-    def _advertise(self, turn: Turn, topic: str) -> None:
-        if self._puts_off(turn, lambda later: self._advertise(later, topic)):
+    def _advertise(self, turn: Turn, topic: str, change: Change) -> None:
+        if self._puts_off(turn, lambda later: self._advertise(later, topic, change)):
             return
-        changes = self._tables.advertisements.hear(self._around.me, (Filter(topic),))
+        changes = self._tables.advertisements.hear(self._around.me, change.added, change.removed)
         self._tell(turn, AdvertisementChange, changes)
 
         def known(later: Turn) -> None:
             for frame in self._held.pop(topic):
-                self._visit(later, frame, self._around.me, 0, self._tables)
+                self.send_out(later, frame)
 
         self._answers.wait(turn, self._links, known)
 
     def _relink(self, turn: Turn, waits: list[Wait]) -> None:
         """Bring all links in line; waits for lost answers go on with what is told now."""
         tables, links = self._tables, self._links
+        tables.parent = self._parent
         self._tell(turn, AdvertisementChange, tables.advertisements.relink(links))
         self._tell(turn, FilterChange, tables.filters.relink(links))
         self._answers.resume(turn, waits, self._links)

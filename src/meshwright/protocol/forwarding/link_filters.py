@@ -13,12 +13,13 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import NamedTuple
 
 from meshwright.filters.clauses import clauses_cover
-from meshwright.filters.covering import cover_set, intersects
+from meshwright.filters.covering import cover_set
 from meshwright.filters.filter import Filter
 from meshwright.filters.index import FilterIndex
 from meshwright.filters.names import TopicNames
 from meshwright.filters.topics import has_wildcard
 from meshwright.filters.values import Properties
+from meshwright.protocol.forwarding.own_advertisements import may_send
 
 ROUTES_MAX = 65_536
 
@@ -165,10 +166,10 @@ class LinkFilters:
         self._told_indexes.pop(peer, None)
 
     def due(self, link: str, sent: tuple[Filter, ...]) -> dict[str, Change]:
-        """Origins behind a link advertise new topics; returns what to tell over it."""
+        """Origins behind a link advertise anew; returns what to tell over it."""
         if link not in self._links:
             return {}
-        come = [one for one in self._all() if any(intersects(one, topic) for topic in sent)]
+        come = [one for one in self._all() if any(may_send(new, one) for new in sent)]
         return _said([(link, self._settle(link, come, ()))])
 
     def _support(self, source: str, filters: Iterable[Filter]) -> None:
@@ -193,12 +194,19 @@ class LinkFilters:
                 self._forget_routes(one)
 
     def _settle(self, link: str, come: Iterable[Filter], gone: Iterable[Filter]) -> Change:
-        """Take back filters that are not wanted any more, then tell those that none told covers."""
+        """Take back filters that are not wanted or due any more, then tell those that are.
+
+        Of these, none that one told covers.
+        """
         told = self._told.setdefault(link, {})
         index = self._told_indexes.get(link)
         if index is None:
             index = self._told_indexes[link] = FilterIndex()
-        removed = [one for one in gone if one in told and not self._is_wanted(link, one)]
+        removed = [
+            one
+            for one in gone
+            if one in told and not (self._is_wanted(link, one) and self._is_due(link, one))
+        ]
         for one in removed:
             del told[one]
             index.discard(link, one)

@@ -1,8 +1,9 @@
 """The tree of an overlay over the brokers that are seen alive; shared by all with the same view.
 
 Where neighbouring brokers of the tree are dead, its pieces fall apart. Of the living brokers next
-to them, the lowest in the overlay's order links to all others, which makes one tree again. When the
-dead return, the tree is the old one.
+to them, the lowest in the overlay's order links to all others, which makes one tree again. If the
+root is among these dead, that broker is the root meanwhile. When the dead return, the tree is the
+old one.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from meshwright.errors import ProblemError
 from meshwright.model.overlay import Overlay
 from meshwright.overlays.graph import Graph
 from meshwright.overlays.tree import tree
@@ -22,6 +24,28 @@ LivingTree = dict[str, tuple[str, ...]]
 def living_tree(overlay: Overlay, seen: frozenset[str]) -> LivingTree:
     """The tree of an overlay over those of its brokers that are seen alive."""
     return _living_tree(overlay.brokers, overlay.links, seen)
+
+
+def living_root(overlay: Overlay, seen: frozenset[str]) -> str | None:
+    """The root of the tree over those of its brokers that are seen alive; None if it has none."""
+    planned = overlay.params.get("root")
+    if planned is None:
+        return None
+    if planned not in overlay.brokers:
+        raise ProblemError(
+            f"The root {planned!r} is no broker of the overlay; name one of its brokers."
+        )
+    if planned in seen:
+        return str(planned)
+    whole = living_tree(overlay, frozenset(overlay.brokers))
+    gap, known = [str(planned)], {str(planned)}
+    living: list[str] = []
+    for here in gap:
+        for other in whole[here]:
+            if other not in known:
+                known.add(other)
+                (living if other in seen else gap).append(other)
+    return min(living, key=overlay.brokers.index)
 
 
 def next_hop(joined: LivingTree, source: str, target: str) -> str:

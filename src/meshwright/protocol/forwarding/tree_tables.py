@@ -12,9 +12,10 @@ from typing import NamedTuple
 
 import msgspec
 
-from meshwright.filters.covering import intersects
 from meshwright.filters.filter import Filter
+from meshwright.filters.values import Properties
 from meshwright.protocol.forwarding.link_filters import LinkFilters
+from meshwright.protocol.forwarding.own_advertisements import may_send
 
 Filters = tuple[Filter, ...]
 
@@ -46,24 +47,49 @@ class TableRules(NamedTuple):
 
     covering: a filter is not told where a wider one was told.
     advertises: a filter is told only towards origins that advertise topics it matches.
+    has_root: filters and advertisements are told towards the root; from there, and from any broker
+        on the way, filters go down only to origins that advertise. Where none does, every frame
+        climbs to the root instead.
     """
 
     covering: bool
     advertises: bool
+    has_root: bool = False
 
 
 class TreeTables:
-    """Filters and advertisements by link, on one shape of the tree; version: of that shape."""
+    """Filters and advertisements by link, on one shape of the tree; version: of that shape.
 
-    __slots__ = ("_me", "advertisements", "filters", "rules", "version")
+    parent: the link towards the root; None at the root, and where there is none.
+    """
 
-    def __init__(self, me: str, links: Iterable[str], rules: TableRules, version: int) -> None:
+    __slots__ = ("_me", "advertisements", "filters", "parent", "rules", "version")
+
+    def __init__(
+        self,
+        me: str,
+        links: Iterable[str],
+        rules: TableRules,
+        version: int,
+        parent: str | None = None,
+    ) -> None:
         links = tuple(links)
         self._me = me
         self.rules = rules
         self.version = version
-        self.advertisements = LinkFilters(me, links)
+        self.parent = parent
+        self.advertisements = LinkFilters(
+            me, links, covering=False, is_due=lambda link, _: self._is_upward(link)
+        )
         self.filters = LinkFilters(me, links, covering=rules.covering, is_due=self._is_due)
+
+    def onward(self, topic: str, properties: Properties) -> tuple[str, ...]:
+        """The links that a message takes: those that want it, and the one up if all climb."""
+        links = self.filters.wanting(topic, properties)
+        parent = self.parent
+        if parent is None or self.rules.advertises or parent in links:
+            return links
+        return (*links, parent)
 
     def forget(self, peer: str) -> None:
         """Forget what a peer told and was told; relinking exchanges it again."""
@@ -83,15 +109,22 @@ class TreeTables:
     ) -> TreeTables:
         """The tables for new links within a star; those for links out of it stay."""
         inner = tuple(inner)
-        tables = TreeTables(self._me, links, self.rules, version)
+        tables = TreeTables(self._me, links, self.rules, version, self.parent)
         advertised = {link.peer: link.advertisements for link in inner}
         _inherit(tables.advertisements, self.advertisements, star, advertised)
         _inherit(tables.filters, self.filters, star, {link.peer: link.filters for link in inner})
         return tables
 
     def _is_due(self, link: str, one: Filter) -> bool:
-        """True if an origin behind a link advertises a topic that a filter may match."""
-        return not self.rules.advertises or _meets(one, self.advertisements.heard(link))
+        """True if a link leads up to the root, or to an origin that may send what matches."""
+        rules = self.rules
+        if rules.advertises and _meets(one, self.advertisements.heard(link)):
+            return True
+        return self._is_upward(link) and (rules.has_root or not rules.advertises)
+
+    def _is_upward(self, link: str) -> bool:
+        """True if a link leads towards the root, or there is none."""
+        return not self.rules.has_root or link == self.parent
 
 
 def star_links(
@@ -148,7 +181,7 @@ def _told(
 
 
 def _meets(one: Filter, advertised: Iterable[Filter]) -> bool:
-    return any(intersects(one, sent) for sent in advertised)
+    return any(may_send(sent, one) for sent in advertised)
 
 
 def _all_heard(table: LinkFilters, sources: Iterable[str]) -> Filters:
