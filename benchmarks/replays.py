@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from math import isclose
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
@@ -14,8 +13,8 @@ from pyspark.sql import SparkSession
 
 from benchmarks.processes import Cost, costed
 from benchmarks.table import Row
-from benchmarks.unaided.reading import World
-from benchmarks.unaided.replaying import MESSAGES, plain_messages
+from meshwright.lab.replays.reading import read_trace, tables_on_disk
+from meshwright.lab.replays.replaying import plain_replay
 from meshwright.pipeline.generators.parameters import LocationParameters, PoissonParameters
 from meshwright.pipeline.generators.trace_generation import generate_trace
 from meshwright.pipeline.keeping import passing_keeper
@@ -95,14 +94,11 @@ def measured(
 
 
 def plain_cost(replay: TraceReplay, trace: Path) -> Cost:
-    """The cost without Spark of a replay with static placement; what comes of it is the same."""
+    """The cost without Spark of a replay with static placement."""
     static = replay.tables["placements"].where("placement = 'static'").toArrow()
     asked = pd.Series(static["broker"].to_pylist(), index=static["client"].to_pylist())
-    world = World(replay.brokers, replay.timeline, replay.parameters)
-    cost, messages = costed(lambda: plain_messages(trace, asked, world))
-    for row in replay.tables["comparison"].collect():
-        sent = sum(row[name] for name in MESSAGES) * replay.brokers.count
-        assert isclose(sent, messages[row.placement, row.design], rel_tol=1e-9), row
+    wish = replay.parameters
+    cost, _ = costed(lambda: plain_replay(read_trace(tables_on_disk(trace), wish, asked), wish))
     return cost
 
 

@@ -16,7 +16,7 @@ from meshwright.cli.main import app
 from meshwright.errors import OperatorError, ProblemError
 from meshwright.model.schema import CONNECTIONS, SUBSCRIPTIONS
 from meshwright.pipeline.generators import location, poisson
-from meshwright.pipeline.generators.blocks import USERS_PER_BLOCK, generated, names
+from meshwright.pipeline.generators.blocks import USERS_PER_BLOCK, BlockTable, generated, names
 from meshwright.pipeline.generators.parameters import (
     LocationParameters,
     PatternName,
@@ -108,7 +108,7 @@ def test_executors_make_what_one_process_makes(spark: SparkSession) -> None:
             pa.table({name: pa.array(column) for name, column in block(number).items()})
             for number in range(2)
         ]
-        there = generated(spark, table, 2, block).toArrow()
+        there = generated(spark, BlockTable(table, 2, block)).toArrow()
         wanted = pa.concat_tables(here).select(table.column_names())
         assert there.drop(["time"]).to_pylist() == wanted.drop(["time"]).to_pylist()
         assert there["time"].cast(pa.int64()).to_pylist() == wanted["time"].to_pylist()

@@ -9,6 +9,7 @@ import msgspec
 
 from meshwright.planning.arrangement.reconfiguration import RECONFIGURABILITY_BETA
 from meshwright.planning.placement.strategies import PlacementRules
+from meshwright.planning.succession import EpochRules
 
 PlacementName = Literal["recorded", "static", "location", "similarity", "similarity-bounded"]
 InterestSource = Literal["subscriptions", "location"]
@@ -74,6 +75,10 @@ class OverlayParameters(_Part, frozen=True, kw_only=True):
     k: Count = 1
     delay_weight: Amount = 1.0
     beta: Amount = RECONFIGURABILITY_BETA
+
+    def rules(self) -> EpochRules:
+        """The same as planning has it."""
+        return EpochRules(k=self.k, delay_weight=self.delay_weight, beta=self.beta)
 
 
 class WorkParameters(_Part, frozen=True, kw_only=True):

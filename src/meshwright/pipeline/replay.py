@@ -14,7 +14,6 @@ from pyspark.sql import functions as sf
 from meshwright.errors import OperatorError
 from meshwright.model import replay_schema, schema
 from meshwright.model.schema import Table
-from meshwright.model.times import SECOND_US
 from meshwright.pipeline.brokers import Brokers
 from meshwright.pipeline.keeping import Keeper, Kept, files_digest
 from meshwright.pipeline.parameters import PlacementName, ReplayParameters
@@ -36,7 +35,7 @@ from meshwright.pipeline.stages.placement import (
 from meshwright.pipeline.stages.rates import even_rates, publication_rates
 from meshwright.pipeline.stages.replay import ReplayInputs, replayed
 from meshwright.pipeline.stages.visits import cells, visits
-from meshwright.pipeline.timeline import Timeline
+from meshwright.pipeline.timeline import Timeline, spanning
 from meshwright.pipeline.trace_brokers import (
     has_brokers,
     made_brokers,
@@ -53,11 +52,8 @@ from meshwright.pipeline.wishes import (
     replayed_designs,
 )
 from meshwright.planning.placement.clusters import exchange_messages
-from meshwright.planning.succession import EpochRules
 
 Settings = dict[str, Any]
-SLOTS_WANTED = 100
-HOUR_S = 3600
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,14 +184,14 @@ class _Replay:
         if span.begin is None:
             raise OperatorError(f"{self.trace}: nobody wants anything in this trace; give another.")
         time = self.parameters.time
-        slot_us = (time.slot_s or _hundredth_s(span.end - span.begin)) * SECOND_US
-        slot_count = (span.end - span.begin) // slot_us + 1
-        if time.warmup_slots >= slot_count:
+        timeline = spanning(span.begin, span.end, time.slot_s, time.epoch_slots)
+        if time.warmup_slots >= timeline.slot_count:
             raise OperatorError(
-                f"{self.trace}: the trace has {slot_count} slots and {time.warmup_slots} are left "
-                "out, so nothing is left to compare; choose shorter slots or leave out fewer."
+                f"{self.trace}: the trace has {timeline.slot_count} slots and {time.warmup_slots} "
+                "are left out, so nothing is left to compare; choose shorter slots or leave out "
+                "fewer."
             )
-        return Timeline(span.begin, slot_us, slot_count, time.epoch_slots)
+        return timeline
 
     def _keep_rates(self, timeline: Timeline) -> None:
         chosen = self.parameters.publications
@@ -307,8 +303,7 @@ class _Replay:
 
     def _keep_replay(self, found: TraceReplay) -> None:
         names, timeline, brokers = replay_schema, found.timeline, found.brokers
-        chosen = self.parameters.overlay
-        rules = EpochRules(k=chosen.k, delay_weight=chosen.delay_weight, beta=chosen.beta)
+        rules = self.parameters.overlay.rules()
         world = {"timeline": timeline, "placements": found.placements, "brokers": _told(brokers)}
         self._keep(
             names.OVERLAYS,
@@ -368,12 +363,6 @@ class _Replay:
             [names.METRICS.name, names.OVERLAYS.name],
             warmup_slots=warmup_slots,
         )
-
-
-def _hundredth_s(span_us: int) -> int:
-    """A hundredth of a span in whole hours, at least one."""
-    hours = -(-span_us // (SLOTS_WANTED * HOUR_S * SECOND_US))
-    return max(hours, 1) * HOUR_S
 
 
 def _told(brokers: Brokers) -> Settings:

@@ -9,6 +9,11 @@ from numpy.typing import NDArray
 from pyspark.sql import Column
 from pyspark.sql import functions as sf
 
+from meshwright.model.times import SECOND_US
+
+SLOTS_WANTED = 100
+HOUR_S = 3600
+
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
@@ -39,3 +44,15 @@ class Timeline:
     def epoch_of(self, slot: Column) -> Column:
         """The epoch of a slot."""
         return sf.floor(slot / sf.lit(self.epoch_slots))
+
+
+def spanning(begin_us: int, end_us: int, slot_s: int | None, epoch_slots: int) -> Timeline:
+    """From a first time to a last one; slots of about a hundredth of it, unless one says."""
+    slot_us = (slot_s or _hundredth_s(end_us - begin_us)) * SECOND_US
+    return Timeline(begin_us, slot_us, (end_us - begin_us) // slot_us + 1, epoch_slots)
+
+
+def _hundredth_s(span_us: int) -> int:
+    """A hundredth of a span in whole hours, at least one."""
+    hours = -(-span_us // (SLOTS_WANTED * HOUR_S * SECOND_US))
+    return max(hours, 1) * HOUR_S

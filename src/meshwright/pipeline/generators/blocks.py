@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from enum import IntEnum
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -46,21 +46,35 @@ def stream(seed: int, concern: Concern, block: int) -> np.random.Generator:
     return np.random.default_rng([seed, int(concern), block])
 
 
-def generated(
-    session: SparkSession, table: Table, block_count: int, block: Callable[[int], Columns]
-) -> DataFrame:
-    """The table of all blocks; block gives the columns of one by its number."""
-    types = {column.name: ARROW_TYPES[column.kind] for column in table.columns}
+class BlockTable(NamedTuple):
+    """A table in blocks; block gives the columns of one by its number."""
+
+    table: Table
+    block_count: int
+    block: Callable[[int], Columns]
+
+    def batch(self, number: int) -> pa.RecordBatch:
+        """One block."""
+        columns = self.block(number)
+        types = {column.name: ARROW_TYPES[column.kind] for column in self.table.columns}
+        return pa.RecordBatch.from_arrays(
+            [_array(columns[name], kind) for name, kind in types.items()], list(types)
+        )
+
+
+def generated(session: SparkSession, blocks: BlockTable) -> DataFrame:
+    """The table of all blocks, made by executors."""
 
     def make(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            for number in batch.column(0).to_pylist():
-                columns = block(number)
-                yield pa.RecordBatch.from_arrays(
-                    [_array(columns[name], kind) for name, kind in types.items()], list(types)
-                )
+            yield from map(blocks.batch, batch.column(0).to_pylist())
 
-    return session.range(block_count).mapInArrow(make, spark_schema(table))
+    return session.range(blocks.block_count).mapInArrow(make, spark_schema(blocks.table))
+
+
+def gathered(blocks: BlockTable) -> pa.Table:
+    """The table of all blocks, made here."""
+    return pa.Table.from_batches(map(blocks.batch, range(blocks.block_count)))
 
 
 def block_count(count: int, per_block: int) -> int:

@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
 
 from meshwright.model.interests import Int64Array
 from meshwright.model.schema import (
@@ -17,17 +16,16 @@ from meshwright.model.schema import (
     FRIENDSHIPS,
     POSITIONS,
     PUBLICATIONS,
-    Table,
 )
 from meshwright.model.snapshot import Float64Array
 from meshwright.pipeline.generators.blocks import (
     HOUR_US,
     TOPICS_PER_BLOCK,
     USERS_PER_BLOCK,
+    BlockTable,
     Columns,
     Concern,
     block_count,
-    generated,
     names,
     stream,
 )
@@ -49,9 +47,7 @@ class Visits(NamedTuple):
     end_h: Float64Array
 
 
-def location_tables(
-    session: SparkSession, parameters: LocationParameters
-) -> list[tuple[Table, DataFrame]]:
+def location_tables(parameters: LocationParameters) -> list[BlockTable]:
     """The tables of a trace of the model; a topic is a cell, published to like any other."""
     parameters.refuse_impossible()
     shares = home_shares(parameters)
@@ -70,16 +66,10 @@ def location_tables(
         FRIENDSHIPS: partial(_friendships, parameters),
     }
     return [
-        *(
-            (table, generated(session, table, user_blocks, block))
-            for table, block in by_users.items()
-        ),
-        (
-            PUBLICATIONS,
-            generated(session, PUBLICATIONS, block_count(cell_count, TOPICS_PER_BLOCK), published),
-        ),
-        (BROKERS, generated(session, BROKERS, 1, partial(_brokers, parameters))),
-        (DELAYS, generated(session, DELAYS, cell_count, partial(_delays, parameters))),
+        *(BlockTable(table, user_blocks, block) for table, block in by_users.items()),
+        BlockTable(PUBLICATIONS, block_count(cell_count, TOPICS_PER_BLOCK), published),
+        BlockTable(BROKERS, 1, partial(_brokers, parameters)),
+        BlockTable(DELAYS, cell_count, partial(_delays, parameters)),
     ]
 
 

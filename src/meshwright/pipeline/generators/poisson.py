@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
-from pyspark.sql import DataFrame, SparkSession
 
 from meshwright.model.interests import Int64Array
 from meshwright.model.schema import (
@@ -14,16 +13,15 @@ from meshwright.model.schema import (
     DELAYS,
     PUBLICATIONS,
     SUBSCRIPTIONS,
-    Table,
 )
 from meshwright.pipeline.generators.blocks import (
     HOUR_US,
     TOPICS_PER_BLOCK,
     USERS_PER_BLOCK,
+    BlockTable,
     Columns,
     Concern,
     block_count,
-    generated,
     names,
     stream,
 )
@@ -32,9 +30,7 @@ from meshwright.pipeline.generators.publications import hourly_rates, publicatio
 from meshwright.pipeline.generators.topic_patterns import TopicPattern, topic_pattern
 
 
-def poisson_tables(
-    session: SparkSession, parameters: PoissonParameters
-) -> list[tuple[Table, DataFrame]]:
+def poisson_tables(parameters: PoissonParameters) -> list[BlockTable]:
     """The tables of a trace of the model; the user's broker is any, and never changes."""
     parameters.refuse_impossible()
     pattern = topic_pattern(
@@ -49,19 +45,11 @@ def poisson_tables(
     published = partial(publication_columns, parameters, topic_names, rates, parameters.hours)
     subscribed = partial(_subscriptions, parameters, pattern)
     return [
-        (SUBSCRIPTIONS, generated(session, SUBSCRIPTIONS, user_blocks, subscribed)),
-        (
-            CONNECTIONS,
-            generated(session, CONNECTIONS, user_blocks, partial(_connections, parameters)),
-        ),
-        (
-            PUBLICATIONS,
-            generated(
-                session, PUBLICATIONS, block_count(parameters.topics, TOPICS_PER_BLOCK), published
-            ),
-        ),
-        (BROKERS, generated(session, BROKERS, 1, partial(_brokers, parameters))),
-        (DELAYS, generated(session, DELAYS, parameters.brokers, partial(_delays, parameters))),
+        BlockTable(SUBSCRIPTIONS, user_blocks, subscribed),
+        BlockTable(CONNECTIONS, user_blocks, partial(_connections, parameters)),
+        BlockTable(PUBLICATIONS, block_count(parameters.topics, TOPICS_PER_BLOCK), published),
+        BlockTable(BROKERS, 1, partial(_brokers, parameters)),
+        BlockTable(DELAYS, parameters.brokers, partial(_delays, parameters)),
     ]
 
 

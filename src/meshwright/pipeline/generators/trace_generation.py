@@ -7,6 +7,7 @@ from typing import assert_never
 
 from pyspark.sql import SparkSession
 
+from meshwright.pipeline.generators.blocks import BlockTable, generated
 from meshwright.pipeline.generators.location import location_tables
 from meshwright.pipeline.generators.parameters import LocationParameters, PoissonParameters
 from meshwright.pipeline.generators.poisson import poisson_tables
@@ -17,14 +18,19 @@ def generate_trace(
     session: SparkSession, parameters: PoissonParameters | LocationParameters, out: Path
 ) -> dict[str, int]:
     """Write a trace of the model; rows of every table."""
+    tables = model_tables(parameters)
+    with staged_trace(out) as folder:
+        for blocks in tables:
+            write_table(generated(session, blocks), folder, blocks.table)
+        return row_counts(folder)
+
+
+def model_tables(parameters: PoissonParameters | LocationParameters) -> list[BlockTable]:
+    """The tables of a trace of the model, not made yet."""
     match parameters:
         case PoissonParameters():
-            tables = poisson_tables(session, parameters)
+            return poisson_tables(parameters)
         case LocationParameters():
-            tables = location_tables(session, parameters)
+            return location_tables(parameters)
         case _:
             assert_never(parameters)
-    with staged_trace(out) as folder:
-        for table, frame in tables:
-            write_table(frame, folder, table)
-        return row_counts(folder)

@@ -74,11 +74,11 @@ def metrics(
     )
     of_designs = sums.join(begun, on=["placement", "design", "slot"], how="left")
     sides = [frame.groupBy("placement") for frame in (of_designs, _of_placements(tables, timeline))]
-    summary = _summary(timeline.slot_count, broker_count, exchange_messages)
+    summary = summary_of_slots(timeline.slot_count, broker_count, exchange_messages)
     return conform(sides[0].cogroup(sides[1]).applyInArrow(summary, spark_schema(METRICS)), METRICS)
 
 
-def _summary(
+def summary_of_slots(
     slot_count: int, broker_count: int, exchange_messages: Mapping[str, int]
 ) -> Callable[[pa.Table, pa.Table], pa.Table]:
     """From sums over publishers to means, and from differences of loads to their deviation."""
@@ -128,11 +128,11 @@ def comparison(metrics: DataFrame, overlays: DataFrame, *, warmup_slots: int = 0
     sides = [
         frame.groupBy(*keys) for frame in (metrics.where(sf.col("slot") >= warmup_slots), overlays)
     ]
-    compared = sides[0].cogroup(sides[1]).applyInArrow(_compared, spark_schema(COMPARISON))
+    compared = sides[0].cogroup(sides[1]).applyInArrow(compared_slots, spark_schema(COMPARISON))
     return conform(compared, COMPARISON)
 
 
-def _compared(slots: pa.Table, epochs: pa.Table) -> pa.Table:
+def compared_slots(slots: pa.Table, epochs: pa.Table) -> pa.Table:
     """One line; rows are added in their order, as sums of fractions depend on it."""
     slots, epochs = slots.sort_by("slot"), epochs.sort_by("epoch")
     deliveries = slots["deliveries"].to_numpy()

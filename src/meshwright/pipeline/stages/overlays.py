@@ -101,7 +101,7 @@ def _planner(
                 snapshot = _snapshot(row["topics"], brokers)
                 found = follow(here[1], former, snapshot, rules, seed=seed + epoch)
                 former = found.overlay
-                yield from arrow_table(OVERLAYS, [_row(*here, epoch, found)]).to_batches()
+                yield from arrow_table(OVERLAYS, [overlay_row(*here, epoch, found)]).to_batches()
 
     return plan
 
@@ -127,7 +127,8 @@ def _snapshot(topics: Any, brokers: Brokers) -> Snapshot:
     )
 
 
-def _row(placement: str, design: str, epoch: int, found: Successor) -> dict[str, Any]:
+def overlay_row(placement: str, design: str, epoch: int, found: Successor) -> dict[str, Any]:
+    """A row of OVERLAYS."""
     return {
         "placement": placement,
         "design": design,
