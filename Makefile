@@ -68,8 +68,10 @@ torture: $(VENV)/.runtime ## kill live brokers of every design under load, and j
 fuzz: $(VENV)/.development ## send a million broken packets to the codec, and as many to live brokers
 	@$(BIN)/python -m tests.live.fuzz 1000000
 
-figures: $(VENV)/.runtime ## draw the pictures that the documentation shows
+figures: $(VENV)/.runtime ## run every experiment of the papers at small scale, and draw what the docs show
 	$(BIN)/meshwright overlay tour --out docs/pictures --pictures-only
+	$(BIN)/meshwright lab run all --scale small --out figures
+	$(BIN)/meshwright lab report figures --docs docs/papers
 
 lock: $(VENV)/.development ## resolve the dependencies anew
 	$(COMPILE) --upgrade --output-file requirements/build.lock requirements/build.in
@@ -77,7 +79,7 @@ lock: $(VENV)/.development ## resolve the dependencies anew
 	$(COMPILE) --constraint requirements/development.lock --output-file requirements/runtime.lock pyproject.toml
 
 clean: ## remove the environment and everything made by it
-	rm -rf $(VENV) demo torture build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) demo figures torture build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)

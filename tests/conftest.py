@@ -36,6 +36,7 @@ COMMANDS_ON_SPARK = (
     "tests/cli/test_demo.py",
     "tests/cli/test_replay_commands.py",
     "tests/cli/test_sweep_command.py",
+    "tests/lab/experiments/test_running.py",
 )
 
 

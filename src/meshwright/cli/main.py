@@ -12,7 +12,7 @@ from typer.core import TyperGroup
 
 from meshwright import __version__
 from meshwright.cli.brokers import broker, importing, manager, operating, passwd, up
-from meshwright.cli.experiments import check, demo, simulate, swarm, sweep, torture
+from meshwright.cli.experiments import check, demo, lab, simulate, swarm, sweep, torture
 from meshwright.cli.overlays import overlay, workload
 from meshwright.cli.traces import compare, pipeline, plan, trace
 from meshwright.errors import MeshwrightError
@@ -58,6 +58,7 @@ app.add_typer(trace.app, name="trace")
 app.add_typer(plan.app, name="plan")
 app.add_typer(pipeline.app, name="pipeline")
 app.add_typer(importing.app, name="import")
+app.add_typer(lab.app, name="lab")
 app.command("up")(up.up)
 app.command("broker")(broker.broker)
 app.command("manager")(manager.manager)

@@ -14,6 +14,7 @@ import pandas as pd
 
 Scale = Literal["small", "paper", "10x"]
 SCALES: tuple[Scale, ...] = get_args(Scale)
+Measure = Callable[..., Mapping[str, Any] | Sequence[Mapping[str, Any]]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +82,7 @@ class Experiment:
     paper: str
     title: str
     shows: str
-    measure: Callable[..., Mapping[str, Any] | Sequence[Mapping[str, Any]]]
+    measure: Measure
     scales: Mapping[Scale, Sweep]
     plots: tuple[Plot, ...] = ()
     claims: tuple[Claim, ...] = ()

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -46,43 +45,41 @@ class Question(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         return msgspec.structs.replace(self, asked_at=other.asked_at) == other
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """An experiment's question and the rows that there are, with those that are still missing."""
-
-    question: Question
-    rows: pd.DataFrame
-    task_count: int
-
-    @property
-    def missing(self) -> int:
-        """Tasks that have not run."""
-        return self.task_count - int(self.rows[TASK_COLUMN].nunique())
-
-
 class ResultFolder:
     """Where the results of one experiment are."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def open(self, question: Question, *, anew: bool = False) -> Question:
-        """Take the folder for a question; return the question as it was first asked there."""
-        if anew and (self.folder / QUESTION_FILE).exists():
-            shutil.rmtree(self.folder)
-        make_folder(self.folder)
-        path = self.folder / QUESTION_FILE
-        if not path.exists():
-            self._refuse_strangers()
-            write_whole({path: msgspec.json.format(msgspec.json.encode(question), indent=2)})
-            return question
+    def refuse(self, question: Question, *, anew: bool = False) -> None:
+        """Say in one sentence why results of a question cannot be put here, if they cannot."""
+        if not self.folder.exists():
+            return
+        if not (self.folder / QUESTION_FILE).exists():
+            if any(self.folder.iterdir()):
+                raise OperatorError(
+                    f"{self.folder} is not empty and has no {QUESTION_FILE}; choose another folder."
+                )
+            return
+        if anew:
+            return
         former = self.question()
         if not former.is_same(question):
             raise OperatorError(
                 f"{self.folder} has results of {_difference(former, question)}; choose another "
                 "folder with --out, or --anew to have these measured again."
             )
-        return former
+        self.done()
+
+    def open(self, question: Question, *, anew: bool = False) -> None:
+        """Take the folder for a question; results that are there stay unless all is done anew."""
+        self.refuse(question, anew=anew)
+        path = self.folder / QUESTION_FILE
+        if anew and path.exists():
+            shutil.rmtree(self.folder)
+        if not path.exists():
+            make_folder(self.folder)
+            write_whole({path: msgspec.json.format(msgspec.json.encode(question), indent=2)})
 
     def question(self) -> Question:
         """What was asked."""
@@ -127,12 +124,6 @@ class ResultFolder:
                     str(part), f"this part of the results cannot be read ({error})",
                     remedy="delete it, and lab run measures it again",
                 ) from None  # fmt: skip
-
-    def _refuse_strangers(self) -> None:
-        if any(self.folder.iterdir()):
-            raise OperatorError(
-                f"{self.folder} is not empty and has no {QUESTION_FILE}; choose another folder."
-            )
 
 
 def result_folders(out: Path) -> dict[str, ResultFolder]:

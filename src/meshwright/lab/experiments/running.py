@@ -17,8 +17,7 @@ import msgspec
 
 from meshwright import __version__
 from meshwright.errors import OperatorError
-from meshwright.lab.experiments.catalogue import all_experiments
-from meshwright.lab.experiments.experiment import Experiment, Scale, Sweep
+from meshwright.lab.experiments.experiment import Experiment, Measure, Scale, Sweep
 from meshwright.lab.experiments.results import (
     CPU_COLUMN,
     OWN_COLUMNS,
@@ -93,7 +92,7 @@ def run(
         numbers = waiting[first : first + at_once]
         found = sweep(
             session,
-            partial(measured, order.experiment.name),
+            partial(measured, order.experiment.measure),
             [tasks[number] for number in numbers],
         )
         folder.add(
@@ -119,10 +118,15 @@ def asked(order: Order, asked_at: str) -> Question:
     )
 
 
-def measured(name: str, *, seed: int, **parameters: Any) -> dict[str, Any]:
+def task_grid(question: Question) -> TaskGrid:
+    """Every call that a question asks for."""
+    return TaskGrid(question.grid, range(question.seeds))
+
+
+def measured(measure: Measure, *, seed: int, **parameters: Any) -> dict[str, Any]:
     """On an executor: the rows of one call, and the time that it took of a core."""
     began_s = time.process_time()
-    found = all_experiments()[name].measure(seed=seed, **parameters)
+    found = measure(seed=seed, **parameters)
     rows = [found] if isinstance(found, Mapping) else list(found)
     return {"rows": rows, "cpu_s": time.process_time() - began_s}
 

@@ -1,0 +1,256 @@
+"""meshwright lab: the papers' experiments and our own; run them on Spark, and report."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from meshwright.cli.console.options import Json, Master, Remote
+from meshwright.cli.console.screen import PlainTable, answer, plain_table
+from meshwright.model.wording import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from meshwright.lab.experiments.experiment import Scale
+    from meshwright.lab.experiments.findings import Finding
+    from meshwright.lab.experiments.running import Order
+
+app = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="The papers' experiments: claims beside what we measure.",
+)
+SCALE_HELP = "small: all in minutes; paper: the papers' own sizes; 10x: ten times those."
+
+
+@app.command("list")
+def list_experiments(*, as_json: Json = False) -> None:
+    """List every experiment, with what it costs at each scale.
+
+    Example: meshwright lab list
+    """
+    from meshwright.lab.experiments.catalogue import all_experiments
+    from meshwright.lab.experiments.experiment import SCALES
+    from meshwright.lab.experiments.running import Order
+
+    known = list(all_experiments().values())
+    costs = [
+        {name: Order(one, name, one.scales[name].seeds).core_minutes() for name in one.scales}
+        for one in known
+    ]
+    answer(
+        as_json,
+        {
+            "command": "lab list",
+            "experiments": [
+                {
+                    "experiment": one.name, "paper": one.paper, "title": one.title,
+                    "shows": one.shows, "claims": len(one.claims), "core_minutes": cost,
+                }
+                for one, cost in zip(known, costs, strict=True)
+            ],
+        },
+        plain_table(
+            {"experiment": False, "what it shows": False} | dict.fromkeys(SCALES, True),
+            [
+                [one.name, f"{one.title} ({one.shows})"]
+                + [f"{cost[name]:,.1f}" if name in cost else "-" for name in SCALES]
+                for one, cost in zip(known, costs, strict=True)
+            ],
+        ),
+        "Costs are core-minutes. Run some with: meshwright lab run NAME... --out results",
+    )  # fmt: skip
+
+
+@app.command()
+def run(
+    *,
+    names: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="NAME...", show_default=False, help="Experiments, papers' names, or all."
+        ),
+    ],
+    out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Where results are kept.")],
+    scale: Annotated[str, typer.Option("--scale", metavar="SCALE", help=SCALE_HELP)] = "small",
+    seeds: Annotated[
+        int | None,
+        typer.Option("--seeds", min=1, show_default="each experiment's own", help="How many."),
+    ] = None,
+    anew: Annotated[bool, typer.Option("--anew", help="Measure again what is there, too.")] = False,
+    master: Master = None,
+    remote: Remote = None,
+    as_json: Json = False,
+) -> None:
+    """Run experiments on Spark; what was run before is not run again. Then write the report.
+
+    Example: meshwright lab run ktco shg --scale small --out results
+    """
+    from meshwright.lab.experiments.catalogue import chosen_experiments
+    from meshwright.lab.experiments.findings import document, findings
+    from meshwright.lab.experiments.running import ordered
+
+    orders = ordered(chosen_experiments(names), _scale(scale), seeds)
+    _tell_cost(orders)
+    _run_all(orders, out, anew=anew, master=master, remote=remote)
+    found = findings(out)
+    page = _write_report(found, out)
+    shown = [order.experiment.name for order in orders]
+    own = [one for one in found if one.experiment.name in shown]
+    answer(
+        as_json,
+        {"command": "lab run", "report": str(page), **document(own)},
+        _claims_table(own),
+        f"Report: {page}",
+    )
+
+
+@app.command()
+def report(
+    *,
+    folder: Annotated[
+        Path, typer.Argument(metavar="FOLDER", show_default=False, help="Where results are kept.")
+    ],
+    docs: Annotated[
+        Path | None,
+        typer.Option(
+            "--docs", metavar="FOLDER", show_default="(none)",
+            help="Also write figures and numbers into the papers' pages in this folder.",
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> None:  # fmt: skip
+    """Judge the claims by the results that are there, and write report.html and report.json.
+
+    Example: meshwright lab report results
+    """
+    from meshwright.lab.experiments.findings import document, findings
+    from meshwright.lab.experiments.report import update_papers
+
+    found = findings(folder)
+    page = _write_report(found, folder)
+    pages = [] if docs is None else update_papers(found, docs)
+    answer(
+        as_json,
+        {
+            "command": "lab report",
+            "report": str(page),
+            "pages": [str(path) for path in pages],
+            **document(found),
+        },
+        _claims_table(found),
+        f"Report: {page}" + (f"; {counted(len(pages), 'file')} in {docs}" if pages else ""),
+    )
+
+
+def _scale(name: str) -> Scale:
+    from meshwright.errors import OperatorError
+    from meshwright.lab.experiments.experiment import SCALES
+
+    for scale in SCALES:
+        if scale == name:
+            return scale
+    raise OperatorError(f"There is no scale {name!r}; choose one of {', '.join(SCALES)}.")
+
+
+def _tell_cost(orders: list[Order]) -> None:
+    """What a run costs stands on the screen before it begins."""
+    tasks = sum(len(order.tasks) for order in orders)
+    minutes = sum(order.core_minutes() for order in orders)
+    typer.echo(
+        f"{counted(len(orders), 'experiment')}, {counted(tasks, 'task')}: about {minutes:,.1f} "
+        "core-minutes, less what is done already.",
+        err=True,
+    )
+
+
+def _run_all(
+    orders: list[Order], out: Path, *, anew: bool, master: str | None, remote: str | None
+) -> None:
+    from meshwright.cli.console.spark import opened_session, session_work
+    from meshwright.files.writing import make_folder, refuse_folder
+    from meshwright.lab.experiments.results import ResultFolder
+    from meshwright.lab.experiments.running import asked, run
+
+    refuse_folder(out)
+    asked_at = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    for order in orders:  # what cannot be is said before Spark starts
+        ResultFolder(out / order.experiment.name).refuse(asked(order, asked_at), anew=anew)
+    make_folder(out)
+    left_s = _TimeLeft(orders)
+    with opened_session(master=master, remote=remote) as session:
+        for order in orders:
+            began_s = time.monotonic()
+            with session_work(session, order.experiment.name) as work:
+                run(
+                    session,
+                    order,
+                    ResultFolder(out / order.experiment.name),
+                    asked_at=asked_at,
+                    anew=anew,
+                    tell=left_s.teller(order, work.say),
+                )
+            typer.echo(
+                f"{order.experiment.name}: {counted(len(order.tasks), 'task')} "
+                f"({time.monotonic() - began_s:.1f} s)",
+                err=True,
+            )
+
+
+class _TimeLeft:
+    """Minutes that are left, by what the tasks until now took of those that were expected."""
+
+    def __init__(self, orders: list[Order]) -> None:
+        self._left = {order.experiment.name: order.core_minutes() for order in orders}
+        self._began_s = time.monotonic()
+        self._first_left: float | None = None
+
+    def teller(self, order: Order, say: Callable[[str], None]) -> Callable[[int], None]:
+        def tell(done: int) -> None:
+            self._left[order.experiment.name] = order.core_minutes(done)
+            left = sum(self._left.values())
+            if self._first_left is None:
+                self._first_left = left
+            spent, minutes = self._first_left - left, (time.monotonic() - self._began_s) / 60
+            rate = spent / minutes if spent > 0 and minutes > 0 else None
+            ahead = "" if rate is None else f", about {left / rate:.0f} min left in all"
+            say(f"{done} of {counted(len(order.tasks), 'task')}{ahead}")
+
+        return tell
+
+
+def _write_report(found: list[Finding], out: Path) -> Path:
+    import msgspec
+
+    from meshwright.files.writing import write_whole
+    from meshwright.lab.experiments.findings import document
+    from meshwright.lab.experiments.report import report_page
+
+    page = out / "report.html"
+    encoded = msgspec.json.format(msgspec.json.encode(document(found)), indent=2)
+    write_whole({page: report_page(found), out / "report.json": encoded})
+    return page
+
+
+def _claims_table(found: list[Finding]) -> PlainTable:
+    from meshwright.lab.experiments.judging import told
+    from meshwright.lab.experiments.report import verdict_word
+
+    return plain_table(
+        {"claim": False, "paper": False, "ours": False, "verdict": False},
+        [
+            [
+                each.claim.says,
+                each.claim.quoted,
+                told(each.estimate, each.claim.unit),
+                verdict_word(each),
+            ]
+            for one in found
+            for each in one.judgements
+        ],
+    )

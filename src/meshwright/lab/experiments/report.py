@@ -1,0 +1,172 @@
+"""The report of experiments: one page, and sections for the papers' pages in the documentation.
+
+What does not reproduce comes first.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from html import escape
+from pathlib import Path
+from textwrap import fill
+
+from meshwright.errors import InputFileError
+from meshwright.files.writing import make_folder, write_whole
+from meshwright.lab.experiments.findings import Finding, judged
+from meshwright.lab.experiments.judging import Judgement, told
+from meshwright.lab.figures.saving import figure_bytes, svg_element
+from meshwright.lab.figures.sweep_pictures import sweep_figure
+
+TITLE = "The papers' experiments"
+WORDS = {
+    "paper": {"reproduces": "reproduces", "does not": "does not reproduce"},
+    "ours": {"reproduces": "better", "does not": "not better"},
+}
+STYLE = (
+    "body{font-family:system-ui,sans-serif;color:#1d2b3a;max-width:72rem;margin:2rem auto;"
+    "padding:0 1rem;line-height:1.45}table{border-collapse:collapse;font-size:.9rem;width:100%}"
+    "th,td{padding:.35rem .6rem;text-align:left;border-bottom:1px solid #dfe6ee;"
+    "vertical-align:top}td.n{white-space:nowrap}svg{max-width:100%;height:auto}"
+    ".quiet{color:#66727f;font-size:.85rem}.yes{color:#1e7a3f}.no{color:#b3261e}"
+    ".unknown{color:#8a6d1f}h2{margin-top:2.5rem;border-top:2px solid #dfe6ee;padding-top:1rem}"
+    "h3{margin-bottom:.2rem}nav a{margin-right:1rem}@media(max-width:40rem){table{display:block;"
+    "overflow-x:auto}}"
+)
+CLASSES = {"reproduces": "yes", "does not": "no", "cannot be told": "unknown"}
+BEGIN, END = "<!-- lab: begin -->", "<!-- lab: end -->"
+COLUMNS_MAX = 100
+
+
+def report_page(found: list[Finding]) -> bytes:
+    """A page that needs nothing else: no script, no font, no picture from elsewhere."""
+    papers = list(dict.fromkeys(one.experiment.paper for one in found))
+    parts = [
+        "<!doctype html><html lang='en'><head><meta charset='utf-8'>",
+        "<meta name='viewport' content='width=device-width,initial-scale=1'>",
+        f"<title>{TITLE}</title><style>{STYLE}</style></head><body><h1>{TITLE}</h1>",
+        f"<p>{escape(_summary(found))} Numbers are means over seeds with 95 % intervals.</p>",
+        f"<nav>{''.join(f'<a href=#{name}>{name}</a>' for name in papers)}</nav>",
+        *_listed(found, "paper", "does not", "What does not reproduce"),
+        *_listed(found, "ours", "reproduces", "Where our methods beat the papers'"),
+        *_listed(found, "ours", "does not", "Where they do not"),
+    ]
+    for paper in papers:
+        parts.append(f"<h2 id='{paper}'>{escape(paper)}</h2>")
+        for one in found:
+            if one.experiment.paper == paper:
+                parts += _experiment(one)
+    return "\n".join([*parts, "</body></html>"]).encode("utf-8")
+
+
+def update_papers(found: list[Finding], pages: Path) -> list[Path]:
+    """Write figures and numbers into the papers' pages, between their two marks."""
+    pictures = make_folder(pages / "figures")
+    contents: dict[Path, bytes] = {}
+    for paper in dict.fromkeys(one.experiment.paper for one in found):
+        page = pages / f"{paper}.md"
+        own = [one for one in found if one.experiment.paper == paper]
+        contents[page] = _with_section(page, "\n".join(_section(own)))
+        for one in own:
+            contents |= {pictures / f"{name}.svg": svg for name, svg in _figures(one)}
+    write_whole(contents)
+    return list(contents)
+
+
+def verdict_word(judgement: Judgement) -> str:
+    """The verdict in the words of its kind: a paper's number reproduces, ours is better."""
+    return WORDS[judgement.claim.kind].get(judgement.verdict, judgement.verdict)
+
+
+def _summary(found: list[Finding]) -> str:
+    counts = {
+        verdict: sum(1 for _ in judged(found, "paper", verdict))
+        for verdict in ("reproduces", "does not", "cannot be told")
+    }
+    ours = [sum(1 for _ in judged(found, "ours", verdict)) for verdict in ("reproduces",)]
+    total = sum(1 for one in found for each in one.judgements if each.claim.kind == "ours")
+    return (
+        f"{sum(counts.values())} numbers of the papers: {counts['reproduces']} reproduce, "
+        f"{counts['does not']} do not, {counts['cannot be told']} cannot be told. In {ours[0]} of "
+        f"{total} comparisons our method is better than the paper's."
+    )
+
+
+def _listed(found: list[Finding], kind: str, verdict: str, heading: str) -> Iterator[str]:
+    rows = list(judged(found, kind, verdict))
+    if rows:
+        yield f"<h2>{escape(heading)}</h2>"
+        yield _table([judgement for _, judgement in rows], [one.experiment.name for one, _ in rows])
+
+
+def _experiment(one: Finding) -> Iterator[str]:
+    experiment = one.experiment
+    yield f"<h3 id='{experiment.name}'>{escape(experiment.title)}</h3>"
+    yield f"<p class='quiet'>{escape(f'{experiment.name}: {experiment.shows}; {one.told}')}</p>"
+    if one.judgements:
+        yield _table(list(one.judgements))
+    for plot in experiment.plots:
+        figure = sweep_figure(plot, one.rows)
+        if figure is not None:
+            yield svg_element(figure)
+
+
+def _table(judgements: list[Judgement], names: list[str] | None = None) -> str:
+    heads = ["claim", "paper", "ours", "verdict", "why"]
+    rows = []
+    for number, each in enumerate(judgements):
+        claim = each.claim
+        origin = f" <a class='quiet' href='#{names[number]}'>{names[number]}</a>" if names else ""
+        rows.append(
+            f"<tr><td>{escape(claim.says)}{origin}</td><td>{escape(claim.quoted)}</td>"
+            f"<td class='n'>{escape(told(each.estimate, claim.unit))}</td>"
+            f"<td class='{CLASSES[each.verdict]}'>{escape(verdict_word(each))}</td>"
+            f"<td>{escape(each.reason)}</td></tr>"
+        )
+    head = "".join(f"<th>{name}</th>" for name in heads)
+    return f"<table><tr>{head}</tr>{''.join(rows)}</table>"
+
+
+def _figures(one: Finding) -> Iterator[tuple[str, bytes]]:
+    for plot in one.experiment.plots:
+        figure = sweep_figure(plot, one.rows)
+        if figure is not None:
+            yield f"{one.experiment.name}-{plot.name}", figure_bytes(figure, ".svg")
+
+
+def _section(own: list[Finding]) -> Iterator[str]:
+    """One paper's numbers and figures in Markdown."""
+    for one in own:
+        yield f"### {one.experiment.title}\n"
+        yield _wrapped(f"`{one.experiment.name}`: {one.experiment.shows}; {one.told}.") + "\n"
+        for each in one.judgements:
+            quoted = "" if each.claim.quoted in {"", "-"} else f" Paper: {each.claim.quoted}."
+            reason = f" {each.reason}" if each.reason else ""
+            yield _wrapped(
+                f"- {each.claim.says}.{quoted} Ours: {told(each.estimate, each.claim.unit)}; "
+                f"**{verdict_word(each)}**.{reason}"
+            )
+        if one.judgements:
+            yield ""
+        for name, _ in _figures(one):
+            yield f"![{one.experiment.title}](figures/{name}.svg)\n"
+
+
+def _wrapped(text: str) -> str:
+    indent = "  " if text.startswith("- ") else ""
+    return fill(
+        re.sub(r"\.\.(?= |$)", ".", text), COLUMNS_MAX, subsequent_indent=indent,
+        break_long_words=False, break_on_hyphens=False,
+    )  # fmt: skip
+
+
+def _with_section(page: Path, section: str) -> bytes:
+    """The page with what stands between its marks written anew."""
+    text = page.read_text(encoding="utf-8")
+    if text.count(BEGIN) != 1 or text.count(END) != 1 or text.index(BEGIN) > text.index(END):
+        raise InputFileError(
+            str(page), "the page has no place for results",
+            remedy=f"put a line {BEGIN} and a line {END} where they are to stand",
+        )  # fmt: skip
+    before, after = text[: text.index(BEGIN)], text[text.index(END) :]
+    return f"{before}{BEGIN}\n\n{section.rstrip()}\n\n{after}".encode()

@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from meshwright.lab.experiments.experiment import Claim, about
+from meshwright.lab.experiments.judging import Estimate, estimate, judge, told
+
+SAMPLES = st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=30).filter(
+    lambda values: np.ptp(values) > 1e-3
+)
+
+
+@given(SAMPLES)
+def test_an_interval_is_that_of_students_test(values: list[float]) -> None:
+    found = estimate(np.array(values))
+    expected = stats.ttest_1samp(values, 0.0).confidence_interval(0.95)
+    assert found is not None
+    assert math.isclose(found.low, expected.low, rel_tol=1e-6, abs_tol=1e-6)
+    assert math.isclose(found.high, expected.high, rel_tol=1e-6, abs_tol=1e-6)
+
+
+def test_seeds_that_cannot_tell_do_not_count() -> None:
+    assert estimate(np.array([math.nan, math.nan])) is None
+    assert estimate(np.array([math.nan, 3.0])) == Estimate(3.0, None, 1)
+
+
+def claimed(values: list[float], **limits: float) -> str:
+    rows = pd.DataFrame({"seed": range(len(values)), "degree": values})
+    claim = Claim(
+        says="the degree is small", quoted="2", value=lambda one: one.degree.mean(), **limits
+    )
+    return judge(claim, rows).verdict
+
+
+def test_a_claim_holds_if_the_whole_interval_lies_in_what_it_allows() -> None:
+    assert claimed([1.9, 2.0, 2.1], **about(2.0)) == "cannot be told"
+    assert claimed([1.99, 2.0, 2.01], **about(2.0)) == "reproduces"
+    assert claimed([2.99, 3.0, 3.01], **about(2.0)) == "does not"
+    assert claimed([2.0], **about(2.0)) == "reproduces"
+
+
+def test_a_limit_on_one_side_leaves_the_other_open() -> None:
+    assert claimed([50.0, 60.0, 55.0], least=10.0) == "reproduces"
+    assert claimed([50.0, 60.0, 55.0], most=10.0) == "does not"
+    assert claimed([0.9, 0.9, 0.9], least=0.9, most=0.9) == "reproduces"
+
+
+def test_what_compares_with_nothing_or_was_not_measured_cannot_be_told() -> None:
+    assert claimed([1.0, 2.0]) == "cannot be told"
+    assert claimed([math.nan], least=1.0) == "cannot be told"
+
+
+@pytest.mark.parametrize(
+    ("found", "shown"),
+    [
+        (Estimate(1.6512, 0.0213, 10), "1.651 ± 0.021"),
+        (Estimate(54.204, 0.31, 10), "54.20 ± 0.31"),
+        (Estimate(12345.6, 210.0, 10), "12,346 ± 210"),
+        (Estimate(0.8027, None, 1), "0.8027"),
+        (Estimate(0.0, 0.0, 10), "0.00 ± 0.00"),
+        (None, "-"),
+    ],
+)
+def test_numbers_are_shown_as_far_as_they_are_known(found: Estimate | None, shown: str) -> None:
+    assert told(found) == shown
+    assert told(found, "%") == ("-" if found is None else f"{shown} %")

@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from pyspark.sql import SparkSession
+
+from meshwright.errors import OperatorError
+from meshwright.lab.experiments.experiment import Experiment, Sweep
+from meshwright.lab.experiments.results import ResultFolder
+from meshwright.lab.experiments.running import Order, ordered, run
+
+
+def of(measure: Callable[..., Any]) -> Order:
+    sweep = Sweep(grid={"size": [1, 2, 3], "law": ["unif", "zipf"]}, seeds=3, task_cpu_s=60.0)
+    experiment = Experiment(
+        name="try",
+        paper="none",
+        title="A trial",
+        shows="nothing",
+        measure=measure,
+        scales={"small": sweep},
+    )
+    return Order(experiment, "small", sweep.seeds)
+
+
+def measure(*, size: int, law: str, seed: int) -> list[dict[str, Any]]:
+    return [{"design": name, "cost": size * 10 + seed + len(law)} for name in ("gm", "best")]
+
+
+def local() -> Callable[..., Any]:
+    """The same function, of a module that executors need not have."""
+
+    def measure(*, size: int, law: str, seed: int) -> list[dict[str, Any]]:
+        return [{"design": name, "cost": size * 10 + seed + len(law)} for name in ("gm", "best")]
+
+    return measure
+
+
+def expected() -> pd.DataFrame:
+    return pd.DataFrame(
+        {"task": number, "seed": seed, "size": size, "law": law, **row}
+        for number, (size, law, seed) in enumerate(
+            (size, law, seed) for size in (1, 2, 3) for law in ("unif", "zipf") for seed in range(3)
+        )
+        for row in measure(size=size, law=law, seed=seed)
+    )
+
+
+def test_a_run_that_was_stopped_goes_on_and_gives_the_rows_of_one_that_was_not(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    whole, stopped = ResultFolder(tmp_path / "whole"), ResultFolder(tmp_path / "stopped")
+    order, told = of(local()), []
+    run(spark, order, whole, asked_at="now", tell=told.append)
+    assert told == [0, 8, 16, 18]
+
+    def stop(done: int) -> None:
+        if done == 8:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(spark, order, stopped, asked_at="now", tell=stop)
+    assert len(stopped.done()) == 8
+    run(spark, order, stopped, asked_at="later", tell=told.append)
+    assert told[4:] == [8, 16, 18]
+    for folder in (whole, stopped):
+        rows = folder.rows()
+        assert (rows.pop("task_cpu_s") >= 0).all()
+        pd.testing.assert_frame_equal(rows, expected())
+
+
+def test_a_result_that_is_called_like_a_parameter_is_refused(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    def clashing(*, size: int, law: str, seed: int) -> dict[str, Any]:
+        del law, seed
+        return {"size": size}
+
+    with pytest.raises(OperatorError, match="returned a value called 'size'"):
+        run(
+            spark, of(clashing), ResultFolder(tmp_path / "out"), asked_at="now",
+            tell=lambda _: None,
+        )  # fmt: skip
+
+
+def test_a_scale_that_an_experiment_has_not_is_refused_with_those_it_has() -> None:
+    with pytest.raises(OperatorError, match="try has no scale 10x; it has small"):
+        ordered([of(measure).experiment], "10x")
+    assert ordered([of(measure).experiment], "small", 7)[0].seeds == 7
+    assert of(measure).core_minutes() == 18.0
