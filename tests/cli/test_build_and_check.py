@@ -64,11 +64,13 @@ def test_every_other_design_is_built_too(design: str, tmp_path: Path) -> None:
 
 def test_a_parameter_that_a_design_has_not_is_refused(tmp_path: Path) -> None:
     interests, out = network(tmp_path), tmp_path / "overlay.json"
-    words = ("overlay", "build", "--design", "tree", "--interests", interests, "--out", out)
+    words = ("overlay", "build", "--interests", interests, "--out", out, "--design")
     assert "The design tree has no parameter 'tie'; it takes fanout" in refused(
-        *words, "--tie", "pair"
+        *words, "tree:tie=pair"
     )
-    assert "The design tree cannot be built for k = 2; choose gm2" in refused(*words, "--k", "2")
+    assert "The design tree cannot be built for k = 2; choose gm2" in refused(
+        *words, "tree", "--k", "2"
+    )
 
 
 @pytest.mark.parametrize(
@@ -135,19 +137,20 @@ def test_a_check_agrees_with_networkx(tmp_path: Path) -> None:
     assert result.exit_code == (1 if weak else 0)
 
 
-@pytest.mark.parametrize(("option", "choices", "design"), [
-    ("--tie", ("pair", "degree"), "gm2"),
-    ("--order", ("input", "random"), "harary"),
+@pytest.mark.parametrize(("design", "param", "choices"), [
+    ("gm2", "tie", ("pair", "degree")),
+    ("harary", "order", ("input", "random")),
+    ("tapestry", "base", (4, 16)),
+    ("hypercube", "low_bit_count", (1, 2)),
+    ("hypercube", "events", ("selective", "broadcast")),
 ])  # fmt: skip
-def test_ties_and_orders_can_be_chosen(
-    option: str, choices: tuple[str, ...], design: str, tmp_path: Path
+def test_parameters_of_a_design_go_on_its_name(
+    design: str, param: str, choices: tuple[int | str, ...], tmp_path: Path
 ) -> None:
     interests, out = network(tmp_path), tmp_path / "overlay.json"
-    words = ("overlay", "build", "--design", design, "--interests", interests, "--out", out)
+    words = ("overlay", "build", "--interests", interests, "--out", out, "--design")
     for choice in choices:
-        assert answered(*words, option, choice)["params"][option[2:]] == choice
-    other = "--order" if option == "--tie" else "--tie"
-    refused(*words, other, "random" if other == "--order" else "degree")
+        assert answered(*words, f"{design}:{param}={choice}")["params"][param] == choice
 
 
 def test_the_same_seed_builds_the_same_overlay(tmp_path: Path) -> None:

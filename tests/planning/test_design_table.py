@@ -7,15 +7,18 @@ from inspect import signature
 from pathlib import Path
 from pkgutil import resolve_name
 
+import numpy as np
 import pytest
 
 from meshwright.errors import ProblemError
+from meshwright.lab.workloads import generate_snapshot
 from meshwright.live.settings import (
     AdaptationSettings,
     LiveSettings,
     PlacementSettings,
     check_settings,
 )
+from meshwright.model.design_parameters import PARAMETERS, example
 from meshwright.model.designs import (
     DESIGNS,
     candidates,
@@ -23,10 +26,15 @@ from meshwright.model.designs import (
     chosen_designs,
     design,
     founded_as,
+    full_name,
     joined_as,
 )
 from meshwright.overlays.growth import GROWTHS
 from meshwright.overlays.key_geometries import KEY_GEOMETRIES
+from meshwright.planning.arrangement.methods import METHODS
+from meshwright.planning.arrangement.plan import arrange
+from meshwright.planning.changes.network import PlanWish, plan_network
+from meshwright.planning.designs import build_overlay
 from meshwright.planning.founding import founding_overlay
 from meshwright.protocol.reconfiguration.blocking import can_block
 from meshwright.sim.scenario.parameters import SimulationParameters
@@ -78,6 +86,76 @@ def test_names_are_chosen_in_the_order_of_the_table() -> None:
         chosen_designs(" , ")
 
 
+@pytest.mark.parametrize("name", DESIGNS)
+def test_every_parameter_of_a_design_has_a_meaning_and_a_value_to_write(name: str) -> None:
+    for param in DESIGNS[name].params:
+        asked = f"{name}:{param}={example(param)}"
+        assert PARAMETERS[param].meaning
+        assert full_name(asked) == asked
+        assert param in design(asked).given
+
+
+def test_arrangements_that_may_be_asked_for_are_those_that_there_are() -> None:
+    assert PARAMETERS["arrangement"].choices == tuple(METHODS)
+
+
+def test_a_name_with_parameters_is_a_variant_of_its_design() -> None:
+    name = "tapestry:base=4"
+    row = design(name)
+    assert (row.base, row.given, joined_as(name)) == ("tapestry", {"base": 4}, "tapestry")
+    overlay = founding_overlay(name, BROKERS)
+    assert (overlay.design, overlay.params["base"]) == ("tapestry", 4)
+    arranged = design("dynatops:delay_weight=2.5")
+    assert (arranged.base, arranged.placement) == ("chord", "similarity")
+    assert arranged.given == {"arrangement": "best", "delay_weight": 2.5}
+    assert design("ocbr:fanout=3").given["adapted"] is True
+
+
+def test_variants_of_one_design_are_chosen_together_and_each_once() -> None:
+    wished = (
+        "tree:degree_max=3:fanout=2, tapestry:base=4, tapestry:base=16,tree:fanout=2:degree_max=3"
+    )
+    assert chosen_designs(wished) == (
+        "tapestry:base=4", "tapestry:base=16", "tree:fanout=2:degree_max=3"
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("tapestry:bsae=4", r"The design tapestry has no parameter 'bsae'; did you mean 'base'\?"),
+        ("cycle:base=4", "The design cycle has no parameter 'base'; it takes none"),
+        ("tapestry:base=5", "base cannot be '5'; it is one of 2, 4, 16, 256"),
+        ("gm:tie=degre", r"tie cannot be 'degre'; did you mean degree\?"),
+        ("tapestry:base", "write each once, as in tapestry:base=256"),
+        ("tapestry:base=4:base=4", "write each once"),
+        ("hypercube:low_bit_count=0", "low_bit_count cannot be '0'; it is a whole number from 1"),
+        ("chord:delay_weight=nan", "delay_weight cannot be 'nan'; it is a number from 0"),
+        ("tree:adapted=yes", "adapted cannot be 'yes'; it is true or false"),
+        ("tapestyr:base=4", "There is no design 'tapestyr'; choose one of chord"),
+    ],
+)
+def test_a_parameter_that_cannot_be_is_refused_with_what_can(name: str, said: str) -> None:
+    with pytest.raises(ProblemError, match=said):
+        design(name)
+
+
+@pytest.mark.parametrize("name", ["tapestry:base=4", "pastry:base=4:leaf_count=4"])
+def test_a_parameter_asked_for_is_kept_wherever_an_overlay_is_made(name: str) -> None:
+    snapshot = generate_snapshot(24, 12, 4, "unif", seed=3)
+    base = design(name).given.items()
+    built = build_overlay(name, snapshot, rng=np.random.default_rng(0))
+    assert base <= built.params.items()
+    assert (
+        built.links != build_overlay(joined_as(name), snapshot, rng=np.random.default_rng(0)).links
+    )
+    assert base <= arrange(snapshot, name, "best", net=False).target.params.items()
+    wish = PlanWish(name, objective="cost")
+    assert base <= plan_network(snapshot, wish).target.params.items()
+    other = build_overlay(joined_as(name), snapshot, rng=np.random.default_rng(0))
+    assert base <= plan_network(snapshot, wish, source=other).target.params.items()
+
+
 def test_who_cannot_adapt_is_told_who_can() -> None:
     check_adaptable("tree")
     with pytest.raises(
@@ -124,6 +202,20 @@ def test_no_source_has_a_list_of_designs_of_its_own() -> None:
     sources = (ROOT / "src").rglob("*.py")
     found = [one.name for one in sources if several.search(one.read_text(encoding="utf-8"))]
     assert found == ["designs.py"]
+
+
+def test_the_documents_name_every_parameter_with_its_values_and_designs() -> None:
+    documents = (ROOT / "docs" / "FILES.md").read_text(encoding="utf-8")
+    part = documents.partition("### Parameters of designs")[2].partition("\n### ")[0]
+    told = part.replace("\n  ", " ")
+    rows = re.findall(r"^- `(\w+)` \((.*?)\), of (.*?): (.*?)$", told, re.MULTILINE)
+    assert [row[0] for row in rows] == list(PARAMETERS)
+    for param, values, designs, meaning in rows:
+        row = PARAMETERS[param]
+        choices = ["true", "false"] if row.kind is bool else list(map(str, row.choices))
+        takers = {joined_as(name) for name, one in DESIGNS.items() if param in one.params}
+        assert (re.findall(r"`([^`]+)`", values), meaning) == (choices, row.meaning)
+        assert set(re.findall(r"`([^`]+)`", designs)) == takers
 
 
 def test_the_documents_name_every_design() -> None:

@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeVar, get_args, get_origin
 
 import msgspec
 
-from meshwright.errors import InputFileError, SettingError
+from meshwright.errors import InputFileError, MeshwrightError, SettingError
 from meshwright.files.reading import read_text
 
 T = TypeVar("T", bound=msgspec.Struct)
@@ -83,6 +83,16 @@ def blaming_settings(path: Path | None, options: frozenset[Place]) -> Iterator[N
             remedy=error.remedy,
             line=_line_of(read_text(path), error.place),
         ) from None
+
+
+@contextmanager
+def of_setting(place: Place) -> Iterator[None]:
+    """Say of which setting it is that a value of it is refused."""
+    try:
+        yield
+    except MeshwrightError as error:
+        problem, _, remedy = str(error).rstrip(".").partition("; ")
+        raise SettingError(place, problem, remedy=remedy or "choose another") from None
 
 
 def _refuse_unknown_keys(

@@ -16,19 +16,17 @@ import msgspec
 from meshwright.errors import (
     FilterError,
     InputFileError,
-    MeshwrightError,
-    OperatorError,
     SettingError,
 )
 from meshwright.files.reading import name_fault, read_bytes
-from meshwright.files.settings import Place, blaming_settings, read_settings
+from meshwright.files.settings import Place, blaming_settings, of_setting, read_settings
 from meshwright.filters.filter import parse_filter
 from meshwright.live.system.addresses import is_loopback, parse_address
 from meshwright.model.designs import (
     DEFAULT_DESIGN,
-    DESIGNS,
     AdaptationRule,
     PlacementRule,
+    design,
 )
 from meshwright.protocol.mobility.policies import parse_policies
 from meshwright.protocol.sessions.session_settings import QueueFull
@@ -200,13 +198,13 @@ class LiveSettings(msgspec.Struct, frozen=True, kw_only=True):
     def placement_rule(self) -> PlacementRule:
         """How clients are placed, as the settings or the design say."""
         rule = self.placement.rule
-        return DESIGNS[self.design].placement if rule == "design" else rule
+        return design(self.design).placement if rule == "design" else rule
 
     @property
     def adaptation_rule(self) -> AdaptationRule:
         """How a tree is adapted, as the settings or the design say."""
         rule = self.adaptation.rule
-        return DESIGNS[self.design].adaptation if rule == "design" else rule
+        return design(self.design).adaptation if rule == "design" else rule
 
     def all_listeners(self) -> tuple[ListenerSettings, ...]:
         """Those that are set, or one on this machine for anybody."""
@@ -233,17 +231,10 @@ def check_settings(settings: LiveSettings) -> LiveSettings:
             remedy="use letters and digits",
         )
     _check_place(settings)
-    if settings.design not in DESIGNS:
-        raise SettingError(
-            ("design",),
-            f"There is no design {settings.design!r}",
-            remedy=f"choose one of {', '.join(DESIGNS)}",
-        )
-    try:
+    with of_setting(("design",)):
+        design(settings.design)
+    with of_setting(("mobility",)):
         parse_policies(settings.mobility)
-    except MeshwrightError as error:
-        problem, _, remedy = str(error).rstrip(".").partition("; ")
-        raise SettingError(("mobility",), problem, remedy=remedy) from None
     _check_order(settings.order)
     _refuse_negative(settings.limits)
     _check_at_least(("moves", "clients_per_second"), settings.moves.clients_per_second, 0)
@@ -349,11 +340,8 @@ def _check_control(control: ControlSettings) -> None:
 
 
 def _check_address(place: Place, text: str) -> None:
-    try:
+    with of_setting(place):
         parse_address(text)
-    except OperatorError as error:
-        problem, _, remedy = str(error).rstrip(".").partition("; ")
-        raise SettingError(place, problem, remedy=remedy) from None
 
 
 def _check_file(place: Place, path: Path) -> None:

@@ -13,11 +13,11 @@ from typing import Literal
 
 import msgspec
 
-from meshwright.errors import OperatorError, SettingError
-from meshwright.files.settings import Place, blaming_settings, read_settings
+from meshwright.errors import SettingError
+from meshwright.files.settings import Place, blaming_settings, of_setting, read_settings
 from meshwright.live.settings import TlsSettings
 from meshwright.live.system.addresses import is_loopback, parse_address
-from meshwright.model.designs import DESIGNS
+from meshwright.model.designs import design
 from meshwright.model.goals import Goals
 
 DOCUMENTED_IN = "docs/manager.toml"
@@ -135,12 +135,9 @@ def check_settings(settings: ManagerSettings) -> ManagerSettings:
             f"windows.kept is {windows.kept}, and {windows.needed} are needed for a plan",
             remedy="keep as many at least",
         )
-    if planning.design is not None and planning.design not in DESIGNS:
-        raise SettingError(
-            ("planning", "design"),
-            f"There is no design {planning.design!r}",
-            remedy=f"choose one of {', '.join(DESIGNS)}",
-        )
+    if planning.design is not None:
+        with of_setting(("planning", "design")):
+            design(planning.design)
     _check_above(("planning", "horizon_s"), planning.horizon_s, 0)
     if planning.horizon_s < windows.length_s:
         raise SettingError(
@@ -233,11 +230,8 @@ def _check_rest(rest: RestSettings) -> None:
 
 
 def _check_address(place: Place, text: str) -> None:
-    try:
+    with of_setting(place):
         parse_address(text)
-    except OperatorError as error:
-        problem, _, remedy = str(error).rstrip(".").partition("; ")
-        raise SettingError(place, problem, remedy=remedy or "write host:port") from None
 
 
 def _check_above(place: Place, value: float, least: float) -> None:

@@ -2,7 +2,8 @@
 
 Every room and every command reads the table; none has a list of its own. A row is data: planning's
 functions are named and not imported, as planning stands above this room, and only
-`meshwright.planning.designs` follows the names.
+`meshwright.planning.designs` follows the names. A name may go on with parameters, as in
+`tapestry:base=4`: that is a variant, too, and every command that takes a design takes it so.
 """
 
 from __future__ import annotations
@@ -12,6 +13,13 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from meshwright.errors import ProblemError
+from meshwright.model.design_parameters import (
+    PARAMETERS,
+    SEPARATOR,
+    read_params,
+    refuse_param,
+    written,
+)
 from meshwright.model.overlay import Overlay, Parameter
 
 ForwardingKind = Literal["rendezvous", "partition", "topic_connected", "acyclic"]
@@ -150,10 +158,33 @@ DESIGNS: dict[str, Design] = {
 
 
 def design(name: str) -> Design:
-    """The design of a name."""
-    if name not in DESIGNS:
-        raise ProblemError(f"There is no design {name!r}; choose one of {', '.join(DESIGNS)}.")
-    return DESIGNS[name]
+    """The design of a name, which may go on with parameters: name:parameter=value:..."""
+    if name in DESIGNS:
+        return DESIGNS[name]
+    row, asked = _asked(name)
+    return replace(row, base=joined_as(name), given={**row.given, **asked})
+
+
+def full_name(name: str) -> str:
+    """The one way to write a design's name: its parameters in the order of the table."""
+    _, asked = _asked(name)
+    return SEPARATOR.join((bare_name(name), *(f"{one}={written(asked[one])}" for one in asked)))
+
+
+def bare_name(name: str) -> str:
+    """The name of a design's row in the table, without parameters."""
+    return name.partition(SEPARATOR)[0].strip()
+
+
+def _asked(name: str) -> tuple[Design, dict[str, Parameter]]:
+    """The row of a name, and what the name asks for beside it."""
+    bare, *texts = name.split(SEPARATOR)
+    row = DESIGNS.get(bare.strip())
+    if row is None:
+        raise ProblemError(
+            f"There is no design {bare.strip()!r}; choose one of {', '.join(DESIGNS)}."
+        )
+    return row, read_params(bare.strip(), texts, row.params)
 
 
 def candidates() -> tuple[str, ...]:
@@ -174,9 +205,9 @@ def chosen_designs(names: str | Sequence[str] | None) -> tuple[str, ...]:
         return candidates()
     if not wanted:
         raise ProblemError("The list of designs is empty; name one, several with commas, or all.")
-    for name in wanted:
-        design(name)
-    return tuple(name for name in DESIGNS if name in wanted)
+    order = list(DESIGNS)
+    full = dict.fromkeys(full_name(name) for name in wanted)
+    return tuple(sorted(full, key=lambda name: order.index(bare_name(name))))
 
 
 def check_params(name: str, params: Iterable[str]) -> None:
@@ -184,15 +215,19 @@ def check_params(name: str, params: Iterable[str]) -> None:
     known = design(name).params
     for param in params:
         if param not in known:
-            raise ProblemError(
-                f"The design {name} has no parameter {param!r}; "
-                f"it takes {', '.join(known) or 'none'}."
-            )
+            refuse_param(name, param, known)
+
+
+def begun_with(name: str) -> dict[str, Parameter]:
+    """The parameters of a design that hold before anything is known of what brokers want."""
+    given = design(name).given.items()
+    return {param: value for param, value in given if not PARAMETERS[param].is_fitting}
 
 
 def joined_as(name: str) -> str:
     """The design that overlays of a design are of: its own, or its base."""
-    return design(name).base or name
+    bare = bare_name(name)
+    return DESIGNS[bare].base or bare
 
 
 def founded_as(overlay: Overlay) -> str:

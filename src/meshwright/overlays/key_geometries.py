@@ -10,6 +10,7 @@ import numpy as np
 
 from meshwright.errors import CallerError
 from meshwright.model.interests import Int32Array, Int64Array
+from meshwright.model.overlay import Parameter
 from meshwright.overlays import chord, pastry, quadtree, tapestry
 from meshwright.overlays.geometry import KeyGeometry
 from meshwright.overlays.routes import walk
@@ -32,7 +33,7 @@ KEY_OWNERS: dict[str, Callable[[KeyGeometry, Int64Array], Int32Array]] = {
 
 
 def key_geometry(
-    name: str, position_count: int, *, identifiers: Int64Array | None = None, **params: int
+    name: str, position_count: int, *, identifiers: Int64Array | None = None, **params: Parameter
 ) -> KeyGeometry:
     """The named geometry with its positions; params are those of the geometry, such as base."""
     if name not in KEY_GEOMETRIES:
@@ -54,7 +55,7 @@ def owners(geometry: KeyGeometry, keys: Int64Array) -> Int32Array:
 
 @lru_cache(maxsize=GEOMETRIES_KEPT)
 def _built(
-    name: str, position_count: int, places: bytes | None, params: tuple[tuple[str, int], ...]
+    name: str, position_count: int, places: bytes | None, params: tuple[tuple[str, Parameter], ...]
 ) -> KeyGeometry:
     """The same geometry is asked for again and again, and nothing in it can be changed."""
     identifiers = None if places is None else np.frombuffer(places, dtype=np.int64)

@@ -6,7 +6,7 @@ import msgspec
 import numpy as np
 
 from meshwright.errors import ProblemError
-from meshwright.model.designs import design, joined_as
+from meshwright.model.designs import begun_with, design, joined_as
 from meshwright.model.identifiers import BrokerName, TopicName
 from meshwright.model.interests import interests_from_pairs
 from meshwright.model.overlay import Overlay
@@ -29,5 +29,6 @@ def founding_overlay(
         tuple(map(BrokerName, brokers)), (TopicName("everything"),), interests, np.ones(1)
     )
     row = design(name)
-    overlay = build_overlay(joined_as(name), snapshot, k=k, rng=np.random.default_rng(seed))
+    rng = np.random.default_rng(seed)
+    overlay = build_overlay(joined_as(name), snapshot, k=k, rng=rng, **begun_with(name))
     return msgspec.structs.replace(overlay, params={**overlay.params, **row.given})

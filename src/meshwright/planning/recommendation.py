@@ -93,7 +93,7 @@ def candidate(name: str, snapshot: Snapshot, wish: Wish, *, rng: np.random.Gener
         )
     row = design(name)
     params: dict[str, Parameter] = {}
-    if "arrangement" in row.given:
+    if "arrangement" in row.given and "delay_weight" not in row.given:
         params["delay_weight"] = wish.delay_weight
     k = wish.k if row.can_be_asked(wish.k) else None
     overlay = build_overlay(name, snapshot, k=k, rng=rng, **params)

@@ -153,7 +153,7 @@ def test_an_identifier_outside_the_key_space_and_an_unknown_geometry_are_refused
     seats = {**(source.positions or {}), "b00": -1}
     with pytest.raises(CallerError, match="Identifiers"):
         arrange(snapshot, "chord", "best", source=msgspec.structs.replace(source, positions=seats))
-    with pytest.raises(CallerError, match="no key geometry"):
+    with pytest.raises(ProblemError, match="no design 'moebius'"):
         arrange(snapshot, "moebius", "best")
 
 

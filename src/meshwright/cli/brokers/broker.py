@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from meshwright.cli.console.options import ALL_DESIGNS, known_design
+from meshwright.cli.console.options import ALL_DESIGNS, WITH_PARAMETERS, known_design
 from meshwright.model.designs import AdaptationRule, PlacementRule
 
 
@@ -74,7 +74,7 @@ def broker(
             metavar="DESIGN",
             callback=known_design,
             show_default="the settings'",
-            help=f"How a network that it founds is joined: {ALL_DESIGNS}.",
+            help=f"How a network that it founds is joined: {ALL_DESIGNS}. {WITH_PARAMETERS}",
         ),
     ] = None,
     placement: Annotated[

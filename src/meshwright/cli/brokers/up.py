@@ -9,6 +9,7 @@ import typer
 
 from meshwright.cli.console.options import (
     ALL_DESIGNS,
+    WITH_PARAMETERS,
     AllSettings,
     OwnK,
     Seed,
@@ -43,7 +44,7 @@ def up(
             metavar="DESIGN",
             callback=known_design,
             show_default=f"{DEFAULT_DESIGN}, or the folder's",
-            help=f"How they are joined: {ALL_DESIGNS}.",
+            help=f"How they are joined: {ALL_DESIGNS}. {WITH_PARAMETERS}",
         ),
     ] = None,
     k: OwnK = None,
@@ -142,7 +143,7 @@ def _overlay(
     """That of the network in the folder, if it is what is asked for; else a new one."""
     from meshwright.errors import OperatorError
     from meshwright.live.processes.local_network import standing_overlay
-    from meshwright.model.designs import founded_as
+    from meshwright.model.designs import begun_with, founded_as
     from meshwright.planning.founding import founding_overlay
 
     standing = standing_overlay(data)
@@ -156,6 +157,8 @@ def _overlay(
         is_same &= founded_as(asked) == founded_as(standing) and (
             k is None or asked.params == standing.params
         )
+        begun = begun_with(design or founded_as(standing)).items()
+        is_same &= begun <= standing.params.items()
     if is_same:
         return standing
     raise OperatorError(

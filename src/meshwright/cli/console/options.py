@@ -9,9 +9,10 @@ from typing import Annotated, Literal
 import typer
 
 from meshwright.errors import ProblemError
-from meshwright.model.designs import DESIGNS, candidates, design
+from meshwright.model.designs import DESIGNS, bare_name, candidates, full_name
 
 ALL_DESIGNS = ", ".join(DESIGNS)
+WITH_PARAMETERS = "With parameters: tapestry:base=4, hypercube:low_bit_count=3:events=broadcast."
 KEY_GEOMETRIES = tuple(
     dict.fromkeys(row.geometry for row in DESIGNS.values() if row.forwarding == "rendezvous")
 )
@@ -30,19 +31,17 @@ def finite(value: float) -> float:
 
 
 def known_design(name: str | None) -> str | None:
-    """Refuse a name that no design has, before anything is read or started."""
-    if name is not None:
-        design(name)
-    return name
+    """Refuse what no design has, before anything is read or started."""
+    return None if name is None else full_name(name)
 
 
 def known_geometry(name: str) -> str:
-    """Refuse a name that no key geometry has."""
-    if name not in KEY_GEOMETRIES:
+    """Refuse a name that no key geometry has; it may go on with parameters, as designs do."""
+    if bare_name(name) not in KEY_GEOMETRIES:
         raise ProblemError(
             f"There is no key geometry {name!r}; choose one of {', '.join(KEY_GEOMETRIES)}."
         )
-    return name
+    return full_name(name)
 
 
 def cell_side(degrees: float) -> float:
@@ -126,21 +125,13 @@ DelayWeight = Annotated[
         help="Messages that one hop of delay is worth.",
     ),
 ]
-Order = Annotated[
-    Literal["input", "random", "similarity", "fewest_edges"] | None,
-    typer.Option("--order", help="harary: the order of brokers that all topics share."),
-]
-Tie = Annotated[
-    Literal["pair", "degree"] | None,
-    typer.Option("--tie", help="gm, gm2: the lowest of equal pairs, or the one least linked."),
-]
 DesignName = Annotated[
     str,
     typer.Option(
         "--design",
         metavar="DESIGN",
         callback=known_design,
-        help=f"How brokers are joined: {ALL_DESIGNS}.",
+        help=f"How brokers are joined: {ALL_DESIGNS}. {WITH_PARAMETERS}",
         show_default=False,
     ),
 ]
@@ -148,7 +139,7 @@ DesignNames = Annotated[
     str | None,
     typer.Option(
         "--designs", metavar="A,B,...", show_default=", ".join(candidates()),
-        help=f"Of {ALL_DESIGNS}.",
+        help=f"Of {ALL_DESIGNS}. {WITH_PARAMETERS}",
     ),
 ]  # fmt: skip
 Geometry = Annotated[
@@ -157,7 +148,7 @@ Geometry = Annotated[
         "--geometry",
         metavar="GEOMETRY",
         callback=known_geometry,
-        help=f"Where positions are: {', '.join(KEY_GEOMETRIES)}.",
+        help=f"Where positions are: {', '.join(KEY_GEOMETRIES)}. {WITH_PARAMETERS}",
     ),
 ]
 Objective = Annotated[

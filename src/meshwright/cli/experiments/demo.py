@@ -12,6 +12,7 @@ import typer
 
 from meshwright.cli.console.options import (
     ALL_DESIGNS,
+    WITH_PARAMETERS,
     Json,
     OwnK,
     OwnMaster,
@@ -59,7 +60,7 @@ def demo(
             "--design",
             metavar="DESIGN",
             callback=known_design,
-            help=f"How the live brokers are joined: {ALL_DESIGNS}.",
+            help=f"How the live brokers are joined: {ALL_DESIGNS}. {WITH_PARAMETERS}",
         ),
     ] = DEFAULT_DESIGN,
     k: OwnK = None,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from meshwright.cli.console.options import ALL_DESIGNS, AllSettings, Json, Seed
+from meshwright.cli.console.options import ALL_DESIGNS, WITH_PARAMETERS, AllSettings, Json, Seed
 from meshwright.cli.console.screen import CHECK_SAYS_NO, answer, plain_table, working
 from meshwright.cli.experiments.check import sentences
 from meshwright.model.designs import DEFAULT_DESIGN, chosen_designs
@@ -25,7 +25,7 @@ def torture(
             "--designs",
             "--design",
             metavar="A,B,...",
-            help=f"One after another, all for each: {ALL_DESIGNS}.",
+            help=f"One after another, all for each: {ALL_DESIGNS}. {WITH_PARAMETERS}",
         ),
     ] = DEFAULT_DESIGN,
     brokers: Annotated[

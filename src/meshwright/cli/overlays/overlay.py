@@ -14,12 +14,10 @@ from meshwright.cli.console.options import (
     Interests,
     Json,
     K,
-    Order,
     OverlayFile,
     OwnK,
     Rates,
     Seed,
-    Tie,
     finite,
 )
 from meshwright.cli.console.screen import answer, tracked, working
@@ -46,15 +44,13 @@ def build(
     interests: Interests,
     out: Annotated[Path, typer.Option("--out", metavar="FILE", help="The overlay.json to write.")],
     k: OwnK = None,
-    order: Order = None,
-    tie: Tie = None,
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
     """Join brokers by a design, for what they want.
 
     Example: meshwright overlay build --design best --k 3 --interests interests.csv
-    --out overlay.json
+    --out overlay.json; or, with parameters of the design, --design tapestry:base=4
     """
     import numpy as np
 
@@ -67,12 +63,11 @@ def build(
     from meshwright.planning.topic_connected.validation import refuse_large_k
 
     refuse_unwritable(out)
-    given = {name: value for name, value in (("order", order), ("tie", tie)) if value is not None}
     snapshot = read_snapshot(interests)
     with blaming(interests):
         refuse_large_k(k or 1, len(snapshot.brokers))
     with working(f"Building {design} for {counted(len(snapshot.brokers), 'broker')}"):
-        overlay = build_overlay(design, snapshot, k=k, rng=np.random.default_rng(seed), **given)
+        overlay = build_overlay(design, snapshot, k=k, rng=np.random.default_rng(seed))
         found = evaluation_of(overlay, snapshot)
     write_overlay(overlay, out)
     answer(

@@ -10,6 +10,7 @@ import typer
 
 from meshwright.cli.console.options import (
     ALL_DESIGNS,
+    WITH_PARAMETERS,
     BrokerCount,
     Cell,
     ClusterSize,
@@ -91,7 +92,7 @@ def create(
             metavar="DESIGN",
             callback=known_design,
             show_default="the manager's, or as the overlay in force",
-            help=f"How brokers are joined: {ALL_DESIGNS}.",
+            help=f"How brokers are joined: {ALL_DESIGNS}. {WITH_PARAMETERS}",
         ),
     ] = None,
     manager: ManagerUrl = None,

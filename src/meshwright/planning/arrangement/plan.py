@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from meshwright.model.designs import begun_with, design, joined_as
 from meshwright.model.identifiers import BrokerName
 from meshwright.model.overlay import Overlay, Parameter
 from meshwright.model.plan import Plan, PlanCost, Step
@@ -26,7 +27,7 @@ from meshwright.planning.arrangement.seats import arranged_overlay, read_seats
 
 def arrange(
     snapshot: Snapshot,
-    geometry_name: str,
+    name: str,
     method: str,
     *,
     delay_weight: float = 1.0,
@@ -38,17 +39,14 @@ def arrange(
 ) -> Plan:
     """A plan by one of the METHODS, from the source overlay or else from the hash arrangement.
 
+    name: of a design whose positions are on a key geometry, with what it asks of that.
     net=False lets `best` lower the cost alone, whatever reconfiguration costs. With a beta, nothing
     is planned where even the whole cost is less than that share of moving everybody. What must pay
     and does not is not planned either.
     """
     choose = arrangement_method(method)
-    if source is None:
-        geometry = key_geometry(geometry_name, len(snapshot.brokers))
-        start = hash_positions(snapshot.brokers)
-        source = arranged_overlay(geometry_name, snapshot, geometry, start, {"arrangement": "hash"})
-    else:
-        geometry, start = read_seats(source, snapshot, geometry_name)
+    source = source or _hashed(snapshot, name)
+    geometry, start = read_seats(source, snapshot, design(name).geometry)
     problem = arrangement_problem(snapshot, geometry, delay_weight)
     search = new_search(problem, start, seed=seed, net=net)
     before = arrangement_cost(problem, start)
@@ -75,6 +73,14 @@ def arrange(
         moved=moved,
         summary=_summary(method, moved, before.total, after.total, price),
     )
+
+
+def _hashed(snapshot: Snapshot, name: str) -> Overlay:
+    """Every broker where the hash of its name puts it."""
+    shape, count = design(name).geometry, len(snapshot.brokers)
+    geometry = key_geometry(shape, count, identifiers=None, **begun_with(name))
+    positions = hash_positions(snapshot.brokers)
+    return arranged_overlay(joined_as(name), snapshot, geometry, positions, {"arrangement": "hash"})
 
 
 def _staying(search: Search) -> SwapPath:

@@ -14,6 +14,7 @@ from meshwright.model.designs import (
     OCBR_DEGREE_MAX,
     Design,
     ForwardingKind,
+    begun_with,
     design,
     joined_as,
 )
@@ -79,7 +80,7 @@ def plan_network(
     """
     if source is not None:
         _refuse_strangers(source, snapshot)
-        if source.design != wish.joined_as:
+        if not _is_of(source, wish):
             return _redesigned(snapshot, wish, source, seed)
     return _with_delays(_planner(wish)(snapshot, wish, source, seed), snapshot)
 
@@ -88,7 +89,15 @@ def begun_overlay(snapshot: Snapshot, wish: PlanWish, seed: int) -> Overlay:
     """The overlay of a design before anybody planned: by hash, or without any link."""
     if wish.row.forwarding == "topic_connected":
         return Overlay(design=wish.joined_as, brokers=snapshot.brokers, links=())
-    return build_overlay(wish.joined_as, snapshot, k=wish.k, rng=np.random.default_rng(seed))
+    rng, params = np.random.default_rng(seed), begun_with(wish.design)
+    return build_overlay(wish.joined_as, snapshot, k=wish.k, rng=rng, **params)
+
+
+def _is_of(source: Overlay, wish: PlanWish) -> bool:
+    """Whether an overlay is of the wished design, and has what its name asks for."""
+    wished = wish.row.given if wish.row.choose_links else begun_with(wish.design)
+    is_as_asked = all(source.params.get(one, value) == value for one, value in wished.items())
+    return source.design == wish.joined_as and is_as_asked
 
 
 def _with_delays(plan: Plan, snapshot: Snapshot) -> Plan:
@@ -121,7 +130,7 @@ def _linked(snapshot: Snapshot, wish: PlanWish, source: Overlay | None, seed: in
         snapshot,
         k=wish.k,
         rng=np.random.default_rng(seed),
-        **dict(wish.params),
+        **{**wish.row.given, **dict(wish.params)},
     )
     return link_plan(
         source or begun_overlay(snapshot, wish, seed),
