@@ -60,6 +60,7 @@ from meshwright.protocol.forwarding.rooted_trees import (
     ReceiverPrune,
     TreeTable,
 )
+from meshwright.protocol.forwarding.sub_partitions import SubPartitionNews
 from meshwright.protocol.forwarding.topic_connected import HandIn, Prune
 from meshwright.protocol.forwarding.tree_tables import Said, StarLink
 from meshwright.protocol.forwarding.trees import TellAgain
@@ -416,6 +417,7 @@ EXAMPLES: tuple[Message, ...] = (
     TreeJoin(epoch=1, topic="t/2", place="p3", child="b4", number=5, hops=6),
     TreeLeave(epoch=1, topic="t/2", place="p3", child="b4"),
     TreeInstalled(epoch=1, topic="t/2", place="p3", number=4),
+    SubPartitionNews(epoch=1, position=2, added=("t/3",), removed=("t/4",)),
     BranchTable(
         rows=(
             (

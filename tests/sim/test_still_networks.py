@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from meshwright.lab.workloads import generate_snapshot
+from meshwright.model.overlay import Parameter
 from meshwright.planning.designs import build_overlay
 from meshwright.sim.checkers.closed_form import miscounted, publications_due, subscriptions_due
 from meshwright.sim.clients.client import ClientSettings
@@ -16,8 +17,16 @@ SECOND_US = 1_000_000
 SNAPSHOT = generate_snapshot(9, 6, 2, "unif", seed=4)
 SIMULATED = (
     "chord", "tapestry", "pastry", "quadtree", "hypercube",
-    "gm", "gm2", "harary", "cycle", "best", "tree",
+    "gm", "gm2", "harary", "cycle", "best", "minmax", "dcbm", "tree",
 )  # fmt: skip
+PARAMETERS: tuple[tuple[str, dict[str, Parameter]], ...] = (
+    *((design, {}) for design in SIMULATED),
+    ("hypercube", {"low_bit_count": 1, "events": "broadcast"}),
+    ("hypercube", {"low_bit_count": 3, "events": "broadcast"}),
+    ("hypercube", {"low_bit_count": 3, "subscriptions": "sub_partition"}),
+    ("hypercube", {"low_bit_count": 2, "subscriptions": "sub_partition", "events": "broadcast"}),
+    ("pastry", {"base": 2}),
+)
 
 
 def pairs() -> list[tuple[int, int]]:
@@ -26,9 +35,11 @@ def pairs() -> list[tuple[int, int]]:
     return list(zip(interests.columns.tolist(), interests.row_of_pairs().tolist(), strict=True))
 
 
-@pytest.mark.parametrize("design", SIMULATED)
-def test_messages_of_a_network_where_nothing_changes_equal_the_closed_form(design: str) -> None:
-    overlay = build_overlay(design, SNAPSHOT, rng=np.random.default_rng(1))
+@pytest.mark.parametrize(("design", "params"), PARAMETERS)
+def test_messages_of_a_network_where_nothing_changes_equal_the_closed_form(
+    design: str, params: dict[str, Parameter]
+) -> None:
+    overlay = build_overlay(design, SNAPSHOT, rng=np.random.default_rng(1), **params)
     world = World(overlay, lambda name: build_broker(name, overlay), NetworkSettings(), streams(2))
     world.start()
     for number, broker in enumerate(SNAPSHOT.brokers):

@@ -128,7 +128,7 @@ DESIGNS: dict[str, Design] = {
         forwarding="partition",
         geometry="hypercube",
         build="meshwright.planning.overlay_builders:on_hypercube",
-        params=("low_bit_count", "events"),
+        params=("low_bit_count", "events", "subscriptions"),
     ),
     "gm": _linked("greedy:gm", "tie"),
     "gm2": _linked("greedy:gm2", "tie", k_least=2, k_most=2, k_own=2),

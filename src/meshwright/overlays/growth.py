@@ -12,7 +12,7 @@ import numpy as np
 from meshwright.errors import CallerError
 from meshwright.model.designs import DEFAULT_DESIGN, design
 from meshwright.model.overlay import Overlay
-from meshwright.overlays.hypercube import dimensions_for, hypercube
+from meshwright.overlays.hypercube import dimensions_for, hypercube_of
 from meshwright.overlays.key_geometries import key_geometry
 from meshwright.overlays.key_space import KEY_SPACE
 
@@ -126,11 +126,8 @@ def _on_cube(overlay: Overlay, positions: dict[str, int], brokers: tuple[str, ..
     params = dict(overlay.params)
     if isinstance(low_bit_count, int):
         # A smaller cube has fewer dimensions to choose from.
-        low_bit_count = min(low_bit_count, max(1, dimensions_for(len(brokers)) - 1))
-        params["low_bit_count"] = low_bit_count
-    cube = hypercube(
-        len(brokers), low_bit_count=low_bit_count if isinstance(low_bit_count, int) else None
-    )
+        params["low_bit_count"] = min(low_bit_count, max(1, dimensions_for(len(brokers)) - 1))
+    cube = hypercube_of(len(brokers), params)
     links = _named(cube.links.tolist(), seated, brokers)
     return msgspec.structs.replace(
         overlay, params=params, brokers=brokers, positions=positions, links=links

@@ -10,16 +10,37 @@ that with its top bit cleared; a message between positions of one host costs not
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
 from meshwright.errors import CallerError, ProblemError
 from meshwright.model.interests import Int32Array
+from meshwright.model.overlay import Parameter
 from meshwright.overlays.routes import links_between, walk
 
 Reading = Literal["cube", "length"]
+EventReading = Literal["selective", "broadcast"]
+SubscriptionReading = Literal["path", "sub_partition"]
+
+
+@dataclass(frozen=True, slots=True)
+class Readings:
+    """How two sentences of the paper are read that say less than an algorithm needs.
+
+    events: a dominating node sends an event down the paths of the subscriptions that it matches
+    (selective), or to its whole sub-partition if it matches any there (broadcast).
+    subscriptions: known on their path up to the dominating node (path), or to the whole
+    sub-partition, as "all the nodes insert the new pattern" (sub_partition). [SHG, 2.2]
+    """
+
+    events: EventReading = "selective"
+    subscriptions: SubscriptionReading = "path"
+
+
+AS_WE_READ = Readings()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,6 +97,38 @@ def hypercube(broker_count: int, *, low_bit_count: int | None = None) -> Hypercu
         distances=np.bitwise_count(differing).astype(np.int32),
         dominators=_dominators(dimension_count, low_bits),
         links=_links(hosts, dimension_count, low_bits),
+    )
+
+
+def hypercube_of(broker_count: int, params: Mapping[str, Parameter]) -> Hypercube:
+    """The hypercube that an overlay's parameters say."""
+    return hypercube(broker_count, low_bit_count=low_bit_count_of(params))
+
+
+def low_bit_count_of(params: Mapping[str, Parameter]) -> int | None:
+    """How many bits are low by an overlay's parameters; None for half of them."""
+    low_bit_count = params.get("low_bit_count")
+    if low_bit_count is not None and (
+        isinstance(low_bit_count, bool) or not isinstance(low_bit_count, int)
+    ):
+        raise ProblemError(f"low_bit_count is a whole number, not {low_bit_count!r}; correct it.")
+    return low_bit_count
+
+
+def readings_of(params: Mapping[str, Parameter]) -> Readings:
+    """How an overlay's parameters read the paper."""
+    events, subscriptions = params.get("events"), params.get("subscriptions")
+    for name, value, known in (
+        ("events", events, get_args(EventReading)),
+        ("subscriptions", subscriptions, get_args(SubscriptionReading)),
+    ):
+        if value is not None and value not in known:
+            raise ProblemError(
+                f"A hypercube knows no {name} {value!r}; choose {' or '.join(known)}."
+            )
+    return Readings(
+        events="broadcast" if events == "broadcast" else "selective",
+        subscriptions="sub_partition" if subscriptions == "sub_partition" else "path",
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 import numpy as np
 
 from meshwright.errors import ProblemError
@@ -11,7 +13,7 @@ from meshwright.model.interests import Int32Array
 from meshwright.model.overlay import Overlay, Parameter
 from meshwright.model.snapshot import Snapshot
 from meshwright.overlays.graph import links as graph_links
-from meshwright.overlays.hypercube import hypercube
+from meshwright.overlays.hypercube import hypercube_of, readings_of
 from meshwright.overlays.key_geometries import key_geometry
 from meshwright.overlays.quadtree import identifiers_of_coordinates
 from meshwright.overlays.tree import FANOUT, regular_tree
@@ -67,14 +69,16 @@ def on_hypercube(
     rng: np.random.Generator,
     low_bit_count: int | None = None,
     events: str = "selective",
+    subscriptions: str = "path",
 ) -> Overlay:
-    """Brokers on a hypercube by hash; events: how dominating nodes send down [SHG, 2.2]."""
+    """Brokers on a hypercube by hash; events, subscriptions: how the paper is read [SHG, 2.2]."""
     del rng
-    cube = hypercube(len(snapshot.brokers), low_bit_count=low_bit_count)
+    readings = readings_of({"events": events, "subscriptions": subscriptions})
+    cube = hypercube_of(len(snapshot.brokers), {"low_bit_count": low_bit_count})
     positions = hash_positions(snapshot.brokers)
     return Overlay(
         design=design,
-        params={"low_bit_count": cube.low_bit_count, "events": events},
+        params={"low_bit_count": cube.low_bit_count, **asdict(readings)},
         brokers=snapshot.brokers,
         links=_named_links(_seated(cube.links, positions), snapshot),
         positions=dict(zip(snapshot.brokers, positions.tolist(), strict=True)),

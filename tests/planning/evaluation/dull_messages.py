@@ -12,6 +12,7 @@ import numpy as np
 from meshwright.model.interests import Int32Array
 from meshwright.model.snapshot import Snapshot
 from meshwright.overlays.geometry import KeyGeometry
+from meshwright.overlays.hypercube import Readings
 
 
 @dataclass
@@ -131,9 +132,9 @@ class DullPartition:
         positions: Int32Array,
         snapshot: Snapshot,
         *,
-        is_broadcast: bool,
+        readings: Readings,
     ) -> None:
-        self.snapshot, self.is_broadcast = snapshot, is_broadcast
+        self.snapshot, self.readings = snapshot, readings
         self.members = members_of(snapshot)
         self.position = {broker: int(place) for broker, place in enumerate(positions)}
         own = {place: broker for broker, place in self.position.items()}
@@ -176,10 +177,12 @@ class DullPartition:
         # Dimension 0 of the dominating nodes' cube is the partner, the others are the high bits.
         dimensions = [self.low_mask, *self.high_bits]
         children = self.tables(self.members[topic])
-        if self.is_broadcast:
+        if self.readings.events == "broadcast":
+            wanting = {self.dominator(place) for place in children if children[place]}
             for place in self.host:
-                for below, above in pairwise(self.climb(place)):
-                    children[above].add(below)
+                if self.dominator(place) in wanting:
+                    for below, above in pairwise(self.climb(place)):
+                        children[above].add(below)
         queue = deque([(climb[-1], 0)])
         while queue:
             here, first = queue.popleft()
@@ -211,6 +214,13 @@ class DullPartition:
             if below in knowing:
                 break
             messages += int(self.host[below] != self.host[above])
+        dominator = self.dominator(self.position[broker])
+        if self.readings.subscriptions == "sub_partition" and dominator not in knowing:
+            messages += sum(
+                self.host[place] != self.host[self.climb(place)[1]]
+                for place in self.host
+                if self.dominator(place) == dominator != place
+            )
         return messages
 
 

@@ -21,11 +21,11 @@ from snapshots import snapshots
 from meshwright.model.interests import Int32Array
 from meshwright.model.snapshot import Snapshot
 from meshwright.overlays.graph import graph
-from meshwright.overlays.hypercube import dimensions_for, hypercube
+from meshwright.overlays.hypercube import Readings, dimensions_for, hypercube
 from meshwright.overlays.key_geometries import KEY_GEOMETRIES, key_geometry
 from meshwright.overlays.tree import tree
 from meshwright.planning.evaluation.acyclic import acyclic
-from meshwright.planning.evaluation.partition import EventReading, partition
+from meshwright.planning.evaluation.partition import partition
 from meshwright.planning.evaluation.rendezvous import rendezvous
 from meshwright.planning.evaluation.topic_connected import topic_connected
 from meshwright.planning.evaluation.topic_trees import tree_carrier
@@ -48,10 +48,18 @@ def test_rendezvous_counts_are_those_of_the_messages_sent(
     check_carrier(tree_carrier(geometry, positions, roots, snapshot), forwarding, snapshot)
 
 
-@given(snapshots(broker_count_max=20), st.integers(0, 2**16), st.booleans())
+@given(
+    snapshots(broker_count_max=20),
+    st.integers(0, 2**16),
+    st.builds(
+        Readings,
+        events=st.sampled_from(["selective", "broadcast"]),
+        subscriptions=st.sampled_from(["path", "sub_partition"]),
+    ),
+)
 @few
 def test_partition_counts_are_those_of_the_messages_sent(
-    snapshot: Snapshot, seed: int, is_broadcast: bool
+    snapshot: Snapshot, seed: int, readings: Readings
 ) -> None:
     rng = np.random.default_rng(seed)
     broker_count = len(snapshot.brokers)
@@ -59,10 +67,9 @@ def test_partition_counts_are_those_of_the_messages_sent(
     cube = hypercube(broker_count, low_bit_count=low_bit_count)
     positions = rng.permutation(broker_count).astype(np.int32)
     twin = DullPartition(
-        cube.dimension_count, low_bit_count, positions, snapshot, is_broadcast=is_broadcast
+        cube.dimension_count, low_bit_count, positions, snapshot, readings=readings
     )
-    reading: EventReading = "broadcast" if is_broadcast else "selective"
-    check_counts(partition(cube, positions, snapshot, reading), twin, snapshot)
+    check_counts(partition(cube, positions, snapshot, readings), twin, snapshot)
 
 
 @given(snapshots(), st.integers(0, 2**16))

@@ -12,7 +12,7 @@ from snapshots import snapshots
 from meshwright.model.identifiers import BrokerName, TopicName
 from meshwright.model.interests import interests_from_sets
 from meshwright.model.snapshot import Snapshot
-from meshwright.overlays.hypercube import hypercube
+from meshwright.overlays.hypercube import Readings, hypercube
 from meshwright.overlays.key_geometries import KEY_GEOMETRIES, key_geometry
 from meshwright.planning.evaluation.partition import partition
 from meshwright.planning.evaluation.rendezvous import rendezvous
@@ -47,17 +47,21 @@ def test_all_subscriptions_on_a_key_geometry_cost_the_same_in_any_order(
     assert forwarding.all_subscriptions() == joined_one_by_one(twin, twin.members, seed)
 
 
-@given(snapshots(broker_count_max=20), st.integers(0, 2**16))
+@given(
+    snapshots(broker_count_max=20),
+    st.integers(0, 2**16),
+    st.sampled_from([Readings(), Readings(subscriptions="sub_partition")]),
+)
 @few
 def test_all_subscriptions_on_a_hypercube_cost_the_same_in_any_order(
-    snapshot: Snapshot, seed: int
+    snapshot: Snapshot, seed: int, readings: Readings
 ) -> None:
     cube = hypercube(len(snapshot.brokers))
     positions = np.arange(len(snapshot.brokers), dtype=np.int32)
     twin = DullPartition(
-        cube.dimension_count, cube.low_bit_count, positions, snapshot, is_broadcast=False
+        cube.dimension_count, cube.low_bit_count, positions, snapshot, readings=readings
     )
-    forwarding = partition(cube, positions, snapshot)
+    forwarding = partition(cube, positions, snapshot, readings)
     assert forwarding.all_subscriptions() == joined_one_by_one(twin, twin.members, seed)
 
 
@@ -78,7 +82,7 @@ def test_an_event_goes_once_to_all_who_want_it_but_through_the_tree_of_each_patt
     ring, cube = key_geometry("pastry", 8, base=2, leaf_count=2), hypercube(8)
     positions, roots = np.arange(8, dtype=np.int32), np.array([3, 5, 6], dtype=np.int32)
     trees = DullRendezvous(ring, positions, roots, patterns)
-    sent = DullPartition(3, cube.low_bit_count, positions, events, is_broadcast=False)
+    sent = DullPartition(3, cube.low_bit_count, positions, events, readings=Readings())
     tree_messages = sum(
         len(trees.publication(pattern, publisher).messages)
         for event in range(3)

@@ -34,6 +34,9 @@ KINDS = {
     "quadtree": Kind("quadtree", Rendezvous, {"arrangement": "location"}),
     "hypercube": Kind("hypercube", Partition, {"events": "selective"}),
     "hypercube broadcast": Kind("hypercube", Partition, {"events": "broadcast"}),
+    "hypercube that tells sub-partitions": Kind(
+        "hypercube", Partition, {"events": "broadcast", "subscriptions": "sub_partition"}
+    ),
     "topic-connected": Kind("harary", TopicConnected, {"k": 2}),
     "tree": Kind("tree", Acyclic, {"fanout": 4}),
     "tree without covering": Kind("tree", Acyclic, {"covering": False}),

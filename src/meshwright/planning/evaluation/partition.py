@@ -2,24 +2,31 @@
 
 A publication climbs to the publisher's dominating node, is broadcast to all dominating nodes over a
 binomial tree, and goes down from each: along the paths that subscriptions have left (selective), or
-to every position (broadcast). Messages between positions of one host cost nothing; all that a
-broker receives is internal if it is interested, at whichever of its positions. Where the broadcast
-starts nothing is received, and a broker is served at its own position alone. [SHG, 2.2]
+to all of a sub-partition where anybody wants it (broadcast). The first of a sub-partition to want a
+topic may have to tell all of it (subscriptions = "sub_partition"). Messages between positions of
+one host cost nothing; all that a broker receives is internal if it is interested, at whichever of
+its positions. Where the broadcast starts nothing is received, and a broker is served at its own
+position alone. [SHG, 2.2]
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
-from meshwright.errors import ProblemError
 from meshwright.model.interests import BoolArray, Int32Array, Int64Array, Interests
 from meshwright.model.overlay import Overlay
 from meshwright.model.snapshot import Float64Array, Snapshot
-from meshwright.overlays.hypercube import Hypercube, broadcast_parents, hypercube
+from meshwright.overlays.hypercube import (
+    AS_WE_READ,
+    Hypercube,
+    Readings,
+    broadcast_parents,
+    hypercube_of,
+    readings_of,
+)
 from meshwright.planning.evaluation.forwarding import (
     PublicationMessages,
     Totals,
@@ -34,8 +41,6 @@ from meshwright.planning.evaluation.routes import (
     members_below,
     sums_by,
 )
-
-EventReading = Literal["selective", "broadcast"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -77,7 +82,7 @@ class Partition:
 
     snapshot: Snapshot
     cube: Hypercube
-    event_reading: EventReading
+    readings: Readings
     positions: Int32Array
     hosts: Int32Array
     words: Int64Array
@@ -108,19 +113,25 @@ class Partition:
         while self.cube.parents[position] != position and self.below[topic, position] == own:
             messages += int(self.climbs.is_message[position])
             position = self.cube.parents[position]
+        if self.below[topic, self.cube.dominating_nodes[position]] == own:
+            messages += int(self._announced[position])
         return messages
 
     def all_subscriptions(self) -> int:
         """Messages of all interests there are, subscribed one after another in any order."""
-        return int(np.count_nonzero((self.below > 0) & self.climbs.is_message))
+        is_wanted = self.below > 0
+        climbing = int(np.count_nonzero(is_wanted & self.climbs.is_message))
+        return climbing + int(np.count_nonzero(is_wanted, axis=0) @ self._announced_once())
 
     def subscriptions(self, topics: Int64Array, brokers: Int64Array) -> Int64Array:
         """The same for many pairs of topic and broker: (pair,)."""
         own = self.snapshot.interests.dense()[brokers, topics]
-        pairs = Subscribing(topics, self.positions[brokers].astype(np.int64), own)
-        messages: Int64Array = climbing_messages(
-            self.cube.parents, self.below, pairs, self.climbs.is_message
+        places = self.positions[brokers].astype(np.int64)
+        climbing: Int64Array = climbing_messages(
+            self.cube.parents, self.below, Subscribing(topics, places, own), self.climbs.is_message
         )
+        is_first = self.below[topics, self.cube.dominating_nodes[places]] == own
+        messages: Int64Array = climbing + is_first * self._announced[places]
         return messages
 
     def traffic(self) -> Traffic:
@@ -134,9 +145,31 @@ class Partition:
             **parts_of(self._traffic(received)),
             diameters=self._diameters(),
             loads=self._loads(self._origins(), received),
-            management=int(np.count_nonzero((self.below == 1) & self.climbs.is_message)),
+            management=self._management(),
             k_held=1,
         )
+
+    def _management(self) -> int:
+        is_last = self.below == 1
+        climbing = int(np.count_nonzero(is_last & self.climbs.is_message))
+        return climbing + int(np.count_nonzero(is_last, axis=0) @ self._announced_once())
+
+    @property
+    def _announced(self) -> Int64Array:
+        """Messages by which the sub-partition of a position learns of a topic: (position,)."""
+        if self.readings.subscriptions == "path":
+            return np.zeros(self.cube.position_count, dtype=np.int64)
+        counts = np.bincount(
+            self.words[self.climbs.is_message], minlength=len(self.cube.dominators)
+        )
+        announced: Int64Array = counts[self.words]
+        return announced
+
+    def _announced_once(self) -> Int64Array:
+        """The same, counted at the dominating nodes alone: (position,)."""
+        is_dominating = self.cube.parents == np.arange(self.cube.position_count)
+        announced: Int64Array = self._announced * is_dominating
+        return announced
 
     def _origins(self) -> Int64Array:
         """Publishers that climb to each dominating node: (dominator,)."""
@@ -173,8 +206,9 @@ class Partition:
 
     def _received(self, below: Int64Array) -> BoolArray:
         """Whether a position below its dominating node gets a message: (..., position)."""
-        is_wanted = below >= 0 if self.event_reading == "broadcast" else below > 0
-        return is_wanted & self.climbs.is_message
+        if self.readings.events == "broadcast":
+            below = below[..., self.cube.dominating_nodes]
+        return (below > 0) & self.climbs.is_message
 
     def _delays_ms(
         self, origins: Int64Array
@@ -228,19 +262,16 @@ class Partition:
 
 def partition_of(overlay: Overlay, snapshot: Snapshot) -> Partition:
     """The forwarding of an overlay that has positions on a hypercube."""
-    low_bit_count = overlay.params.get("low_bit_count")
-    cube = hypercube(
-        len(overlay.brokers),
-        low_bit_count=low_bit_count if isinstance(low_bit_count, int) else None,
-    )
-    return partition(cube, cube_positions(overlay, snapshot), snapshot, _event_reading(overlay))
+    cube = hypercube_of(len(overlay.brokers), overlay.params)
+    positions = cube_positions(overlay, snapshot)
+    return partition(cube, positions, snapshot, readings_of(overlay.params))
 
 
 def partition(
     cube: Hypercube,
     positions: Int32Array,
     snapshot: Snapshot,
-    event_reading: EventReading = "selective",
+    readings: Readings = AS_WE_READ,
 ) -> Partition:
     """The forwarding of brokers at given positions of a hypercube: (broker,)."""
     members = snapshot.interests.transposed()
@@ -256,7 +287,7 @@ def partition(
     return Partition(
         snapshot=snapshot,
         cube=cube,
-        event_reading=event_reading,
+        readings=readings,
         positions=positions,
         hosts=hosts,
         words=np.searchsorted(cube.dominators, cube.dominating_nodes),
@@ -265,18 +296,6 @@ def partition(
         climbs=_climbs(cube, hosts, snapshot.delays_ms),
         broadcasts=_broadcasts(cube, hosts, snapshot.delays_ms),
     )
-
-
-def _event_reading(overlay: Overlay) -> EventReading:
-    match overlay.params.get("events", "selective"):
-        case "selective":
-            return "selective"
-        case "broadcast":
-            return "broadcast"
-        case other:
-            raise ProblemError(
-                f"A hypercube cannot send events by {other!r}; choose selective or broadcast."
-            )
 
 
 def _climb(

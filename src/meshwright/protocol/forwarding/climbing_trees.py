@@ -138,6 +138,18 @@ class ClimbingTrees(Trees):
             return ()
         return tuple(source for source in branch.sources if source.place != place)
 
+    def is_wanted(self, topic: str, place: Place) -> bool:
+        """True if a topic has come up to a place."""
+        return self._branches.get(topic, place) is not None
+
+    def rooted(self, turn: Turn, topic: str, place: Place, *, is_wanted: bool) -> None:
+        """A topic has come up to a root here, or is wanted below it no more."""
+
+    def rooted_here(self) -> tuple[tuple[str, Place], ...]:
+        """The topics that have come up to roots at this broker, each with its root."""
+        rows = self._branches.rows()
+        return tuple((topic, at) for topic, at, _, told, _ in rows if told and told.place == at)
+
     def table(self) -> BranchTable:
         """What the broker that inherits this one's position must know."""
         rows = self._branches.rows()
@@ -202,6 +214,7 @@ class ClimbingTrees(Trees):
         branch.is_installed = False
         if end.place == place:
             self._stand(turn, topic, place, number)
+            self.rooted(turn, topic, place, is_wanted=True)
         elif end.host == self._around.me:
             source = End(place, end.host)
             self._hear(turn, topic, end.place, source, number=number, hops=trail.hops + 1)
@@ -213,8 +226,8 @@ class ClimbingTrees(Trees):
 
     def _retract(self, turn: Turn, topic: str, place: Place, end: End) -> None:
         if end.place == place:
-            return
-        if end.host == self._around.me:
+            self.rooted(turn, topic, place, is_wanted=False)
+        elif end.host == self._around.me:
             self._branches.unhear(turn, topic, end.place, End(place, end.host))
         else:
             leave = TreeLeave(self._around.epoch, topic, end.place, place)

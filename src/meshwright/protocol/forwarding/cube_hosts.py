@@ -13,7 +13,14 @@ from functools import lru_cache
 
 from meshwright.errors import CallerError
 from meshwright.model.overlay import Overlay
-from meshwright.overlays.hypercube import Hypercube, dominating_node, hypercube, neighbours, partner
+from meshwright.overlays.hypercube import (
+    Hypercube,
+    dominating_node,
+    hypercube,
+    low_bit_count_of,
+    neighbours,
+    partner,
+)
 
 
 class CubeHosts:
@@ -75,10 +82,9 @@ def cube_hosts(overlay: Overlay, seen: frozenset[str]) -> CubeHosts:
             f"{len(overlay.brokers)} brokers on a hypercube sit at 0 to {len(overlay.brokers) - 1},"
             " each at another; correct the positions."
         )
-    low_bit_count = overlay.params.get("low_bit_count")
     return _cube_hosts(
         len(overlay.brokers),
-        low_bit_count if isinstance(low_bit_count, int) else None,
+        low_bit_count_of(overlay.params),
         tuple(sorted((positions[name], name) for name in seen)),
     )
 

@@ -2,10 +2,11 @@
 
 Interest climbs from a broker's position towards its dominating node, up to the first position that
 knows the topic. A frame climbs to the dominating node of its origin, crosses to all others, and
-from each goes down where interest came up, or everywhere (events = "broadcast"). A broker may stand
-for several positions, also those of dead brokers, and sends nothing between its own. What a dead
-broker knew is not replicated: brokers below it tell it again to the one that stands in. Positions
-are visited in a strict order, whoever stands for them, so no frame goes in a circle. [SHG, 2.2]
+from each goes down where interest came up, or to all below it if any did (events = "broadcast"). A
+broker may stand for several positions, also those of dead brokers, and sends nothing between its
+own. What a dead broker knew is not replicated: brokers below it tell it again to the one that
+stands in. Positions are visited in a strict order, whoever stands for them, so no frame goes in a
+circle. [SHG, 2.2]
 """
 
 from __future__ import annotations
@@ -14,11 +15,13 @@ from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
 from meshwright.filters.filter import Filter
+from meshwright.overlays.hypercube import SubscriptionReading, readings_of
 from meshwright.protocol.forwarding.climbing_trees import BranchTable, ClimbingTrees
 from meshwright.protocol.forwarding.cube_hosts import cube_hosts
 from meshwright.protocol.forwarding.demands import End, Place
 from meshwright.protocol.forwarding.forwarding import ForwardingMessage, Surroundings, linked_with
 from meshwright.protocol.forwarding.recent_frames import RecentFrames, frame_key
+from meshwright.protocol.forwarding.sub_partitions import ToldTrees
 from meshwright.protocol.foundation.dispatch import on, table_of
 from meshwright.protocol.foundation.effects import TimerKey
 from meshwright.protocol.foundation.stream_frames import StreamFrame
@@ -26,6 +29,11 @@ from meshwright.protocol.foundation.turn import Action, Turn
 
 ROUTES_MAX = 65_536
 VISIT = 1
+
+TREES: dict[SubscriptionReading, type[ClimbingTrees]] = {
+    "path": ClimbingTrees,
+    "sub_partition": ToldTrees,
+}
 
 # A broker, and the position for which it gets a frame.
 Drop = tuple[str, int]
@@ -84,15 +92,15 @@ class Partition:
         self._seen = frozenset(around.overlay.brokers)
         self._view = cube_hosts(around.overlay, self._seen)
         self._position = (around.overlay.positions or {})[around.me]
-        self._is_broadcast = around.overlay.params.get("events") == "broadcast"
+        readings = readings_of(around.overlay.params)
+        self._is_broadcast = readings.events == "broadcast"
         self._falls: dict[str, dict[int, tuple[Drop, ...]]] = {}
         self._crossings: dict[tuple[int, int], Crossing] = {}
         # Computed when first asked for.
         self._neighbours: tuple[str, ...] = ()
         self._recent = RecentFrames()
-        self._trees = ClimbingTrees(
-            around, self._position, parent=self._parent, changed=self._tree_changed
-        )
+        trees = TREES[readings.subscriptions]
+        self._trees = trees(around, self._position, parent=self._parent, changed=self._tree_changed)
         self._handlers = table_of(
             *self._trees.handlers(),
             on(ToDominator, self._to_dominator),
@@ -145,6 +153,10 @@ class Partition:
     def settle(self, turn: Turn, done: Action) -> None:
         self._trees.settle(turn)
         done(turn)
+
+    def known(self, position: int) -> tuple[str, ...] | None:
+        """What is known to be wanted around an own position, where all of a part is told that."""
+        return self._trees.told.known(position) if isinstance(self._trees, ToldTrees) else None
 
     def path(self, topic: str, source: str) -> tuple[tuple[str, str], ...]:
         """The hops up, across and down from the positions that this broker stands for."""
@@ -247,6 +259,8 @@ class Partition:
 
     def _below(self, topic: str, position: int) -> list[tuple[int, str]]:
         if self._is_broadcast:
+            if self._view.is_dominating(position) and not self._trees.is_wanted(topic, position):
+                return []
             return [(child, self._view.hosts[child]) for child in self._view.children[position]]
         return [(int(child), host) for child, host in self._trees.children(topic, position)]
 
