@@ -9,11 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_world import (
     FILTERS,
+    NUMBERS,
     SOME_PROPERTIES,
     SOME_TOPICS,
-    SUFFIXES,
+    TEXT_PAIRS,
     TOPIC_FILTERS,
     TOPICS,
+    Contents,
     message_matches,
     properties_matched,
     topics_matched,
@@ -26,7 +28,15 @@ from meshwright.filters.filter import Filter, matches, parse_filter
 Properties = list[tuple[str, str]]
 
 PARSED_TOPICS = {text: parse_filter(text) for text in TOPIC_FILTERS}
-PARSED_SUFFIXES = {text: with_suffix("#", text) for text in SUFFIXES}
+both_contents = pytest.mark.parametrize("contents", [NUMBERS, TEXT_PAIRS], ids=["numbers", "texts"])
+
+
+def _tried(contents: Contents) -> list[tuple[str, Filter, int]]:
+    """Each suffix, the filter with it, and the messages that match."""
+    return [
+        (text, with_suffix("#", text), properties_matched(text, contents))
+        for text in contents.suffixes
+    ]
 
 
 @given(FILTERS, SOME_TOPICS, SOME_PROPERTIES)
@@ -48,10 +58,10 @@ def test_covering_of_topics_is_exactly_the_subset() -> None:
         assert covers(wide, narrow) == expected, (a, b)
 
 
-def test_covering_of_content_is_exactly_the_subset() -> None:
-    for (a, wide), (b, narrow) in product(PARSED_SUFFIXES.items(), repeat=2):
-        expected = properties_matched(b) & ~properties_matched(a) == 0
-        assert covers(wide, narrow) == expected, (a, b)
+@both_contents
+def test_covering_of_content_is_exactly_the_subset(contents: Contents) -> None:
+    for (a, wide, by_a), (b, narrow, by_b) in product(_tried(contents), repeat=2):
+        assert covers(wide, narrow) == (by_b & ~by_a == 0), (a, b)
 
 
 def test_intersection_of_topics_is_exactly_a_common_topic() -> None:
@@ -60,8 +70,8 @@ def test_intersection_of_topics_is_exactly_a_common_topic() -> None:
 
 
 def test_contents_always_intersect_because_a_property_may_be_repeated() -> None:
-    low, high = parse_filter("$where/p<1&p=x/a"), parse_filter("$where/p>2&p=y/a")
-    repeated = [("p", "0"), ("p", "3"), ("p", "x"), ("p", "y")]
+    low, high = parse_filter("$where/p<1&p=x/a"), parse_filter("$where/p>2&p^=y&p!=x/a")
+    repeated = [("p", "0"), ("p", "3"), ("p", "x"), ("p", "yes")]
     assert matches(low, "a", repeated)
     assert matches(high, "a", repeated)
     assert intersects(low, high)
@@ -77,15 +87,17 @@ def test_topics_are_merged_exactly_when_a_filter_matches_their_union() -> None:
             assert topics_matched(merged.topic_filter) == union, (a, b)
 
 
-def test_contents_are_merged_exactly_when_a_filter_matches_their_union() -> None:
-    by_content = {properties_matched(text) for text in SUFFIXES}
-    for (a, one), (b, other) in product(PARSED_SUFFIXES.items(), repeat=2):
-        union = properties_matched(a) | properties_matched(b)
+@both_contents
+def test_contents_are_merged_exactly_when_a_filter_matches_their_union(contents: Contents) -> None:
+    tried = _tried(contents)
+    by_content = {matched for _, _, matched in tried}
+    for (a, one, by_a), (b, other, by_b) in product(tried, repeat=2):
         merged = merge(one, other)
-        assert (merged is not None) == (union in by_content), (a, b)
+        assert (merged is not None) == (by_a | by_b in by_content), (a, b)
         if merged is not None:
             assert parse_filter(str(merged)) == merged
-            assert properties_matched("&".join(map(str, merged.clauses))) == union, (a, b)
+            suffix = "&".join(map(str, merged.clauses))
+            assert properties_matched(suffix, contents) == by_a | by_b, (a, b)
 
 
 @given(FILTERS)
@@ -133,6 +145,10 @@ def test_merging_is_symmetric_in_what_matches(one: Filter, other: Filter) -> Non
         ("$where/value>20/a", "$where/value>10&value<=20/a", "$where/value>10/a"),
         ("$where/y<9&y=5&x>20/a", "$where/y<8&y=5&x>10&x<=30/a", "$where/x>10&y=5/a"),
         ("$share/g/a", "$share/h/+", "+"),
+        ("$where/room^=a&room!=a1/a", "$where/room^=a&room!=a2/a", "$where/room^=a/a"),
+        ("$where/v<9&v^=-/a", "$where/v<9&v>=0/a", "$where/v<9/a"),
+        ("$where/room!=a/a", "$where/room!=b/a", None),
+        ("$where/room^=a/a", "$where/room^=b/a", None),
         ("$where/value>20/a", "$where/value>10&value<20/a", None),
         ("$where/value>20/a", "$where/value<=20/a", None),
         ("a", "b", None),
@@ -173,6 +189,11 @@ def test_of_equivalent_filters_the_first_is_kept() -> None:
         ("$where/value>25/s", "$where/value=30.0&room=a/s"),
         ("$where/id>1700000000000000000/s", "$where/id>=1700000000000000001/s"),
         ("$where/value<=1e2/s", "$where/value<100/s"),
+        ("$where/room!=a/s", "$where/room=b/s"),
+        ("$where/room!=a/s", "$where/room^=b/s"),
+        ("$where/room!=25/s", "$where/room>25/s"),
+        ("$where/room^=a/s", "$where/room^=ab/s"),
+        ("$where/value^=-/s", "$where/value<0/s"),
         ("$share/g/+", "s"),
         ("s", "$share/g/$where/value>1/s"),
     ],

@@ -22,7 +22,8 @@ WANTED = st.sampled_from(
         for text in (
             "a", "a/a", "/a", "$/a", "a/+", "+/a", "a/+/#", "a/#", "#", "+/#", "/#", "$/#",
             "$where/p>1/a", "$where/p=x&q=x/a/#", "$where/p<2/#", "$share/g/a",
-            "$share/g/#", "$where/p>1&p<3/a",
+            "$share/g/#", "$where/p>1&p<3/a", "$where/p!=1/a", "$where/p!=1&p!=x/+",
+            "$where/p^=x/#", "$where/p^=xy&q!=x/a",
         )
     ]
 )  # fmt: skip

@@ -72,6 +72,11 @@ NO_TOPIC_FILTER = "there is no topic filter"
         ("$where/x=1&x=2/a", "the clause 'x=2' doubles another"),
         ("$where/x=1&x=1/a", "the clause 'x=1' doubles another"),
         ("$where/x>1&x>=2/a", "the clause 'x>=2' doubles another"),
+        ("$where/x!=1&x!=1/a", "the clause 'x!=1' doubles another"),
+        ("$where/x^=a&x^=ab/a", "the clause 'x^=ab' doubles another"),
+        ("$where/!=1/a", "the clause '!=1' names no attribute"),
+        ("$where/x!=/a", "the clause 'x!=' has no value"),
+        ("$where/x^==a/a", "the clause 'x^==a' has no value"),
         ("$where/x=1/$share/g/a", "$share or $where follows on $where"),
         ("$where/x=1/$where/y=1/a", "$share or $where follows on $where"),
         ("$where/x=5%/a", "'%' begins no escape of an ASCII character"),
@@ -98,9 +103,14 @@ def test_a_topic_with_a_question_mark_is_subscribed_to_by_its_name(topic: str) -
     assert matches(parse_filter(f"$where/v=1/{topic}"), topic, [("v", "1")])
 
 
-@given(st.text("a%&=<>/+#?é", min_size=1), st.text("a%&=<>/+#?é", min_size=1))
-def test_any_attribute_and_value_can_be_asked_for(attribute: str, value: str) -> None:
-    wanted = Filter("a/+", (Clause(attribute, "=", value),))
+ANY_TEXT = st.text("a%&=<>/+#?!^é", min_size=1)
+
+
+@given(ANY_TEXT, st.sampled_from(["=", "^="]), ANY_TEXT)
+def test_any_attribute_and_value_can_be_asked_for(
+    attribute: str, operator: str, value: str
+) -> None:
+    wanted = Filter("a/+", (Clause(attribute, operator, value),))
     assert parse_filter(str(wanted)) == wanted
     *_, levels = str(wanted).partition("$where/")
     assert not {"+", "#"} & set(levels.removesuffix("a/+"))
@@ -153,6 +163,28 @@ def test_numbers_are_compared_exactly_however_long() -> None:
 def test_equality_compares_text_and_not_numbers() -> None:
     assert matches(parse_filter("$where/v=25/a"), "a", [("v", "25")])
     assert not matches(parse_filter("$where/v=25/a"), "a", [("v", "25.0")])
+
+
+def test_a_value_may_be_asked_to_differ_from_several_and_must_be_there() -> None:
+    wanted = parse_filter("$where/room!=a&room!=b/t")
+    assert str(wanted) == "$where/room!=a&room!=b/t"
+    assert matches(wanted, "t", [("room", "c")])
+    assert not matches(wanted, "t", [("room", "a")])
+    assert not matches(wanted, "t")
+    assert matches(wanted, "t", [("room", "a"), ("room", "b")])
+
+
+def test_a_beginning_is_compared_as_text() -> None:
+    wanted = parse_filter("$where/id^=10/t")
+    assert [matches(wanted, "t", [("id", text)]) for text in ("10", "10x", "1e1", "010", "1")] == [
+        True, True, False, False, False,
+    ]  # fmt: skip
+
+
+def test_an_attribute_may_hold_the_signs_of_operators_if_they_are_escaped() -> None:
+    assert parse_filter("$where/wow!x=1/t").clauses == (Clause("wow!x", "=", "1"),)
+    assert parse_filter("$where/wow%21=1/t").clauses == (Clause("wow!", "=", "1"),)
+    assert parse_filter("$where/wow=!1^/t").clauses == (Clause("wow", "=", "!1^"),)
 
 
 def test_each_clause_may_be_satisfied_by_another_value_of_a_repeated_property() -> None:

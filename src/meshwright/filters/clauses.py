@@ -1,11 +1,11 @@
 """Content clauses: what a filter asks of the user properties of a message.
 
-`location=roomA&value>25`: = compares text, < <= > >= compare numbers. A clause holds if some value
-of its attribute satisfies it: a property may be repeated, and another value may satisfy another
-clause. Text that is no number satisfies no bound. Neither attribute nor value is empty. Characters
-that mean something here or in a topic filter (% & = < > / + #) are written as % and two hexadecimal
-digits: `unit=m%2Fs`. An attribute has at most one =, one lower and one upper bound; a second one is
-doubled, and refused.
+`location=roomA&value>25`: = and != compare text, ^= the beginning of text, < <= > >= numbers. A
+clause holds if some value of its attribute satisfies it: a property may be repeated, and another
+value may satisfy another clause. Text that is no number satisfies no bound. Neither attribute nor
+value is empty. Characters that mean something here or in a topic filter (% & = < > / + #, in an
+attribute also ! and ^) are written as % and two hexadecimal digits: `unit=m%2Fs`. An attribute has
+at most one =, one ^=, one lower and one upper bound; a second one is doubled, and refused.
 """
 
 from __future__ import annotations
@@ -19,16 +19,29 @@ from typing import Literal
 from meshwright.errors import FilterError
 from meshwright.filters.values import Values, number_of, values_of
 
-Side = Literal["equal", "lower", "upper"]
+Side = Literal["equal", "unequal", "prefix", "lower", "upper"]
 Bound = tuple[Decimal, int]  # a number, and a step to just above or just below it
 
-SIDES: dict[str, Side] = {"=": "equal", ">": "lower", ">=": "lower", "<": "upper", "<=": "upper"}
+SIDES: dict[str, Side] = {
+    "=": "equal",
+    "!=": "unequal",
+    "^=": "prefix",
+    ">": "lower",
+    ">=": "lower",
+    "<": "upper",
+    "<=": "upper",
+}
 STEPS = {">": 1, ">=": 0, "<": -1, "<=": 0}
 JOINT = "&"
 CLAUSES_MAX = 32  # comparing two filters costs the product of their clause counts
 
-_CLAUSE = re.compile(r"([^=<>]*)(<=|>=|=|<|>)(.*)", re.DOTALL)
+# Every number below zero is written with this sign in front; 0 may be.
+MINUS = "-"
+ZERO: Bound = (Decimal(0), 0)
+
+_CLAUSE = re.compile(r"([^=<>]*?)(<=|>=|!=|\^=|=|<|>)(.*)", re.DOTALL)
 _SPECIAL = re.compile(r"[%&=<>/+#]")
+_SPECIAL_IN_ATTRIBUTE = re.compile(r"[%&=<>/+#!^]")
 _ESCAPE = re.compile(r"%([0-7][0-9A-Fa-f])?")
 
 
@@ -45,13 +58,14 @@ class Clause:
     def __post_init__(self) -> None:
         object.__setattr__(self, "side", SIDES[self.operator])
         object.__setattr__(self, "bound", None)
-        if self.side != "equal":
+        if self.operator in STEPS:
             number = number_of(self.operand)
             assert number is not None, self.operand
             object.__setattr__(self, "bound", (number, STEPS[self.operator]))
 
     def __str__(self) -> str:
-        return f"{_escaped(self.attribute)}{self.operator}{_escaped(self.operand)}"
+        attribute = _escaped(self.attribute, _SPECIAL_IN_ATTRIBUTE)
+        return f"{attribute}{self.operator}{_escaped(self.operand)}"
 
 
 Clauses = tuple[Clause, ...]
@@ -64,14 +78,16 @@ def parse_clauses(text: str, suffix: str) -> Clauses:
         raise FilterError(
             text, f"there are {len(parts)} clauses", remedy=f"use at most {CLAUSES_MAX}"
         )
-    clauses: dict[tuple[str, Side], Clause] = {}
+    clauses: dict[tuple[str, ...], Clause] = {}
     for part in parts:
         clause = _parse_clause(text, part)
-        if clauses.setdefault((clause.attribute, clause.side), clause) is not clause:
+        # An attribute may be asked to differ from many values.
+        only_one = (clause.operand,) if clause.side == "unequal" else ()
+        if clauses.setdefault((clause.attribute, clause.side, *only_one), clause) is not clause:
             raise FilterError(
                 text,
                 f"the clause {part!r} doubles another",
-                remedy="give an attribute at most one =, one lower and one upper bound",
+                remedy="give an attribute at most one =, one ^=, one lower and one upper bound",
             )
     return tuple(sorted(clauses.values()))
 
@@ -98,17 +114,24 @@ def clauses_union(one: Clauses, other: Clauses) -> Clauses | None:
     """Clauses that hold where all of one or all of the other hold, or None if there are none.
 
     What both imply remains. The rest means "p or q" for each p left of one and q of the other.
-    That adds nothing only if p and q together take every number and a bound that remains asks for
-    a number: `value>20` and `value>10&value<=30` make `value>10`.
+    That adds nothing only if p and q together take all that a remaining clause does: every number,
+    where a bound remains (`value>20` and `value>10&value<=30` make `value>10`), or every text
+    (`room^=a&room!=a1` and `room^=a&room!=a2` make `room^=a`).
     """
     one_left = [clause for clause in one if not clauses_cover((clause,), other)]
     other_left = [clause for clause in other if not clauses_cover((clause,), one)]
     left = {*one_left, *other_left}
     kept = _tightest(clause for clause in (*one, *other) if clause not in left)
+    asked = {clause.attribute for clause in kept}
     bounded = {clause.attribute for clause in kept if clause.bound is not None}
-    if all(_span(p, q) and p.attribute in bounded for p in one_left for q in other_left):
-        return kept
-    return None
+
+    def adds_nothing(p: Clause, q: Clause) -> bool:
+        if p.attribute != q.attribute:
+            return False
+        takes_all = p.attribute in asked and (_takes_the_rest(p, q) or _takes_the_rest(q, p))
+        return takes_all or (p.attribute in bounded and (_span(p, q) or _span(q, p)))
+
+    return kept if all(adds_nothing(p, q) for p in one_left for q in other_left) else None
 
 
 def _parse_clause(text: str, part: str) -> Clause:
@@ -119,7 +142,7 @@ def _parse_clause(text: str, part: str) -> Clause:
     found = _CLAUSE.fullmatch(part)
     if found is None:
         raise FilterError(
-            text, f"the clause {part!r} has no operator", remedy="use one of = < <= > >="
+            text, f"the clause {part!r} has no operator", remedy="use one of = != ^= < <= > >="
         )
     attribute, operator, operand = found.groups()
     if not attribute:
@@ -133,7 +156,7 @@ def _parse_clause(text: str, part: str) -> Clause:
             text, f"the clause {part!r} has no value", remedy=f"write one after {operator!r}"
         )
     attribute, operand = _plain(text, attribute), _plain(text, operand)
-    if operator != "=" and number_of(operand) is None:
+    if operator in STEPS and number_of(operand) is None:
         raise FilterError(
             text,
             f"{operand!r} in the clause {part!r} is not a decimal number",
@@ -142,8 +165,8 @@ def _parse_clause(text: str, part: str) -> Clause:
     return Clause(attribute, operator, operand)
 
 
-def _escaped(plain: str) -> str:
-    return _SPECIAL.sub(lambda found: f"%{ord(found[0]):02X}", plain)
+def _escaped(plain: str, special: re.Pattern[str] = _SPECIAL) -> str:
+    return special.sub(lambda found: f"%{ord(found[0]):02X}", plain)
 
 
 def _plain(text: str, escaped: str) -> str:
@@ -164,7 +187,11 @@ def _plain(text: str, escaped: str) -> str:
 def _holds(clause: Clause, values: Values) -> bool:
     """True if some value satisfies the clause: for a bound the outermost number decides."""
     if clause.bound is None:
-        return clause.operand in values.texts
+        if clause.side == "equal":
+            return clause.operand in values.texts
+        if clause.side == "prefix":
+            return any(text.startswith(clause.operand) for text in values.texts)
+        return any(text != clause.operand for text in values.texts)
     if values.smallest is None or values.largest is None:
         return False
     if clause.side == "lower":
@@ -176,11 +203,15 @@ def _implies(narrow: Clause, wide: Clause) -> bool:
     """True if every value that satisfies `narrow` satisfies `wide`; exact."""
     if narrow.attribute != wide.attribute:
         return False
-    if wide.bound is None:
-        return narrow == wide
-    if narrow.bound is None:
+    if narrow.side == "equal":
         return _holds(wide, values_of(narrow.operand))
-    if narrow.side != wide.side:
+    if wide.side == "unequal":
+        return not _holds(narrow, values_of(wide.operand))
+    if wide.side == "prefix":
+        if narrow.bound is not None:
+            return narrow.side == "upper" and narrow.bound < ZERO and wide.operand == MINUS
+        return narrow.side == "prefix" and narrow.operand.startswith(wide.operand)
+    if narrow.bound is None or wide.bound is None or narrow.side != wide.side:
         return False
     return narrow.bound >= wide.bound if wide.side == "lower" else narrow.bound <= wide.bound
 
@@ -194,10 +225,16 @@ def _tightest(clauses: Iterable[Clause]) -> Clauses:
     return tuple(kept)
 
 
-def _span(one: Clause, other: Clause) -> bool:
-    """True if the two are a lower and an upper bound that together take every number."""
-    lower, upper = (one, other) if one.side == "lower" else (other, one)
-    if lower.bound is None or upper.bound is None or (lower.side, upper.side) != ("lower", "upper"):
+def _takes_the_rest(one: Clause, other: Clause) -> bool:
+    """True if `one` takes all texts but one, which `other` takes; they are of one attribute."""
+    return one.side == "unequal" and _holds(other, values_of(one.operand))
+
+
+def _span(lower: Clause, other: Clause) -> bool:
+    """True if a lower bound and an upper bound, or a minus, together take every number."""
+    if lower.side != "lower" or lower.bound is None:
         return False
+    if other.side == "prefix":
+        return other.operand == MINUS and lower.bound <= ZERO
     number, step = lower.bound
-    return lower.attribute == upper.attribute and (number, step - 1) <= upper.bound
+    return other.side == "upper" and other.bound is not None and (number, step - 1) <= other.bound

@@ -101,10 +101,15 @@ def draw_filter(
         area, _, sensor = topic.partition("/")
         text = (f"{area}/+", f"{area}/#", f"+/{sensor}", "#")[int(rng.integers(4))]
     if rng.random() < parameters.content_share:
-        text = f"$where/value>{int(rng.integers(VALUE_MAX))}/{text}"
+        text = f"$where/{_clause(int(rng.integers(VALUE_MAX)))}/{text}"
     if rng.random() < parameters.shared_share:
         text = f"$share/group/{text}"
     return text, draw_qos(parameters, rng)
+
+
+def _clause(value: int) -> str:
+    """A clause of each kind for a third of the values."""
+    return (f"value>{value}", f"value!={value}", f"value^={str(value)[0]}")[value % 3]
 
 
 def draw_qos(parameters: SimulationParameters, rng: np.random.Generator) -> int:
