@@ -99,6 +99,30 @@ def test_members_of_traffic_may_be_clients(tmp_path: Path) -> None:
     assert "line 2: broker 'b9' is not in the tree" in refused(*words, "--clients", clients)
 
 
+def test_weights_costs_and_clients_that_move_are_options_of_adapting(tmp_path: Path) -> None:
+    tree, traffic = small_tree(tmp_path)
+    clients, links = tmp_path / "clients.csv", tmp_path / "links.csv"
+    brokers, out = tmp_path / "brokers.csv", tmp_path / "p.json"
+    clients.write_text("client,broker\nc0,b0\nc1,b1\n")
+    traffic.write_text("messages,members\n1000,c0;c1\n")
+    words = (
+        "overlay", "adapt", "--tree", tree, "--traffic", traffic, "--clients", clients, "--out", out
+    )  # fmt: skip
+    assert answered(*words)["cost"]["before"] == 1000 * (3 + 2)
+    links.write_text("one,other,cost\nb1,b0,7\nb0,c0,2\n")
+    brokers.write_text("broker,cost\nb1,4\n")
+    costs = ("--link-costs", links, "--broker-costs", brokers, "--alpha", "3", "--beta", "2")
+    document = answered(*words, *costs, "--move-clients", "--iterations", "9", "--moves", "9")
+    assert document["cost"]["before"] == 1000 * (3 * (7 + 2 + 1) + 2 * (1 + 4))
+    # Both meet at a broker where neither the dear link nor the dear broker is in between.
+    assert document["cost"]["after"] == 1000 * (3 * (1 + 1) + 2 * 1)
+    assert {move.client for move in read_plan(out).client_moves()} == {"c0", "c1"}
+    links.write_text("one,other,cost\nb1,b9,7\n")
+    assert "links.csv, line 2: 'b9' is no broker of the tree" in refused(*words, *costs)
+    links.write_text("one,other,cost\nb1,b0,7\nb0,b1,7\n")
+    assert "line 3: this link has a cost already" in refused(*words, *costs)
+
+
 def test_what_is_no_tree_is_not_adapted(tmp_path: Path) -> None:
     tree, traffic = small_tree(tmp_path)
     tree.write_text(tree.read_text().replace('["b2", "b3"]', '["b2", "b3"],\n["b3", "b0"]'))

@@ -22,6 +22,7 @@ from meshwright.files.reading import name_fault, read_bytes
 from meshwright.files.settings import Place, blaming_settings, of_setting, read_settings
 from meshwright.filters.filter import parse_filter
 from meshwright.live.system.addresses import is_loopback, parse_address
+from meshwright.model.adaptation import AdaptationOptions
 from meshwright.model.designs import (
     DEFAULT_DESIGN,
     AdaptationRule,
@@ -158,11 +159,13 @@ class PlacementSettings(msgspec.Struct, frozen=True, kw_only=True):
     rest_s: float = 600.0
 
 
-class AdaptationSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """Whether brokers joined as a tree fit it to their traffic, and how often they look."""
+class AdaptationSettings(AdaptationOptions, frozen=True, kw_only=True):
+    """Whether brokers joined as a tree fit it to their traffic, how often they look, and how."""
 
     rule: AdaptationChoice = "design"
     every_s: float = 60.0
+    link_costs: Path | None = None
+    broker_costs: Path | None = None
 
 
 class OrderSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -240,10 +243,18 @@ def check_settings(settings: LiveSettings) -> LiveSettings:
     _check_at_least(("moves", "clients_per_second"), settings.moves.clients_per_second, 0)
     _check_at_least(("moves", "notice_s"), settings.moves.notice_s, 0.0)
     _check_placement(settings.placement)
-    _check_at_least(("adaptation", "every_s"), settings.adaptation.every_s, 0.1)
+    _check_adaptation(settings.adaptation)
     for place, path in _files(settings):
         _check_file(place, path)
     return settings
+
+
+def _check_adaptation(settings: AdaptationSettings) -> None:
+    for key, least in (
+        ("every_s", 0.1), ("link_weight", 0), ("broker_weight", 0), ("iterations", 1),
+        ("moves_max", 1), ("degree_max", 2 if settings.degree_max else 0),
+    ):  # fmt: skip
+        _check_at_least(("adaptation", key), getattr(settings, key), least)
 
 
 def _check_place(settings: LiveSettings) -> None:
@@ -403,6 +414,8 @@ def _files(settings: LiveSettings) -> list[tuple[Place, Path]]:
         (("access", "rules"), settings.access.rules),
         (("peers", "secret_file"), settings.peers.secret_file),
         (("control", "token_file"), settings.control.token_file),
+        (("adaptation", "link_costs"), settings.adaptation.link_costs),
+        (("adaptation", "broker_costs"), settings.adaptation.broker_costs),
     ]
     encrypted: list[tuple[Place, TlsSettings | None]] = [
         (("listeners", number, "tls"), listener.tls)

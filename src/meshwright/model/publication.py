@@ -84,5 +84,10 @@ class Publication(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, ren
     count: int = 1
 
     @property
+    def client(self) -> str:
+        """The name of the client that published it: what a publisher is called without its life."""
+        return self.publisher.rpartition("@")[0]
+
+    @property
     def publication_id(self) -> PublicationId:
         return PublicationId(self.publisher, self.sequence)

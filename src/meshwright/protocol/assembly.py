@@ -178,6 +178,7 @@ class Machines:
             any(name != self._me for name in self.outgoing.receivers_of(topic))
             or self.shared_keeper.takes(topic)
             or self._seen_log is not None
+            or self.overlays.adaptation.counts_clients
         )
 
     def _build(self, incarnation: int) -> None:
@@ -349,6 +350,7 @@ class Machines:
             outgoing=self.outgoing,
             interest=self.interest,
             sessions=self.sessions,
+            moving=self.moving,
             arrived=self._arrived,
             relink=self.relink,
         )
@@ -389,6 +391,7 @@ class Machines:
         """Give a publication that entered here to local sessions, on disk in the same batch."""
         if self._seen_log is not None and number:
             self._seen_log.note(publication)
+        self.overlays.entered(publication)
         if self.interest.wants(publication.topic):
             behind = () if self.outgoing.ordering.takes(publication.topic) else None
             self.incoming.take_own(turn, StreamFrame(self._me, number, publication, (), behind))
@@ -407,6 +410,7 @@ class Machines:
 
     def _carry(self, turn: Turn, publication: Publication) -> None:
         """Send other brokers a publication of QoS 0 that local clients have got already."""
+        self.overlays.entered(publication)
         self.incoming.passed_qos0(publication)
         self.forwarding.send_out(turn, StreamFrame(self._me, 0, publication))
 

@@ -8,11 +8,14 @@ from typing import Any
 
 from meshwright.model.overlay import Overlay
 from meshwright.model.plan import ClientMove
+from meshwright.model.publication import Publication
 from meshwright.protocol.adaptation import self_adaptation
+from meshwright.protocol.adaptation.own_clients import OwnClients
 from meshwright.protocol.adaptation.self_adaptation import AdaptationAround, SelfAdaptation
 from meshwright.protocol.adaptation.star_around import StarSettings
 from meshwright.protocol.adaptation.star_master import Ended
 from meshwright.protocol.adaptation.stars import Stars, StarsAround
+from meshwright.protocol.forwarding.acyclic import Acyclic
 from meshwright.protocol.forwarding.by_epoch import ForwardingByEpoch
 from meshwright.protocol.forwarding.forwarding import Forwarding, ForwardingMessage, Surroundings
 from meshwright.protocol.forwarding.machines import FRAMES, TELLINGS, machine_for
@@ -20,6 +23,7 @@ from meshwright.protocol.foundation.dispatch import Handlers, on
 from meshwright.protocol.foundation.effects import DiskKey
 from meshwright.protocol.foundation.stream_frames import StreamFrame
 from meshwright.protocol.foundation.turn import Action, Turn
+from meshwright.protocol.mobility.moving import Moving
 from meshwright.protocol.peers.conversations import Conversations
 from meshwright.protocol.peers.liveness import Liveness
 from meshwright.protocol.peers.removals import Removals
@@ -54,6 +58,7 @@ class Ground:
     outgoing: Outgoing
     interest: Interest
     sessions: Sessions
+    moving: Moving
     arrived: Callable[[Turn, StreamFrame], None]
     relink: Action
 
@@ -98,7 +103,7 @@ class Overlays:
             in_force=self._in_force,
             alive=ground.liveness.alive,
             is_free=lambda: not self.is_changing,
-            wants=ground.interest.wants,
+            clients=OwnClients(ground.interest, ground.sessions, ground.moving),
             propose=self._propose,
         )
         self.adaptation = SelfAdaptation(me, settings.adaptation, adaptation_around)
@@ -152,6 +157,13 @@ class Overlays:
     def is_changing(self) -> bool:
         """Whether this broker takes part in a change, of the overlay or of a star in it."""
         return not self.change.is_free or self._stars.is_bound
+
+    def entered(self, publication: Publication) -> None:
+        """A client has published here; its way is counted if clients may move."""
+        if self.adaptation.counts_clients:
+            machine = self._forwarding.machine(self.change.epoch)
+            links = machine.wanting(publication) if isinstance(machine, Acyclic) else ()
+            self.adaptation.entered(publication, links)
 
     @property
     def star(self) -> str | None:

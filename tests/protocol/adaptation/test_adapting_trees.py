@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from changing_networks import SECOND_US, TRAFFIC_US, ChangingNetwork
 
+from meshwright.model.adaptation import AdaptationOptions, LinkCost, StatedCosts
 from meshwright.model.overlay import Overlay
 from meshwright.planning.adaptation.cost import tree_cost
 from meshwright.planning.adaptation.naming import tree_from_names
@@ -18,9 +19,10 @@ from meshwright.planning.adaptation.values import Traffic
 from meshwright.protocol.adaptation.self_adaptation import AdaptationRecord
 from meshwright.protocol.adaptation.star_messages import StarRecord
 from meshwright.protocol.forwarding.acyclic import AlongTree
+from meshwright.protocol.mobility.redirects import ClientMoveRecord
 from meshwright.sim.brokers.adapting import adapting_settings, build_adapting_broker
 from meshwright.sim.runs.run import Run, run
-from meshwright.sim.runs.simulation import judge, simulate
+from meshwright.sim.runs.simulation import builder_of, judge, simulate
 from meshwright.sim.scenario.parameters import SimulationParameters
 
 FAULTS = ("crash", "partition", "disconnect", "slow", "stuck", "skew", "disk_full")
@@ -146,3 +148,27 @@ def test_nothing_is_lost_doubled_or_reordered_while_trees_adapt(first: int) -> N
         assert judge(done) == {}
         applied += len(records(done, "applied"))
     assert applied
+
+
+@pytest.mark.parametrize("has_faults", [False, True])
+def test_nothing_is_lost_doubled_or_reordered_while_clients_move_with_the_tree(
+    has_faults: bool,
+) -> None:
+    moved = 0
+    for seed in range(3):
+        parameters = SimulationParameters(
+            design="tree",
+            duration_s=8.0,
+            faults=FAULTS if has_faults else (),
+            publications_per_s=40.0,
+            adapts=True,
+            adaptation=AdaptationOptions(move_clients=True, link_weight=2),
+            costs=StatedCosts(links=(LinkCost("b0", "b1", 3),)),
+        )
+        done = run(parameters, seed, builder_of(parameters))
+        assert judge(done) == {}
+        moved += sum(
+            isinstance(record, ClientMoveRecord) and record.step == "moved"
+            for _, _, record in done.world.records.all
+        )
+    assert moved

@@ -151,7 +151,10 @@ def broker(
         network = Network(begins_as, others)
     redraw = None
     if settings.adaptation_rule == "ocbr":
+        from meshwright.files.costs import read_costs
         from meshwright.planning.adaptation.redraw import redraw_by
 
-        redraw = redraw_by()
+        chosen = settings.adaptation
+        costs = read_costs(chosen.link_costs, chosen.broker_costs)
+        redraw = redraw_by(options=chosen, stated=costs)
     run_broker(settings, network, typer.echo, redraw=redraw)

@@ -125,6 +125,39 @@ DelayWeight = Annotated[
         help="Messages that one hop of delay is worth.",
     ),
 ]
+LinkWeight = Annotated[
+    int, typer.Option("--alpha", min=0, help="What a link counts in the cost of a message.")
+]
+BrokerWeight = Annotated[
+    int, typer.Option("--beta", min=0, help="What a broker counts in the cost of a message.")
+]
+LinkCosts = Annotated[
+    Path | None,
+    typer.Option(
+        "--link-costs",
+        metavar="FILE",
+        show_default="1 for each",
+        help="CSV of one,other,cost: what a message pays on a link.",
+    ),
+]
+BrokerCosts = Annotated[
+    Path | None,
+    typer.Option(
+        "--broker-costs",
+        metavar="FILE",
+        show_default="1 for each",
+        help="CSV of broker,cost: what a message pays at a broker.",
+    ),
+]
+Iterations = Annotated[
+    int, typer.Option("--iterations", min=1, help="Steps of a tabu search (n of the paper).")
+]
+MovesTried = Annotated[
+    int, typer.Option("--moves", min=1, help="Links tried in a step of a search (N of the paper).")
+]
+MoveClients = Annotated[
+    bool, typer.Option("--move-clients", help="Let brokers hand their clients to neighbours.")
+]
 DesignName = Annotated[
     str,
     typer.Option(

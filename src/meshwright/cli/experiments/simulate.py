@@ -8,7 +8,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from meshwright.cli.console.options import DesignName, Json, Master, OwnK, Remote, finite
+from meshwright.cli.console.options import (
+    BrokerCosts,
+    BrokerWeight,
+    DesignName,
+    Iterations,
+    Json,
+    LinkCosts,
+    LinkWeight,
+    Master,
+    MoveClients,
+    MovesTried,
+    OwnK,
+    Remote,
+    finite,
+)
 from meshwright.cli.console.screen import CHECK_SAYS_NO, answer, plain_table, tracked
 from meshwright.model.wording import counted
 
@@ -50,6 +64,13 @@ def simulate(
     adapt: Annotated[
         bool, typer.Option("--adapt", help="Have brokers fit their tree to the traffic.")
     ] = False,
+    alpha: LinkWeight = 1,
+    beta: BrokerWeight = 1,
+    link_costs: LinkCosts = None,
+    broker_costs: BrokerCosts = None,
+    iterations: Iterations = 50,
+    moves: MovesTried = 50,
+    move_clients: MoveClients = False,
     mobility: Annotated[
         str | None,
         typer.Option(
@@ -82,11 +103,21 @@ def simulate(
     Example: meshwright simulate --design chord --brokers 8 --clients 24 --duration 5
     --faults crash,partition --seeds 0..9
     """
+    from meshwright.files.costs import read_costs
+    from meshwright.model.adaptation import AdaptationOptions
     from meshwright.sim.runs.replay import read_settings
     from meshwright.sim.runs.simulation import summed
     from meshwright.sim.scenario.parameters import SimulationParameters
 
     chosen = seed_range(seeds)
+    options = AdaptationOptions(
+        link_weight=alpha,
+        broker_weight=beta,
+        iterations=iterations,
+        moves_max=moves,
+        move_clients=move_clients,
+    )
+    costs = read_costs(link_costs, broker_costs)
     parameters = SimulationParameters(
         design=design,
         brokers=brokers,
@@ -97,7 +128,8 @@ def simulate(
         adapts=adapt,
         mobility=mobility,
         k=k,
-        **read_settings(settings or ()),
+        # A failure is run again with all of its settings by name.
+        **({"adaptation": options, "costs": costs} | read_settings(settings or ())),
     )
     if on_spark:
         results = _simulated_on_spark(parameters, chosen, master=master, remote=remote)

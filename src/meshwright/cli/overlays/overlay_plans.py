@@ -8,11 +8,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from meshwright.cli.console.options import (
+    BrokerCosts,
+    BrokerWeight,
     DelayWeight,
     Geometry,
     Interests,
+    Iterations,
     Json,
+    LinkCosts,
+    LinkWeight,
     Method,
+    MoveClients,
+    MovesTried,
     PlanOut,
     Rates,
     Seed,
@@ -103,6 +110,13 @@ def adapt(
             help="Links that a broker may come to have.",
         ),
     ] = None,
+    alpha: LinkWeight = 1,
+    beta: BrokerWeight = 1,
+    link_costs: LinkCosts = None,
+    broker_costs: BrokerCosts = None,
+    iterations: Iterations = 50,
+    moves: MovesTried = 50,
+    move_clients: MoveClients = False,
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
@@ -112,24 +126,41 @@ def adapt(
     """
     import numpy as np
 
+    from meshwright.files.costs import read_costs
     from meshwright.files.overlays import read_tree
     from meshwright.files.plans import write_plan
     from meshwright.files.reading import blaming
     from meshwright.files.traffic import read_clients, read_traffic
     from meshwright.files.writing import refuse_unwritable
+    from meshwright.model.adaptation import AdaptationOptions
+    from meshwright.planning.adaptation.chosen import costs_chosen, rules_chosen
     from meshwright.planning.adaptation.naming import traffic_from_names, vertex_names
     from meshwright.planning.adaptation.plan import adapt as adapted
     from meshwright.planning.adaptation.rounds import AdaptationRules
-    from meshwright.planning.adaptation.search import SearchRules
 
     refuse_unwritable(out)
     today = read_tree(tree)
     homes = {} if clients is None else read_clients(clients, today.brokers)
     names = vertex_names(today, homes)
+    stated = read_costs(link_costs, broker_costs, frozenset(names))
+    options = AdaptationOptions(
+        link_weight=alpha,
+        broker_weight=beta,
+        iterations=iterations,
+        moves_max=moves,
+        degree_max=degree_max or 0,
+        move_clients=move_clients,
+    )
     demand = traffic_from_names(names, read_traffic(traffic, frozenset(names)))
     with blaming(traffic), working(f"Adapting a tree of {len(today.brokers)} brokers"):
-        rules = AdaptationRules(search=SearchRules(degree_max=degree_max))
-        plan = adapted(today, demand, np.random.default_rng(seed), clients=homes, rules=rules)
+        plan = adapted(
+            today,
+            demand,
+            np.random.default_rng(seed),
+            clients=homes,
+            costs=costs_chosen(options, stated, today.brokers, tuple(homes)),
+            rules=rules_chosen(options, AdaptationRules()),
+        )
     write_plan(plan, out)
     answer_plan(as_json, "overlay adapt", plan, out, seed)
 

@@ -175,7 +175,9 @@ def _core_settings(
     adaptation = None
     if redraw is not None:
         every_us = round(settings.adaptation.every_s * SECOND_US)
-        adaptation = AdaptationSettings(redraw=redraw, every_us=every_us)
+        adaptation = AdaptationSettings(
+            redraw=redraw, every_us=every_us, moves_clients=settings.adaptation.move_clients
+        )
     heartbeat_us = round(settings.peers.heartbeat_s * SECOND_US)
     return BrokerSettings(
         conversations=ConversationSettings(

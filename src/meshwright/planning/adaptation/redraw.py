@@ -7,8 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from meshwright.model.neighbourhood import NeighbourhoodView, Redraw, Redrawn
+from meshwright.model.adaptation import AdaptationOptions, StatedCosts
+from meshwright.model.neighbourhood import CLIENT_MARK, NeighbourhoodView, Redraw, Redrawn
 from meshwright.overlays.tree import FANOUT
+from meshwright.planning.adaptation.chosen import costs_chosen, rules_chosen
 from meshwright.planning.adaptation.naming import traffic_from_names
 from meshwright.planning.adaptation.neighbourhood import Neighbourhood
 from meshwright.planning.adaptation.rounds import AdaptationRules, improvement
@@ -27,19 +29,30 @@ BROKER_RULES = AdaptationRules(
 
 
 def redraw_by(
-    rules: AdaptationRules = BROKER_RULES, messages_per_broker: int = MESSAGES_PER_BROKER
+    rules: AdaptationRules = BROKER_RULES,
+    messages_per_broker: int = MESSAGES_PER_BROKER,
+    *,
+    options: AdaptationOptions | None = None,
+    stated: StatedCosts | None = None,
 ) -> Redraw:
     """The search that a broker is given; chance in it depends on the broker and its round only.
 
-    messages_per_broker: what a switch sends for each other broker, whatever changes.
+    messages_per_broker: what a switch sends for each other broker, whatever changes. options: what
+    was chosen instead of what the rules say.
     """
+    if options is not None:
+        rules = rules_chosen(options, rules)
+    weights = options or AdaptationOptions()
 
     def redraw(view: NeighbourhoodView) -> Redrawn | None:
+        brokers = (view.master, *view.neighbours)
+        clients = tuple(name.removeprefix(CLIENT_MARK) for name in view.clients)
         return better_star(
-            (view.master, *view.neighbours),
+            (*brokers, *view.clients),
             view.outer_degrees,
             [(messages, members) for members, messages in view.classes],
             np.random.default_rng([view.round_number, *view.master.encode()]),
+            costs=costs_chosen(weights, stated or StatedCosts(), brokers, clients),
             rules=replace(rules, messages_fixed=messages_per_broker * (view.broker_count - 1)),
         )
 
@@ -57,11 +70,13 @@ def better_star(
 ) -> Redrawn | None:
     """The tree to put in the place of a star, or None if nothing is worth the change.
 
-    names: the master, then its neighbours; outer_degrees are the neighbours' links to others, and
-    classes (messages, members). costs are those of these brokers, in this order.
+    names: the master, then its neighbours, then clients of the master that may move, as CLIENT_MARK
+    and their name; outer_degrees are the neighbours' links to others, and classes (messages,
+    members). costs are those of these brokers and clients, in this order.
     """
     costs, rules = costs or TreeCosts(), rules or AdaptationRules()
-    star = DispatchTree(len(names), np.zeros(len(names), dtype=np.int32))
+    broker_count = len(outer_degrees) + 1
+    star = DispatchTree(broker_count, np.zeros(len(names), dtype=np.int32))
     neighbourhood = Neighbourhood(
         vertices=np.arange(len(names), dtype=np.int32),
         outer_degrees=np.array((0, *outer_degrees), dtype=np.int32),
@@ -73,9 +88,14 @@ def better_star(
     if found is None:
         return None
     cost_before = neighbourhood.cost(neighbourhood.star(), prices)
-    ups = found.local_parents[1:].tolist()
+    ups = found.local_parents.tolist()
     return Redrawn(
-        links=tuple((names[up], names[low]) for low, up in enumerate(ups, start=1)),
+        links=tuple((names[ups[low]], names[low]) for low in range(1, broker_count)),
         cost_before=cost_before,
         cost_after=cost_before - found.gain,
+        moves=tuple(
+            (names[client].removeprefix(CLIENT_MARK), names[ups[client]])
+            for client in range(broker_count, len(names))
+            if ups[client]
+        ),
     )

@@ -36,6 +36,7 @@ class AdaptationRules:
     periods like the observed one the tree is planned for. messages_per_neighbour, messages_fixed:
     price of a live switch; the gain over the horizon must be more. move_clients: whether a master
     may hand its clients to neighbours; it is the mobility protocol's work, so not by default.
+    messages_per_client: price of moving one.
     """
 
     search: SearchRules = field(default_factory=SearchRules)
@@ -44,17 +45,19 @@ class AdaptationRules:
     messages_per_neighbour: int = 9
     messages_fixed: int = 0
     move_clients: bool = False
+    messages_per_client: int = 20
 
     def __post_init__(self) -> None:
         if self.horizon_periods < 1:
             raise ProblemError(f"A horizon of {self.horizon_periods} periods is none; choose 1 up.")
-        prices = (self.messages_per_neighbour, self.messages_fixed)
+        prices = (self.messages_per_neighbour, self.messages_fixed, self.messages_per_client)
         if not self.gain_share_min >= 0.0 or min(prices) < 0:
             raise ProblemError("The least gain and the price of a switch must be 0 or more.")
 
-    def price(self, degree: int) -> int:
-        """Messages of a live switch of a neighbourhood."""
-        return self.messages_fixed + self.messages_per_neighbour * degree
+    def price(self, neighbour_count: int, moved_count: int = 0) -> int:
+        """Messages of a live switch among so many neighbours, if any, and of clients that move."""
+        switch = self.messages_fixed + self.messages_per_neighbour * neighbour_count
+        return (switch if neighbour_count else 0) + self.messages_per_client * moved_count
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +117,7 @@ def adapt_in_rounds(
             found = improvement(neighbourhood, prices, rules, rng)
             if found is None:
                 continue
-            done.append(_record(neighbourhood, found, cost, rules))
+            done.append(_record(neighbourhood, found, cost))
             cost -= found.gain
             whole = rewired(whole, neighbourhood, found.local_parents)
             must_look[neighbourhood.vertices[: neighbourhood.broker_count]] = True
@@ -125,11 +128,12 @@ def adapt_in_rounds(
 
 
 class Improvement(NamedTuple):
-    """A better local tree, by how much, and what found it."""
+    """A better local tree, by how much, what found it, and the price of the live switch."""
 
     local_parents: Int32Array
     gain: int
     algorithm: str
+    messages: int
 
 
 def improvement(
@@ -145,19 +149,16 @@ def improvement(
     star_cost = neighbourhood.cost(neighbourhood.star(), prices)
     local_parents, algorithm = best_local_tree(neighbourhood, prices, rules.search, rng)
     gain = star_cost - neighbourhood.cost(local_parents, prices)
-    switch = rules.price(neighbourhood.degree)
+    changes_links = bool(local_parents[1:broker_count].any())
+    moved_count = int(np.count_nonzero(local_parents[broker_count:]))
+    messages = rules.price(broker_count - 1 if changes_links else 0, moved_count)
     is_enough = gain > 0 and gain >= rules.gain_share_min * star_cost
-    if is_enough and gain * rules.horizon_periods > switch:
-        return Improvement(local_parents, gain, algorithm)
+    if is_enough and gain * rules.horizon_periods > messages:
+        return Improvement(local_parents, gain, algorithm, messages)
     return None
 
 
-def _record(
-    neighbourhood: Neighbourhood,
-    found: Improvement,
-    cost_before: int,
-    rules: AdaptationRules,
-) -> Reconfiguration:
+def _record(neighbourhood: Neighbourhood, found: Improvement, cost_before: int) -> Reconfiguration:
     before = _links(neighbourhood.vertices, neighbourhood.star())
     after = _links(neighbourhood.vertices, found.local_parents)
     return Reconfiguration(
@@ -167,7 +168,7 @@ def _record(
         removed=tuple(link for link in before if link not in after),
         cost_before=cost_before,
         cost_after=cost_before - found.gain,
-        messages=rules.price(neighbourhood.degree),
+        messages=found.messages,
     )
 
 

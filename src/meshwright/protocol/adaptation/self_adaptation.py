@@ -2,21 +2,25 @@
 
 A broker counts which of its links each frame uses. After a period it runs the search that it was
 given (settings.redraw) for a cheaper tree over itself and its neighbours, and if there is one,
-proposes it (stars.py). The brokers whose links change are locked meanwhile. Of several masters that
+proposes it (stars.py). The brokers whose links change are locked meanwhile. Where clients may move,
+each is a link of its own, and the search may hand it to a neighbour. Of several masters that
 would lock the same broker one goes on, and the others try again in a later round. While a neighbour
 is dead the tree around it is mended provisionally, so nothing is proposed.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import msgspec
 
-from meshwright.model.neighbourhood import NeighbourhoodView, Redraw, Redrawn
+from meshwright.model.neighbourhood import CLIENT_MARK, NeighbourhoodView, Redraw, Redrawn
 from meshwright.model.overlay import Overlay
+from meshwright.model.publication import Publication
+from meshwright.protocol.adaptation.own_clients import OwnClients
 from meshwright.protocol.adaptation.traffic_classes import LinkSet, TrafficClasses
 from meshwright.protocol.forwarding.living_tree import living_tree
 from meshwright.protocol.foundation.effects import DiskKey
@@ -38,11 +42,15 @@ class AdaptationSettings(msgspec.Struct, frozen=True, kw_only=True):
     redraw: the search for a cheaper tree over a broker and its neighbours.
     every_us: the period between two searches of a broker.
     classes_max: how many traffic classes a broker counts at most.
+    moves_clients: whether clients may be sent to a neighbour.
+    clients_max: how many clients one search may move, those with the most messages.
     """
 
     redraw: Redraw
     every_us: int = 60_000_000
     classes_max: int = 256
+    moves_clients: bool = False
+    clients_max: int = 12
 
 
 class AdaptationRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,6 +59,7 @@ class AdaptationRecord(msgspec.Struct, frozen=True, kw_only=True):
     step: proposed, applied or given up.
     change: its name in the records of stars.
     degree: how many neighbours the master had.
+    moves: clients that are sent to another broker once the links have changed, and to which.
     """
 
     step: str
@@ -61,6 +70,7 @@ class AdaptationRecord(msgspec.Struct, frozen=True, kw_only=True):
     removed: tuple[Link, ...]
     cost_before: int
     cost_after: int
+    moves: tuple[tuple[str, str], ...] = ()
 
 
 class HoldingRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,7 +85,6 @@ class AdaptationAround:
 
     in_force: the epoch and the overlay in force.
     is_free: True if neither the overlay nor a star is being changed here.
-    wants: True if a client here subscribes to a topic, whatever its filter's clause asks.
     propose: replaces the first links by the second, later calls back with whether it was done;
         returns the name of the change.
     """
@@ -83,7 +92,7 @@ class AdaptationAround:
     in_force: Callable[[], tuple[int, Overlay]]
     alive: Callable[[], tuple[str, ...]]
     is_free: Callable[[], bool]
-    wants: Callable[[str], bool]
+    clients: OwnClients
     propose: Callable[[Turn, tuple[Link, ...], tuple[Link, ...], Callable[[Turn, bool], None]], str]
 
 
@@ -131,19 +140,34 @@ class SelfAdaptation:
         apart_us = self._settings.every_us * turn_of_mine // len(overlay.brokers)
         turn.timer(LOOK, turn.now_us + apart_us)
 
-    def counter(self, epoch: int) -> Callable[[str, str, tuple[str, ...]], None] | None:
+    @property
+    def counts_clients(self) -> bool:
+        """Whether every client counts as a link of its own, because it may be moved."""
+        return self._settings is not None and self._settings.moves_clients
+
+    def counter(self, epoch: int) -> Callable[[Publication, str, tuple[str, ...]], None] | None:
         """The function that counts which links a frame of an epoch used at this broker.
 
-        This broker itself counts as one more link if a client here wants the frame.
+        This broker itself counts as one more link if a client here wants the frame, unless clients
+        count each; then what enters here is counted as it does.
         """
         if self._settings is None:
             return None
 
-        def carried(topic: str, source: str, links: tuple[str, ...]) -> None:
-            here = (self._me,) if self._around.wants(topic) else ()
-            self._count(epoch, frozenset((source, *links, *here)))
+        def carried(publication: Publication, source: str, links: tuple[str, ...]) -> None:
+            if not self.counts_clients:
+                here = (self._me,) if self._around.clients.want(publication) else ()
+                self._count(epoch, frozenset((source, *links, *here)))
+            elif source != self._me:
+                wanting = map(_marked, self._around.clients.wanting(publication))
+                self._count(epoch, frozenset((source, *links, *wanting)))
 
         return carried
+
+    def entered(self, publication: Publication, links: tuple[str, ...]) -> None:
+        """Count what a client published here, also if nobody elsewhere wants it."""
+        clients = (publication.client, *self._around.clients.wanting(publication))
+        self._count(self._epoch, frozenset((*map(_marked, clients), *links)))
 
     def switched(self) -> None:
         """Another overlay is in force: drop the counts, which are of the old one."""
@@ -202,8 +226,9 @@ class SelfAdaptation:
         planned = living_tree(overlay, frozenset(overlay.brokers))
         seen = frozenset(self._around.alive()).intersection(overlay.brokers)
         neighbours = planned[self._me]
-        classes = self._classes.rows()
-        known = {self._me, *neighbours}
+        clients = self._movable_clients()
+        classes = self._classes_with(clients)
+        known = {self._me, *neighbours, *clients}
         is_mended = living_tree(overlay, seen)[self._me] != neighbours
         if is_mended or not all(known.issuperset(links) for links, _ in classes):
             return None
@@ -214,38 +239,82 @@ class SelfAdaptation:
             neighbours=neighbours,
             outer_degrees=tuple(len(planned[name]) - 1 for name in neighbours),
             classes=tuple(classes),
+            clients=clients,
         )
+
+    def _movable_clients(self) -> tuple[str, ...]:
+        """Marked names of the clients that one search may move."""
+        assert self._settings is not None
+        message_counts: Counter[str] = Counter()
+        for members, count in self._classes.rows():
+            for name in members:
+                if name.startswith(CLIENT_MARK):
+                    message_counts[name] += count
+        movable = [
+            name
+            for name in sorted(message_counts, key=lambda name: (-message_counts[name], name))
+            if self._around.clients.may_be_sent(name.removeprefix(CLIENT_MARK))
+        ]
+        return tuple(sorted(movable[: self._settings.clients_max]))
+
+    def _classes_with(self, clients: tuple[str, ...]) -> list[tuple[tuple[str, ...], int]]:
+        """What was counted, where clients that stay count as this broker, all together."""
+        counts: Counter[tuple[str, ...]] = Counter()
+        for members, count in self._classes.rows():
+            stays = {one for one in members if one.startswith(CLIENT_MARK) and one not in clients}
+            here = {self._me} if stays else set()
+            counts[tuple(sorted({*members} - stays | here))] += count
+        return sorted((members, count) for members, count in counts.items() if len(members) > 1)
 
     def _propose(self, turn: Turn, view: NeighbourhoodView, redrawn: Redrawn) -> None:
         _, overlay = self._around.in_force()
         star = {frozenset((view.master, name)) for name in view.neighbours}
         drawn = {frozenset(link) for link in redrawn.links}
         added, removed = named(overlay, drawn - star), named(overlay, star - drawn)
-        self._proposed = record = AdaptationRecord(
+        record = AdaptationRecord(
             step="proposed",
-            change=self._around.propose(turn, removed, added, self._ended),
+            change="",
             round_number=self._round,
             degree=len(view.neighbours),
             added=added,
             removed=removed,
             cost_before=redrawn.cost_before,
             cost_after=redrawn.cost_after,
+            moves=redrawn.moves,
         )
-        turn.report(record)
+        if added:
+            change = self._around.propose(turn, removed, added, self._ended)
+            self._proposed = msgspec.structs.replace(record, change=change)
+            turn.report(self._proposed)
+        else:
+            self._apply(turn, record)
+            # In the next period clients are still on their way.
+            self._wait_rounds = 1
 
     def _ended(self, turn: Turn, is_applied: bool) -> None:
         assert self._proposed is not None
-        step = "applied" if is_applied else "given up"
-        turn.report(msgspec.structs.replace(self._proposed, step=step))
-        self._proposed = None
-        if not is_applied:
+        record, self._proposed = self._proposed, None
+        if is_applied:
+            self._apply(turn, record)
+        else:
+            turn.report(msgspec.structs.replace(record, step="given up"))
             # Brokers whose names follow each other try again in different rounds.
             _, overlay = self._around.in_force()
             place = sorted(overlay.brokers).index(self._me)
             self._wait_rounds = (place + self._round) % BACK_OFF_ROUNDS_MAX
+
+    def _apply(self, turn: Turn, record: AdaptationRecord) -> None:
+        """The links are as proposed: send the clients that are to move."""
+        turn.report(msgspec.structs.replace(record, step="applied"))
+        for client, target in record.moves:
+            self._around.clients.send(turn, client, target)
 
     def _begin(self, epoch: int, *, is_whole: bool) -> None:
         """Drop all counts; is_whole: a period begins now, and will be counted whole."""
         self._epoch = epoch
         self._is_whole = is_whole
         self._classes.clear()
+
+
+def _marked(client: str) -> str:
+    return f"{CLIENT_MARK}{client}"

@@ -17,6 +17,7 @@ from typing import Any, Literal, NamedTuple
 
 from meshwright.filters.filter import Filter
 from meshwright.model.overlay import Overlay
+from meshwright.model.publication import Publication
 from meshwright.protocol.forwarding.answers import Answers, Wait
 from meshwright.protocol.forwarding.forwarding import ForwardingMessage, Surroundings, drop_circling
 from meshwright.protocol.forwarding.link_filters import Change, LinkKnowledge
@@ -285,6 +286,10 @@ class Acyclic:
         onward = self._tables.onward(topic, ())
         return tuple((me, link) for link in onward if link != back)
 
+    def wanting(self, publication: Publication) -> tuple[str, ...]:
+        """The links that want a publication of this broker's clients."""
+        return self._tables.filters.wanting(publication.topic, publication.properties)
+
     @property
     def _links(self) -> tuple[str, ...]:
         return self._tree[self._around.me]
@@ -326,7 +331,7 @@ class Acyclic:
         publication = frame.publication
         links = tables.onward(publication.topic, publication.properties)
         if around.carried is not None and tables is self._tables:
-            around.carried(publication.topic, source, links)
+            around.carried(publication, source, links)
         onward: AlongTree | None = None
         for link in links:
             if link != source:

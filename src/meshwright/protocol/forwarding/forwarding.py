@@ -13,6 +13,7 @@ import msgspec
 
 from meshwright.filters.filter import Filter
 from meshwright.model.overlay import Overlay
+from meshwright.model.publication import Publication
 from meshwright.protocol.foundation.effects import TimerKey
 from meshwright.protocol.foundation.message import PeerMessage
 from meshwright.protocol.foundation.stream_frames import StreamFrame
@@ -49,8 +50,8 @@ class Surroundings:
     arrived: called once at every broker that a frame visits but its origin; the rest of the broker
         finds out whether a client here wants the frame.
     receivers_of: the brokers known to want a topic; only the origin of a frame asks.
-    carried: called for every frame on a tree with its topic, the broker that it came from (this one
-        if it entered here), and the links that want it; None if nobody counts.
+    carried: called for every frame on a tree with its publication, the broker that it came from
+        (this one if it entered here), and the links that want it; None if nobody counts.
     version: how often the links of this broker have changed in this epoch.
     """
 
@@ -61,7 +62,7 @@ class Surroundings:
     tell: Callable[[Turn, str, Any], None]
     arrived: Callable[[Turn, StreamFrame], None]
     receivers_of: Callable[[str], tuple[str, ...]]
-    carried: Callable[[str, str, tuple[str, ...]], None] | None = None
+    carried: Callable[[Publication, str, tuple[str, ...]], None] | None = None
     version: int = 0
 
 

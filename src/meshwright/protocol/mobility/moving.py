@@ -255,6 +255,14 @@ class Moving:
         """A client wants other topics: there may be a better broker for it."""
         self._placement.changed(turn, client)
 
+    def may_be_sent(self, client: str) -> bool:
+        """True if a client here may be suggested to go to another broker."""
+        return self._redirects.may_be_sent(client)
+
+    def suggest(self, turn: Turn, client: str, target: str) -> bool:
+        """Send a client once to where it is better off; False if it must stay."""
+        return self._redirects.suggest(turn, client, target)
+
     def staying(self) -> dict[str, int]:
         """Connected clients that could not be sent to another broker, by the reason."""
         return self._redirects.staying()

@@ -71,7 +71,7 @@ class Redirects:
 
     is_alive: True if a broker is believed alive.
     _waiting: redirects of a plan, also on disk.
-    _suggested: redirects of placement.
+    _suggested: redirects of placement, and of a tree that adapts.
     _deaf: clients that cannot be told where to go.
     _stubborn: clients that came back after a suggestion; not on disk, so they may be sent once more
         after a restart.
@@ -118,13 +118,19 @@ class Redirects:
         if self._waiting:
             self._wake(turn)
 
+    def may_be_sent(self, client: str) -> bool:
+        """True if a client is connected here and may be suggested to go elsewhere."""
+        session = self._sessions.find(client)
+        if session is None or not session.is_connected:
+            return False
+        if client in self._waiting or client in self._stubborn:
+            return False
+        return self._why_stay(client, Redirect(0, "")) is None
+
     def suggest(self, turn: Turn, client: str, target: str) -> bool:
         """Send a connected client once to where it is better off; False if it must stay."""
-        session = self._sessions.find(client)
         redirect = Redirect(0, target)
-        if session is None or not session.is_connected or not self._is_alive(target):
-            return False
-        if client in self._waiting or client in self._stubborn or self._why_stay(client, redirect):
+        if not self._is_alive(target) or not self.may_be_sent(client):
             return False
         if not self._pace.is_free(turn.now_us):
             return False

@@ -80,6 +80,11 @@ class Recipients:
             self._by_topic[topic] = recipients
         return recipients
 
+    def clients(self, publication: Publication) -> tuple[str, ...]:
+        """The clients whose filters match a publication, each once."""
+        pairs = self._index.match(publication.topic, publication.properties)
+        return tuple(dict.fromkeys(session.client for session, _ in pairs))
+
     def _readable(
         self, topic: str, pairs: tuple[tuple[Session, Filter], ...]
     ) -> Iterable[tuple[Session, Filter]]:

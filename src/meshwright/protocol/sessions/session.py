@@ -262,7 +262,7 @@ class Session:
 
     def has_sent(self, publication: Publication) -> bool:
         """True if its client published it, in this session or in one before."""
-        return publication.publisher.rpartition("@")[0] == self.client
+        return publication.client == self.client
 
     def packet_id_at_once(self) -> int:
         """A packet identifier for a message that need not wait; 0 if it has to."""

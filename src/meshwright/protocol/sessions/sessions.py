@@ -153,6 +153,10 @@ class Sessions:
         for session in self._sessions.values():
             self._deliveries.withhold(turn, session)
 
+    def clients_wanting(self, publication: Publication) -> tuple[str, ...]:
+        """The clients here whose filters match a publication."""
+        return self._recipients.clients(publication)
+
     def recipients_of(self, publisher: str, topic: str) -> tuple[Recipient, ...] | None:
         """Who gets what a publisher says without properties while nothing changes, if known."""
         return self._recipients.plain(publisher, topic)

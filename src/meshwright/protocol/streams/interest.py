@@ -15,6 +15,7 @@ from meshwright.filters.filter import Filter
 from meshwright.filters.index import FilterIndex
 from meshwright.filters.names import TopicNames
 from meshwright.filters.topics import has_wildcard
+from meshwright.model.publication import Publication
 from meshwright.protocol.directory.directory import Directory
 from meshwright.protocol.directory.entries import WILDCARDS, Entry, EntryChange
 from meshwright.protocol.forwarding.by_epoch import ForwardingByEpoch
@@ -129,6 +130,10 @@ class Interest:
     def wants(self, topic: str) -> bool:
         """True if a local filter matches the topic, whatever its clause asks."""
         return bool(self._index.taking(topic))
+
+    def matches(self, publication: Publication) -> bool:
+        """True if a local filter matches a publication, content included."""
+        return bool(self._index.match(publication.topic, publication.properties))
 
     def add(self, turn: Turn, wanted: Filter, done: Action) -> None:
         """A local session wants a filter; done is called when that is in force."""

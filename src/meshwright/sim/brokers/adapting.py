@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from meshwright.model.adaptation import AdaptationOptions, StatedCosts
 from meshwright.model.overlay import Overlay
 from meshwright.planning.adaptation.redraw import BROKER_RULES, redraw_by
 from meshwright.planning.adaptation.rounds import AdaptationRules
@@ -14,10 +15,20 @@ EVERY_US = 2_000_000
 
 
 def adapting_settings(
-    every_us: int = EVERY_US, rules: AdaptationRules = BROKER_RULES
+    every_us: int = EVERY_US,
+    rules: AdaptationRules = BROKER_RULES,
+    *,
+    options: AdaptationOptions | None = None,
+    stated: StatedCosts | None = None,
 ) -> BrokerSettings:
-    """Settings of brokers that adapt."""
-    return BrokerSettings(adaptation=AdaptationSettings(redraw=redraw_by(rules), every_us=every_us))
+    """Settings of brokers that adapt; options: what was chosen instead of what the rules say."""
+    return BrokerSettings(
+        adaptation=AdaptationSettings(
+            redraw=redraw_by(rules, options=options, stated=stated),
+            every_us=every_us,
+            moves_clients=options is not None and options.move_clients,
+        )
+    )
 
 
 def build_adapting_broker(name: str, overlay: Overlay) -> Broker:

@@ -152,7 +152,9 @@ def forgetful(settings: BrokerSettings) -> BrokerSettings:
 
 def builder_of(parameters: SimulationParameters) -> BuildMachine:
     """What makes the machines of a simulation, with what its parameters say of brokers."""
-    settings = adapting_settings() if parameters.is_adapting else BrokerSettings()
+    settings = BrokerSettings()
+    if parameters.is_adapting:
+        settings = adapting_settings(options=parameters.adaptation, stated=parameters.costs)
     if parameters.is_gathering:
         settings = msgspec.structs.replace(settings, placement=GATHERING)
     if "never_returns" in parameters.faults:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from meshwright.errors import ProblemError
+from meshwright.model.adaptation import AdaptationOptions, StatedCosts
 from meshwright.model.designs import check_adaptable, design
 from meshwright.protocol.mobility.policies import parse_policies
 from meshwright.sim.scenario.faults import FAULTS
@@ -19,6 +20,7 @@ class SimulationParameters(msgspec.Struct, frozen=True, kw_only=True):
     persistent_share of the clients. mobility names how a moving client's session follows it,
     policies joined by '+'; None if clients do not move. roams: whether a client whose broker stays
     down goes to another one. adapts: whether brokers fit their tree to the traffic by themselves.
+    adaptation, costs: how they do it, and what links and brokers cost.
     gathers: whether they send clients to where others want the same. tight: whether brokers have
     room for so little that bounds are met. forgets: whether they forget within seconds what is not
     used any more. will_share: of the clients that have a will, and die now and then. ordered:
@@ -34,6 +36,8 @@ class SimulationParameters(msgspec.Struct, frozen=True, kw_only=True):
     faults: tuple[str, ...] = ()
     reconfigure: bool = False
     adapts: bool = False
+    adaptation: AdaptationOptions = AdaptationOptions()
+    costs: StatedCosts = StatedCosts()
     gathers: bool = False
     mobility: str | None = None
     k: int | None = None
