@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import aiomqtt
@@ -30,6 +31,22 @@ def test_telemetry_has_the_columns_of_a_trace(tmp_path: Path) -> None:
     published = parquet.read_table(tmp_path / "publications").to_pylist()
     assert [(row["topic"], row["bytes"]) for row in published] == [("t/1", 10), ("t/2", 20)]
     assert published[0]["time"].microsecond == 3
+
+
+def test_nothing_is_lost_that_is_written_while_something_else_is(tmp_path: Path) -> None:
+    recorder = TraceRecorder(tmp_path, "north", 3)
+
+    def record(client: str) -> None:
+        for time_us in range(20):
+            connections = [(time_us, client, "north", True)]
+            recorder.write({"subscriptions": [], "publications": [], "connections": connections})
+
+    with ThreadPoolExecutor(2) as threads:
+        list(threads.map(record, ("one", "other")))
+    found = parquet.read_table(tmp_path / "connections").to_pylist()
+    assert sorted(row["client"] for row in found) == ["one"] * 20 + ["other"] * 20
+    written = [name for table, name in recorder.finished() if table == "connections"]
+    assert len(set(written)) == 40
 
 
 def test_a_live_broker_records_what_its_clients_do(tmp_path: Path) -> None:

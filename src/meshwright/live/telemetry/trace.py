@@ -6,6 +6,7 @@ Rows since the last file are lost in a crash: a trace is for planning, not for p
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -61,6 +62,8 @@ class TraceRecorder:
         self._finished: list[tuple[str, str]] = []
         self._failure: OperatorError | None = None
         self._rows: Rows = {table.name: [] for table in RECORDED}
+        # A part may be written in between, or at the end, while a thread still writes another.
+        self._writing = threading.Lock()
 
     def subscription(self, time_us: int, client: str, topic: str, *, is_on: bool) -> None:
         """A client began or ceased to want a topic."""
@@ -105,11 +108,15 @@ class TraceRecorder:
         return finished
 
     def write(self, gathered: Rows) -> None:
-        """Write rows, one file a table; may run in another thread than what gathers.
+        """Write rows, one file a table; may run in other threads than what gathers.
 
         What the broker is and how far others are goes out each time, in the place of what was
         there, as whoever takes it may lose it.
         """
+        with self._writing:
+            self._write_all(gathered)
+
+    def _write_all(self, gathered: Rows) -> None:
         failure, self._failure = self._failure, None
         here, standing = self._place, f"{self._broker}.parquet"
         row = (self._broker, here.latitude, here.longitude, None, here.site)
