@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from xdist.scheduler import LoadScopeScheduling
 
+from compiled_once import compile_once
 from quick_spark import QUICK_JAVA, QUICK_QUERIES
 
 if TYPE_CHECKING:
@@ -38,6 +39,8 @@ COMMANDS_ON_SPARK = (
     "tests/cli/test_sweep_command.py",
     "tests/lab/experiments/test_running.py",
 )
+# Each of these goes to one process: commands that need the same kernels, and a Spark cluster.
+TOGETHER = ("tests/architecture/test_docs.py", "tests/pipeline/test_cluster.py")
 
 
 # Tests leave few circles: looking for them every 700 objects takes a fifth of a simulated run.
@@ -51,22 +54,39 @@ class Companions(LoadScopeScheduling):
     """
 
     def _split_scope(self, nodeid: str) -> str:
-        file = nodeid.partition("::")[0]
-        if file == "tests/pipeline/test_cluster.py":
-            return file
-        is_on_spark = file.startswith("tests/pipeline/") or file in COMMANDS_ON_SPARK
-        return "spark" if is_on_spark else nodeid
+        return scope_of(nodeid)
+
+
+def scope_of(nodeid: str) -> str:
+    """Tests that go to one process, one after the other; most go by themselves."""
+    file = nodeid.partition("::")[0]
+    if file in TOGETHER:
+        return file
+    is_on_spark = file.startswith("tests/pipeline/") or file in COMMANDS_ON_SPARK
+    return "spark" if is_on_spark else nodeid
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Commands on Spark come last: another process has compiled their kernels by then."""
-    items.sort(key=lambda item: item.nodeid.startswith(COMMANDS_ON_SPARK))
+    """What takes minutes in one process begins first, so that nobody waits for it in the end.
+
+    Commands on Spark come last there: another process has compiled their kernels by then.
+    """
+    items.sort(
+        key=lambda item: (
+            scope_of(item.nodeid) == item.nodeid,
+            item.nodeid.startswith(COMMANDS_ON_SPARK),
+        )
+    )
 
 
 def pytest_configure() -> None:
-    """Commands that tests start can be interrupted, also where this runs in the background."""
+    """Commands that tests start can be interrupted, also where this runs in the background.
+
+    No kernel is compiled by two processes.
+    """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    compile_once()
 
 
 @pytest.hookimpl(trylast=True)

@@ -41,6 +41,28 @@ from meshwright.sim.scenario import faults
 from meshwright.sim.scenario.parameters import SimulationParameters
 
 SEEDS_MAX = 40
+# The first seed that finds it, of lines that the seed 0 does not find; it is tried before others.
+FOUND_BY = {
+    "circles": 7,
+    "conversation-without-bound": 1,
+    "epoch-used-twice": 3,
+    "leaves-too-early": 1,
+    "led-and-locked-at-once": 2,
+    "locked-on-other-links": 1,
+    "locked-twice": 2,
+    "majority-of-one": 1,
+    "no-log": 1,
+    "no-place": 1,
+    "not-given-back": 3,
+    "nothing-unchecked-owed": 1,
+    "order-told-once": 1,
+    "plan-not-asked-about": 2,
+    "qos-2-not-remembered": 13,
+    "queue-not-on-disk": 5,
+    "readers-not-awaited": 4,
+    "seat-given-twice": 3,
+    "unsent-not-owed": 14,
+}
 
 MUTATIONS = [
     pytest.param(Journal, "close", "if self.waiting:", "if False:", id="early-promise"),
@@ -327,12 +349,24 @@ LOCK_MUTATIONS = [
 ]  # fmt: skip
 
 
+@pytest.fixture
+def seeds(request: pytest.FixtureRequest) -> list[int]:
+    """All seeds, with the one first that is known to find the broken line."""
+    found_by = FOUND_BY.get(request.node.callspec.id, 0)
+    return sorted(range(SEEDS_MAX), key=lambda seed: seed != found_by)
+
+
 @pytest.mark.parametrize(("owner", "method", "line", "broken"), MUTATIONS)
 def test_the_swarm_finds_a_broken_line(
-    owner: type, method: str, line: str, broken: str, monkeypatch: pytest.MonkeyPatch
+    owner: type,
+    method: str,
+    line: str,
+    broken: str,
+    seeds: list[int],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(owner, method, mutated(owner, method, line, broken))
-    assert any(simulate(scenario(seed), seed).failures for seed in range(SEEDS_MAX))
+    assert any(simulate(scenario(seed), seed).failures for seed in seeds)
 
 
 @pytest.mark.parametrize(("mutation", "checker", "trouble"), RARE_MUTATIONS)
@@ -340,23 +374,29 @@ def test_a_checker_finds_a_broken_line_that_others_miss(
     mutation: tuple[type | ModuleType, str, str, str],
     checker: str,
     trouble: dict[str, Any],
+    seeds: list[int],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     owner, method, *_ = mutation
     monkeypatch.setattr(owner, method, mutated(*mutation))
-    found = (simulate(scenario(seed, **trouble), seed).failures for seed in range(SEEDS_MAX))
+    found = (simulate(scenario(seed, **trouble), seed).failures for seed in seeds)
     first = next((failures for failures in found if failures), ())
     assert [failure.checker for failure in first] == [checker]
 
 
 @pytest.mark.parametrize(("owner", "method", "line", "broken"), LOCK_MUTATIONS)
 def test_brokers_that_redraw_their_stars_all_the_time_find_a_broken_lock(
-    owner: type, method: str, line: str, broken: str, monkeypatch: pytest.MonkeyPatch
+    owner: type,
+    method: str,
+    line: str,
+    broken: str,
+    seeds: list[int],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     parameters = scenario(0, **CROWDED)
     assert not simulate(parameters, 2, restless_broker).failures
     monkeypatch.setattr(owner, method, mutated(owner, method, line, broken))
-    found = (simulate(parameters, seed, restless_broker).failures for seed in range(8))
+    found = (simulate(parameters, seed, restless_broker).failures for seed in seeds[:8])
     first = next((failures for failures in found if failures), ())
     assert [failure.checker for failure in first] == ["broken"]
 
