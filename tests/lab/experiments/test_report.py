@@ -12,6 +12,7 @@ from meshwright.lab.experiments.findings import Finding
 from meshwright.lab.experiments.judging import judge
 from meshwright.lab.experiments.report import report_page, update_papers
 from meshwright.lab.experiments.results import Question
+from meshwright.lab.experiments.running import ordered
 
 ROWS = pd.DataFrame(
     {
@@ -111,9 +112,11 @@ def test_every_experiment_has_what_the_commands_ask_of_it() -> None:
 
 def test_experiments_are_chosen_by_name_or_paper_and_a_wrong_name_gets_the_nearest() -> None:
     known = all_experiments()
-    assert chosen_experiments(["all"]) == list(known.values())
+    assert chosen_experiments(["all"]) == [one for one in known.values() if not one.needs_trace]
     first = next(iter(known.values()))
     assert chosen_experiments([first.name, first.name]) == [first]
     assert first in chosen_experiments([first.paper])
+    with pytest.raises(OperatorError, match="name its folder with --trace"):
+        ordered(chosen_experiments(["traffic"]), "small")
     with pytest.raises(OperatorError, match=f"did you mean '{first.name}'"):
         chosen_experiments([first.name + "x"])

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 from pyspark.sql import SparkSession
@@ -12,6 +13,9 @@ from meshwright.errors import OperatorError
 from meshwright.lab.experiments.experiment import Experiment, Sweep
 from meshwright.lab.experiments.results import ResultFolder
 from meshwright.lab.experiments.running import Order, ordered, run
+from meshwright.lab.papers.traffic import with_brokers
+from meshwright.pipeline.stages.visits import cells, visits
+from meshwright.pipeline.trace_brokers import made_brokers
 
 
 def of(measure: Callable[..., Any]) -> Order:
@@ -71,6 +75,25 @@ def test_a_run_that_was_stopped_goes_on_and_gives_the_rows_of_one_that_was_not(
         rows = folder.rows()
         assert (rows.pop("task_cpu_s") >= 0).all()
         pd.testing.assert_frame_equal(rows, expected())
+
+
+def test_a_trace_without_brokers_gets_those_that_it_gets_on_spark(spark: SparkSession) -> None:
+    rng = np.random.default_rng(7)
+    seen = pd.DataFrame(
+        {
+            "time": pd.to_datetime(rng.integers(0, 500, 400), unit="s", utc=True),
+            "client": [f"u{number}" for number in rng.integers(0, 20, 400)],
+            "latitude": rng.normal(40.0, 0.5, 400),
+            "longitude": rng.normal(-74.0, 0.5, 400),
+            "venue": "v",
+        }
+    )
+    expected = made_brokers(9, visits(cells(spark.createDataFrame(seen), 0.25)), 0.25)
+    made = with_brokers({"positions": seen}, 9, 0.25)["brokers"].sort_values("broker")
+    assert tuple(made.broker) == expected.names
+    np.testing.assert_allclose(made[["latitude", "longitude"]], expected.coordinates)
+    named = with_brokers({"subscriptions": seen}, 11, 0.25)["brokers"]
+    assert tuple(named.broker) == made_brokers(11, None, 0.25).names
 
 
 def test_a_result_that_is_called_like_a_parameter_is_refused(

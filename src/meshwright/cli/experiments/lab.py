@@ -82,6 +82,15 @@ def run(
         int | None,
         typer.Option("--seeds", min=1, show_default="each experiment's own", help="How many."),
     ] = None,
+    traces: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--trace",
+            metavar="FOLDER",
+            show_default="(none)",
+            help="A trace, for the experiments that are about one; may be given repeatedly.",
+        ),
+    ] = None,
     anew: Annotated[bool, typer.Option("--anew", help="Measure again what is there, too.")] = False,
     master: Master = None,
     remote: Remote = None,
@@ -95,7 +104,7 @@ def run(
     from meshwright.lab.experiments.findings import document, findings
     from meshwright.lab.experiments.running import ordered
 
-    orders = ordered(chosen_experiments(names), _scale(scale), seeds)
+    orders = ordered(chosen_experiments(names), _scale(scale), seeds, traces or ())
     _tell_cost(orders)
     _run_all(orders, out, anew=anew, master=master, remote=remote)
     found = findings(out)

@@ -22,13 +22,16 @@ def all_experiments() -> dict[str, Experiment]:
 
 
 def chosen_experiments(names: Sequence[str]) -> list[Experiment]:
-    """The experiments of these names, where a paper's name stands for all of its own."""
+    """The experiments of these names; a paper's name stands for all of its own.
+
+    The word all stands for those that need no trace.
+    """
     known = all_experiments()
     papers = {experiment.paper for experiment in known.values()}
     wanted: dict[str, Experiment] = {}
     for name in names:
         if name == "all":
-            wanted |= known
+            wanted |= {key: one for key, one in known.items() if not one.needs_trace}
         elif name in papers:
             wanted |= {key: one for key, one in known.items() if one.paper == name}
         elif name in known:

@@ -75,7 +75,7 @@ class Experiment:
 
     measure: a function of a module, called as measure(seed=..., **parameters) on executors. It
     returns a row or rows, mappings of names to numbers and texts, and depends on its arguments
-    alone.
+    alone. needs_trace: it has a parameter trace, the folder of one that is named with --trace.
     """
 
     name: str
@@ -86,6 +86,7 @@ class Experiment:
     scales: Mapping[Scale, Sweep]
     plots: tuple[Plot, ...] = ()
     claims: tuple[Claim, ...] = ()
+    needs_trace: bool = False
 
 
 def about(number: float) -> dict[str, float]:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import ceil
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -29,6 +30,7 @@ from meshwright.lab.experiments.results import (
 from meshwright.pipeline.keeping import source_digest
 from meshwright.pipeline.session import Session
 from meshwright.pipeline.sweep import Task, TaskGrid, sweep
+from meshwright.pipeline.traces import check_trace
 
 # Short enough that little is lost when a run is stopped, long enough for Spark to be worth while.
 PART_CPU_S = 60.0
@@ -37,11 +39,12 @@ PART_TASKS_LEAST = 8
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """One experiment to run: at which scale, and with how many seeds."""
+    """One experiment to run: at which scale, with how many seeds, and on which traces if on any."""
 
     experiment: Experiment
     scale: Scale
     seeds: int
+    traces: tuple[str, ...] = ()
 
     @property
     def sweep(self) -> Sweep:
@@ -49,9 +52,15 @@ class Order:
         return self.experiment.scales[self.scale]
 
     @property
+    def grid(self) -> dict[str, list[Any]]:
+        """What is swept."""
+        traces = {"trace": list(self.traces)} if self.experiment.needs_trace else {}
+        return {**traces, **{name: list(values) for name, values in self.sweep.grid.items()}}
+
+    @property
     def tasks(self) -> TaskGrid:
         """Every call."""
-        return TaskGrid(self.sweep.grid, range(self.seeds))
+        return TaskGrid(self.grid, range(self.seeds))
 
     def core_minutes(self, done: int = 0) -> float:
         """What the tasks that are left take of one core."""
@@ -59,9 +68,23 @@ class Order:
 
 
 def ordered(
-    experiments: Sequence[Experiment], scale: Scale, seeds: int | None = None
+    experiments: Sequence[Experiment],
+    scale: Scale,
+    seeds: int | None = None,
+    traces: Sequence[Path] = (),
 ) -> list[Order]:
-    """The experiments at a scale; seeds: instead of as many as each has at it."""
+    """The experiments at a scale; seeds: instead of as many as each has at it.
+
+    traces: for those that need one.
+    """
+    for one in experiments:
+        if one.needs_trace and not traces:
+            raise OperatorError(
+                f"The experiment {one.name} is about a trace; name its folder with --trace."
+            )
+    for trace in traces:
+        check_trace(trace)
+    folders = tuple(str(trace.resolve()) for trace in traces)
     missing = [one.name for one in experiments if scale not in one.scales]
     if missing:
         has = ", ".join(next(one for one in experiments if one.name == missing[0]).scales)
@@ -69,7 +92,7 @@ def ordered(
             f"The experiment {missing[0]} has no scale {scale}; it has {has}. Leave it out, or "
             "choose another scale."
         )
-    return [Order(one, scale, seeds or one.scales[scale].seeds) for one in experiments]
+    return [Order(one, scale, seeds or one.scales[scale].seeds, folders) for one in experiments]
 
 
 def run(
@@ -110,7 +133,7 @@ def asked(order: Order, asked_at: str) -> Question:
     return Question(
         experiment=order.experiment.name,
         scale=order.scale,
-        grid=msgspec.to_builtins({name: list(values) for name, values in order.sweep.grid.items()}),
+        grid=msgspec.to_builtins(order.grid),
         seeds=order.seeds,
         version=__version__,
         sources=source_digest(),

@@ -149,16 +149,21 @@ def _subscribed(tables: Tables) -> pd.DataFrame:
     return rows[rows.is_on != former].copy()
 
 
-def _lasting_visits(tables: Tables, cell_degrees: float) -> pd.DataFrame:
-    """client, time, north, east: where people went, but for where they left at once."""
+def cell_visits(tables: Tables, cell_degrees: float) -> pd.DataFrame:
+    """client, time, north, east: where people went from one cell to another."""
     rows = tables["positions"].assign(time=lambda rows: _microseconds(rows["time"]))
     rows["north"] = np.floor(rows.latitude / cell_degrees).astype(np.int64)
     rows["east"] = np.floor(rows.longitude / cell_degrees).astype(np.int64)
     rows = rows.sort_values(["client", "time", "venue", "latitude", "longitude"])
     place = ["client", "north", "east"]
-    visits = rows[(rows[place] != rows[place].shift()).any(axis=1)]
+    return rows[(rows[place] != rows[place].shift()).any(axis=1)][["client", "time", *place[1:]]]
+
+
+def _lasting_visits(tables: Tables, cell_degrees: float) -> pd.DataFrame:
+    """The visits but for those that ended at once."""
+    visits = cell_visits(tables, cell_degrees)
     stays = visits.groupby("client").time.shift(-1) - visits.time
-    return visits[stays.isna() | (stays > 0)][["client", "time", "north", "east"]]
+    return visits[stays.isna() | (stays > 0)]
 
 
 def _located(lasting: pd.DataFrame, tables: Tables) -> pd.DataFrame:
