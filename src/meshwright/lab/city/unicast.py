@@ -1,4 +1,9 @@
-"""Counts what brokers send each other on a tree, by kind and time."""
+"""Counts what brokers send each other on a tree, by kind and time.
+
+Kinds are counted in hops. Besides, filters and events that move are counted as messages, however
+far they go, and so are changes of filters that leaves make: that is what the paper's equations are
+about. [mobility, 4.3]
+"""
 
 from __future__ import annotations
 
@@ -19,8 +24,13 @@ from meshwright.protocol.mobility.proxies import ProxyAnswer
 from meshwright.protocol.mqtt.packets import Publish
 
 # Each of these counts one, however far it goes.
-ONE_EACH = ("publication", "induced")
-OF_CLASSES = {"publication": "publication", "subscription": "induced", "mobility": "handshake"}
+ONE_EACH = ("publication", "induced", "advertisement")
+OF_CLASSES = {
+    "publication": "publication",
+    "subscription": "induced",
+    "advertisement": "advertisement",
+    "mobility": "handshake",
+}
 
 KINDS: dict[type, str] = {
     **{kind: OF_CLASSES[kind.counts_as] for kind in MESSAGES if kind.counts_as in OF_CLASSES},
@@ -67,20 +77,27 @@ class Tally:
             return
         if kind in ONE_EACH:
             self.count(now_us, kind)
+            if kind == "induced" and self._is_leaf(source):
+                self.count(now_us, "leaf changes")
             return
         amount = 1
         if isinstance(body, MoveBegun):
             amount = len(body.subscriptions or ())
+            self.count(now_us, "filters moved", amount)
         elif isinstance(body, MoveEnd):
             seen = body.session_state
             waiting = (*seen.queue, *(one for _, _, one in seen.in_flight))
             amount = sum(bool(one.publication.topic) for one in waiting)
+            self.count(now_us, "events moved", amount)
         elif isinstance(body, ProxyAnswer):
             if not isinstance(body.packet, Publish):
                 self.count(now_us, "handshake", self.hops(source, target))
                 return
             self.count(now_us, "forwarded")
         self.count(now_us, kind, amount * self.hops(source, target))
+
+    def _is_leaf(self, name: str) -> bool:
+        return self._fanout * self._numbers[name] + 1 >= len(self._numbers)
 
     def _hops(self, source: str, target: str) -> int:
         one, other = self._numbers[source], self._numbers[target]

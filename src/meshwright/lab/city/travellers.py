@@ -1,4 +1,4 @@
-"""Clients of the commute, as simple as can be: they only count what they get."""
+"""Clients in the city, as simple as can be: they only count what they get."""
 
 from __future__ import annotations
 
@@ -31,18 +31,19 @@ CATALOGUE: dict[str, range] = {
 }
 
 
-class Commuter:
+class Traveller:
     """A subscriber with one filter and a session that lasts.
 
-    home: the broker where its session stays, if it does; what reaches it elsewhere was sent on from
-    there, and so is no multicast.
+    stays: its session stays at the first broker; what reaches it elsewhere was sent on from there,
+    and so is no multicast.
     """
 
     def __init__(
-        self, name: str, wanted: str, world: World, tally: Tally, *, home: str | None = None
+        self, name: str, wanted: str, world: World, tally: Tally, *, stays: bool = False
     ) -> None:
         self.name = name
-        self._home = home
+        self._stays = stays
+        self._home: str | None = None
         self._is_at_home = True
         self.wanted = wanted
         self.received_count = 0
@@ -53,6 +54,8 @@ class Commuter:
 
     def connect(self, broker: str) -> None:
         """Connect, and find the session again."""
+        if self._stays and self._home is None:
+            self._home = broker
         self._is_at_home = self._home in (None, broker)
         carried = (Subscription(self.wanted, 1),)
         packet = Connect(session_expiry_s=EXPIRY_S, carried=carried)
