@@ -32,13 +32,18 @@ class Told:
                 found.setdefault(broker, set()).add(topic)
         return found
 
-    def rates(self, slot_count: int, alpha: float = 0.3) -> dict[str, float]:
-        """The exponential filter over slots, begun with the first slot."""
+    def rates(self, slot_count: int, period: int, alpha: float = 0.3) -> dict[str, float]:
+        """The exponential filter over periods that end with the last slot; the first is cut."""
         rates = {}
         for topic in TOPICS:
-            rate = float(self.counts[0, topic])
-            for slot in range(1, slot_count):
-                rate = (1 - alpha) * rate + alpha * self.counts[slot, topic]
+            rate = None
+            end = (slot_count - 1) % period + 1
+            for begin in (0, *range(end, slot_count, period)):
+                counts = [self.counts[slot, topic] for slot in range(begin, end)]
+                seen = sum(counts) / len(counts)
+                rate = seen if rate is None else (1 - alpha) * rate + alpha * seen
+                end += period
+            assert rate is not None
             rates[topic] = rate
         return rates
 

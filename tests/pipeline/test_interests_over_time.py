@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from literal_tables import found, frame, timeline
 from pyspark.sql import DataFrame, SparkSession
@@ -7,7 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 from meshwright.model.replay_schema import INTERESTS
 from meshwright.model.schema import FRIENDSHIPS, PUBLICATIONS, SUBSCRIPTIONS
 from meshwright.pipeline.stages.interests import located_interests, subscribed_interests
-from meshwright.pipeline.stages.rates import even_rates, publication_rates
+from meshwright.pipeline.stages.rates import even_rates, filtered, publication_rates
 
 
 def test_subscriptions_that_change_nothing_are_no_interests(spark: SparkSession) -> None:
@@ -59,7 +60,7 @@ def test_people_follow_their_cell_and_those_of_their_friends_once_they_are_seen(
     ]
 
 
-def test_rates_are_smoothed_slot_by_slot_and_slots_without_publications_count(
+def test_rates_are_smoothed_period_by_period_and_periods_without_publications_count(
     spark: SparkSession,
 ) -> None:
     rows = (
@@ -77,6 +78,19 @@ def test_rates_are_smoothed_slot_by_slot_and_slots_without_publications_count(
         (2, "u", 1),
     ]
     assert [row[3] for row in found(rates)] == pytest.approx([10, 0, 7, 0, 10.9, 0.3])
+
+
+def test_after_a_silent_period_a_topic_is_expected_as_the_papers_filter_has_it() -> None:
+    counts = np.array([[10] * 10 + [0] * 10 + [20] * 5])
+    rates = filtered(counts, 0.3, timeline(25, 10).epoch_ends())[0]
+    assert rates[9] * 10 == 100
+    assert rates[10:19].tolist() == [10.0] * 9
+    assert rates[19] * 10 == pytest.approx(70)
+    assert rates[24] == rates[19]
+
+
+def test_until_a_period_ends_slots_are_expected_to_be_like_those_so_far() -> None:
+    assert filtered(np.array([3, 0, 6]), 0.3, [])[:3].tolist() == [3.0, 1.5, 3.0]
 
 
 def test_without_publications_every_topic_is_published_alike(spark: SparkSession) -> None:

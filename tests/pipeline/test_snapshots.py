@@ -36,7 +36,7 @@ def test_a_snapshot_is_what_was_told_until_then(spark: SparkSession, telemetry: 
             for number, broker in enumerate(snapshot.brokers)
         }
         assert wants == told.broker_wants()
-        rates = told.rates(hours)
+        rates = told.rates(hours, 2)
         expected = [2 * rates[topic] for topic in snapshot.topics]
         assert snapshot.publications.tolist() == pytest.approx(expected)
 

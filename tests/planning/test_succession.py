@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -24,12 +26,12 @@ def snapshot(seed: int, publications: float) -> Snapshot:
 @pytest.mark.parametrize("name", DESIGNS)
 def test_every_design_follows_its_snapshots_and_says_what_it_is_like(name: str) -> None:
     first = follow(name, None, snapshot(1, 5000.0), RULES, seed=0)
-    second = follow(name, first.overlay, snapshot(2, 5000.0), RULES, seed=1)
+    second = follow(name, first, snapshot(2, 5000.0), RULES, seed=1)
     assert second.overlay.brokers == first.overlay.brokers
     assert second.evaluation == evaluate(second.overlay, snapshot(2, 5000.0))
     assert (second.reconfiguration_messages > 0) == (second.moved > 0)
     assert (second.overlay == first.overlay) == (second.moved == 0)
-    assert follow(name, first.overlay, snapshot(2, 5000.0), RULES, seed=1) == second
+    assert follow(name, first, snapshot(2, 5000.0), RULES, seed=1) == second
 
 
 @pytest.mark.parametrize("name", ARRANGED)
@@ -51,10 +53,63 @@ def test_a_plan_that_does_not_pay_is_not_carried_out(name: str) -> None:
 
 def test_new_links_and_cut_links_cost_a_message_each() -> None:
     first = follow("gm", None, snapshot(1, 10.0), RULES, seed=0)
-    second = follow("gm", first.overlay, snapshot(2, 10.0), RULES, seed=0)
+    second = follow("gm", first, snapshot(2, 10.0), RULES, seed=0)
     changed = set(first.overlay.links) ^ set(second.overlay.links)
     assert second.reconfiguration_messages == len(changed)
     assert first.reconfiguration_messages == 0.0
+
+
+@pytest.mark.parametrize("name", DESIGNS)
+def test_a_design_is_charged_nothing_where_nobody_wants_anything_else(name: str) -> None:
+    found = follow(name, None, snapshot(1, 0.1), RULES, seed=0)
+    for _ in range(2):
+        found = follow(name, found, snapshot(1, 0.1), RULES, seed=0)
+        assert (found.moved, found.reconfiguration_messages) == (0, 0.0)
+
+
+def test_a_cycle_stays_where_the_members_of_a_topic_stay() -> None:
+    before = snapshot(1, 1.0)
+    wants = [before.interests.of(broker).tolist() for broker in range(16)]
+    gone = wants[3].pop(0)
+    after = replace(before, interests=interests_from_sets(wants, 12))
+    first = follow("cycle", None, before, RULES, seed=0)
+    second = follow("cycle", first, after, RULES, seed=0)
+    is_member = before.interests.dense()[:, gone]
+    names = [name for name, is_one in zip(before.brokers, is_member, strict=True) if is_one]
+    changed = set(first.overlay.links) ^ set(second.overlay.links)
+    assert 0 < len(changed) <= 3
+    assert all(set(link) <= set(names) for link in changed)
+
+
+def test_links_by_divide_and_conquer_change_only_around_brokers_that_changed() -> None:
+    before = generate_snapshot(40, 30, 4, "multimodal", seed=3)
+    wants = [before.interests.of(broker).tolist() for broker in range(40)]
+    wants[7], wants[20] = [0, 29, 11], [5]
+    after = replace(before, interests=interests_from_sets(wants, 30))
+    first = follow("dcbm", None, before, RULES, seed=0)
+    second = follow("dcbm", first, after, RULES, seed=0)
+    cut = set(first.overlay.links) - set(second.overlay.links)
+    moved = {before.brokers[7], before.brokers[20]}
+    assert cut
+    assert all(moved & set(link) for link in cut)
+    assert second.evaluation.k_held == 1
+    assert second.reconfiguration_messages == len(
+        set(first.overlay.links) ^ set(second.overlay.links)
+    )
+
+
+def test_links_by_divide_and_conquer_stay_while_every_topic_holds() -> None:
+    before = generate_snapshot(30, 20, 3, "multimodal", seed=3)
+    first = follow("dcbm", None, before, RULES, seed=0)
+    ends = [name for link in first.overlay.links for name in link]
+    leaf = next(number for number, name in enumerate(before.brokers) if ends.count(name) == 1)
+    wants = [before.interests.of(broker).tolist() for broker in range(30)]
+    wants[leaf] = []
+    after = replace(before, interests=interests_from_sets(wants, 20))
+    second = follow("dcbm", first, after, RULES, seed=0)
+    assert second.overlay == first.overlay
+    assert second.reconfiguration_messages == 0.0
+    assert second.reason == "Every topic still holds together."
 
 
 def test_an_epoch_in_which_nobody_wants_anything_has_an_overlay_too() -> None:

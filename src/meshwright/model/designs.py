@@ -39,8 +39,10 @@ class Design:
     hypercube, graph or tree; it says how an overlay grows by a broker. build: the planning function
     build(design, snapshot, rng=, **params) that makes an overlay, as module:function; with k= where
     forwarding is topic_connected. choose_links: of such a design, the function of interests that
-    its builder calls. params: those that may be asked for. k: from k_least to k_most, any if that
-    is None; k_own where none is asked for. can_adapt: whether brokers may redraw it by themselves.
+    its builder calls; relink: the one of links, interests and changed brokers by which its links
+    follow interests, None where they are chosen anew. params: those that may be asked for. k: from
+    k_least to k_most, any if that is None; k_own where none is asked for. can_adapt: whether
+    brokers may redraw it by themselves.
 
     A variant is another design, its base, with the parameters of given. Its overlays are the
     base's; placement and adaptation are what its brokers do besides. is_baseline: it is compared,
@@ -51,6 +53,7 @@ class Design:
     geometry: str
     build: str
     choose_links: str | None = None
+    relink: str | None = None
     params: tuple[str, ...] = ()
     k_least: int = 1
     k_most: int | None = 1
@@ -134,7 +137,10 @@ DESIGNS: dict[str, Design] = {
     "gm2": _linked("greedy:gm2", "tie", k_least=2, k_most=2, k_own=2),
     "harary": _linked("circulants:harary", "order", k_most=None, k_own=2),
     "cycle": _linked("circulants:cycle", k_least=2, k_most=2, k_own=2),
-    "dcbm": _linked("greedy:dcbm", "part_count", "bulk_topic_count"),
+    "dcbm": replace(
+        _linked("greedy:dcbm", "part_count", "bulk_topic_count"),
+        relink="meshwright.planning.topic_connected.relinking:dcbm_relinked",
+    ),
     "minmax": _linked("greedy:minmax"),
     "best": _linked("best:best", k_least=2, k_most=None, k_own=2),
     "tree": _TREE,

@@ -14,6 +14,12 @@ DESIGN = Column("design", "text", "how brokers are joined")
 BROKER = Column("broker", "text", "the broker's name")
 SLOT = Column("slot", "whole", "the slot, from 0")
 EPOCH = Column("epoch", "whole", "the epoch, from 0")
+PAYS_FROM = Column(
+    "pays_from",
+    "number",
+    "publications of a topic in an epoch from which on a move pays; none: one did, or none could",
+    is_required=False,
+)
 
 INTERESTS = Table(
     "interests",
@@ -27,7 +33,7 @@ RATES = Table(
         SLOT,
         TOPIC,
         Column("publications", "whole", "in this slot"),
-        Column("rate", "number", "publications of a slot to come, by an exponential filter"),
+        Column("rate", "number", "publications of a slot to come, by a filter over epochs"),
     ),
 )
 HOMES = Table(
@@ -90,6 +96,7 @@ OVERLAYS = Table(
         Column("degree_max", "whole", "links of the broker that has most"),
         Column("k_held", "whole", "brokers that must die to part a topic"),
         Column("load_spread", "number", "deviation of the messages a broker handles, over mean"),
+        PAYS_FROM,
     ),
 )
 REPLAYED = Table(
@@ -165,5 +172,6 @@ COMPARISON = Table(
         Column("degree_max", "whole", "links of the broker that ever had most"),
         Column("k_held", "whole", "brokers that must die to part a topic, at the worst start"),
         Column("load_spread", "number", "at the worst start of an epoch"),
+        PAYS_FROM,
     ),
 )

@@ -235,8 +235,12 @@ class TraceMoment:
         if PUBLICATIONS.name not in self._tables:
             return np.full(len(topics), moment.publications_per_slot * slots)
         timeline = self._timeline()
+        # Periods are as long as the horizon; they end with the moment, so the first may be short.
+        length = max(round(slots), 1)
+        ends = range((timeline.slot_count - 1) % length + 1, timeline.slot_count + 1, length)
+        published = self._read(PUBLICATIONS)
         last = (
-            publication_rates(self._read(PUBLICATIONS), timeline, alpha=moment.alpha)
+            publication_rates(published, timeline, alpha=moment.alpha, period_ends=ends)
             .where(sf.col("slot") == timeline.slot_count - 1)
             .select("topic", "rate")
             .toArrow()

@@ -28,6 +28,10 @@ class Timeline:
     def epoch_count(self) -> int:
         return -(-self.slot_count // self.epoch_slots)
 
+    def epoch_ends(self) -> range:
+        """The first slot after each whole epoch."""
+        return range(self.epoch_slots, self.slot_count + 1, self.epoch_slots)
+
     def begins(self) -> NDArray[np.datetime64]:
         """When each slot begins, in UTC: (slot,)."""
         times_us = self.origin_us + self.slot_us * np.arange(self.slot_count, dtype=np.int64)

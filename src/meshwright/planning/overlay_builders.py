@@ -94,7 +94,7 @@ def topic_connected(
     **params: Parameter,
 ) -> Overlay:
     """Links that join the brokers of every topic among themselves."""
-    links = build_links(design, snapshot.interests, k=k, rng=rng, **params)
+    links = build_links(design, snapshot.interests, k=k, rng=rng, topics=snapshot.topics, **params)
     return Overlay(
         design=design,
         params={"k": supported_k(design, k, len(snapshot.brokers)), **params},

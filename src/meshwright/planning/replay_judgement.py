@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from meshwright.model.wording import counted
+from meshwright.model.wording import amount, counted
 from meshwright.planning.recommendation import (
     DELAY,
     NOTHING_FITS,
@@ -48,6 +48,7 @@ class ReplayedCandidate(msgspec.Struct, frozen=True, kw_only=True):
     degree_max: int
     k_held: int
     load_spread: float
+    pays_from: float | None = None
 
     @property
     def name(self) -> str:
@@ -71,6 +72,16 @@ class ReplayRecommendation(msgspec.Struct, frozen=True, kw_only=True):
     placement: str | None
     design: str | None
     reason: str
+
+
+def unpaid_moves(candidates: Sequence[ReplayedCandidate]) -> list[str]:
+    """A sentence for each line under which nobody moved as too little was published."""
+    return [
+        f"{each.name}: no move pays below about {amount(each.pays_from)} publications of a topic "
+        "in an epoch, and fewer were expected."
+        for each in candidates
+        if each.pays_from is not None
+    ]
 
 
 def judge_replay(candidates: Sequence[ReplayedCandidate], wish: ReplayWish) -> ReplayRecommendation:

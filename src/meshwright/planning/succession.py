@@ -1,19 +1,23 @@
 """How the overlay of a design follows what brokers want, epoch by epoch [DYNATOPS, Alg. 3].
 
 Designs that arrange brokers do so cost-driven: if the present cost is worth it, a plan is made, and
-only a plan that pays is carried out. Topic-connected designs are linked anew, an adapted tree goes
-on from the last one, and the others stay as they are.
+only a plan that pays is carried out. Topic-connected designs are linked anew or where interests
+changed, an adapted tree goes on from the last one, and the others stay as they are. A plan is
+judged by the paper's bound (eq. 11); what is charged is what the change really sends.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pkgutil import resolve_name
 
 import msgspec
 import numpy as np
 
 from meshwright.model.designs import OCBR_DEGREE_MAX, Design, design
 from meshwright.model.evaluation import Evaluation
+from meshwright.model.interests import Int32Array
 from meshwright.model.overlay import Overlay
 from meshwright.model.plan import Plan
 from meshwright.model.snapshot import Snapshot
@@ -21,10 +25,13 @@ from meshwright.planning.adaptation.plan import adapt
 from meshwright.planning.adaptation.rounds import AdaptationRules
 from meshwright.planning.adaptation.search import SearchRules
 from meshwright.planning.adaptation.values import Traffic
+from meshwright.planning.arrangement.break_even import break_even
+from meshwright.planning.arrangement.change_messages import change_messages
 from meshwright.planning.arrangement.plan import arrange
 from meshwright.planning.arrangement.reconfiguration import RECONFIGURABILITY_BETA
 from meshwright.planning.designs import build_overlay
 from meshwright.planning.evaluation.evaluate import evaluate
+from meshwright.planning.topic_connected.relinking import changed_brokers
 
 
 class EpochRules(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,9 +44,11 @@ class EpochRules(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class Successor:
-    """The overlay of an epoch, the price of the change to it, why, and what it is like.
+    """The overlay of an epoch, the messages of the change to it, why, and what it is like.
 
-    plan is None where a design does not plan.
+    plan is None where a design does not plan. number: of the overlay in its chain, from 0.
+    pays_from: publications of a topic, on average, from which on a move would have paid; None where
+    one did, or none ever does.
     """
 
     overlay: Overlay
@@ -47,23 +56,70 @@ class Successor:
     moved: int
     reason: str
     evaluation: Evaluation
+    snapshot: Snapshot = field(compare=False)
+    number: int = 0
     plan: Plan | None = None
+    pays_from: float | None = None
 
 
 def follow(
-    name: str, former: Overlay | None, snapshot: Snapshot, rules: EpochRules, *, seed: int
+    name: str, former: Successor | None, snapshot: Snapshot, rules: EpochRules, *, seed: int
 ) -> Successor:
-    """The overlay that comes after the former one, or the first of all."""
+    """The overlay that comes after the former one, or the first of all.
+
+    seed: of the whole chain. Searches draw anew for each overlay, links by chance are drawn once.
+    """
     row = design(name)
+    number = 0 if former is None else former.number + 1
+    before = None if former is None else former.overlay
     if "arrangement" in row.given:
-        return _planned(_arranged(row, former, snapshot, rules, seed), snapshot, rules)
+        plan = _arranged(row, before, snapshot, rules, seed + number)
+        sent = change_messages(plan.source, plan.target, snapshot).total
+        found = _planned(plan, snapshot, rules, number, float(sent))
+        return found if plan.moved else replace(found, pays_from=_pays_from(plan, snapshot, rules))
     if row.adaptation != "none":
-        return _planned(_adapted(name, former, snapshot, seed), snapshot, rules)
-    if former is not None and row.forwarding != "topic_connected":
-        return _successor(former, former, snapshot, rules, "This design never changes.")
-    k = rules.k if row.can_be_asked(rules.k) else None
-    overlay = build_overlay(name, snapshot, k=k, rng=np.random.default_rng(seed))
-    return _successor(overlay, former, snapshot, rules, "Linked for the interests of this epoch.")
+        plan = _adapted(name, before, snapshot, seed + number)
+        return _planned(plan, snapshot, rules, number, plan.reconfiguration_cost)
+    if before is None or row.forwarding == "topic_connected":
+        overlay, reason = _linked(name, row, former, snapshot, rules, seed)
+    else:
+        overlay, reason = before, "This design never changes."
+    return _successor(overlay, former, snapshot, rules, reason)
+
+
+def _pays_from(plan: Plan, snapshot: Snapshot, rules: EpochRules) -> float | None:
+    if not snapshot.publications.any():
+        return None
+    weight, beta = rules.delay_weight, rules.beta
+    return break_even(plan.target, snapshot, delay_weight=weight, beta=beta)
+
+
+def _linked(
+    name: str,
+    row: Design,
+    former: Successor | None,
+    snapshot: Snapshot,
+    rules: EpochRules,
+    seed: int,
+) -> tuple[Overlay, str]:
+    """The overlay for the interests of an epoch, and why it is so."""
+    if former is None or row.relink is None:
+        k = rules.k if row.can_be_asked(rules.k) else None
+        overlay = build_overlay(name, snapshot, k=k, rng=np.random.default_rng(seed))
+        return overlay, "Linked for the interests of this epoch."
+    relink: Callable[..., Int32Array] = resolve_name(row.relink)
+    names = snapshot.brokers
+    numbers = {broker: number for number, broker in enumerate(names)}
+    links = np.array(
+        [[numbers[one], numbers[other]] for one, other in former.overlay.links], dtype=np.int32
+    ).reshape(-1, 2)
+    changed = changed_brokers(former.snapshot, snapshot)
+    found = relink(links, snapshot.interests, changed)
+    if found is links:
+        return former.overlay, "Every topic still holds together."
+    linked = tuple((names[one], names[other]) for one, other in found.tolist())
+    overlay = msgspec.structs.replace(former.overlay, links=linked)
+    return overlay, f"Linked anew where interests changed, at {len(changed)} brokers."
 
 
 def _arranged(
@@ -92,26 +148,32 @@ def _adapted(name: str, former: Overlay | None, snapshot: Snapshot, seed: int) -
     return adapt(former, Traffic(snapshot.interests.transposed(), messages), rng, rules=rules)
 
 
-def _planned(plan: Plan, snapshot: Snapshot, rules: EpochRules) -> Successor:
+def _planned(
+    plan: Plan, snapshot: Snapshot, rules: EpochRules, number: int, messages: float
+) -> Successor:
     return Successor(
         plan.target,
-        plan.reconfiguration_cost,
+        messages,
         plan.moved,
         plan.summary,
         evaluate(plan.target, snapshot, delay_weight=rules.delay_weight),
+        snapshot,
+        number,
         plan,
     )
 
 
 def _successor(
-    overlay: Overlay, former: Overlay | None, snapshot: Snapshot, rules: EpochRules, reason: str
+    overlay: Overlay, former: Successor | None, snapshot: Snapshot, rules: EpochRules, reason: str
 ) -> Successor:
     """A change of links costs a message for each that is made or cut [DYNATOPS, 1.7]."""
-    changed = set() if former is None else set(overlay.links) ^ set(former.links)
+    changed = set() if former is None else set(overlay.links) ^ set(former.overlay.links)
     return Successor(
         overlay,
         float(len(changed)),
         len({name for link in changed for name in link}),
         reason,
         evaluate(overlay, snapshot, delay_weight=rules.delay_weight),
+        snapshot,
+        0 if former is None else former.number + 1,
     )

@@ -5,11 +5,19 @@ from functools import partial
 import pytest
 from changing_networks import MILLISECOND_US, SECOND_US, TRAFFIC_US, ChangingNetwork
 
+from meshwright.planning.arrangement.change_messages import change_messages
 from meshwright.planning.arrangement.plan import arrange
+from meshwright.protocol.forwarding.rooted_trees import (
+    ReceiverInstall,
+    ReceiverJoin,
+    ReceiverLeave,
+    ReceiverPrune,
+)
 from meshwright.protocol.reconfiguration.blocking import (
     Blocked,
     HoldClients,
     LetClientsGo,
+    RingFound,
     RingLookup,
     RingUpdate,
     RingUpdated,
@@ -45,9 +53,12 @@ def test_messages_are_those_of_the_paper() -> None:
     assert 0 < plan.moved < 16
     coordinator = network.brokers[0]
     network.give(GIVEN_US, coordinator, "apply-blocking", plan)
+    network.run(4)
+    repairs = (ReceiverJoin, ReceiverInstall, ReceiverLeave, ReceiverPrune)
+    counts = network.world.message_counts
+    before_it = sum(counts[kind] for kind in repairs)
     network.run(12)
     assert network.agreed() == plan.target
-    counts = network.world.message_counts
     assert counts[HoldClients] == counts[LetClientsGo] == 15
     before, after = plan.source.positions, plan.target.positions
     assert before is not None
@@ -55,8 +66,10 @@ def test_messages_are_those_of_the_paper() -> None:
     moved = [name for name in network.brokers if before[name] != after[name]]
     asked = len(moved) - (coordinator in moved)
     assert counts[RingUpdate] == counts[RingUpdated] == counts[TreeUpdate] == asked
-    assert counts[RingLookup] >= len(moved)
-    assert counts[TableShipped] >= len(moved)
+    planned = change_messages(plan.source, plan.target, network.snapshot)
+    assert counts[RingLookup] + counts[RingFound] == planned.rejoined
+    assert counts[TableShipped] == planned.shipped
+    assert sum(counts[kind] for kind in repairs) - before_it == planned.repaired
 
 
 def test_afterwards_messages_cost_what_they_cost_on_an_overlay_that_was_always_so() -> None:

@@ -58,6 +58,7 @@ def replay_parts(
         EXPLANATION,
         "",
         recommendation.reason,
+        *unpaid_moves(candidates),
         *([f"Report: {files['report']}"] if files else []),
     ]
     return document, shown

@@ -83,7 +83,7 @@ def read_trace(
     if lasting is not None:
         places["location"] = _homes(lasting, clients, brokers, wish.interests.cell_degrees)
     publications = _counts(published, topics, timeline)
-    rates = filtered(publications.astype(np.float64), wish.publications.alpha)
+    rates = filtered(publications, wish.publications.alpha, timeline.epoch_ends())
     if "publications" not in tables:
         publications = np.full_like(publications, wish.publications.per_slot)
         rates = publications.astype(np.float64)

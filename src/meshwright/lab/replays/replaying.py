@@ -16,7 +16,6 @@ import pyarrow as pa
 from meshwright.lab.replays.reading import PlainTrace, read_trace, tables_of_model
 from meshwright.model.identifiers import TopicName
 from meshwright.model.interests import interests_from_pairs
-from meshwright.model.overlay import Overlay
 from meshwright.model.replay_schema import OVERLAYS
 from meshwright.model.snapshot import Snapshot
 from meshwright.pipeline.frames import arrow_table
@@ -28,7 +27,7 @@ from meshwright.pipeline.stages.replay_units import CHANGE, PUBLISHED, SPAN, cou
 from meshwright.planning.evaluation.evaluate import carrier_of
 from meshwright.planning.placement.clusters import exchange_messages
 from meshwright.planning.placement.over_time import Asks, place_over_time
-from meshwright.planning.succession import follow
+from meshwright.planning.succession import Successor, follow
 
 CLIENTS_AT_ONCE = 4000
 
@@ -238,7 +237,7 @@ def _replayed(
     slots = ((changes.time - timeline.origin_us) // timeline.slot_us).astype(np.int64)
     happened = changes.assign(slot=slots)
     rules = wish.overlay.rules()
-    former: dict[str, Overlay] = {}
+    former: dict[str, Successor] = {}
     overlays: dict[str, list[Any]] = {design: [] for design in designs}
     counts: dict[str, list[pa.Table]] = {design: [] for design in designs}
     for epoch in range(timeline.epoch_count):
@@ -248,9 +247,8 @@ def _replayed(
         events = _events(read, runs, happened, begin, end)
         unit = replay_unit(events, read.brokers, begin, end - begin)
         for design in designs:
-            seed = wish.seed + epoch
-            found = follow(design, former.get(design), snapshot, rules, seed=seed)
-            former[design] = found.overlay
+            found = follow(design, former.get(design), snapshot, rules, seed=wish.seed)
+            former[design] = found
             overlays[design].append(overlay_row(placement, design, epoch, found))
             sent = counted(unit, carrier_of(found.overlay, unit.snapshot))
             change = [found.reconfiguration_messages, *[None] * (end - begin - 1)]

@@ -152,6 +152,7 @@ def compared_slots(slots: pa.Table, epochs: pa.Table) -> pa.Table:
     row["degree_max"] = int(epochs["degree_max"].to_numpy().max())
     row["k_held"] = int(epochs["k_held"].to_numpy().min())
     row["load_spread"] = float(epochs["load_spread"].to_numpy().max())
+    row["pays_from"] = None if row["reconfigurations"] else pc.min(epochs["pays_from"]).as_py()
     return arrow_table(COMPARISON, [row])
 
 

@@ -13,7 +13,6 @@ from pyspark.sql import functions as sf
 
 from meshwright.model.identifiers import TopicName
 from meshwright.model.interests import interests_from_pairs
-from meshwright.model.overlay import Overlay
 from meshwright.model.replay_schema import OVERLAYS
 from meshwright.model.snapshot import Snapshot
 from meshwright.pipeline.brokers import Brokers
@@ -90,7 +89,7 @@ def _planner(
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def plan(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         chain: tuple[str, str] | None = None
-        former: Overlay | None = None
+        former: Successor | None = None
         for batch in batches:
             for index in range(batch.num_rows):
                 row = {name: batch.column(name)[index] for name in batch.schema.names}
@@ -99,9 +98,8 @@ def _planner(
                     chain, former = here, None
                 epoch = row["epoch"].as_py()
                 snapshot = _snapshot(row["topics"], brokers)
-                found = follow(here[1], former, snapshot, rules, seed=seed + epoch)
-                former = found.overlay
-                yield from arrow_table(OVERLAYS, [overlay_row(*here, epoch, found)]).to_batches()
+                former = follow(here[1], former, snapshot, rules, seed=seed)
+                yield from arrow_table(OVERLAYS, [overlay_row(*here, epoch, former)]).to_batches()
 
     return plan
 
@@ -143,4 +141,5 @@ def overlay_row(placement: str, design: str, epoch: int, found: Successor) -> di
         "degree_max": found.evaluation.degree_max,
         "k_held": found.evaluation.k_held,
         "load_spread": found.evaluation.load_spread,
+        "pays_from": found.pays_from,
     }

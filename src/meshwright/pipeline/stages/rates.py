@@ -1,8 +1,12 @@
-"""Publication rates: what was published of a topic in each slot, smoothed [DYNATOPS, Alg. 3]."""
+"""Publication rates: what was published of a topic in each slot, and what is expected of it.
+
+Equation 12 filters what was observed over whole periods between two reconfigurations, T_free. A
+slot is shorter, and a filter over slots forgets a period within the next one [DYNATOPS, III.D.1].
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -17,8 +21,18 @@ from meshwright.pipeline.timeline import Timeline
 TOPIC_BUCKETS = 64
 
 
-def publication_rates(publications: DataFrame, timeline: Timeline, *, alpha: float) -> DataFrame:
-    """RATES of every topic in every slot: R' = (1 - alpha) R' + alpha R, begun with the first R."""
+def publication_rates(
+    publications: DataFrame,
+    timeline: Timeline,
+    *,
+    alpha: float,
+    period_ends: Sequence[int] | None = None,
+) -> DataFrame:
+    """RATES of every topic in every slot: R' = (1 - alpha) R' + alpha R, begun with the first R.
+
+    period_ends: the first slot after each period, ascending; without, periods are the epochs.
+    """
+    ends = timeline.epoch_ends() if period_ends is None else period_ends
     counted = (
         publications.select(timeline.slot_of(sf.col("time")).alias("slot"), "topic")
         .where(sf.col("slot").between(0, timeline.slot_count - 1))
@@ -27,7 +41,7 @@ def publication_rates(publications: DataFrame, timeline: Timeline, *, alpha: flo
         .withColumn("bucket", topic_bucket(TOPIC_BUCKETS))
     )
     smoothed = counted.groupBy("bucket").applyInArrow(
-        _smoother(timeline.slot_count, alpha), spark_schema(RATES)
+        _smoother(timeline.slot_count, alpha, ends), spark_schema(RATES)
     )
     return conform(smoothed, RATES)
 
@@ -53,15 +67,28 @@ def topic_bucket(bucket_count: int) -> Column:
     return sf.pmod(sf.xxhash64("topic"), sf.lit(bucket_count))
 
 
-def filtered(counts: NDArray[np.float64], alpha: float) -> NDArray[np.float64]:
-    """The exponential filter along the last axis, begun with the first count."""
-    rates = counts.astype(np.float64)
-    for slot in range(1, counts.shape[-1]):
-        rates[..., slot] = (1.0 - alpha) * rates[..., slot - 1] + alpha * counts[..., slot]
+def filtered(
+    counts: NDArray[np.integer], alpha: float, period_ends: Sequence[int]
+) -> NDArray[np.float64]:
+    """What is expected of a slot after each slot, (..., slot), by an exponential filter [eq. 12].
+
+    counts: (..., slot). It takes in the mean of a period when that ends, begun with the first one;
+    until then a slot is expected to be like those so far.
+    """
+    slots = np.arange(1, counts.shape[-1] + 1)
+    rates = np.cumsum(counts, axis=-1) / slots
+    begin, estimate = 0, None
+    for end in period_ends:
+        observed = counts[..., begin:end].mean(axis=-1)
+        estimate = observed if estimate is None else (1.0 - alpha) * estimate + alpha * observed
+        rates[..., end - 1 :] = estimate[..., None]
+        begin = end
     return rates
 
 
-def _smoother(slot_count: int, alpha: float) -> Callable[[pa.Table], pa.Table]:
+def _smoother(
+    slot_count: int, alpha: float, period_ends: Sequence[int]
+) -> Callable[[pa.Table], pa.Table]:
     def smooth(counted: pa.Table) -> pa.Table:
         topics = counted["topic"].combine_chunks().dictionary_encode()
         rows = topics.indices.to_numpy(zero_copy_only=False)
@@ -73,7 +100,7 @@ def _smoother(slot_count: int, alpha: float) -> Callable[[pa.Table], pa.Table]:
                 "slot": np.tile(np.arange(slot_count, dtype=np.int64), len(counts)),
                 "topic": topics.dictionary.take(pa.array(indexes)),
                 "publications": counts.ravel().astype(np.int64),
-                "rate": filtered(counts, alpha).ravel(),
+                "rate": filtered(counts, alpha, period_ends).ravel(),
             }
         )
 

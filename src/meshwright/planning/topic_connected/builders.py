@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from inspect import signature
 from pkgutil import resolve_name
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from meshwright.errors import CallerError, ProblemError
 from meshwright.model.designs import DESIGNS, check_params, design
+from meshwright.model.identifiers import topic_key
 from meshwright.model.interests import Int32Array, Interests
 from meshwright.planning.topic_connected.validation import refuse_large_k
 
@@ -20,9 +21,13 @@ def build_links(
     *,
     k: int | None = None,
     rng: np.random.Generator,
+    topics: Sequence[str] | None = None,
     **params: object,
 ) -> Int32Array:
-    """Links of a design, (link, 2), lower broker first, in order of addition; k None is its own."""
+    """Links of a design, (link, 2), lower broker first, in order of addition; k None is its own.
+
+    topics: their names, for a design that draws by them; without, by their numbers.
+    """
     reference = design(name).choose_links
     if reference is None:
         raise CallerError(f"the design {name} does not choose links; choose one of {_choosing()}")
@@ -30,6 +35,8 @@ def build_links(
     choose: Callable[..., Int32Array] = resolve_name(reference)
     given: dict[str, object] = {"k": supported_k(name, k, interests.row_count), "rng": rng}
     taken = signature(choose).parameters
+    if topics is not None and "topic_keys" in taken:
+        given["topic_keys"] = np.array([topic_key(topic) for topic in topics], dtype=np.int64)
     return choose(interests, **{one: given[one] for one in given if one in taken}, **params)
 
 

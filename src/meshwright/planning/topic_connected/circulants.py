@@ -44,12 +44,33 @@ def harary(
     return _united(chunks, interests.row_count)
 
 
-def cycle(interests: Interests, *, rng: np.random.Generator) -> Int32Array:
-    """Links of a fresh random cycle through the members of every topic [kTCO, CyclePT]."""
+def cycle(
+    interests: Interests, *, rng: np.random.Generator, topic_keys: Int64Array | None = None
+) -> Int32Array:
+    """Links of a random cycle through the members of every topic [kTCO, CyclePT].
+
+    A member's lot follows from chance, the topic's key, (topic,), and the member: with the same
+    chance and keys, a topic of the same members has the same cycle whatever the others want.
+    """
     members = membership_of(interests)
-    seats = _seats(members, rng.permutation(interests.pair_count))
+    if topic_keys is None:
+        topic_keys = np.arange(interests.column_count)
+    keys = np.repeat(topic_keys, np.diff(members.topic_offsets))
+    seats = _seats(members, _lots(keys, members.slot_brokers, rng))
     reach = np.minimum(seats.sizes // 2, 1)
     return _united([_steps(seats, 1, reach)], interests.row_count)
+
+
+def _lots(keys: Int64Array, brokers: Int32Array, rng: np.random.Generator) -> NDArray[np.uint64]:
+    """A number for each key and broker, by SplitMix64 from a random start: (slot,)."""
+    step = np.uint64(0x9E3779B97F4A7C15)
+    mixed = rng.integers(2**64, size=1, dtype=np.uint64)
+    for part in (keys, brokers):
+        mixed = mixed + (part.astype(np.uint64) + np.uint64(1)) * step
+        mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        mixed = mixed ^ (mixed >> np.uint64(31))
+    return mixed
 
 
 def broker_order(

@@ -73,12 +73,17 @@ def dcbm(
         raise CallerError(f"part_count is {part_count}: divide the brokers into at least one part")
     counts = interests.counts()
     if bulk_topic_count is None:
-        bulk_topic_count = BULK_FACTOR * float(counts.mean()) if len(counts) else 0.0
+        bulk_topic_count = bulk_threshold(counts)
     light = np.flatnonzero(counts <= bulk_topic_count)
     parts = np.array_split(rng.permutation(light), part_count)
     inside = [np.sort(part)[minmax(rows_of(interests, np.sort(part)))] for part in parts]
     standing = np.concatenate([no_links(), *inside]).astype(np.int32)
     return np.concatenate([standing, minmax(interests, standing=standing)])
+
+
+def bulk_threshold(counts: NDArray[np.integer]) -> float:
+    """The number of topics above which a broker is a bulk node, if nobody says another."""
+    return BULK_FACTOR * float(counts.mean()) if len(counts) else 0.0
 
 
 def no_links() -> Int32Array:
