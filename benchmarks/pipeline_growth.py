@@ -71,7 +71,9 @@ def rows() -> list[Row]:
 def _grown(
     session: SparkSession, folder: Path, users: int, log: Path
 ) -> tuple[Measured, DriverMemory]:
-    model = PoissonParameters(users=users, hours=HOURS, pattern="multimodal")
+    model = PoissonParameters(
+        users=users, hours=HOURS, pattern="multimodal", publications_per_hour=1.0
+    )
     return measured(session, folder, model, HOURLY), _driver_memory(log)
 
 

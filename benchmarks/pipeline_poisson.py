@@ -10,7 +10,7 @@ TARGET_S = 300.0
 
 
 def rows() -> list[Row]:
-    model = PoissonParameters(pattern="multimodal")
+    model = PoissonParameters(pattern="multimodal", publications_per_hour=1.0)
     with warm_session() as (session, folder):
         found = measured(session, folder, model, HOURLY, with_plain=True)
     return [

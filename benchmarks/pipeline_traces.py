@@ -81,7 +81,8 @@ def poisson_growth(session: SparkSession, folder: Path) -> list[Row]:
     """The paper's Poisson model, and ten times its users: time and the driver's memory."""
 
     def generated(users: int) -> int:
-        return sum(generate_trace(session, PoissonParameters(users=users), folder / "p").values())
+        model = PoissonParameters(users=users, publications_per_hour=1.0)
+        return sum(generate_trace(session, model, folder / "p").values())
 
     generated(1024)  # warm
     once, row_count = costed(lambda: generated(POISSON_USERS))

@@ -41,8 +41,8 @@ def tables(spark: SparkSession) -> Replayed:
             spark,
             OVERLAYS,
             [
-                ("p", "d", 0, "{}", 0.0, 0, None, None, "", 1.0, 1, 2, 0.5),
-                ("p", "d", 1, "{}", 8.0, 2, 1.0, 1.0, "", 2.0, 3, 1, 0.25),
+                ("p", "d", 0, "{}", 0.0, 0, None, None, "", 1.0, 1, 2, 0.5, 9.0),
+                ("p", "d", 1, "{}", 8.0, 2, 1.0, 1.0, "", 2.0, 3, 1, 0.25, None),
             ],
         ),
         placements=frame(
@@ -92,3 +92,4 @@ def test_the_comparison_leaves_out_the_first_slots(spark: SparkSession) -> None:
     assert (whole.reconfigurations, whole.reconfiguration_messages) == (1, 8.0)
     assert (whole.degree_mean, whole.degree_max, whole.k_held) == (1.5, 3, 1)
     assert whole.load_spread == 0.5
+    assert whole.pays_from is None

@@ -30,7 +30,9 @@ CLUB = PoissonParameters(
 )
 CHANGING = ReplayParameters(
     time=TimeParameters(slot_s=3600, epoch_slots=2, warmup_slots=1),
-    placement=PlacementParameters(methods=("recorded", "similarity-bounded"), cluster_size=4),
+    placement=PlacementParameters(
+        methods=("recorded", "static", "similarity-bounded"), cluster_size=4
+    ),
     overlay=OverlayParameters(designs=("dynatops", "dcbm")),
 )
 

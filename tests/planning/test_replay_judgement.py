@@ -4,7 +4,12 @@ from dataclasses import asdict, dataclass
 
 import msgspec
 
-from meshwright.planning.replay_judgement import ReplayedCandidate, ReplayWish, judge_replay
+from meshwright.planning.replay_judgement import (
+    ReplayedCandidate,
+    ReplayWish,
+    judge_replay,
+    unpaid_moves,
+)
 
 
 @dataclass
@@ -72,3 +77,9 @@ def test_limits_keep_lines_off_and_nothing_may_fit() -> None:
         assert found.design is None
         assert found.reason.startswith("No design fits")
         assert words in found.verdicts[0].sentence
+
+
+def test_a_line_under_which_nothing_paid_says_from_where_on_it_would() -> None:
+    lines = [candidate(), candidate(design="dynatops", reconfigurations=0, pays_from=143.2)]
+    (sentence,) = unpaid_moves(lines)
+    assert sentence.startswith("dynatops with static placement: no move pays below about 143 pub")

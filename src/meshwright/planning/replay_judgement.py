@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from meshwright.model.wording import amount, counted
+from meshwright.model.wording import counted
 from meshwright.planning.recommendation import (
     DELAY,
     NOTHING_FITS,
@@ -77,8 +77,8 @@ class ReplayRecommendation(msgspec.Struct, frozen=True, kw_only=True):
 def unpaid_moves(candidates: Sequence[ReplayedCandidate]) -> list[str]:
     """A sentence for each line under which nobody moved as too little was published."""
     return [
-        f"{each.name}: no move pays below about {amount(each.pays_from)} publications of a topic "
-        "in an epoch, and fewer were expected."
+        f"{each.name}: no move pays below about {each.pays_from:,.0f} publications of a topic in "
+        "an epoch, and fewer were expected."
         for each in candidates
         if each.pays_from is not None
     ]

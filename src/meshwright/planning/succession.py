@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from inspect import signature
 from pkgutil import resolve_name
 
 import msgspec
@@ -81,7 +82,7 @@ def follow(
         plan = _adapted(name, before, snapshot, seed + number)
         return _planned(plan, snapshot, rules, number, plan.reconfiguration_cost)
     if before is None or row.forwarding == "topic_connected":
-        overlay, reason = _linked(name, row, former, snapshot, rules, seed)
+        overlay, reason = _linked(name, former, snapshot, rules, seed)
     else:
         overlay, reason = before, "This design never changes."
     return _successor(overlay, former, snapshot, rules, reason)
@@ -95,26 +96,24 @@ def _pays_from(plan: Plan, snapshot: Snapshot, rules: EpochRules) -> float | Non
 
 
 def _linked(
-    name: str,
-    row: Design,
-    former: Successor | None,
-    snapshot: Snapshot,
-    rules: EpochRules,
-    seed: int,
+    name: str, former: Successor | None, snapshot: Snapshot, rules: EpochRules, seed: int
 ) -> tuple[Overlay, str]:
     """The overlay for the interests of an epoch, and why it is so."""
+    row = design(name)
     if former is None or row.relink is None:
         k = rules.k if row.can_be_asked(rules.k) else None
         overlay = build_overlay(name, snapshot, k=k, rng=np.random.default_rng(seed))
         return overlay, "Linked for the interests of this epoch."
     relink: Callable[..., Int32Array] = resolve_name(row.relink)
     names = snapshot.brokers
-    numbers = {broker: number for number, broker in enumerate(names)}
+    numbers: dict[str, int] = {broker: number for number, broker in enumerate(names)}
     links = np.array(
         [[numbers[one], numbers[other]] for one, other in former.overlay.links], dtype=np.int32
     ).reshape(-1, 2)
     changed = changed_brokers(former.snapshot, snapshot)
-    found = relink(links, snapshot.interests, changed)
+    taken = signature(relink).parameters
+    params = {name: value for name, value in former.overlay.params.items() if name in taken}
+    found = relink(links, snapshot.interests, changed, **params)
     if found is links:
         return former.overlay, "Every topic still holds together."
     linked = tuple((names[one], names[other]) for one, other in found.tolist())

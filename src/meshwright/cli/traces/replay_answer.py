@@ -47,6 +47,8 @@ def replay_parts(
     files: dict[str, Path],
 ) -> tuple[dict[str, Any], list[RenderableType]]:
     """A document for scripts, and what people are shown."""
+    from meshwright.planning.replay_judgement import unpaid_moves
+
     document = {
         "trace": str(trace),
         **replay_document(replay, candidates, recommendation),

@@ -47,6 +47,8 @@ class PoissonParameters(SharedParameters, frozen=True, kw_only=True):
     """Users who change one of their topics now and then [DYNATOPS, 1.6]."""
 
     users: int = 50_000
+    publications_per_hour: float = 30.0
+    """The paper does not say; below about 18 no broker's move pays within ten hours."""
     brokers: int = 100
     topics: int = 1000
     topics_per_user: int = 5

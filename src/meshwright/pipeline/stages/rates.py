@@ -68,7 +68,7 @@ def topic_bucket(bucket_count: int) -> Column:
 
 
 def filtered(
-    counts: NDArray[np.integer], alpha: float, period_ends: Sequence[int]
+    counts: NDArray[np.integer] | NDArray[np.float64], alpha: float, period_ends: Sequence[int]
 ) -> NDArray[np.float64]:
     """What is expected of a slot after each slot, (..., slot), by an exponential filter [eq. 12].
 

@@ -77,8 +77,8 @@ def _repaired(
     snapshot: Snapshot,
 ) -> int:
     """Where who sits on a position now wants another than who sat there: (topic, position)."""
-    wanted = [_pairs_by_position(snapshot.interests, positions) for positions in seats]
-    pairs = np.setxor1d(*wanted, assume_unique=True)
+    former, present = (_pairs_by_position(snapshot.interests, positions) for positions in seats)
+    pairs = np.setxor1d(former, present, assume_unique=True)
     topics, places = np.divmod(pairs, len(seats[0]))
     keys = np.array([topic_key(topic) for topic in snapshot.topics], dtype=np.int64)
     roots = owners(geometry, keys)[topics]

@@ -10,7 +10,13 @@ from meshwright.planning.topic_connected.greedy import bulk_threshold, minmax, r
 from meshwright.planning.topic_connected.validation import is_topic_connected
 
 
-def dcbm_relinked(links: Int32Array, interests: Interests, changed: Int32Array) -> Int32Array:
+def dcbm_relinked(
+    links: Int32Array,
+    interests: Interests,
+    changed: Int32Array,
+    *,
+    bulk_topic_count: float | None = None,
+) -> Int32Array:
     """Links by DCB-M on the part whose subscriptions changed, if a topic broke [DYNATOPS, IV.B].
 
     Brokers that changed lose their links and form one part; those of few topics are joined among
@@ -20,7 +26,9 @@ def dcbm_relinked(links: Int32Array, interests: Interests, changed: Int32Array) 
         return links
     standing = links[~np.isin(links, changed).any(axis=1)]
     counts = interests.counts()
-    light = np.sort(changed[counts[changed] <= bulk_threshold(counts)])
+    if bulk_topic_count is None:
+        bulk_topic_count = bulk_threshold(counts)
+    light = np.sort(changed[counts[changed] <= bulk_topic_count])
     inside = light[minmax(rows_of(interests, light))]
     standing = np.concatenate([standing, inside]).astype(np.int32)
     return np.concatenate([standing, minmax(interests, standing=standing)])
@@ -29,11 +37,11 @@ def dcbm_relinked(links: Int32Array, interests: Interests, changed: Int32Array) 
 def changed_brokers(before: Snapshot, after: Snapshot) -> Int32Array:
     """Brokers that want other topics than before, ascending; both snapshots number them alike."""
     assert before.brokers == after.brokers
-    numbers = {topic: number for number, topic in enumerate(before.topics)}
+    numbers: dict[str, int] = {topic: number for number, topic in enumerate(before.topics)}
     for topic in after.topics:
         numbers.setdefault(topic, len(numbers))
-    wanted = [_pairs(snapshot, numbers) for snapshot in (before, after)]
-    pairs = np.setxor1d(*wanted, assume_unique=True)
+    former, present = (_pairs(snapshot, numbers) for snapshot in (before, after))
+    pairs = np.setxor1d(former, present, assume_unique=True)
     return np.unique(pairs // max(len(numbers), 1)).astype(np.int32)
 
 
