@@ -12,6 +12,7 @@ from meshwright.lab.workloads import generate_snapshot
 from meshwright.model.overlay import Overlay
 from meshwright.model.plan import Plan
 from meshwright.model.snapshot import Snapshot
+from meshwright.model.wording import amount
 from meshwright.overlays.key_geometries import KEY_GEOMETRIES, key_geometry
 from meshwright.planning.arrangement.methods import METHODS
 from meshwright.planning.arrangement.plan import arrange
@@ -19,8 +20,10 @@ from meshwright.planning.arrangement.problem import arrangement_problem
 from meshwright.planning.arrangement.seats import read_seats
 
 
-def network(publications: float = 300.0) -> Snapshot:
-    return generate_snapshot(16, 12, 3, "multimodal", seed=6, publications_per_topic=publications)
+def network(publications: float = 300.0, seed: int = 6) -> Snapshot:
+    return generate_snapshot(
+        16, 12, 3, "multimodal", seed=seed, publications_per_topic=publications
+    )
 
 
 def cost_of(overlay: Overlay, snapshot: Snapshot, delay_weight: float = 1.0) -> float:
@@ -93,6 +96,24 @@ def test_nothing_better_than_now_is_a_plan_without_steps(method: str) -> None:
     assert (plan.steps, plan.moved) == ((), 0)
     assert (plan.reconfiguration_cost, plan.net_benefit) == (0.0, 0.0)
     assert plan.summary.startswith("Nothing better than now")
+
+
+def test_a_swap_that_costs_by_itself_names_what_it_makes_way_for() -> None:
+    plans = [arrange(network(seed=seed), "chord", "lsap") for seed in range(20)]
+    rising = [
+        (plan, number)
+        for plan in plans
+        for number, step in enumerate(plan.steps)
+        if step.after > step.before
+    ]
+    assert rising
+    for plan, number in rising:
+        step = plan.steps[number]
+        least = min(later.after for later in plan.steps[number:])
+        if least < step.before:
+            assert f"makes way for swaps that save {amount(step.after - least)}" in step.why
+        else:
+            assert "leads to where" in step.why
 
 
 def test_a_plan_that_does_not_pay_says_so() -> None:

@@ -12,6 +12,7 @@ from meshwright.model.identifiers import BrokerName, TopicName
 from meshwright.model.interests import interests_from_sets
 from meshwright.model.overlay import Overlay
 from meshwright.model.snapshot import Snapshot
+from meshwright.model.wording import amount
 from meshwright.planning.changes.clients import Population, plan_with_clients
 from meshwright.planning.changes.differences import plan_difference
 from meshwright.planning.changes.links import TopicParts
@@ -126,7 +127,8 @@ def test_an_overlay_of_other_brokers_is_refused() -> None:
         )
 
 
-def test_clients_move_at_the_end_and_the_cost_counts_their_going() -> None:
+def two_crowds() -> tuple[Snapshot, Population]:
+    """Forty clients with one of two tastes, anywhere at six brokers."""
     rng = np.random.default_rng(3)
     topics = [rng.choice(5, size=3, replace=False) + 5 * (client % 2) for client in range(40)]
     wants = interests_from_sets([row.tolist() for row in topics], 10)
@@ -140,6 +142,12 @@ def test_clients_move_at_the_end_and_the_cost_counts_their_going() -> None:
         interests_from_sets(rows, 10),
         np.full(10, 500.0),
     )
+    return snapshot, population
+
+
+def test_clients_move_at_the_end_and_the_cost_counts_their_going() -> None:
+    snapshot, population = two_crowds()
+    brokers = population.clients.brokers
     wish = PlanWish("chord", objective="cost")
     plan = plan_with_clients(snapshot, wish, population, "similarity-bounded")
     moves = plan.client_moves()
@@ -150,6 +158,43 @@ def test_clients_move_at_the_end_and_the_cost_counts_their_going() -> None:
     assert plan.cost.before == pytest.approx(stayed.cost.before)
     assert plan.cost.after < stayed.cost.after
     assert plan_with_clients(snapshot, wish, population, "static") == stayed
+
+
+@pytest.mark.parametrize("name", ["chord", "gm2", "tree", "hypercube"])
+def test_the_summary_of_a_plan_with_clients_has_the_figures_of_all_of_it(name: str) -> None:
+    snapshot, population = two_crowds()
+    wish = PlanWish(name, objective="cost")
+    source = build_overlay(wish.joined_as, snapshot, k=None, rng=np.random.default_rng(0))
+    plan = plan_with_clients(snapshot, wish, population, "similarity-bounded", source=source)
+    moves = len(plan.client_moves())
+    assert f"similarity-bounded moves {moves} of 40 clients" in plan.summary
+    costs = f"the cost goes from {amount(plan.cost.before)} to {amount(plan.cost.after)} ("
+    assert plan.summary.count("the cost goes from") == plan.summary.count(costs) == 1
+    assert f"the net benefit is {amount(plan.net_benefit)}." in plan.summary
+
+
+@pytest.mark.parametrize("placement", ["similarity", "similarity-bounded"])
+def test_who_moves_is_told_what_staying_alone_would_be(placement: str) -> None:
+    """Companions that go, too, are no reason to stay: what counts is who is left behind."""
+    snapshot, population = two_crowds()
+    plan = plan_with_clients(snapshot, PlanWish("chord"), population, placement)
+    moved = {move.client: move.target for move in plan.client_moves()}
+    brokers = {
+        name: moved.get(name, f"b{broker}")
+        for name, broker in zip(population.names, population.clients.brokers, strict=True)
+    }
+    wants = population.clients.interests
+    for step in plan.steps[-len(moved) :]:
+        client, source, target = step.brokers
+        own = set(wants.of(population.names.index(client)).tolist())
+        for broker, shown in ((source, step.before), (target, step.after)):
+            others = [n for n in population.names if n != client and brokers[n] == broker]
+            wanted = {t for n in others for t in wants.of(population.names.index(n)).tolist()}
+            assert shown == len(own & wanted)
+        if step.after > step.before:
+            assert f"{source} {step.before:.0f}" in step.why
+        else:
+            assert f"{source} has" in step.why
 
 
 def test_plans_differ_by_where_they_lead() -> None:

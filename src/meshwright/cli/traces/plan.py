@@ -47,7 +47,7 @@ from meshwright.cli.traces.plan_saved import (
     named_plan,
     told_costs,
 )
-from meshwright.model.wording import counted
+from meshwright.model.wording import amount, counted
 
 if TYPE_CHECKING:
     from meshwright.model.overlay import Overlay
@@ -268,8 +268,8 @@ def show(
         *told,
         found.summary,
         _cost_table(found),
-        f"The change costs {found.reconfiguration_cost:,.6g} messages; "
-        f"the net benefit is {found.net_benefit:,.6g}.",
+        f"The change costs {amount(found.reconfiguration_cost)} messages; "
+        f"the net benefit is {amount(found.net_benefit)}.",
         *(_told_step(number, step) for number, step in enumerate(found.steps[:steps], start=1)),
         f"{counted(len(found.steps), 'step')}; to move: {counted(found.moved, 'broker')} and "
         f"{counted(len(found.client_moves()), 'client')}.",
@@ -366,21 +366,25 @@ def _refuse_wildcards(as_json: bool, count: int, seed: int) -> NoReturn:
 def _cost_table(plan: Plan) -> Any:
     cost = plan.cost
     rows = [
-        ("cost", cost.before, cost.after),
-        ("external overhead", cost.overhead_external_before, cost.overhead_external_after),
-        ("delay", cost.delay_before, cost.delay_after),
+        ("cost: relays and weighed hops", cost.before, cost.after),
+        (
+            "messages to brokers that only relay",
+            cost.overhead_external_before,
+            cost.overhead_external_after,
+        ),
+        ("hops to brokers that want it", cost.delay_before, cost.delay_after),
         ("missed deliveries", cost.missed_before, cost.missed_after),
     ]
     if cost.delay_ms_before is not None and cost.delay_ms_after is not None:
         rows.append(("mean delay in ms", cost.delay_ms_before, cost.delay_ms_after))
     return plain_table(
         {"over the period": False, "before": True, "after": True},
-        [[name, f"{before:,.6g}", f"{after:,.6g}"] for name, before, after in rows],
+        [[name, amount(before), amount(after)] for name, before, after in rows],
     )
 
 
 def _told_step(number: int, step: Step) -> str:
-    change = f"{step.metric} {step.before:,.6g} to {step.after:,.6g}, by {step.algorithm}"
+    change = f"{step.metric} {amount(step.before)} to {amount(step.after)}, by {step.algorithm}"
     return f"{number:5}. {step.action} {' '.join(step.brokers)}: {step.why} ({change})"
 
 
@@ -392,7 +396,7 @@ def _worth_table(found: PlanDifference) -> Any:
     }
     return plain_table(
         {"": False, "-": True, "+": True},
-        [[name, *(f"{value:,.6g}" for value in values)] for name, values in rows.items()],
+        [[name, *map(amount, values)] for name, values in rows.items()],
     )
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
 
 from meshwright.model.designs import begun_with, design, joined_as
@@ -11,7 +9,7 @@ from meshwright.model.identifiers import BrokerName
 from meshwright.model.overlay import Overlay, Parameter
 from meshwright.model.plan import Plan, PlanCost, Step
 from meshwright.model.snapshot import Snapshot
-from meshwright.model.wording import amount
+from meshwright.model.wording import amount, cost_change, counted
 from meshwright.overlays.key_geometries import key_geometry
 from meshwright.planning.arrangement.cost import ArrangementCost, arrangement_cost
 from meshwright.planning.arrangement.methods import arrangement_method
@@ -98,22 +96,28 @@ def _steps(path: SwapPath, names: tuple[BrokerName, ...], method: str) -> tuple[
         Step(
             action="swap_positions",
             brokers=(names[first], names[second]),
-            why=f"The cost {_change(before, after)} when {names[first]} and {names[second]} swap.",
+            why=_why(f"{names[first]} and {names[second]} swap", costs[number:]),
             algorithm=method,
             metric="cost",
-            before=before,
-            after=after,
+            before=costs[number],
+            after=costs[number + 1],
         )
-        for (first, second), (before, after) in zip(
-            path.swaps.tolist(), pairwise(costs), strict=True
-        )
+        for number, (first, second) in enumerate(path.swaps.tolist())
     )
 
 
-def _change(before: float, after: float) -> str:
-    if after == before:
-        return "stays the same"
-    return f"{'falls' if after < before else 'rises'} by {amount(abs(after - before))}"
+def _why(swap: str, costs: list[float]) -> str:
+    """What a swap does; costs: before it, after it, and after each that follows."""
+    before, after = costs[:2]
+    if after < before:
+        return f"The cost falls by {amount(before - after)} when {swap}."
+    by_itself = f"costs {amount(after - before)} by itself" if after > before else "costs nothing"
+    least = min(costs[1:])
+    if least < before:
+        return (
+            f"That {swap} {by_itself}, and makes way for swaps that save {amount(after - least)}."
+        )
+    return f"That {swap} {by_itself}, and leads to where the method wants both."
 
 
 def _plan_cost(before: ArrangementCost, after: ArrangementCost) -> PlanCost:
@@ -130,14 +134,5 @@ def _plan_cost(before: ArrangementCost, after: ArrangementCost) -> PlanCost:
 def _summary(method: str, moved: int, before: float, after: float, price: float) -> str:
     if moved == 0:
         return f"Nothing better than now was found: {method} leaves every broker where it is."
-    net_benefit = before - after - price
-    verdict = (
-        f"the net benefit is {amount(net_benefit)}"
-        if net_benefit > 0.0
-        else f"it does not pay within the horizon: {amount(-net_benefit)} more than it saves"
-    )
-    share = f" ({(before - after) / before:.1%} less)" if after < before else ""
-    return (
-        f"{method} moves {moved} brokers, and the cost goes from {amount(before)} to "
-        f"{amount(after)}{share}; reconfiguration costs {amount(price)} messages, so {verdict}."
-    )
+    told = cost_change(before, after, price, before - after - price)
+    return f"{method} moves {counted(moved, 'broker')}: {told}."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+import msgspec
 import numpy as np
 
 from meshwright.model.identifiers import BrokerName, ClientName
@@ -11,6 +12,7 @@ from meshwright.model.interests import Int32Array, interests_from_pairs
 from meshwright.model.overlay import Overlay
 from meshwright.model.plan import Plan, Step
 from meshwright.model.snapshot import Snapshot
+from meshwright.model.wording import amount, cost_change, counted
 from meshwright.planning.changes.network import PlanWish, plan_network
 from meshwright.planning.changes.worth import overlay_worth, plan_of_worths
 from meshwright.planning.placement.clients import (
@@ -61,7 +63,7 @@ def plan_with_clients(
     steps = moves_between(population.names, (snapshot, before), (snapshot, after), placement)
     if not steps:
         return plan
-    return plan_of_worths(
+    whole = plan_of_worths(
         plan.source,
         plan.target,
         (
@@ -70,8 +72,24 @@ def plan_with_clients(
         ),
         steps=(*plan.steps, *steps),
         price=plan.reconfiguration_cost + len(steps),
-        summary=f"{plan.summary} {placement} moves {len(steps):,} of {before.count:,} clients.",
+        summary="",
     )
+    who = f"{placement} moves {len(steps):,} of {counted(before.count, 'client')}"
+    return msgspec.structs.replace(whole, summary=summary_of_all(whole, who))
+
+
+def summary_of_all(plan: Plan, who: str) -> str:
+    """One sentence with the figures of overlay and clients together."""
+    joined = (
+        f"{counted(plan.moved, 'broker')} get other places or links"
+        if plan.moved
+        else "every broker stays where it is"
+    )
+    cost = plan.cost
+    told = cost_change(cost.before, cost.after, plan.reconfiguration_cost, plan.net_benefit)
+    made = cost.missed_before - cost.missed_after
+    mended = f"{amount(made)} deliveries that are missed today are made, and " if made > 0 else ""
+    return f"{who}, and {joined}: {mended}{told}."
 
 
 def clients_after(snapshot: Snapshot, population: Population, plan: Plan) -> Clients:
@@ -107,7 +125,10 @@ def moves_between(
 ) -> tuple[Step, ...]:
     """A step for every client that has a broker and gets another; brokers may differ, too."""
     (old_network, old_clients), (new_network, new_clients) = before, after
-    old, new = (view_of(clients, len(network.brokers)) for network, clients in (before, after))
+    new = view_of(new_clients, len(new_network.brokers))
+    new_numbers: dict[str, int] = {name: row for row, name in enumerate(new_network.brokers)}
+    hosted = new_clients.brokers[new_clients.brokers != NO_BROKER]
+    counts = np.bincount(hosted, minlength=len(new_numbers)).tolist()
     steps = []
     for client, (source, target) in enumerate(
         zip(old_clients.brokers.tolist(), new_clients.brokers.tolist(), strict=True)
@@ -116,26 +137,39 @@ def moves_between(
             continue
         involved = (names[client], old_network.brokers[source], new_network.brokers[target])
         if involved[1] != involved[2]:
+            left = new_numbers.get(involved[1])
             shared = (
-                _shared_count(old, old_clients, client, source),
-                _shared_count(new, new_clients, client, target),
+                0 if left is None else _wanted_by_others(new, new_clients, client, left),
+                _wanted_by_others(new, new_clients, client, target),
             )
-            is_leaving = involved[1] not in new_network.brokers
-            steps.append(_move(involved, shared, placement, is_leaving=is_leaving))
+            why = (
+                f"{involved[1]} leaves the network, and {_wanted(involved, shared)}."
+                if left is None
+                else _why(involved, shared, (counts[left], counts[target]))
+            )
+            steps.append(_move(involved, shared, placement, why))
     return tuple(steps)
 
 
-def _move(
-    involved: tuple[str, str, str], shared: tuple[int, int], placement: str, *, is_leaving: bool
-) -> Step:
+def _why(involved: tuple[str, str, str], shared: tuple[int, int], counts: tuple[int, int]) -> str:
+    """counts: clients of the broker that is left, and of the other, when all have moved."""
     client, source, target = involved
-    wanted = f"{target} wants {shared[1]} of the topics of {client} for other clients too"
-    if is_leaving:
-        why = f"{source} leaves the network, and {wanted}."
-    elif shared[1] > shared[0]:
-        why = f"{wanted}, {source} only {shared[0]}."
-    else:
-        why = f"{client} goes from {source} to {target} to even out the load or to be near."
+    if shared[1] > shared[0]:
+        return f"{_wanted(involved, shared)}, {source} {shared[0]} when others have moved."
+    return (
+        f"{client} is served as well at {target}: then {source} has "
+        f"{counted(counts[0], 'client')} and {target} {counts[1]}."
+    )
+
+
+def _wanted(involved: tuple[str, str, str], shared: tuple[int, int]) -> str:
+    client, _, target = involved
+    return f"{target} wants {shared[1]} of the topics of {client} for other clients too"
+
+
+def _move(
+    involved: tuple[str, str, str], shared: tuple[int, int], placement: str, why: str
+) -> Step:
     return Step(
         action="move_client",
         brokers=involved,
@@ -147,6 +181,7 @@ def _move(
     )
 
 
-def _shared_count(view: BrokerView, clients: Clients, client: int, broker: int) -> int:
-    """Topics of a client that its broker wants for another client too."""
-    return int(np.count_nonzero(view.reference_counts[broker, clients.interests.of(client)] > 1))
+def _wanted_by_others(view: BrokerView, clients: Clients, client: int, broker: int) -> int:
+    """Topics of a client that a broker wants for another client."""
+    own = int(clients.brokers[client] == broker)
+    return int(np.count_nonzero(view.reference_counts[broker, clients.interests.of(client)] > own))

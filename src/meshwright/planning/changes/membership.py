@@ -20,7 +20,12 @@ from meshwright.model.plan import Plan, Step
 from meshwright.model.snapshot import Snapshot
 from meshwright.model.wording import counted
 from meshwright.overlays.growth import with_broker, without_broker
-from meshwright.planning.changes.clients import Population, moves_between, resettled
+from meshwright.planning.changes.clients import (
+    Population,
+    moves_between,
+    resettled,
+    summary_of_all,
+)
 from meshwright.planning.changes.network import PlanWish, begun_overlay, plan_network
 from meshwright.planning.changes.worth import overlay_worth, plan_of_worths
 from meshwright.planning.evaluation.indexes import link_indexes
@@ -116,9 +121,10 @@ def plan_for_brokers(
         ),
         steps=(*_comings(change, today, begun), *rest.steps, *moves),
         price=rest.reconfiguration_cost + around + len(moves),
-        summary=f"{_told(change, len(moves))} {rest.summary}",
+        summary="",
     )
-    return ChangedNetwork(plan, after, clients)
+    told = summary_of_all(plan, _told(change, len(moves)))
+    return ChangedNetwork(msgspec.structs.replace(plan, summary=told), after, clients)
 
 
 def _after(
@@ -278,4 +284,4 @@ def _told(change: BrokerChange, move_count: int) -> str:
     parts = [f"{', '.join(change.added)} added" if change.added else ""]
     parts.append(f"{', '.join(change.removed)} removed" if change.removed else "")
     moved = f", {counted(move_count, 'client')} moved" if move_count else ""
-    return f"With {' and '.join(part for part in parts if part)}{moved}:"
+    return f"With {' and '.join(part for part in parts if part)}{moved}"
