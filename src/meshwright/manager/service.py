@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import difflib
 import hmac
 import secrets
 import socket
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -13,6 +14,8 @@ import msgspec
 import uvicorn
 from fastapi import Body, Depends, FastAPI, Header, HTTPException, Request, Response
 from fastapi.exceptions import RequestValidationError
+from fastapi.responses import HTMLResponse
+from starlette.exceptions import HTTPException as AnyHTTPException
 
 from meshwright import __version__
 from meshwright.errors import InputFileError, MeshwrightError, OperatorError
@@ -22,11 +25,26 @@ from meshwright.live.system.addresses import Address, parse_address
 from meshwright.manager.execution import Action
 from meshwright.manager.managing import Manager
 from meshwright.manager.planner import PlanRequest
+from meshwright.manager.reference import reference_page
 from meshwright.manager.settings import HOW_TO_MAKE, ManagerSettings
 
 SHOWN_NAME = "token"
 TOKEN_BYTES_MIN = 16
 ACCEPTED, UNAUTHORIZED, UNKNOWN, CONFLICT, WRONG = 202, 401, 404, 409, 422
+
+REFUSAL = {
+    "type": "object",
+    "properties": {"reason": {"type": "string", "description": "One sentence."}},
+}
+REFUSALS: dict[int | str, dict[str, Any]] = {
+    status: {"description": said, "content": {"application/json": {"schema": REFUSAL}}}
+    for status, said in (
+        (UNAUTHORIZED, "The token is wrong or missing."),
+        (UNKNOWN, "There is no such plan."),
+        (CONFLICT, "The manager or the brokers will not, now."),
+        (WRONG, "The body is not understood."),
+    )
+}
 
 Leader = Annotated[str | None, Body(embed=True, description="The broker that leads the change.")]
 
@@ -48,9 +66,13 @@ def service(manager: Manager, token: bytes) -> FastAPI:
         version=__version__,
         dependencies=[Depends(admit)],
         description="Watches a network of MQTT brokers, plans better overlays, and applies them.",
+        responses=REFUSALS,
+        docs_url=None,
+        redoc_url=None,
     )
+    app.add_route("/docs", _shown_reference)
     app.add_exception_handler(MeshwrightError, _refused)
-    app.add_exception_handler(HTTPException, _turned_away)
+    app.add_exception_handler(AnyHTTPException, _turned_away)
     app.add_exception_handler(RequestValidationError, _misunderstood)
     _add_plans(app, manager)
     _add_orders(app, manager)
@@ -85,14 +107,21 @@ def _add_plans(app: FastAPI, manager: Manager) -> None:
         unknown = _known(manager, first) or _known(manager, second)
         return unknown or _answer(manager.difference(first, second))
 
-    @app.post("/plans", status_code=ACCEPTED)
+    strange = Depends(_refuse_other_keys(*PlanRequest.__struct_fields__))
+
+    @app.post("/plans", status_code=ACCEPTED, dependencies=[strange])
     def make(
         *,
-        design: Annotated[str | None, Body()] = None,
-        objective: Annotated[Literal["net", "cost"] | None, Body()] = None,
-        placement: Annotated[str | None, Body()] = None,
-        k: Annotated[int | None, Body(ge=1)] = None,
-        degree_max: Annotated[int | None, Body(ge=1)] = None,
+        design: Annotated[str | None, Body(description="How brokers are joined.")] = None,
+        objective: Annotated[
+            Literal["net", "cost"] | None,
+            Body(description="net: change what pays for itself; cost: whatever lowers the cost."),
+        ] = None,
+        placement: Annotated[str | None, Body(description="Move clients by this rule.")] = None,
+        k: Annotated[
+            int | None, Body(ge=1, description="Brokers that must die before a topic falls apart.")
+        ] = None,
+        degree_max: Annotated[int | None, Body(ge=1, description="Links of one broker.")] = None,
         add_brokers: Annotated[tuple[str, ...], Body(description="What if these came?")] = (),
         remove_brokers: Annotated[tuple[str, ...], Body(description="What if these went?")] = (),
         early: Annotated[bool, Body(description="Of fewer windows than are needed.")] = False,
@@ -115,12 +144,14 @@ def _add_orders(app: FastAPI, manager: Manager) -> None:
         unknown = _known(manager, name)
         return unknown or _answer(manager.carry_out(action, name, leader), ACCEPTED)
 
-    @app.post("/plans/{name}/apply", status_code=ACCEPTED)
+    strange = Depends(_refuse_other_keys("leader"))
+
+    @app.post("/plans/{name}/apply", status_code=ACCEPTED, dependencies=[strange])
     def apply(name: str, leader: Leader = None) -> Response:
         """Begin to carry out a plan; ask for it by its id until it is no longer applying."""
         return carry_out("apply", name, leader)
 
-    @app.post("/plans/{name}/undo", status_code=ACCEPTED)
+    @app.post("/plans/{name}/undo", status_code=ACCEPTED, dependencies=[strange])
     def undo(name: str, leader: Leader = None) -> Response:
         """Begin to take back a plan that is in force."""
         return carry_out("undo", name, leader)
@@ -139,6 +170,29 @@ def _add_orders(app: FastAPI, manager: Manager) -> None:
     def release() -> Response:
         """Have them go on."""
         return _answer(manager.hold(is_held=False))
+
+
+def _refuse_other_keys(*known: str) -> Callable[[Request], Awaitable[None]]:
+    """FastAPI takes no notice of a misspelt key; what was meant by it would not be done."""
+
+    async def refuse(request: Request) -> None:
+        try:
+            body = msgspec.json.decode(await request.body() or b"{}")
+        except msgspec.DecodeError:
+            return  # said by who reads it
+        for key in body if isinstance(body, dict) else ():
+            if key not in known:
+                near = difflib.get_close_matches(key, known, n=1, cutoff=0.0)[0]
+                raise HTTPException(
+                    WRONG, f"There is no {key!r}; did you mean {near!r}? See /docs."
+                )
+
+    return refuse
+
+
+async def _shown_reference(request: Request) -> Response:
+    app: FastAPI = request.app
+    return HTMLResponse(reference_page(app.openapi(), str(request.base_url).rstrip("/")))
 
 
 def serve(manager: Manager, settings: ManagerSettings, say: Callable[[str], None]) -> None:
