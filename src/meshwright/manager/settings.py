@@ -64,7 +64,7 @@ class PlanningSettings(msgspec.Struct, frozen=True, kw_only=True):
     design: str | None = None
     objective: Literal["net", "cost"] = "net"
     placement: Literal["none", "static", "location", "similarity", "similarity-bounded"] = (
-        "similarity"
+        "similarity-bounded"
     )
     k: int | None = None
     horizon_s: float = 36_000.0

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import msgspec
@@ -13,13 +14,14 @@ from meshwright.model.interests import interests_from_sets
 from meshwright.model.overlay import Overlay
 from meshwright.model.snapshot import Snapshot
 from meshwright.model.wording import amount
-from meshwright.planning.changes.clients import Population, plan_with_clients
+from meshwright.planning.changes.clients import Population, gathered, plan_with_clients
 from meshwright.planning.changes.differences import plan_difference
 from meshwright.planning.changes.links import TopicParts
 from meshwright.planning.changes.network import PlanWish, begun_overlay, plan_network
 from meshwright.planning.designs import build_overlay
 from meshwright.planning.evaluation.evaluate import evaluate
-from meshwright.planning.placement.clients import Clients
+from meshwright.planning.placement.clients import Clients, PlacementProblem, view_of
+from meshwright.planning.placement.outcome import place
 from meshwright.planning.topic_connected.validation import is_topic_connected
 
 
@@ -171,6 +173,27 @@ def test_the_summary_of_a_plan_with_clients_has_the_figures_of_all_of_it(name: s
     costs = f"the cost goes from {amount(plan.cost.before)} to {amount(plan.cost.after)} ("
     assert plan.summary.count("the cost goes from") == plan.summary.count(costs) == 1
     assert f"the net benefit is {amount(plan.net_benefit)}." in plan.summary
+
+
+def test_clients_of_one_taste_meet_in_one_plan_and_no_broker_is_overfull() -> None:
+    rng = np.random.default_rng(1)
+    wants = interests_from_sets([[topic] for topic in rng.integers(36, size=300).tolist()], 36)
+    clients = Clients(wants, rng.integers(12, size=300).astype(np.int32))
+    population = Population(
+        tuple(f"c{number}" for number in range(300)), clients, np.zeros(12, dtype=np.int32)
+    )
+    problem = PlacementProblem(clients, view_of(clients, 12), population.clusters)
+    once = clients.moved_to(place(problem, "similarity-bounded", np.random.default_rng(0)).brokers)
+
+    def pair_count(found: Clients) -> int:
+        return int(np.count_nonzero(view_of(found, 12).reference_counts))
+
+    met = gathered(population, 12, "similarity-bounded")
+    assert pair_count(met) < 0.8 * pair_count(once) < pair_count(clients)
+    assert np.bincount(met.brokers).max() <= math.ceil(1.1 * 300 / 12)
+    for placement in ("static", "similarity"):
+        placed = place(problem, placement, np.random.default_rng(0)).brokers
+        assert np.array_equal(gathered(population, 12, placement).brokers, placed)
 
 
 @pytest.mark.parametrize("placement", ["similarity", "similarity-bounded"])

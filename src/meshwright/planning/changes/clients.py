@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import msgspec
@@ -24,6 +25,10 @@ from meshwright.planning.placement.clients import (
 )
 from meshwright.planning.placement.outcome import place
 from meshwright.planning.placement.strategies import PlacementRules
+
+# In one plan clients are asked so often: where those of one taste meet shows only when the first
+# have moved. Where nothing bounds loads, all would meet at one broker, so they are asked once.
+ROUNDS_MAX = {"similarity-bounded": 8}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,10 +59,7 @@ def plan_with_clients(
     where they go. A hand-over is one message.
     """
     before = population.clients
-    view = view_of(before, len(snapshot.brokers))
-    problem = PlacementProblem(before, view, population.clusters)
-    placed = place(problem, placement, np.random.default_rng(seed), rules=rules)
-    after = before.moved_to(placed.brokers)
+    after = gathered(population, len(snapshot.brokers), placement, rules=rules, seed=seed)
     moved = resettled(snapshot, after)
     plan = plan_network(moved, wish, source=source, seed=seed)
     steps = moves_between(population.names, (snapshot, before), (snapshot, after), placement)
@@ -76,6 +78,27 @@ def plan_with_clients(
     )
     who = f"{placement} moves {len(steps):,} of {counted(before.count, 'client')}"
     return msgspec.structs.replace(whole, summary=summary_of_all(whole, who))
+
+
+def gathered(
+    population: Population,
+    broker_count: int,
+    placement: str,
+    *,
+    rules: PlacementRules | None = None,
+    seed: int = 0,
+) -> Clients:
+    """Clients where the rule sends them; asked anew while brokers want fewer topics by it."""
+    rng = np.random.default_rng(seed)
+    found, pair_count = population.clients, math.inf
+    for _ in range(ROUNDS_MAX.get(placement, 1)):
+        problem = PlacementProblem(found, view_of(found, broker_count), population.clusters)
+        placed = found.moved_to(place(problem, placement, rng, rules=rules).brokers)
+        count = np.count_nonzero(view_of(placed, broker_count).reference_counts)
+        if count >= pair_count:
+            break
+        found, pair_count = placed, count
+    return found
 
 
 def summary_of_all(plan: Plan, who: str) -> str:
