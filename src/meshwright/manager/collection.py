@@ -57,10 +57,13 @@ class Collection:
         content = read_if_there(self._span_path)
         return None if content is None else msgspec.json.decode(content, type=Span)
 
-    def collect(self, now_us: int) -> Collected:
-        """Take what brokers have finished."""
+    def collect(self, now_us: int, *, is_read: bool = False) -> Collected:
+        """Take what brokers have finished.
+
+        is_read: somebody reads the trace, so that nothing is deleted; it has grown longer then.
+        """
         span = self.span()
-        if span is None or now_us - span.since_us > 2 * self._kept_us:
+        if span is None or (not is_read and now_us - span.since_us > 2 * self._kept_us):
             span = self._begun(now_us, None if span is None else now_us - self._kept_us)
         files, silent = 0, {}
         for name, control in self._network.controls().items():

@@ -259,7 +259,7 @@ class Manager:
         """See to the telemetry, what is unfinished, what was measured, and the policy."""
         self._measuring.see(look(self._network, now))
         if self._lease().is_held(now):
-            self._collected = self._collection.collect(now)
+            self._collected = self._collection.collect(now, is_read=self._making is not None)
             self._resume()
             self._keep_measured()
             self._follow_policy(now)
