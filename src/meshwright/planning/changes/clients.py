@@ -90,11 +90,12 @@ def gathered(
 ) -> Clients:
     """Clients where the rule sends them; asked anew while brokers want fewer topics by it."""
     rng = np.random.default_rng(seed)
-    found, pair_count = population.clients, math.inf
+    found: Clients = population.clients
+    pair_count: float = math.inf
     for _ in range(ROUNDS_MAX.get(placement, 1)):
         problem = PlacementProblem(found, view_of(found, broker_count), population.clusters)
         placed = found.moved_to(place(problem, placement, rng, rules=rules).brokers)
-        count = np.count_nonzero(view_of(placed, broker_count).reference_counts)
+        count = int(np.count_nonzero(view_of(placed, broker_count).reference_counts))
         if count >= pair_count:
             break
         found, pair_count = placed, count
