@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
 from commands import answered, call, refused
@@ -29,7 +30,15 @@ def test_a_network_is_measured_planned_changed_and_measured_again(
     assert document["moved_clients"] > 0
     page = Path(document["report"]).read_text()
     assert page.count("<svg") == 1
-    assert "messages for a delivery" in page
+    assert "messages between brokers for a delivery" in page
+    shown = {row["what"]: row for row in document["rows"]}
+    told = shown["messages between brokers for a delivery"]
+    change = f"for a delivery from {told['before']} to "
+    assert change in result.stderr
+    assert f"which takes them to {told['predicted']}" in result.stderr
+    assert f"from {told['before']} to {told['measured']} messages for a delivery" in page
+    fullest = shown["clients at the fullest broker"]
+    assert int(fullest["predicted"]) <= math.ceil(1.3 * 48 / 4)
     again = answered("check", tmp_path / "demo" / "history.jsonl")["totals"]
     assert again["delivered"] == document["delivered"]
 

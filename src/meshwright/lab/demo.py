@@ -10,7 +10,8 @@ from __future__ import annotations
 import json
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,13 +48,17 @@ from meshwright.pipeline.trace_deeds import located_deeds
 from meshwright.planning.changes.clients import plan_with_clients
 from meshwright.planning.changes.network import PlanWish
 from meshwright.planning.founding import founding_overlay
-from meshwright.planning.placement.strategies import DEFAULT_PLACEMENT
+from meshwright.planning.placement.strategies import DEFAULT_PLACEMENT, PlacementRules
 
 DAY_S, HOUR_S = 86_400, 3_600
 GRID = 6
 # A second of the demonstration stands for so many of the trace that clients follow. They follow it
 # again and again, and whatever is measured lasts as long as it does, so that two times compare.
-PACE = 1_440.0
+PACE = 960.0
+# Cells differ less in their people than in a whole country: none has half of them.
+POPULATION_EXPONENT = 0.5
+# A plan is made once, so any gain is worth a move; a broker may have three tenths more than others.
+RULES = PlacementRules(gain_min=0.0, load_slack=0.3)
 SETTINGS_NAME = "broker.toml"
 # Brokers write their telemetry so often; a plan sees all but the last of it.
 TRACE_EVERY_S = 1.0
@@ -75,8 +80,7 @@ class DemoParameters:
     design: str = DEFAULT_DESIGN
     k: int | None = None
     seconds: float = 15.0
-    publications_per_second: float = 40.0
-    friends: int = 1
+    publications_per_second: float = 60.0
     seed: int = 1
 
     @property
@@ -96,7 +100,8 @@ class DemoParameters:
             rows=GRID,
             columns=GRID,
             days=self.days,
-            friends=self.friends,
+            friends=0,
+            population_exponent=POPULATION_EXPONENT,
             publications_per_hour=self.publications_per_second / PACE / GRID**2 * HOUR_S,
             seed=self.seed,
         )
@@ -159,21 +164,30 @@ class Sight:
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """A time in which a network was measured: what clients got and what each broker carried."""
+    """A time in which a network was measured: what clients got and what each broker carried.
+
+    fullest: clients at the broker that has most.
+    """
 
     window: Window
     traffic: Traffic
     measures: Measures
     delays_ms: dict[str, float]
     changes_per_minute: float
+    fullest: int
 
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """What the closed form says of the publications of a window on another overlay."""
+    """What the closed form says of the publications of a window with the plan in force.
+
+    unmoved: the same if only the overlay changed, and every client stayed where it is.
+    """
 
     measures: Measures
+    unmoved: Measures
     changes_per_minute: float
+    fullest: int
 
 
 def follow_trace(session: Session, parameters: DemoParameters, folder: DemoFolder) -> Script:
@@ -259,6 +273,7 @@ def watch(play: Play, folder: DemoFolder, seconds: float, tell: Callable[[Sight]
         if len(waits)
         else {},
         _by_minute(subscription_changes(history, window), window),
+        _fullest(history, {}),
     )
 
 
@@ -274,6 +289,7 @@ def make_plan(session: Session, parameters: DemoParameters, folder: DemoFolder) 
         state.population(snapshot, parameters.brokers),
         DEFAULT_PLACEMENT,
         source=source,
+        rules=RULES,
         seed=parameters.seed,
     )
     write_plan(plan, folder.plan)
@@ -284,7 +300,12 @@ def predict(plan: Plan, history: History, window: Window) -> Prediction:
     """What the publications of a window would cost with the plan in force."""
     moved = {move.client: move.target for move in plan.client_moves()}
     changes = subscription_changes(history, window, moved)
-    return Prediction(due(plan.target, history, window, moved), _by_minute(changes, window))
+    return Prediction(
+        due(plan.target, history, window, moved),
+        due(plan.target, history, window),
+        _by_minute(changes, window),
+        _fullest(history, moved),
+    )
 
 
 def change(folder: DemoFolder, plan: Plan, tell: Tell) -> Outcome:
@@ -309,6 +330,12 @@ def busiest(folder: DemoFolder) -> str:
     """The broker with most clients."""
     found = running_brokers(folder.network)
     return max(found, key=lambda name: len(found[name][1].sessions))
+
+
+def _fullest(history: History, moved: Mapping[str, str]) -> int:
+    """Clients at the broker that has most; moved: those that are taken to be elsewhere."""
+    last = {client: own[-1].broker for client, own in history.connections.items()}
+    return max(Counter((last | dict(moved)).values()).values(), default=0)
 
 
 def _by_minute(count: int, window: Window) -> float:

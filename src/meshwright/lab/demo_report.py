@@ -18,6 +18,11 @@ from meshwright.model.snapshot import Float64Array
 from meshwright.model.wording import counted
 
 STEPS_SHOWN = 40
+COST_IN_WORDS = (
+    "What the planner weighs, and calls cost: messages to brokers that only relay, and the hops to "
+    "those that want them, in an hour. Messages to brokers that want them are needed and are no "
+    "part of it, so it may fall by more than all messages do."
+)
 STYLE = (
     "body{font-family:system-ui,sans-serif;color:#1d2b3a;max-width:70rem;margin:2rem auto;"
     "padding:0 1rem}table{border-collapse:collapse}th,td{padding:.3rem .8rem;text-align:right;"
@@ -46,14 +51,31 @@ class Story:
         parts = (self.before, self.predicted, self.after)
         changes = [f"{part.changes_per_minute:.0f}" for part in parts]
         relays_per_s = [act.measures.relayed / act.window.seconds for act in acts]
+        fullest = [str(part.fullest) for part in parts]
         return [
-            ("messages for a delivery", *self._means("messages_per_delivery")),
+            ("messages between brokers for a delivery", *self._means("messages_per_delivery")),
             ("relays for a delivery", *self._means("relays_per_delivery")),
             ("relays a second", f"{relays_per_s[0]:.1f}", "-", f"{relays_per_s[1]:.1f}"),
             ("hops to a broker that wants it", *self._means("hops_mean")),
             *delays,
+            ("clients at the fullest broker", fullest[0], fullest[1], fullest[2]),
             ("broker subscription changes a minute", changes[0], changes[1], changes[2]),
         ]
+
+    def promise(self) -> str:
+        """What the plan changes, and what the closed form expects of it, step by step."""
+        return promise(self.plan, self.before, self.predicted)
+
+    def outcome(self) -> str:
+        """Whether it came so, in the same unit."""
+        before, expected, after = (
+            part.measures.messages_per_delivery
+            for part in (self.before, self.predicted, self.after)
+        )
+        return (
+            f"Measured: from {before:.3f} to {after:.3f} messages for a delivery, "
+            f"{_share(before, after)}; {expected:.3f} was predicted."
+        )
 
     def _means(self, name: str) -> tuple[str, str, str]:
         parts: tuple[Measures, ...] = (
@@ -63,6 +85,27 @@ class Story:
         )
         before, predicted, after = (f"{getattr(one, name):.3f}" for one in parts)
         return before, predicted, after
+
+
+def promise(plan: Plan, before: Act, predicted: Prediction) -> str:
+    """What a plan is to do to the messages that brokers send each other for a delivery."""
+    costs = [
+        one.messages_per_delivery
+        for one in (before.measures, predicted.unmoved, predicted.measures)
+    ]
+    changed = f"{counted(plan.moved, 'broker')} get other places or links"
+    moves = len(plan.client_moves())
+    moved = f"{counted(moves, 'client')} to a broker where others want the same"
+    return (
+        f"The plan: {changed}, which takes messages between brokers for a delivery from "
+        f"{costs[0]:.3f} to {costs[1]:.3f}; then {moved}, which takes them to {costs[2]:.3f}, "
+        f"{_share(costs[0], costs[2])}."
+    )
+
+
+def _share(before: float, after: float) -> str:
+    change = (after - before) / max(before, 1e-9)
+    return f"{abs(change):.0%} {'fewer' if change <= 0 else 'more'}"
 
 
 def demo_page(story: Story, title: str, told: Sequence[str], totals: Mapping[str, int]) -> bytes:
@@ -81,7 +124,7 @@ def demo_page(story: Story, title: str, told: Sequence[str], totals: Mapping[str
         _table(tuple(totals), [tuple(f"{count:,}" for count in totals.values())]),
         "<h2>The overlay before and after</h2>",
         f"<div class='picture'>{pairs_svg([_pair(story)], '')}</div>",
-        f"<h2>The plan</h2><p>{escape(plan.summary)}</p><ol>",
+        f"<h2>The plan</h2><p>{escape(COST_IN_WORDS)}</p><p>{escape(plan.summary)}</p><ol>",
         *(f"<li>{escape(step.why)}</li>" for step in shown),
         "</ol>",
         f"<p>and {counted(more, 'more step')}.</p>" if more > 0 else "",

@@ -79,7 +79,7 @@ def demo(
         typer.Option(
             "--rate", min=0.1, max=10_000.0, callback=finite, help="Publications a second, in all."
         ),
-    ] = 40.0,
+    ] = 60.0,
     keep: Annotated[
         bool, typer.Option("--keep", help="Leave the brokers running, and say what to try next.")
     ] = False,
@@ -172,9 +172,9 @@ class Stage:
             with _stage(f"{len(script.homes)} clients came"), working("Clients come"):
                 play.wait_begun()
             before = self._watched("Act 1, the network as it is", play)
-            plan, predicted = self._planned(play, before.window)
+            plan, predicted = self._planned(play, before)
             while (changed := self._changed(plan, play)) is None:
-                plan, predicted = self._planned(play, before.window)
+                plan, predicted = self._planned(play, before)
             outcome, switched = changed
             after = self._watched("Act 3, the network as it is now", play)
             name = busiest(folder)
@@ -200,17 +200,18 @@ class Stage:
 
             return watch(play, self._folder, self._parameters.seconds, tell)
 
-    def _planned(self, play: Play, window: Window) -> tuple[Plan, Prediction]:
+    def _planned(self, play: Play, before: Act) -> tuple[Plan, Prediction]:
         from meshwright.cli.experiments.demo_screen import reasons
         from meshwright.lab.demo import make_plan, predict
+        from meshwright.lab.demo_report import promise
 
         with (
             _stage("Act 2, planned a better network of the brokers' telemetry"),
             session_work(self._session, "Act 2, planning a better network"),
         ):
             plan = make_plan(self._session, self._parameters, self._folder)
-            predicted = predict(plan, play.seen(), window)
-        for line in (plan.summary, *reasons(plan)):
+            predicted = predict(plan, play.seen(), before.window)
+        for line in (promise(plan, before, predicted), *reasons(plan)):
             typer.echo(line, err=True)
         return plan, predicted
 
@@ -261,7 +262,7 @@ class Stage:
         took = f"The change took {outcome.elapsed_s:.1f} s at {counted(outcome.brokers, 'broker')}"
         moved = f"{counted(outcome.moved, 'client')} moved"
         waited = f"waited {waits[1]:.0f} ms at most for its answer, {waits[0]:.0f} ms before"
-        told = [story.plan.summary, f"{took}; {moved}; a publisher {waited}."]
+        told = [story.promise(), f"{took}; {moved}; a publisher {waited}.", story.outcome()]
         title = f"{parameters.brokers} brokers, {parameters.clients} clients: {parameters.design}"
         write_whole({folder.report: demo_page(story, title, told, counts)})
         elapsed_s = time.monotonic() - self._began_s

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from meshwright.cli.console.screen import PlainTable, plain_table
-from meshwright.lab.demo_report import Story
+from meshwright.lab.demo_report import COST_IN_WORDS, Story
 from meshwright.model.wording import counted
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def reasons(plan: Plan) -> list[str]:
     for step in plan.steps:
         kinds.setdefault(step.action.replace("_", " "), []).append(step.why)
     each = max(1, REASONS_SHOWN // max(len(kinds), 1))
-    lines = []
+    lines = [f"  {COST_IN_WORDS}"] if any(step.metric == "cost" for step in plan.steps) else []
     for kind, whys in kinds.items():
         lines += [f"  {kind}: {why}" for why in whys[:each]]
         if len(whys) > each:
