@@ -282,7 +282,7 @@ RATES = Experiment(
     measure=measure_systems,
     scales={
         "small": Sweep(
-            grid={**SMALL, "changes_per_hour": [0.025, 0.1, 0.4]}, seeds=10, task_cpu_s=1.0
+            grid={**SMALL, "changes_per_hour": [0.025, 0.1, 0.4]}, seeds=10, task_cpu_s=1.2
         ),
         "paper": Sweep(
             grid={**SIZE, "changes_per_hour": [0.025, 0.05, 0.1, 0.2, 0.4]},
@@ -307,10 +307,18 @@ RATES = Experiment(
         Claim(
             says="DYNATOPS needs that many percent less subscription management than Bayeux",
             quoted="over 40%",
-            value=less("management_messages", "dynatops", "bayeux"),
+            value=less("management_messages", "dynatops", "bayeux", changes_per_hour="most"),
             least=40.0,
             unit="%",
             why="Bayeux has no exchange between brokers of a cluster and shorter routes (base 16).",
+        ),
+        Claim(
+            says="the same against Bayeux of base 4",
+            quoted="over 40%",
+            value=less("management_messages", "dynatops", "bayeux-4", changes_per_hour="most"),
+            least=40.0,
+            unit="%",
+            why="In a small network the exchange between brokers weighs more than tree updates do.",
         ),
         Claim(
             says="DYNATOPS has that many percent less delay than the better of Bayeux and TCO",
@@ -318,7 +326,25 @@ RATES = Experiment(
             value=_less_than_both("delay_hops"),
             unit="%",
             least=9.0,
-            why="Tapestry of base 16 has shorter routes than Chord; the paper's base is unknown.",
+            why="Tapestry of base 16 has shorter routes than Chord, and TCO has short ones where "
+            "nearly every broker wants every topic; moving brokers makes up for neither.",
+        ),
+        Claim(
+            says="DYNATOPS has that many percent less delay than Bayeux of base 4",
+            quoted="10%",
+            value=less("delay_hops", "dynatops", "bayeux-4"),
+            unit="%",
+            least=9.0,
+            why="The way in to the root, which no arrangement shortens, is half of the delay.",
+        ),
+        Claim(
+            says="DYNATOPS has that many percent less delay from the root on than Bayeux of base 4",
+            quoted="10%",
+            value=less("delay_tree_hops", "dynatops", "bayeux-4"),
+            unit="%",
+            least=9.0,
+            why="Brokers that want nearly every topic are far from half of the roots wherever they "
+            "sit.",
         ),
         Claim(
             says="DYNATOPS has that many percent less overhead than the better of Bayeux and TCO",
@@ -348,7 +374,8 @@ RATES = Experiment(
             value=less("reconfiguration_messages", "dynatops", "tco", changes_per_hour="most"),
             least=90.0,
             unit="%",
-            why="Ours counts every hop of joins and leaves, TCO's a message for each link alone.",
+            why="Ours counts every hop of joins and leaves, TCO's a message for each link alone. "
+            "Where nearly every broker wants every topic, TCO needs few links and changes fewer.",
         ),
         Claim(
             says="reconfiguration of TCO at the highest rate, over that at the lowest",
@@ -386,9 +413,10 @@ RATES = Experiment(
 
 
 def _growth(rows: pd.DataFrame, system: str) -> float:
-    """Reconfiguration at the highest rate of changes, over that at the lowest."""
+    """Reconfiguration at the highest rate of changes, over that at the lowest that has any."""
     means = rows[rows.system == system].groupby("changes_per_hour").reconfiguration_messages.mean()
-    return float(means.iloc[-1] / means.iloc[0]) if means.iloc[0] else float("inf")
+    sent = means[means > 0]
+    return float(means.iloc[-1] / sent.iloc[0]) if len(sent) else float("nan")
 
 
 PATTERNS = Experiment(
@@ -399,7 +427,7 @@ PATTERNS = Experiment(
     measure=measure_systems,
     scales={
         "small": Sweep(
-            grid={**SMALL, "pattern": ["uniform", "zipf", "multimodal"]}, seeds=10, task_cpu_s=1.0
+            grid={**SMALL, "pattern": ["uniform", "zipf", "multimodal"]}, seeds=10, task_cpu_s=1.2
         ),
         "paper": Sweep(
             grid={**SIZE, "pattern": ["uniform", "zipf", "multimodal"]},

@@ -81,11 +81,17 @@ def hash_positions(brokers: tuple[BrokerName, ...]) -> Int32Array:
 
 
 def _hop_costs(snapshot: Snapshot) -> Float64Array:
+    """Empty also where all brokers are equally far: a hop is a hop then, and found faster so."""
     hop_ms = snapshot.hop_ms
-    if snapshot.delays_ms is None or hop_ms is None:
+    if snapshot.delays_ms is None or hop_ms is None or _are_equally_far(snapshot.delays_ms):
         return np.empty((0, 0), dtype=np.float64)
     costs: Float64Array = snapshot.delays_ms / hop_ms
     return costs
+
+
+def _are_equally_far(delays_ms: Float64Array) -> bool:
+    ways = delays_ms[~np.eye(len(delays_ms), dtype=np.bool_)]
+    return bool(ways.min() == ways.max())
 
 
 def _delay_costs(snapshot: Snapshot, geometry: KeyGeometry, roots: Int32Array) -> Float64Array:
