@@ -80,7 +80,8 @@ class Reconfiguration:
 class Adaptation:
     """The tree no broker improves, and the way there.
 
-    round_costs: global cost at the start and after every round; the last round changes nothing.
+    round_costs: global cost at the start and after every round; the last round changes nothing,
+    unless the number of rounds was limited.
     """
 
     tree: DispatchTree
@@ -95,11 +96,13 @@ def adapt_in_rounds(
     *,
     costs: TreeCosts | None = None,
     rules: AdaptationRules | None = None,
+    rounds_max: int | None = None,
     on_round: Callable[[int, int], None] | None = None,
 ) -> Adaptation:
     """Let brokers reconfigure in ascending order, round by round, until no one improves.
 
-    on_round is told the round's number and the cost after it.
+    rounds_max: end after so many rounds in any case. on_round is told the round's number and the
+    cost after it.
     """
     costs, rules = costs or TreeCosts(), rules or AdaptationRules()
     cost = tree_cost(tree, traffic, costs)
@@ -108,7 +111,7 @@ def adapt_in_rounds(
     must_look = np.ones(tree.broker_count, dtype=np.bool_)
     done: list[Reconfiguration] = []
     round_costs = [cost]
-    while bool(must_look.any()):
+    while bool(must_look.any()) and (rounds_max is None or len(round_costs) <= rounds_max):
         for master in range(tree.broker_count):
             if not must_look[master]:
                 continue

@@ -1,8 +1,8 @@
 """Four ways to choose a broker for every client, in one table [DYNATOPS, Alg. 1].
 
-Two traps, measured in benchmarks/planning_placement.py. Where interests are uniform, similarity
-makes broker subscriptions change more often than static hosting does. Where clients come one after
-the other, similarity gathers a whole cluster on one broker unless loads are bounded. The bounded
+Two traps, measured by `lab run ours-placement`. Where interests are uniform, similarity makes
+broker subscriptions change more often than static hosting does. Where clients come one after the
+other, similarity gathers a whole cluster on one broker unless loads are bounded. The bounded
 form saves most hand-overs and keeps loads even; under uniform interests static still changes less.
 """
 

@@ -1,0 +1,1 @@
+"""TREES THAT ADAPT, AS EXPERIMENTS SEE THEM: drawn demand, planned and simulated [OCBR]."""
