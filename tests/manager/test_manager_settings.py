@@ -42,6 +42,7 @@ def test_every_key_is_documented() -> None:
         ('[rest]\nlisten = "0.0.0.0:8090"', "for others to read"),
         ("[windows]\nneeded = 9\nkept = 3", "windows.kept is 3, and 9 are needed"),
         ('[planning]\ndesign = "chrd"', "There is no design 'chrd'"),
+        ('[planning]\ndesign = "tree"\nk = 3', "line 3: The design tree cannot be built for k = 3"),
         ('[planning]\nmaster = "a"\nremote = "b"', "Spark works in one place"),
         ("[planning]\nhorizon_s = 1.0", "less than a window of 60 s"),
         ("[goals]\nk_min = 3\ndegree_max = 2", "degree_max = 2 allows fewer"),

@@ -15,7 +15,7 @@ from changing_networks import plan_of
 from live_network import ANY_PORT
 from pyarrow import parquet
 
-from meshwright.errors import OperatorError
+from meshwright.errors import OperatorError, ProblemError
 from meshwright.lab.scripted import Deed, Script, playing
 from meshwright.live.operating import control_client
 from meshwright.live.operating.unix_sockets import listening_socket
@@ -168,6 +168,20 @@ def test_a_manager_elsewhere_comes_by_addresses_with_a_token_and_a_certificate(
             network_of(settings).controls()
     with pytest.raises(OperatorError, match=r"No broker answers at 127\.0\.0\.1:"):
         network_of(settings).controls()
+
+
+def test_what_no_plan_can_reach_is_refused_at_once(brokers: Brokers, tmp_path: Path) -> None:
+    with managing(brokers, tmp_path / "north", PolicySettings()) as manager:
+        until(lambda: manager.windows().is_enough)
+        for request, sentence in (
+            (PlanRequest(remove_brokers=("nobody",)), "There is no broker 'nobody' to remove"),
+            (PlanRequest(add_brokers=("b1",)), "Broker 'b1' is in the network already"),
+            (PlanRequest(design="treee"), "There is no design 'treee'"),
+            (PlanRequest(design="tree", k=3), "The design tree cannot be built for k = 3"),
+        ):
+            with pytest.raises(ProblemError, match=sentence):
+                manager.make(request)
+        assert manager.entries() == ()
 
 
 class WithoutPlanner:

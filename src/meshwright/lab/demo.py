@@ -68,6 +68,9 @@ HORIZON_S = 3_600.0
 # So long a broker is gone, and so long it is watched after it came back.
 DOWN_S = 2.0
 BACK_S = 4.0
+# Clients that were sent elsewhere are there by then; who is not stays where it is.
+MOVED_WITHIN_S = 20.0
+MOVED_LOOK_S = 0.2
 PERCENTILES = {"p50": 50, "p99": 99}
 
 
@@ -181,10 +184,12 @@ class Act:
 class Prediction:
     """What the closed form says of the publications of a window with the plan in force.
 
-    unmoved: the same if only the overlay changed, and every client stayed where it is.
+    today: the same without the plan. unmoved: if only the overlay changed, and every client stayed
+    where it is.
     """
 
     measures: Measures
+    today: Measures
     unmoved: Measures
     changes_per_minute: float
     fullest: int
@@ -302,6 +307,7 @@ def predict(plan: Plan, history: History, window: Window) -> Prediction:
     changes = subscription_changes(history, window, moved)
     return Prediction(
         due(plan.target, history, window, moved),
+        due(plan.source, history, window),
         due(plan.target, history, window),
         _by_minute(changes, window),
         _fullest(history, moved),
@@ -311,6 +317,17 @@ def predict(plan: Plan, history: History, window: Window) -> Prediction:
 def change(folder: DemoFolder, plan: Plan, tell: Tell) -> Outcome:
     """Have the brokers carry out the plan, under traffic."""
     return carry_out(RunningNetwork(folder.network), "apply", plan, leader=None, tell=tell)
+
+
+def wait_moved(play: Play, plan: Plan) -> None:
+    """Until every client that was sent has come to its broker, so that they are not measured."""
+    targets = {move.client: move.target for move in plan.client_moves()}
+    deadline_s = time.monotonic() + MOVED_WITHIN_S
+    while time.monotonic() < deadline_s:
+        found = play.seen().connections
+        if all(found[client][-1].broker == target for client, target in targets.items()):
+            return
+        time.sleep(MOVED_LOOK_S)
 
 
 def is_in_force(folder: DemoFolder, overlay: Overlay) -> bool:

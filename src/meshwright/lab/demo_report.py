@@ -64,7 +64,7 @@ class Story:
 
     def promise(self) -> str:
         """What the plan changes, and what the closed form expects of it, step by step."""
-        return promise(self.plan, self.before, self.predicted)
+        return promise(self.plan, self.predicted)
 
     def outcome(self) -> str:
         """Whether it came so, in the same unit."""
@@ -87,18 +87,21 @@ class Story:
         return before, predicted, after
 
 
-def promise(plan: Plan, before: Act, predicted: Prediction) -> str:
-    """What a plan is to do to the messages that brokers send each other for a delivery."""
+def promise(plan: Plan, predicted: Prediction) -> str:
+    """What a plan is to do to the messages that brokers send each other for a delivery.
+
+    All of it in closed form of the same publications, so that nothing else is in the difference.
+    """
     costs = [
         one.messages_per_delivery
-        for one in (before.measures, predicted.unmoved, predicted.measures)
+        for one in (predicted.today, predicted.unmoved, predicted.measures)
     ]
     changed = f"{counted(plan.moved, 'broker')} get other places or links"
     moves = len(plan.client_moves())
-    moved = f"{counted(moves, 'client')} to a broker where others want the same"
+    moved = f"{counted(moves, 'client')} to brokers where others want the same"
     return (
-        f"The plan: {changed}, which takes messages between brokers for a delivery from "
-        f"{costs[0]:.3f} to {costs[1]:.3f}; then {moved}, which takes them to {costs[2]:.3f}, "
+        f"The plan: {changed}, which is to take messages between brokers for a delivery from "
+        f"{costs[0]:.3f} to {costs[1]:.3f}; and {moved}, which is to take them to {costs[2]:.3f}, "
         f"{_share(costs[0], costs[2])}."
     )
 

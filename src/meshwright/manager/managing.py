@@ -47,7 +47,9 @@ from meshwright.manager.status import (
     UnderWay,
 )
 from meshwright.manager.windows import Windows, windows_of
+from meshwright.model.designs import check_k, design
 from meshwright.model.times import SECOND_US
+from meshwright.planning.changes.broker_change import BrokerChange
 from meshwright.planning.changes.differences import PlanDifference, plan_difference
 
 # A lease is renewed so often while it lasts.
@@ -153,6 +155,7 @@ class Manager:
             raise OperatorError(
                 f"No plan is made yet, {windows.told()}; ask again then, or for an early one."
             )
+        self._refuse_impossible(request)
         with self._lock:
             if self._making is not None:
                 raise OperatorError(f"Plan {self._making[0]} is being made; wait for it.")
@@ -161,6 +164,14 @@ class Manager:
         self._planned_us = now_us()
         self._threads["plan"].submit(self._make, saved, request)
         return saved
+
+    def _refuse_impossible(self, request: PlanRequest) -> None:
+        """What no plan can reach is said at once, not after minutes of Spark."""
+        brokers = self._network.in_force().brokers
+        BrokerChange(request.add_brokers, request.remove_brokers).check(brokers)
+        if request.design is not None:
+            design(request.design)
+            check_k(request.design, request.k)
 
     def carry_out(self, action: Action, name: str, leader: str | None = None) -> SavedPlan:
         """Begin to apply or undo a plan; returns at once, refused if it cannot be."""

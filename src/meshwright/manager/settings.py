@@ -17,7 +17,7 @@ from meshwright.errors import SettingError
 from meshwright.files.settings import Place, blaming_settings, of_setting, read_settings
 from meshwright.live.settings import TlsSettings
 from meshwright.live.system.addresses import is_loopback, parse_address
-from meshwright.model.designs import design
+from meshwright.model.designs import check_k, design
 from meshwright.model.goals import Goals
 
 DOCUMENTED_IN = "docs/manager.toml"
@@ -138,6 +138,8 @@ def check_settings(settings: ManagerSettings) -> ManagerSettings:
     if planning.design is not None:
         with of_setting(("planning", "design")):
             design(planning.design)
+        with of_setting(("planning", "k")):
+            check_k(planning.design, planning.k)
     _check_above(("planning", "horizon_s"), planning.horizon_s, 0)
     if planning.horizon_s < windows.length_s:
         raise SettingError(

@@ -171,6 +171,14 @@ def design(name: str) -> Design:
     return replace(row, base=joined_as(name), given={**row.given, **asked})
 
 
+def check_k(name: str, k: int | None) -> None:
+    """Refuse a k that the design cannot be built for; None is its own."""
+    if k is not None and not design(name).can_be_asked(k):
+        able = [other for other, entry in DESIGNS.items() if entry.can_be_asked(k)]
+        advice = f"choose {' or '.join(able)}" if able else "k is 1 or more"
+        raise ProblemError(f"The design {name} cannot be built for k = {k}; {advice}.")
+
+
 def full_name(name: str) -> str:
     """The one way to write a design's name: its parameters in the order of the table."""
     _, asked = _asked(name)

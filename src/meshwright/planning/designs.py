@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from meshwright.errors import ProblemError
-from meshwright.model.designs import DESIGNS, check_params, design, joined_as
+from meshwright.model.designs import check_k, check_params, design, joined_as
 from meshwright.model.overlay import Overlay, Parameter
 from meshwright.model.snapshot import Snapshot
 
@@ -31,9 +30,7 @@ def build_overlay(
     asked: dict[str, Any] = {**chosen.given, **params}
     if chosen.forwarding == "topic_connected":
         asked["k"] = k
-    elif k is not None and not chosen.can_be_asked(k):
-        able = [other for other, entry in DESIGNS.items() if entry.can_be_asked(k)]
-        advice = f"choose {' or '.join(able)}" if able else "k is 1 or more"
-        raise ProblemError(f"The design {name} cannot be built for k = {k}; {advice}.")
+    else:
+        check_k(name, k)
     build: Callable[..., Overlay] = resolve_name(chosen.build)
     return build(joined_as(name), snapshot, rng=rng, **asked)

@@ -17,8 +17,9 @@ from meshwright.model.goals import Goals
 from meshwright.model.interests import interests_from_sets
 from meshwright.model.overlay import Overlay
 from meshwright.model.snapshot import Snapshot
+from meshwright.planning.changes.broker_change import BrokerChange
 from meshwright.planning.changes.clients import Population
-from meshwright.planning.changes.membership import BrokerChange, plan_for_brokers
+from meshwright.planning.changes.membership import plan_for_brokers
 from meshwright.planning.changes.network import PlanWish, plan_network
 from meshwright.planning.changes.proposal import Circumstances, plan_without, propose
 from meshwright.planning.evaluation.evaluate import evaluate

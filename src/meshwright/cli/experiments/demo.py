@@ -211,14 +211,14 @@ class Stage:
         ):
             plan = make_plan(self._session, self._parameters, self._folder)
             predicted = predict(plan, play.seen(), before.window)
-        for line in (promise(plan, before, predicted), *reasons(plan)):
+        for line in (promise(plan, predicted), *reasons(plan)):
             typer.echo(line, err=True)
         return plan, predicted
 
     def _changed(self, plan: Plan, play: Play) -> tuple[Outcome, Window] | None:
         """Carry out the plan; None if the network has redrawn itself since the plan was made."""
         from meshwright.errors import OperatorError
-        from meshwright.lab.demo import change, is_in_force
+        from meshwright.lab.demo import change, is_in_force, wait_moved
         from meshwright.lab.live_measures import Window
 
         since_us = play.now_us()
@@ -234,7 +234,10 @@ class Stage:
             self._replans -= 1
             typer.echo(str(error), err=True)
             return None
-        return outcome, Window(since_us, play.now_us())
+        switched = Window(since_us, play.now_us())
+        with _stage("Clients came to their new brokers"), working("Clients come"):
+            wait_moved(play, plan)
+        return outcome, switched
 
     def _judge(
         self,

@@ -181,8 +181,8 @@ def create(
     from meshwright.files.reading import blaming
     from meshwright.pipeline.snapshots import Moment, TraceMoment
     from meshwright.pipeline.traces import check_trace
+    from meshwright.planning.changes.broker_change import BrokerChange
     from meshwright.planning.changes.expectation import expected_cost
-    from meshwright.planning.changes.membership import BrokerChange
     from meshwright.planning.changes.network import PlanWish
     from meshwright.planning.changes.proposal import Circumstances, propose
 

@@ -5,13 +5,11 @@ A broker that comes has no clients yet. The clients of one that goes are placed 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import msgspec
 import numpy as np
 
-from meshwright.errors import ProblemError
 from meshwright.model.designs import design
 from meshwright.model.identifiers import BrokerName
 from meshwright.model.interests import Int32Array, Interests, interests_from_pairs
@@ -20,6 +18,7 @@ from meshwright.model.plan import Plan, Step
 from meshwright.model.snapshot import Snapshot
 from meshwright.model.wording import counted
 from meshwright.overlays.growth import with_broker, without_broker
+from meshwright.planning.changes.broker_change import BrokerChange
 from meshwright.planning.changes.clients import (
     Population,
     moves_between,
@@ -34,43 +33,6 @@ from meshwright.planning.placement.clusters import one_cluster
 from meshwright.planning.placement.outcome import place
 from meshwright.planning.placement.strategies import DEFAULT_PLACEMENT
 from meshwright.planning.topic_connected.churn import leave
-
-BROKER_COUNT_MIN = 2
-
-
-@dataclass(frozen=True, slots=True)
-class BrokerChange:
-    """Brokers that come, and brokers that go."""
-
-    added: tuple[str, ...] = ()
-    removed: tuple[str, ...] = ()
-
-    @property
-    def is_none(self) -> bool:
-        return not (self.added or self.removed)
-
-    def check(self, brokers: Sequence[str]) -> None:
-        """Refuse what cannot be done to a network of these brokers."""
-        for name in self.removed:
-            if name not in brokers:
-                raise ProblemError(
-                    f"There is no broker {name!r} to remove; there are {', '.join(brokers)}."
-                )
-        for name in self.added:
-            if name in brokers:
-                raise ProblemError(f"Broker {name!r} is in the network already; add another.")
-        twice = [name for name in self.added if self.added.count(name) > 1]
-        if twice:
-            raise ProblemError(f"Broker {twice[0]!r} is added twice; name each once.")
-        left = len(brokers) + len(self.added) - len(set(self.removed))
-        if left < BROKER_COUNT_MIN:
-            raise ProblemError(
-                f"{counted(left, 'broker')} would be left, and a network has at least "
-                f"{BROKER_COUNT_MIN}; remove fewer."
-            )
-
-
-NO_CHANGE = BrokerChange()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -18,6 +18,7 @@ from meshwright.model.interests import Int64Array
 from meshwright.model.overlay import Overlay
 from meshwright.model.plan import Plan
 from meshwright.model.snapshot import Snapshot
+from meshwright.planning.changes.broker_change import NO_CHANGE, BrokerChange
 from meshwright.planning.changes.clients import (
     Population,
     clients_after,
@@ -26,7 +27,7 @@ from meshwright.planning.changes.clients import (
 )
 from meshwright.planning.changes.goals import Outlook, broken_goals, preferred
 from meshwright.planning.changes.links import link_plan
-from meshwright.planning.changes.membership import NO_CHANGE, BrokerChange, plan_for_brokers
+from meshwright.planning.changes.membership import plan_for_brokers
 from meshwright.planning.changes.network import PlanWish, plan_network
 from meshwright.planning.changes.objections import CLIENTS_PER_S, objections_to
 from meshwright.planning.placement.clients import NO_BROKER, Clients
