@@ -90,6 +90,7 @@ from meshwright.protocol.mobility.proxies import (
     ProxyPacket,
 )
 from meshwright.protocol.mobility.publish_barriers import PointsSettled
+from meshwright.protocol.mobility.watching import Watch, WatchOver
 from meshwright.protocol.mqtt.packets import (
     Auth,
     Connack,
@@ -468,6 +469,8 @@ EXAMPLES: tuple[Message, ...] = (
         qos0=(("b11", "b12", 13),),
     ),
     MoveOffer(client="c1"),
+    Watch(client="c1", filters=("t2",)),
+    WatchOver(client="c1"),
     MoveAsk(client="c1", serial=2, is_offered=True, carried=b"c3", claim=4),
     MoveBegun(client="c1", serial=2, identity="c1/3", subscriptions=(SUBSCRIPTION,)),
     MoveNotHere(client="c1", serial=2, elsewhere="b3", is_late=True, settled=4),

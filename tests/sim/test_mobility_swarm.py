@@ -13,7 +13,8 @@ FAULTS = ("crash", "partition", "disconnect", "slow", "stuck", "skew", "disk_ful
 
 @pytest.mark.parametrize("design", ["chord", "gm", "tree"])
 @pytest.mark.parametrize(
-    "mobility", ["prefetching", "logging", "home", "device", "prefetching+logging+device"]
+    "mobility",
+    ["prefetching", "logging", "home", "device", "watching", "prefetching+logging+device"],
 )
 def test_no_policy_loses_doubles_or_reorders(design: str, mobility: str) -> None:
     for seed in range(3):

@@ -30,7 +30,7 @@ def test_everybody_who_came_home_got_everything_as_the_model_says(policy: str) -
 
 @pytest.mark.parametrize(
     ("scenario", "policy"),
-    [("random", "logging"), ("pervasive", "prefetching"), ("habits", "standard+device")],
+    [("random", "logging"), ("pervasive", "prefetching"), ("habits", "watching+device")],
 )
 def test_everybody_on_the_way_gets_everything(scenario: str, policy: str) -> None:
     result = run_city(
@@ -39,7 +39,7 @@ def test_everybody_on_the_way_gets_everything(scenario: str, policy: str) -> Non
         )
     )
     assert result.delivered == result.owed > 0
-    assert bool(result.total["subscriptions"]) == (policy != "standard+device")
+    assert bool(result.total["filters moved"]) == (policy != "watching+device")
 
 
 @pytest.mark.parametrize("design", ["tree", "hierarchy"])

@@ -11,10 +11,17 @@ from meshwright.errors import ProblemError
 from meshwright.protocol.mobility.messages import MoveBegun, MoveEnd, MoveOffer, MoveStored
 from meshwright.protocol.mobility.policies import POLICIES, MobilitySettings, parse_policies
 from meshwright.protocol.mobility.proxies import ProxyPacket
+from meshwright.protocol.mobility.watching import Watch, WatchOver
 from meshwright.protocol.mqtt import packets
 from meshwright.protocol.settings import BrokerSettings
 
-COMBINATIONS = (*POLICIES, "logging+device", "prefetching+logging+device", "home+device")
+COMBINATIONS = (
+    *POLICIES,
+    "logging+device",
+    "prefetching+logging+device",
+    "home+device",
+    "watching+device",
+)
 
 
 def network_with(text: str, **options: Any) -> SmallNetwork:
@@ -141,6 +148,50 @@ def test_a_session_waits_for_its_client_where_that_is_expected() -> None:
     assert network.connect("roamer", "b2", session_expiry_s=600) == packets.Connack(True)
     assert network.payloads("roamer") == ["stored"]
     assert len(sent(network, MoveEnd)) == ends
+
+
+def test_brokers_where_a_client_may_come_see_what_it_wants() -> None:
+    network = network_with("watching", watchers_max=2)
+    network.connect("publisher", "b0")
+    for broker in ("b2", "b1", "b3", "b1"):
+        network.connect("roamer", broker, session_expiry_s=600)
+        network.subscribe("roamer", "t", 2)
+        network.drop("roamer", clean=True)
+        network.advance(1)
+    watches = [(target, body) for _, target, body in network.sent if isinstance(body, Watch)][-2:]
+    assert watches == [("b2", Watch("roamer", ("t",))), ("b3", Watch("roamer", ("t",)))]
+    assert network.publish("publisher", "t", "stored", 2)
+    network.advance(1)
+    before = len(sent(network, MoveEnd))
+    assert network.connect("roamer", "b3", session_expiry_s=600) == packets.Connack(True)
+    network.advance(1)
+    end = sent(network, MoveEnd)[before]
+    assert [one.publication.payload for one in end.session_state.queue] == [b""]
+    assert network.payloads("roamer") == ["stored"]
+    overs = [target for _, target, body in network.sent if isinstance(body, WatchOver)][-2:]
+    assert overs == ["b2", "b3"]
+    assert [wants(network, name) for name in ("b1", "b2", "b3")] == [False, False, True]
+
+
+def test_a_watch_that_nobody_ends_ends_by_itself() -> None:
+    network = network_with("watching", expected={"roamer": "b3"}, watch_s=20.0)
+    roaming(network)
+    assert wants(network, "b3")
+    network.crash("b1")
+    network.advance(30)
+    assert not wants(network, "b3")
+
+
+def test_a_watch_ends_when_the_client_comes_back() -> None:
+    network = network_with("watching", expected={"roamer": "b3"})
+    roaming(network)
+    network.connect("roamer", "b1", session_expiry_s=600)
+    network.advance(1)
+    assert (wants(network, "b1"), wants(network, "b3")) == (True, False)
+
+
+def wants(network: SmallNetwork, name: str) -> bool:
+    return network.machines[name].wants("t")
 
 
 def test_a_wrong_guess_is_moved_again() -> None:

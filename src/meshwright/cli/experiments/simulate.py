@@ -78,7 +78,7 @@ def simulate(
             metavar="M",
             show_default="clients stay",
             help="Let clients move; how their sessions follow them: standard, prefetching, "
-            "logging, home, device, joined by '+'.",
+            "logging, home, device, watching, joined by '+'.",
         ),
     ] = None,
     k: OwnK = None,

@@ -40,7 +40,8 @@ class CityParameters(msgspec.Struct, frozen=True, kw_only=True):
 
     scenario: one of SCENARIOS. design: how brokers are joined and route; covering, advertisements:
     how filters spread. foresees: prefetching is told where clients go; otherwise its predictor has
-    to find out. log_max: events that a broker remembers. locality: this share of subscribers wants
+    to find out. log_max: events that a broker remembers. watchers_max: brokers that watch for a
+    client that is away, if the policy has that. locality: this share of subscribers wants
     one and the same event type, the others any other; None: as the scenario has it. speeds_km_h,
     gap_s, habit: see Travel. mobile_share: of the subscribers; the others stay where they are.
     """
@@ -55,6 +56,7 @@ class CityParameters(msgspec.Struct, frozen=True, kw_only=True):
     publishers: int = 100
     duration_s: int = 4 * 3600 + 1800
     log_max: int = 1_000
+    watchers_max: int = 3
     locality: float | None = None
     speeds_km_h: tuple[float, ...] = (5.0, 50.0, 100.0)
     gap_s: float = 10.0
@@ -114,6 +116,7 @@ def run_city(parameters: CityParameters) -> CityCounts:
     mobility = MobilitySettings(
         policies=parse_policies(parameters.policy),
         log_max=parameters.log_max,
+        watchers_max=parameters.watchers_max,
         expected=expected,
     )
     settings = _settings(mobility)

@@ -21,6 +21,7 @@ from meshwright.protocol.mobility.messages import (
     MoveStored,
 )
 from meshwright.protocol.mobility.proxies import ProxyAnswer
+from meshwright.protocol.mobility.watching import Watch, WatchOver
 from meshwright.protocol.mqtt.packets import Publish
 
 # Each of these counts one, however far it goes.
@@ -38,6 +39,8 @@ KINDS: dict[type, str] = {
     MoveAsk: "request",
     MoveReady: "request",
     MoveBegun: "subscriptions",
+    Watch: "subscriptions",
+    WatchOver: "request",
     MoveEnd: "stored",
     MoveStored: "exchange",
     MoveSeen: "exchange",
@@ -84,6 +87,8 @@ class Tally:
         if isinstance(body, MoveBegun):
             amount = len(body.subscriptions or ())
             self.count(now_us, "filters moved", amount)
+        elif isinstance(body, Watch):
+            amount = len(body.filters)
         elif isinstance(body, MoveEnd):
             seen = body.session_state
             waiting = (*seen.queue, *(one for _, _, one in seen.in_flight))

@@ -24,6 +24,7 @@ from meshwright.protocol.mobility import (
     publish_barriers,
     redirects,
     session_claims,
+    watching,
 )
 from meshwright.protocol.mobility.arriving import Arriving
 from meshwright.protocol.mobility.departing import Departing
@@ -47,6 +48,7 @@ from meshwright.protocol.mobility.publish_barriers import PublishBarriers
 from meshwright.protocol.mobility.redirects import Redirects
 from meshwright.protocol.mobility.seen_log import SeenLog
 from meshwright.protocol.mobility.session_claims import SessionClaims
+from meshwright.protocol.mobility.watching import Watching
 from meshwright.protocol.mqtt import packets
 from meshwright.protocol.peers.conversations import Conversations
 from meshwright.protocol.peers.liveness import Liveness
@@ -93,7 +95,7 @@ class Site:
 
 
 class Moving:
-    """All machines for clients that move; seen_log: only if the logging policy is on."""
+    """All machines for clients that move; seen_log: only if a policy asks what was seen."""
 
     def __init__(
         self,
@@ -104,8 +106,10 @@ class Moving:
     ) -> None:
         self._site = site
         self._sessions = site.sessions
-        self.seen_log = SeenLog(mobility.log_max) if mobility.has("logging") else None
+        logs = mobility.has("logging") or mobility.has("watching")
+        self.seen_log = SeenLog(mobility.log_max) if logs else None
         self._prefetching = self._new_prefetching(mobility)
+        self._watching = self._new_watching(mobility)
         self.pace = Pace(settings.clients_per_second, settings.notice_us)
         self.emptying = Emptying(
             site.sessions,
@@ -167,6 +171,7 @@ class Moving:
             *self._left.handlers(),
             *self._proxies.handlers(),
             *self._placement.handlers(),
+            *self._watching.handlers(),
             on(MoveAsk, self._asked),
             on(MoveDone, self._done),
             on(MoveOffer, self._offered),
@@ -187,6 +192,7 @@ class Moving:
             pace.TICK[0]: self.pace.tick,
             placement.TICK[0]: self._placement.tick,
             placement.ASK[0]: self._placement.answer,
+            watching.TICK[0]: self._watching.tick,
         }
 
     def restore(self, turn: Turn, disk: dict[DiskKey, Any]) -> None:
@@ -213,6 +219,7 @@ class Moving:
         It was removed, so its sessions have missed messages.
         """
         self._departing.forget_all(turn)
+        self._watching.end_all(turn)
         for session in self._sessions.all():
             self._sessions.take_over(turn, session)
             if self._sessions.find(session.client) is session:
@@ -250,6 +257,8 @@ class Moving:
             self._redirects.forget(client)
         if self._prefetching is not None:
             self._prefetching.disconnected(turn, client)
+        if self._watches:
+            self._watching.disconnected(turn, client)
 
     def subscriptions_changed(self, turn: Turn, client: str) -> None:
         """A client wants other topics: there may be a better broker for it."""
@@ -270,6 +279,7 @@ class Moving:
     def session_over(self, turn: Turn, client: str) -> None:
         """A client's session has ended here: its claim ends after a while."""
         self._session_claims.over(turn, client)
+        self._watching.found(turn, client)
 
     def peer_lost(self, turn: Turn, peer: str) -> None:
         """A peer has been silent for too long: end proxied connections through it."""
@@ -300,7 +310,7 @@ class Moving:
 
     def _new_prefetching(self, mobility: MobilitySettings) -> Prefetching | None:
         site = self._site
-        if not mobility.has("prefetching"):
+        if not (mobility.has("prefetching") or mobility.has("watching")):
             return None
         return Prefetching(
             site.me,
@@ -308,6 +318,18 @@ class Moving:
             site.sessions,
             send=site.conversations.send,
             is_alive=site.is_alive,
+        )
+
+    def _new_watching(self, mobility: MobilitySettings) -> Watching:
+        site = self._site
+        self._watches = mobility.has("watching")
+        return Watching(
+            site.me,
+            mobility,
+            site.sessions,
+            site.interest,
+            conversations=site.conversations,
+            liveness=site.liveness,
         )
 
     def _new_arriving(self, settings: MovingSettings, mobility: MobilitySettings) -> Arriving:
@@ -392,5 +414,6 @@ class Moving:
     def _opened(self, turn: Turn, client: str) -> None:
         self._departing.client_back(turn, client)
         self._placement.connected(turn, client)
+        self._watching.found(turn, client)
         if self._prefetching is not None:
             self._prefetching.connected(turn, client)

@@ -27,6 +27,8 @@ from meshwright.protocol.sessions.sessions import Sessions
 class Prefetching:
     """Notes where clients were, and offers their sessions to other brokers when they leave.
 
+    It only notes where they were if the prefetching policy is off.
+
     is_alive: True if a broker is believed alive.
     """
 
@@ -60,6 +62,8 @@ class Prefetching:
     def disconnected(self, turn: Turn, client: str) -> None:
         """A client has left: offer its session to the next broker, if that pays."""
         since_us, index = self._since.pop(client, (turn.now_us, 0))
+        if not self._settings.has("prefetching"):
+            return
         session = self._sessions.find(client)
         if session is None or not may_go_ahead(session):
             return
