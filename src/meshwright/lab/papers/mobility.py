@@ -119,8 +119,8 @@ COMMUTE = Experiment(
     scales={
         "small": Sweep(
             grid={"scenario": ["commute"], "policy": POLICIES, "subscribers": [20, 80],
-                  "publishers": [16], "hours": [4.5]},
-            seeds=2, task_cpu_s=3.0,
+                  "publishers": [9], "hours": [4.5]},
+            seeds=2, task_cpu_s=2.0,
         ),
         "paper": Sweep(
             grid={"scenario": ["commute"], "policy": POLICIES, "subscribers": SIZES,
@@ -272,8 +272,8 @@ RANDOM = Experiment(
     scales={
         "small": Sweep(
             grid={"scenario": ["random"], "policy": POLICIES, "subscribers": [20, 80],
-                  "publishers": [27], "hours": [1.5]},
-            seeds=2, task_cpu_s=2.0,
+                  "publishers": [18], "hours": [1.0]},
+            seeds=3, task_cpu_s=1.5,
         ),
         "paper": Sweep(
             grid={"scenario": ["random"], "policy": POLICIES, "subscribers": SIZES, "hours": [8.0]},
@@ -354,8 +354,8 @@ LOCALITY = Experiment(
     scales={
         "small": Sweep(
             grid={"scenario": ["random"], "policy": POLICIES, "locality": [0.3, 0.9],
-                  "subscribers": [60], "publishers": [27], "hours": [1.0]},
-            seeds=2, task_cpu_s=1.5,
+                  "subscribers": [60], "publishers": [18], "hours": [0.75]},
+            seeds=3, task_cpu_s=1.2,
         ),
         "paper": Sweep(
             grid={"scenario": ["random"], "policy": POLICIES, "locality": [0.3, 0.6, 0.9],
@@ -405,9 +405,9 @@ LOG_SIZE = Experiment(
     measure=run_rows,
     scales={
         "small": Sweep(
-            grid={"scenario": ["random"], "policy": ["logging"], "log_max": [10, 100, 800, 1200],
-                  "subscribers": [60], "publishers": [27], "hours": [1.0]},
-            seeds=2, task_cpu_s=1.5,
+            grid={"scenario": ["random"], "policy": ["logging"], "log_max": [10, 800, 1200],
+                  "subscribers": [60], "publishers": [18], "hours": [0.75]},
+            seeds=3, task_cpu_s=1.2,
         ),
         "paper": Sweep(
             grid={"scenario": ["random"], "policy": ["logging"],
@@ -439,8 +439,8 @@ PERVASIVE = Experiment(
     scales={
         "small": Sweep(
             grid={"scenario": ["pervasive"], "policy": [*POLICIES, "standard+device"],
-                  "subscribers": [20], "publishers": [27], "hours": [0.75], "gap_s": [10.0]},
-            seeds=2, task_cpu_s=2.5,
+                  "subscribers": [12], "publishers": [18], "hours": [0.5], "gap_s": [10.0]},
+            seeds=3, task_cpu_s=1.3,
         ),
         "paper": Sweep(
             grid={"scenario": ["pervasive"], "policy": [*POLICIES, "standard+device"],
@@ -513,8 +513,8 @@ FILTERS = Experiment(
         "small": Sweep(
             grid={"scenario": ["random"], "policy": ["standard"], "design": ["hierarchy", "tree"],
                   "covering": [False, True], "advertisements": [False, True],
-                  "subscribers": [60], "publishers": [27], "hours": [1.0]},
-            seeds=2, task_cpu_s=1.5,
+                  "subscribers": [60], "publishers": [12], "hours": [0.75]},
+            seeds=3, task_cpu_s=1.0,
         ),
         "paper": Sweep(
             grid={"scenario": ["random", "commute"], "policy": ["standard", "logging"],
@@ -582,9 +582,9 @@ PREDICTION = Experiment(
     scales={
         "small": Sweep(
             grid={"scenario": ["habits"], "policy": ["standard", "prefetching", "watching"],
-                  "foresees": [False, True], "habit": [0.5, 1.0], "subscribers": [20],
-                  "publishers": [27], "hours": [2.0]},
-            seeds=2, task_cpu_s=2.0,
+                  "foresees": [False, True], "habit": [0.5, 1.0], "subscribers": [16],
+                  "publishers": [12], "hours": [2.0]},
+            seeds=2, task_cpu_s=1.0,
         ),
         "paper": Sweep(
             grid={"scenario": ["habits"], "policy": ["standard", "prefetching", "watching"],
@@ -629,8 +629,8 @@ MOBILE_SHARE = Experiment(
     scales={
         "small": Sweep(
             grid={"scenario": ["random"], "policy": ["standard"], "mobile_share": [0.1, 1.0],
-                  "subscribers": [80], "publishers": [27], "hours": [1.0]},
-            seeds=2, task_cpu_s=1.5,
+                  "subscribers": [80], "publishers": [18], "hours": [0.75]},
+            seeds=3, task_cpu_s=1.0,
         ),
         "paper": Sweep(
             grid={"scenario": ["random", "commute"], "policy": ["standard"],
@@ -666,8 +666,8 @@ MODEL = Experiment(
     scales={
         "small": Sweep(
             grid={"scenario": ["random"], "policy": [*POLICIES, "standard+device"],
-                  "subscribers": [30], "publishers": [27], "hours": [1.0]},
-            seeds=2, task_cpu_s=1.5,
+                  "subscribers": [30], "publishers": [18], "hours": [1.0]},
+            seeds=2, task_cpu_s=1.2,
         ),
         "paper": Sweep(
             grid={"scenario": ["random", "commute"], "policy": [*POLICIES, "standard+device"],
