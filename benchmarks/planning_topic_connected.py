@@ -1,4 +1,4 @@
-"""Topic-connected builders: speed, links against the papers' designs, and the paper's own figures.
+"""Topic-connected builders: speed, and what comes out in that time.
 
 Sizes read brokers x topics x topics per broker. Degree is the mean over brokers; diameter is of the
 topics' sub-overlays, mean and highest, and stands beside every degree. Kernels are compiled before
@@ -22,7 +22,7 @@ from meshwright.model.interests import Int32Array, Interests, interests_from_pai
 from meshwright.planning.topic_connected.best import best_links
 from meshwright.planning.topic_connected.builders import build_links
 from meshwright.planning.topic_connected.churn import join, leave
-from meshwright.planning.topic_connected.circulants import cycle, harary
+from meshwright.planning.topic_connected.circulants import harary
 from meshwright.planning.topic_connected.greedy import gm, gm2
 from meshwright.planning.topic_connected.measures import degrees, topic_diameters
 from meshwright.planning.topic_connected.pruning import pruned
@@ -34,8 +34,6 @@ MEMORY_TARGET_MB = 200
 # brokers, topics, topics per broker, target in seconds
 GM2_SIZES = ((1000, 200, 30, 0.15), (1000, 1000, 100, 0.8), (5000, 200, 30, 5.0))
 BEST_DEGREE_SHARES = {"unif": 0.90, "expo": 0.72, "zipf": 0.72}
-# The largest k at which HararyPT has no more links than CyclePT. [kTCO, 3.2]
-K_FOR_THE_PRICE_OF_A_CYCLE = {"unif": 5, "expo": 12, "zipf": 7}
 CHOOSING = [name for name, row in DESIGNS.items() if row.choose_links is not None]
 
 
@@ -50,7 +48,6 @@ def rows() -> list[Row]:
         *(_best(4, "harary", 0.5, law) for law in POPULARITIES),
         *(_designs(law) for law in POPULARITIES),
         *(row for law in POPULARITIES for row in _one_broker(law)),
-        *_paper(),
     ]
 
 
@@ -203,87 +200,6 @@ def _without(interests: Interests, broker: int) -> Interests:
     others = rows != broker
     return interests_from_pairs(
         rows[others], interests.columns[others], interests.row_count, interests.column_count
-    )
-
-
-def _paper() -> list[Row]:
-    """What the paper's text quotes, at its sizes; where we differ the row shows both."""
-    return [
-        *_paper_greedy(),
-        *_paper_harary_degrees(),
-        *(_paper_crossing(law) for law in POPULARITIES),
-    ]
-
-
-def _paper_greedy() -> list[Row]:
-    ratios, mean_shares, highest_shares, cycles, gaps = [], [], [], [], []
-    for law in POPULARITIES:
-        for brokers in (200, 400, 600, 800, 1000):
-            interests = _interests(brokers, 200, 30, law)
-            once, twice = gm(interests), gm2(interests)
-            round_trip = cycle(interests, rng=np.random.default_rng(SEED))
-            ratios.append(len(twice) / len(once))
-            shares = topic_diameters(twice, interests), topic_diameters(once, interests)
-            mean_shares.append(shares[0].mean() / shares[1].mean())
-            highest_shares.append(shares[0].max() / shares[1].max())
-            cycles.append(2 * len(round_trip) / brokers)
-            gaps.append(2 * (len(round_trip) - len(twice)) / brokers)
-    task = "paper, 200 to 1000 x 200 x 30, mean of three laws: "
-    return [
-        Row(task + "GM2 / GM degree", f"{np.mean(ratios):.2f}", "-", paper="1.65"),
-        Row(
-            task + "GM2 / GM highest diameter", f"{np.mean(highest_shares):.2f}", "-", paper="0.45"
-        ),
-        Row(task + "GM2 / GM mean diameter", f"{np.mean(mean_shares):.2f}", "-", paper="0.51"),
-        Row(task + "CyclePT degree", f"{np.mean(cycles):.2f}", "-", paper="about 2 x 30"),
-        Row(
-            task + "CyclePT - GM2 degree",
-            f"{np.mean(gaps):.2f}",
-            "-",
-            paper=">= 43.1",
-            note="the paper averages over other sizes too",
-        ),
-    ]
-
-
-def _paper_harary_degrees() -> list[Row]:
-    measured = []
-    for topics, reported in ((100, "54.22"), (1000, "222.84")):
-        interests = _interests(800, topics, 30, "unif")
-        links = harary(interests, k=10)
-        measured.append(
-            Row(
-                f"paper, HararyPT k = 10, 800 x {topics} x 30, unif: degree",
-                f"{2 * len(links) / 800:.2f}",
-                "-",
-                paper=reported,
-                note=_described(links, interests),
-            )
-        )
-    wide = [_interests(800, 200, 100, law) for law in POPULARITIES]
-    hararys = [2 * len(harary(interests, k=12)) / 800 for interests in wide]
-    cycles = [
-        2 * len(cycle(interests, rng=np.random.default_rng(SEED))) / 800 for interests in wide
-    ]
-    task = "paper, 800 x 200 x 100, mean of three laws: "
-    return [
-        *measured,
-        Row(task + "HararyPT k = 12 degree", f"{np.mean(hararys):.2f}", "-", paper="60.20"),
-        Row(task + "CyclePT degree", f"{np.mean(cycles):.2f}", "-", paper="177.23"),
-    ]
-
-
-def _paper_crossing(law: Popularity) -> Row:
-    interests = _interests(1000, 200, 30, law)
-    limit = len(cycle(interests, rng=np.random.default_rng(SEED)))
-    counts = {k: len(harary(interests, k=k)) for k in range(2, 15)}
-    cheaper = [k for k, count in counts.items() if count <= limit]
-    return Row(
-        f"paper, 1000 x 200 x 30, {law}: k of HararyPT no dearer than CyclePT's 2",
-        ", ".join(map(str, cheaper)) or "none",
-        "-",
-        paper=f"up to {K_FOR_THE_PRICE_OF_A_CYCLE[law]}",
-        note="degree by k: " + ", ".join(f"{k}: {n / 500:.1f}" for k, n in counts.items()),
     )
 
 

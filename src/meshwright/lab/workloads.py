@@ -7,6 +7,7 @@ of exponential waiting times with rates p(t). [kTCO, 3.2; DYNATOPS, 1.6]
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -19,7 +20,25 @@ from meshwright.model.snapshot import Float64Array, Snapshot
 Popularity = Literal["unif", "zipf", "expo", "multimodal"]
 
 ZIPF_EXPONENT = 2.0
+# Of the exponential law the paper gives no rate: eight decades from the first to the last topic.
 EXPO_DECAY = 18.4
+
+
+@dataclass(frozen=True, slots=True)
+class Exponents:
+    """How unequal topics are: p(t) ~ (t + 1)^-zipf, or exp(-expo t / topics), t = 0, 1, ..."""
+
+    zipf: float = ZIPF_EXPONENT
+    expo: float = EXPO_DECAY
+
+    def __post_init__(self) -> None:
+        for name in ("zipf", "expo"):
+            value = getattr(self, name)
+            if not (math.isfinite(value) and value >= 0):
+                raise ProblemError(f"The exponent of {name} cannot be {value}; take 0 or more.")
+
+
+USUAL_EXPONENTS = Exponents()
 
 
 def generate_snapshot(
@@ -30,10 +49,13 @@ def generate_snapshot(
     *,
     seed: int,
     publications_per_topic: float = 100.0,
+    exponents: Exponents = USUAL_EXPONENTS,
 ) -> Snapshot:
     """A snapshot of a generated workload; topics that nobody drew are left out."""
     rng = np.random.default_rng(seed)
-    interests = draw_interests(broker_count, topic_count, topics_per_broker, popularity, rng)
+    interests = draw_interests(
+        broker_count, topic_count, topics_per_broker, popularity, rng, exponents=exponents
+    )
     wanted = np.unique(interests.columns)
     renumbered = Interests(
         len(wanted),
@@ -55,6 +77,8 @@ def draw_interests(
     topics_per_broker: int,
     popularity: Popularity,
     rng: np.random.Generator,
+    *,
+    exponents: Exponents = USUAL_EXPONENTS,
 ) -> Interests:
     """Each broker draws its topics without repetition."""
     if not 1 <= topics_per_broker <= topic_count:
@@ -66,7 +90,7 @@ def draw_interests(
         weights = _mode_weights(broker_count, topic_count, topics_per_broker, rng)
     else:
         weights = np.broadcast_to(
-            topic_weights(topic_count, popularity), (broker_count, topic_count)
+            topic_weights(topic_count, popularity, exponents), (broker_count, topic_count)
         )
     waits = rng.exponential(size=(broker_count, topic_count)) / weights
     columns = np.argpartition(waits, topics_per_broker - 1, axis=1)[:, :topics_per_broker]
@@ -74,13 +98,15 @@ def draw_interests(
     return interests_from_pairs(rows, columns.ravel(), broker_count, topic_count)
 
 
-def topic_weights(topic_count: int, popularity: Popularity) -> Float64Array:
+def topic_weights(
+    topic_count: int, popularity: Popularity, exponents: Exponents = USUAL_EXPONENTS
+) -> Float64Array:
     """Relative popularity of each topic, the most popular first: (topic,)."""
     ranks = np.arange(topic_count, dtype=np.float64)
     if popularity == "zipf":
-        return (ranks + 1.0) ** -ZIPF_EXPONENT
+        return (ranks + 1.0) ** -exponents.zipf
     if popularity == "expo":
-        return np.exp(-EXPO_DECAY * ranks / topic_count)
+        return np.exp(-exponents.expo * ranks / topic_count)
     return np.ones(topic_count, dtype=np.float64)
 
 

@@ -54,6 +54,11 @@ PARAMETERS: dict[str, DesignParameter] = {
     "events": DesignParameter(
         meaning="whom dominating nodes send events to", kind=str, choices=("selective", "broadcast")
     ),
+    "subscriptions": DesignParameter(
+        meaning="who knows of a subscription: its path, or all of its sub-partition",
+        kind=str,
+        choices=("path", "sub_partition"),
+    ),
     "tie": DesignParameter(
         meaning="the lowest of equal pairs, or the one least linked",
         kind=str,

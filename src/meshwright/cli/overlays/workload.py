@@ -39,6 +39,16 @@ def generate(
             "--publications", min=0.0, callback=finite, help="Publications of each topic."
         ),
     ] = 100.0,
+    zipf_exponent: Annotated[
+        float,
+        typer.Option("--zipf-exponent", min=0.0, callback=finite, help="Of zipf: p(t) ~ t^-a."),
+    ] = 2.0,
+    expo_decay: Annotated[
+        float,
+        typer.Option(
+            "--expo-decay", min=0.0, callback=finite, help="Of expo: p(t) ~ exp(-a t / topics)."
+        ),
+    ] = 18.4,
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
@@ -48,7 +58,7 @@ def generate(
     --popularity zipf --out network
     """
     from meshwright.files.snapshots import write_snapshot
-    from meshwright.lab.workloads import generate_snapshot
+    from meshwright.lab.workloads import Exponents, generate_snapshot
 
     with working("Drawing interests"):
         snapshot = generate_snapshot(
@@ -58,6 +68,7 @@ def generate(
             popularity,
             seed=seed,
             publications_per_topic=publications,
+            exponents=Exponents(zipf=zipf_exponent, expo=expo_decay),
         )
     interests_path, rates_path = write_snapshot(snapshot, out)
     answer(

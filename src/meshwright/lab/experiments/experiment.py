@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypedDict, get_args
 
 import pandas as pd
 
@@ -89,6 +89,13 @@ class Experiment:
     needs_trace: bool = False
 
 
-def about(number: float) -> dict[str, float]:
+class Bounds(TypedDict):
+    """The bounds of a claim, to be unpacked into it."""
+
+    least: float
+    most: float
+
+
+def about(number: float) -> Bounds:
     """What counts as reproduced where a paper says that something is about a number."""
     return {"least": number - 0.1 * abs(number), "most": number + 0.1 * abs(number)}

@@ -1,0 +1,1 @@
+"""Measures of partition routing on a hypercube beside trees of a rendezvous."""

@@ -1,0 +1,1 @@
+"""Measures of topic-connected overlays: links, diameters, and what is cut when brokers die."""
