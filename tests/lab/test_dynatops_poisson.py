@@ -19,7 +19,7 @@ from meshwright.lab.papers.dynatops_poisson import (
 )
 
 TINY: dict[str, Any] = {"users": 60, "brokers": 6, "topics": 24, "modes": 3, "hours": 4.0}
-TINY_FREE = {"free_hours": 2}
+TINY_FREE = {"free_hours": 2, "warmup_hours": 2}
 
 
 def test_a_measurement_depends_on_its_arguments_alone() -> None:
