@@ -125,24 +125,25 @@ def test_cells_and_identifiers_are_each_other_s_inverse() -> None:
     assert np.array_equal(found_rows >> 13, rows.ravel())
 
 
-def test_brokers_on_the_map_get_their_own_cell_or_the_nearest_free_one() -> None:
+def test_cells_of_a_map_are_so_small_that_every_broker_has_its_own() -> None:
     coordinates = np.array([[0.0, 0.0], [31.5, 32.0], [32.0, 31.5], [0.1, 0.2], [16.0, 0.0]])
-    identifiers = quadtree.identifiers_of_coordinates(coordinates)
-    columns, rows = (places >> 11 for places in quadtree.columns_and_rows(identifiers))
-    assert list(zip(columns.tolist(), rows.tolist(), strict=True)) == [
-        (0, 0),
-        (31, 31),
-        (31, 30),
-        (1, 0),
-        (0, 16),
-    ]
+    drawn = quadtree.drawn_map(coordinates)
+    assert drawn.depth == 8
+    columns, rows = (
+        places >> 16 - drawn.depth
+        for places in quadtree.columns_and_rows(quadtree.identifiers_on_map(drawn, coordinates))
+    )
+    assert list(zip(rows.tolist(), columns.tolist(), strict=True)) == [
+        (0, 0), (252, 255), (255, 252), (0, 1), (128, 0)
+    ]  # fmt: skip
 
 
 def test_brokers_at_one_place_all_get_a_cell() -> None:
-    identifiers = quadtree.identifiers_of_coordinates(np.full((1200, 2), 48.1))
+    coordinates = np.full((1200, 2), 48.1)
+    identifiers = quadtree.identifiers_on_map(quadtree.drawn_map(coordinates), coordinates)
     assert len(np.unique(identifiers)) == 1200
     with pytest.raises(CallerError):
-        quadtree.identifiers_of_coordinates(np.array([[np.nan, 1.0]]))
+        quadtree.drawn_map(np.array([[np.nan, 1.0]]))
 
 
 def test_impossible_parameters_are_refused() -> None:

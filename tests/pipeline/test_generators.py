@@ -86,7 +86,9 @@ def test_a_user_that_leaves_its_mode_draws_from_all_others_alike() -> None:
 
 def test_zipf_topics_are_drawn_by_their_rank() -> None:
     pattern = topic_pattern("zipf", 100, zipf_exponent=1.0, mode_count=10)
-    assert pattern.shares[0] / pattern.shares[9] == pytest.approx(10.0)
+    assert pattern.shares[0] / pattern.shares[9] == pytest.approx(11 / 2)
+    of_1000 = topic_pattern("zipf", 1000, zipf_exponent=1.0, mode_count=10)
+    assert of_1000.shares[0] == pytest.approx(0.0771, abs=1e-4)  # (i + 1)**-1, from i = 1 on
     drawn = pattern.draw(
         np.random.default_rng(1), np.zeros(50_000, dtype=np.int64), np.ones(50_000, dtype=np.bool_)
     )

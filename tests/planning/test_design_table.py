@@ -21,6 +21,7 @@ from meshwright.live.settings import (
 from meshwright.model.design_parameters import PARAMETERS, example
 from meshwright.model.designs import (
     DESIGNS,
+    asking,
     candidates,
     check_adaptable,
     chosen_designs,
@@ -31,6 +32,12 @@ from meshwright.model.designs import (
 )
 from meshwright.overlays.growth import GROWTHS
 from meshwright.overlays.key_geometries import KEY_GEOMETRIES
+from meshwright.pipeline.parameters import (
+    InterestParameters,
+    OverlayParameters,
+    ReplayParameters,
+)
+from meshwright.pipeline.wishes import replayed_designs
 from meshwright.planning.arrangement.methods import METHODS
 from meshwright.planning.arrangement.plan import arrange
 from meshwright.planning.changes.network import PlanWish, plan_network
@@ -118,6 +125,20 @@ def test_variants_of_one_design_are_chosen_together_and_each_once() -> None:
     assert chosen_designs(wished) == (
         "tapestry:base=4", "tapestry:base=16", "tree:fanout=2:degree_max=3"
     )  # fmt: skip
+
+
+def test_a_replay_tells_designs_that_know_of_cells_how_large_they_are() -> None:
+    def replayed(cell_degrees: float) -> tuple[str, ...]:
+        return replayed_designs(
+            ReplayParameters(
+                overlay=OverlayParameters(designs=("chord", "quadtree")),
+                interests=InterestParameters(cell_degrees=cell_degrees),
+            )
+        )
+
+    assert replayed(1.0) == ("chord", "quadtree")
+    assert replayed(0.5) == ("chord", "quadtree:cell_degrees=0.5")
+    assert asking("quadtree:cell_degrees=2", "cell_degrees", 0.5) == "quadtree:cell_degrees=2"
 
 
 @pytest.mark.parametrize(

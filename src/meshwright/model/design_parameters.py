@@ -47,7 +47,17 @@ PARAMETERS: dict[str, DesignParameter] = {
     "base": DesignParameter(
         meaning="values of a digit of identifiers", kind=int, choices=(2, 4, 16, 256)
     ),
+    "neighbours": DesignParameter(
+        meaning="those nearest to an own image among identifiers, or by round trip",
+        kind=str,
+        choices=("mirror", "nearest"),
+    ),
     "leaf_count": DesignParameter(meaning="neighbours on the ring", kind=int, least=2),
+    "cell_degrees": DesignParameter(
+        meaning="the side of cells of the map that topics are named after, in degrees",
+        kind=float,
+        least=1e-6,
+    ),
     "low_bit_count": DesignParameter(
         meaning="dimensions of the cube that a partition spans", kind=int, least=1
     ),

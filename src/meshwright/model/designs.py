@@ -120,12 +120,12 @@ def _arranged(method: str) -> Design:
 DESIGNS: dict[str, Design] = {
     "chord": _CHORD,
     "dynatops": _arranged("best"),
-    "tapestry": _on_keys("tapestry", "base"),
+    "tapestry": _on_keys("tapestry", "base", "neighbours"),
     "pastry": _on_keys("pastry", "base", "leaf_count"),
     "quadtree": replace(
         _on_keys("quadtree"),
         build="meshwright.planning.overlay_builders:on_map",
-        params=("arrangement",),
+        params=("arrangement", "cell_degrees"),
     ),
     "hypercube": Design(
         forwarding="partition",
@@ -230,6 +230,14 @@ def check_params(name: str, params: Iterable[str]) -> None:
     for param in params:
         if param not in known:
             refuse_param(name, param, known)
+
+
+def asking(name: str, param: str, value: Parameter) -> str:
+    """The name of a design with a value for a parameter, if it takes that and asks for none."""
+    row = design(name)
+    if param not in row.params or param in row.given:
+        return name
+    return full_name(f"{name}{SEPARATOR}{param}={written(value)}")
 
 
 def begun_with(name: str) -> dict[str, Parameter]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from meshwright.model.interests import Int32Array, Int64Array
+from meshwright.model.overlay import Parameter
 
 TreeDirection = Literal["root_to_member", "member_to_root"]
 
@@ -32,7 +33,7 @@ class KeyGeometry:
     parents: Int32Array
     hops: Int32Array
     links: Int32Array
-    params: Mapping[str, int] = field(default_factory=dict)
+    params: Mapping[str, Parameter] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for array in (self.identifiers, self.next_hops, self.parents, self.hops, self.links):

@@ -7,13 +7,12 @@ from collections.abc import Callable
 from itertools import pairwise
 
 import msgspec
-import numpy as np
 
 from meshwright.errors import CallerError
 from meshwright.model.designs import DEFAULT_DESIGN, design
 from meshwright.model.overlay import Overlay
 from meshwright.overlays.hypercube import dimensions_for, hypercube_of
-from meshwright.overlays.key_geometries import key_geometry
+from meshwright.overlays.key_geometries import seated_geometry
 from meshwright.overlays.key_space import KEY_SPACE
 
 Links = tuple[tuple[str, str], ...]
@@ -93,17 +92,10 @@ def _off_key_geometry(overlay: Overlay, name: str, brokers: tuple[str, ...]) -> 
 def _on_keys(overlay: Overlay, positions: dict[str, int], brokers: tuple[str, ...]) -> Overlay:
     """Brokers at given identifiers of a key geometry."""
     seated = sorted(positions, key=lambda one: positions[one])
-    shape = design(overlay.design).geometry
-    known = key_geometry(shape, 1).params
-    params = {
-        param: value
-        for param, value in overlay.params.items()
-        if param in known and isinstance(value, int)
-    }
-    identifiers = np.array([positions[one] for one in seated], dtype=np.int64)
-    geometry = key_geometry(shape, len(seated), identifiers=identifiers, **params)
+    grown = msgspec.structs.replace(overlay, brokers=brokers, positions=positions)
+    geometry = seated_geometry(grown, seated)
     links = _named(geometry.links.tolist(), seated, brokers)
-    return msgspec.structs.replace(overlay, brokers=brokers, positions=positions, links=links)
+    return msgspec.structs.replace(grown, links=links)
 
 
 def _on_hypercube(overlay: Overlay, name: str, brokers: tuple[str, ...]) -> Overlay:

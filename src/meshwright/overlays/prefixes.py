@@ -3,7 +3,8 @@
 A position knows, for each row (leading digits shared with it) and each other digit in that place,
 one position. Of several candidates it is the one nearest to its own mirror image, that is to its
 own identifier with that digit replaced: the choice needs no chance, and spreads over the
-candidates. A hop depends only on the digits fixed so far, so routes from one root form a tree.
+candidates. Where links are given, candidates that it is linked with come before all others. A hop
+depends only on the digits fixed so far, so routes from one root form a tree.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from meshwright.model.interests import BoolArray, Int32Array, Int64Array
 Distance = Callable[[Int64Array, Int64Array], Int64Array]
 
 DIGIT_BITS = {2: 1, 4: 2, 16: 4, 256: 8}
+# More than any distance; times any number of positions it fits 63 bits.
+UNLINKED = np.int64(1) << 40
 
 
 def digit_bits_of(base: int) -> int:
@@ -38,11 +41,15 @@ def numeric_distance(first: Int64Array, second: Int64Array) -> Int64Array:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PrefixRouting:
-    """Prefix routing between positions; ties of `distance` go to the lower position."""
+    """Prefix routing between positions; ties of `distance` go to the lower position.
+
+    linked: whether two positions are to know each other, (position, position); None if it is open.
+    """
 
     identifiers: Int64Array
     digit_bits: int
     distance: Distance = numeric_distance
+    linked: BoolArray | None = None
 
     @property
     def base(self) -> int:
@@ -70,7 +77,10 @@ class PrefixRouting:
         if low == high:
             return None
         candidates = self.identifiers[low:high]
-        return int(low + np.argmin(self.distance(np.full_like(candidates, mirror), candidates)))
+        distances = self.distance(np.full_like(candidates, mirror), candidates)
+        if self.linked is not None:
+            distances = np.where(self.linked[position, low:high], distances, distances + UNLINKED)
+        return int(low + np.argmin(distances))
 
     def neighbours(self, position: int) -> list[int]:
         """All positions known to one, by row and digit, itself left out."""
@@ -110,16 +120,26 @@ class PrefixRouting:
         return source
 
     def next_hops(self) -> Int32Array:
-        """Next hops between positions: (source, target).
+        """Next hops between positions: (source, target)."""
+        own, others = self.identifiers[:, None], self.identifiers[None, :]
+        shifts = self._shifts(own ^ others)
+        mirrors = others >> shifts << shifts | own & ((np.int64(1) << shifts) - 1)
+        distances = self.distance(mirrors, others)
+        if self.linked is not None:
+            distances = np.where(self.linked, distances, distances + UNLINKED)
+        return self.hops_to_first(distances)
 
-        Targets in the same block (row and digit, seen from a source) are consecutive and have the
-        same entry, so one pass finds the nearest of each block.
+    def hops_to_first(self, ranks: Int64Array) -> Int32Array:
+        """Next hops where the entry of a block is its position of least rank: (source, target).
+
+        ranks: (source, target); ties go to the lower position. Targets in the same block (row and
+        digit, seen from a source) are consecutive and have the same entry, so one pass finds the
+        first of each block.
         """
         count = len(self.identifiers)
         own, others = self.identifiers[:, None], self.identifiers[None, :]
         shifts = self._shifts(own ^ others)
-        mirrors = others >> shifts << shifts | own & ((np.int64(1) << shifts) - 1)
-        ranked = self.distance(mirrors, others) * count + np.arange(count)
+        ranked = ranks * count + np.arange(count)
         starts = np.flatnonzero(self._block_starts(shifts, others >> shifts).ravel())
         nearest = np.minimum.reduceat(ranked.ravel(), starts) % count
         lengths = np.diff(np.append(starts, count * count))

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from meshwright.model.interests import Int32Array, Int64Array
+from meshwright.model.overlay import Parameter
 from meshwright.overlays.geometry import KeyGeometry, TreeDirection
 
 
@@ -26,7 +27,7 @@ def geometry_from_hops(
     next_hops: Int32Array,
     neighbours: Int32Array,
     *,
-    params: Mapping[str, int],
+    params: Mapping[str, Parameter],
 ) -> KeyGeometry:
     """The whole key geometry of given next hops and neighbours.
 

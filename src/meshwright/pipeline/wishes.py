@@ -8,8 +8,8 @@ from typing import NoReturn, get_args
 
 from meshwright.errors import OperatorError
 from meshwright.model import schema
-from meshwright.model.designs import chosen_designs
-from meshwright.pipeline.parameters import PlacementName, ReplayParameters
+from meshwright.model.designs import asking, chosen_designs
+from meshwright.pipeline.parameters import InterestParameters, PlacementName, ReplayParameters
 from meshwright.pipeline.traces import check_trace, table_folder, table_names
 
 
@@ -26,8 +26,14 @@ def refuse_impossible(trace: Path, parameters: ReplayParameters) -> None:
 
 
 def replayed_designs(parameters: ReplayParameters) -> tuple[str, ...]:
-    """The designs of a replay in one order."""
-    return chosen_designs(parameters.overlay.designs)
+    """The designs of a replay in one order; one that knows of cells is told how large they are."""
+    names, cell_degrees = (
+        chosen_designs(parameters.overlay.designs),
+        parameters.interests.cell_degrees,
+    )
+    if cell_degrees == InterestParameters().cell_degrees:
+        return names
+    return tuple(asking(name, "cell_degrees", cell_degrees) for name in names)
 
 
 def is_located(names: Sequence[str], parameters: ReplayParameters) -> bool:

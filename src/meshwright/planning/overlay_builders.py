@@ -12,10 +12,12 @@ from meshwright.model.identifiers import BrokerName
 from meshwright.model.interests import Int32Array
 from meshwright.model.overlay import Overlay, Parameter
 from meshwright.model.snapshot import Snapshot
+from meshwright.overlays.geometry import KeyGeometry
 from meshwright.overlays.graph import links as graph_links
 from meshwright.overlays.hypercube import hypercube_of, readings_of
-from meshwright.overlays.key_geometries import key_geometry
-from meshwright.overlays.quadtree import identifiers_of_coordinates
+from meshwright.overlays.key_geometries import NEAREST, key_geometry
+from meshwright.overlays.quadtree import drawn_map, identifiers_on_map
+from meshwright.overlays.tapestry import nearest_neighbours
 from meshwright.overlays.tree import FANOUT, regular_tree
 from meshwright.planning.adaptation.plan import adapt
 from meshwright.planning.adaptation.rounds import AdaptationRules
@@ -35,29 +37,63 @@ def on_key_geometry(
     rng: np.random.Generator,
     arrangement: str = "hash",
     delay_weight: float = 1.0,
-    **geometry_params: int,
+    neighbours: str | None = None,
+    **geometry_params: Parameter,
 ) -> Overlay:
-    """Brokers on the positions of a key geometry, by hash or by another arrangement method."""
+    """Brokers on the positions of a key geometry, by hash or by another arrangement method.
+
+    neighbours: of Tapestry, nearest for those of least round trip [Bayeux with PNS].
+    """
     count, shape = len(snapshot.brokers), DESIGNS[design].geometry
-    geometry = key_geometry(shape, count, identifiers=None, **geometry_params)
+    geometry = key_geometry(shape, count, identifiers=None, linked=None, **geometry_params)
     positions = hash_positions(snapshot.brokers)
     if arrangement != "hash":
         problem = arrangement_problem(snapshot, geometry, delay_weight)
         seed = int(rng.integers(2**32))
         search = new_search(problem, positions, seed=seed, net=False)
         positions = arrangement_method(arrangement)(search).target
+    if neighbours == NEAREST:
+        geometry = _with_nearest(geometry, positions, snapshot)
     return arranged_overlay(design, snapshot, geometry, positions, {"arrangement": arrangement})
 
 
+def _with_nearest(geometry: KeyGeometry, positions: Int32Array, snapshot: Snapshot) -> KeyGeometry:
+    """The geometry with the neighbours that are nearest by delay to those who sit there."""
+    if snapshot.delays_ms is None:
+        raise ProblemError(
+            "Nobody knows who is nearest to whom without delays between brokers; give those, or "
+            "take neighbours=mirror."
+        )
+    brokers = np.argsort(positions)
+    delays_ms = snapshot.delays_ms[np.ix_(brokers, brokers)]
+    base = int(geometry.params["base"] or 0)
+    linked = nearest_neighbours(geometry.identifiers, delays_ms, base=base)
+    return key_geometry(
+        geometry.name,
+        len(brokers),
+        identifiers=geometry.identifiers,
+        linked=linked,
+        **{**geometry.params, "neighbours": NEAREST},
+    )
+
+
 def on_map(
-    design: str, snapshot: Snapshot, *, rng: np.random.Generator, arrangement: str | None = None
+    design: str,
+    snapshot: Snapshot,
+    *,
+    rng: np.random.Generator,
+    arrangement: str | None = None,
+    cell_degrees: float = 1.0,
 ) -> Overlay:
     """Brokers in the cells they stand in, where their coordinates are known; else by hash."""
     if arrangement is not None or snapshot.coordinates is None:
         return on_key_geometry(design, snapshot, rng=rng, arrangement=arrangement or "hash")
-    identifiers = identifiers_of_coordinates(snapshot.coordinates)
+    drawn = drawn_map(snapshot.coordinates, cell_degrees=cell_degrees)
+    identifiers = identifiers_on_map(drawn, snapshot.coordinates)
     shape = DESIGNS[design].geometry
-    geometry = key_geometry(shape, len(identifiers), identifiers=np.sort(identifiers))
+    geometry = key_geometry(
+        shape, len(identifiers), identifiers=np.sort(identifiers), **asdict(drawn)
+    )
     positions = np.searchsorted(geometry.identifiers, identifiers).astype(np.int32)
     return arranged_overlay(design, snapshot, geometry, positions, {"arrangement": "location"})
 

@@ -58,6 +58,7 @@ def topic_pattern(
 ) -> TopicPattern:
     """The pattern; the first topic is the most popular where they differ."""
     ranks = np.arange(1, topic_count + 1, dtype=np.float64)
-    weights = ranks**-zipf_exponent if name == "zipf" else np.ones(topic_count)
+    # The paper's law begins at 2: of 1000 topics, the first has 7.7 % at exponent 1, not 13.4 %.
+    weights = (ranks + 1.0) ** -zipf_exponent if name == "zipf" else np.ones(topic_count)
     edges = -(-np.arange(mode_count + 1) * topic_count // mode_count)
     return TopicPattern(weights / weights.sum(), edges if name == "multimodal" else None)

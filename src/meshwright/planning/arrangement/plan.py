@@ -76,7 +76,7 @@ def arrange(
 def _hashed(snapshot: Snapshot, name: str) -> Overlay:
     """Every broker where the hash of its name puts it."""
     shape, count = design(name).geometry, len(snapshot.brokers)
-    geometry = key_geometry(shape, count, identifiers=None, **begun_with(name))
+    geometry = key_geometry(shape, count, identifiers=None, linked=None, **begun_with(name))
     positions = hash_positions(snapshot.brokers)
     return arranged_overlay(joined_as(name), snapshot, geometry, positions, {"arrangement": "hash"})
 

@@ -10,11 +10,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from meshwright.errors import CallerError, ProblemError
-from meshwright.model.identifiers import BrokerName, hash_order, topic_key
+from meshwright.model.identifiers import BrokerName, hash_order
 from meshwright.model.interests import Int32Array
 from meshwright.model.snapshot import Float64Array, Snapshot
 from meshwright.overlays.geometry import KeyGeometry
-from meshwright.overlays.key_geometries import owners
+from meshwright.overlays.key_geometries import NEAREST
+from meshwright.overlays.key_geometries import roots as topic_roots
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,8 +67,12 @@ def arrangement_problem(
         raise ProblemError(f"The delay weight is {delay_weight}; give a finite one, zero or more.")
     if not bool(np.all(np.isfinite(snapshot.publications) & (snapshot.publications >= 0.0))):
         raise ProblemError("A topic's publications must be finite and not negative; correct them.")
-    keys = np.array([topic_key(topic) for topic in snapshot.topics], dtype=np.int64)
-    roots = owners(geometry, keys)
+    if geometry.params.get("neighbours") == NEAREST:
+        raise ProblemError(
+            "Brokers that have the nearest for neighbours cannot change places among themselves; "
+            "arrange them on an overlay with neighbours=mirror."
+        )
+    roots = topic_roots(geometry, snapshot.topics)
     delay_costs = _delay_costs(snapshot, geometry, roots)
     hop_costs = _hop_costs(snapshot)
     return Problem(snapshot, geometry, float(delay_weight), roots, delay_costs, hop_costs)

@@ -10,7 +10,7 @@ from meshwright.model.interests import Int32Array
 from meshwright.model.overlay import Overlay, Parameter
 from meshwright.model.snapshot import Snapshot
 from meshwright.overlays.geometry import KeyGeometry
-from meshwright.overlays.key_geometries import key_geometry
+from meshwright.overlays.key_geometries import seated_geometry
 
 
 def arranged_overlay(
@@ -58,14 +58,7 @@ def read_seats(
         raise ProblemError(
             "The overlay does not give each broker a position of its own; correct its positions."
         )
-    known = key_geometry(geometry_name, 1).params
-    params = {
-        name: value
-        for name, value in overlay.params.items()
-        if name in known and isinstance(value, int)
-    }
+    seated = sorted(snapshot.brokers, key=lambda name: seats[name])
+    geometry = seated_geometry(overlay, seated)
     identifiers = np.array([seats[name] for name in snapshot.brokers], dtype=np.int64)
-    geometry = key_geometry(
-        geometry_name, len(identifiers), identifiers=np.sort(identifiers), **params
-    )
     return geometry, np.searchsorted(geometry.identifiers, identifiers).astype(np.int32)

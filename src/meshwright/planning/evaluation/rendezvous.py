@@ -12,12 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from meshwright.model.designs import design
-from meshwright.model.identifiers import topic_key
 from meshwright.model.interests import BoolArray, Int32Array, Int64Array, Interests
 from meshwright.model.overlay import Overlay
 from meshwright.model.snapshot import Float64Array, Snapshot
 from meshwright.overlays.geometry import KeyGeometry
-from meshwright.overlays.key_geometries import owners
+from meshwright.overlays.key_geometries import roots as topic_roots
 from meshwright.planning.arrangement.seats import read_seats
 from meshwright.planning.evaluation.forwarding import PublicationMessages, Totals
 from meshwright.planning.evaluation.kernels.trees import ways_through
@@ -159,8 +158,7 @@ class Rendezvous:
 def rendezvous_of(overlay: Overlay, snapshot: Snapshot) -> Rendezvous:
     """The forwarding of an overlay that has positions on a key geometry."""
     geometry, positions = read_seats(overlay, snapshot, design(overlay.design).geometry)
-    keys = np.array([topic_key(topic) for topic in snapshot.topics], dtype=np.int64)
-    return rendezvous(geometry, positions, owners(geometry, keys), snapshot)
+    return rendezvous(geometry, positions, topic_roots(geometry, snapshot.topics), snapshot)
 
 
 def rendezvous(

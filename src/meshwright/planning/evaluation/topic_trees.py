@@ -11,12 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from meshwright.model.designs import design
-from meshwright.model.identifiers import topic_key
 from meshwright.model.interests import Int32Array, Int64Array, Interests
 from meshwright.model.overlay import Overlay
 from meshwright.model.snapshot import Float64Array, Snapshot
 from meshwright.overlays.geometry import KeyGeometry
-from meshwright.overlays.key_geometries import owners
+from meshwright.overlays.key_geometries import roots as topic_roots
 from meshwright.planning.arrangement.seats import read_seats
 from meshwright.planning.evaluation.forwarding import Traffic
 from meshwright.planning.evaluation.kernels.trees import (
@@ -109,9 +108,10 @@ def tree_carrier_of(overlay: Overlay, snapshot: Snapshot) -> TreeCarrier:
     """The topic trees of an overlay that has positions on a key geometry."""
     geometry, positions = read_seats(overlay, snapshot, design(overlay.design).geometry)
     # Topics at several times are topics of one name.
-    keys = {topic: topic_key(topic) for topic in dict.fromkeys(snapshot.topics)}
-    key_of_topics = np.array([keys[topic] for topic in snapshot.topics], dtype=np.int64)
-    return tree_carrier(geometry, positions, owners(geometry, key_of_topics), snapshot)
+    names = tuple(dict.fromkeys(snapshot.topics))
+    found = dict(zip(names, topic_roots(geometry, names).tolist(), strict=True))
+    roots = np.array([found[topic] for topic in snapshot.topics], dtype=np.int32)
+    return tree_carrier(geometry, positions, roots, snapshot)
 
 
 def tree_carrier(

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from inspect import signature
 
-import numpy as np
-
-from meshwright.errors import CallerError
-from meshwright.model.designs import design
-from meshwright.model.identifiers import topic_key
 from meshwright.model.overlay import Overlay, Parameter
 from meshwright.overlays.geometry import KeyGeometry, TreeDirection
-from meshwright.overlays.key_geometries import KEY_GEOMETRIES, key_geometry, owners
+from meshwright.overlays.key_geometries import NEAREST, roots, seated_geometry
 
 ROOTS_REMEMBERED_MAX = 65_536
 
 Positions = tuple[tuple[int, str], ...]
+Links = tuple[tuple[str, str], ...]
 
 
 class KeyRoutes:
@@ -48,8 +43,7 @@ class KeyRoutes:
         if root is None:
             if len(self._roots) >= ROOTS_REMEMBERED_MAX:
                 self._roots.clear()
-            keys = np.array([topic_key(topic)], dtype=np.int64)
-            root = self._roots[topic] = self._names[int(owners(self._geometry, keys)[0])]
+            root = self._roots[topic] = self._names[int(roots(self._geometry, (topic,))[0])]
         return root
 
     def next_hop(self, source: str, target: str) -> str | None:
@@ -68,28 +62,19 @@ def key_routes(overlay: Overlay, seen: frozenset[str]) -> KeyRoutes:
     """The routes of an overlay among those of its brokers that are seen."""
     positions = overlay.positions or {}
     occupied = tuple(sorted((positions[name], name) for name in seen if name in positions))
-    return _routes(_geometry(overlay), _geometry_params(overlay), occupied)
+    # Links decide routes only where neighbours were chosen by something else than identifiers.
+    links = overlay.links if overlay.params.get("neighbours") == NEAREST else ()
+    return _routes(overlay.design, tuple(sorted(overlay.params.items())), links, occupied)
 
 
 # All brokers of one process share these; those that see the same need them computed once.
 @lru_cache(maxsize=16)
-def _routes(shape: str, params: tuple[tuple[str, int], ...], occupied: Positions) -> KeyRoutes:
-    identifiers = np.array([identifier for identifier, _ in occupied], dtype=np.int64)
-    geometry = key_geometry(shape, len(occupied), identifiers=identifiers, **dict(params))
-    return KeyRoutes(geometry, tuple(name for _, name in occupied))
-
-
-def _geometry(overlay: Overlay) -> str:
-    shape = design(overlay.design).geometry
-    if shape not in KEY_GEOMETRIES:
-        raise CallerError(f"Design {overlay.design!r} has no key geometry; forward it otherwise.")
-    return shape
-
-
-def _geometry_params(overlay: Overlay) -> tuple[tuple[str, int], ...]:
-    """Those parameters of an overlay that are its geometry's, by name."""
-    known = signature(KEY_GEOMETRIES[_geometry(overlay)]).parameters
-    chosen: list[tuple[str, Parameter]] = sorted(overlay.params.items())
-    return tuple(
-        (name, value) for name, value in chosen if name in known and isinstance(value, int)
+def _routes(
+    design: str, params: tuple[tuple[str, Parameter], ...], links: Links, occupied: Positions
+) -> KeyRoutes:
+    names = tuple(name for _, name in occupied)
+    positions = {name: identifier for identifier, name in occupied}
+    among = Overlay(
+        design=design, params=dict(params), brokers=names, links=links, positions=positions
     )
+    return KeyRoutes(seated_geometry(among, names), names)
