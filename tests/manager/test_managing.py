@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from background_brokers import Brokers, background_brokers, swapped
@@ -20,10 +21,16 @@ from meshwright.lab.scripted import Deed, Script, playing
 from meshwright.live.operating import control_client
 from meshwright.live.operating.unix_sockets import listening_socket
 from meshwright.live.settings import ControlSettings, PeerLinkSettings
+from meshwright.live.telemetry.reports import ReportFile
+from meshwright.manager import managing as managing_module
+from meshwright.manager.collection import Collection
+from meshwright.manager.desk import now_us
+from meshwright.manager.leasing import Leasing
 from meshwright.manager.managing import Manager, network_of
+from meshwright.manager.measuring import Look
 from meshwright.manager.planner import Made, NetworkView, Planner, PlanRequest
 from meshwright.manager.running import RunningNetwork
-from meshwright.manager.saved_plans import Cost, PlanState
+from meshwright.manager.saved_plans import Cost, PlanState, SavedPlan
 from meshwright.manager.settings import (
     BrokerAccess,
     LeaseSettings,
@@ -34,6 +41,8 @@ from meshwright.manager.settings import (
 )
 from meshwright.model.identifiers import BrokerName
 from meshwright.overlays.growth import without_broker
+
+ReportFiles = tuple[ReportFile, ...]
 
 
 class SwapPlanner:
@@ -61,6 +70,7 @@ def managing(
     policy: PolicySettings,
     planner: Planner | None = None,
     lease_s: float = 10.0,
+    say: Callable[[str], None] = print,
 ) -> Iterator[Manager]:
     settings = ManagerSettings(
         folder=folder,
@@ -70,7 +80,7 @@ def managing(
         policy=policy,
         lease=LeaseSettings(seconds=lease_s),
     )
-    found = Manager(settings, planner=planner or SwapPlanner())
+    found = Manager(settings, planner=planner or SwapPlanner(), say=say)
     found.open()
     try:
         yield found
@@ -234,3 +244,122 @@ def test_a_manager_goes_on_though_a_broker_hangs(
     finally:
         listening.close()
         shutil.rmtree(hanging)
+
+
+def test_trouble_with_one_thing_is_said_once_though_others_go_well(
+    brokers: Brokers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks, renewals, said = [], [], []
+    renew = Leasing.renew
+
+    def blind(_network: RunningNetwork, now: int) -> Look:
+        looks.append(now)
+        raise OperatorError("Nobody counts.")
+
+    def counted(leasing: Leasing, now: int) -> bool:
+        renewals.append(now)
+        return renew(leasing, now)
+
+    monkeypatch.setattr(managing_module, "look", blind)
+    monkeypatch.setattr(Leasing, "renew", counted)
+    manual = PolicySettings()
+    with managing(brokers, tmp_path / "north", manual, lease_s=0.6, say=said.append) as manager:
+        until(lambda: len(looks) > 5 and len(renewals) > 5)
+        assert manager.status().trouble == "Nobody counts."
+    assert said.count("Nobody counts.") == 1
+
+
+def test_a_plan_that_cannot_be_kept_is_not_in_the_making_for_ever(
+    brokers: Brokers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with managing(brokers, tmp_path / "north", PolicySettings()) as manager:
+        until(lambda: manager.windows().is_enough)
+        store = manager._store
+        write, failed = store.write, []
+
+        def full(saved: SavedPlan) -> SavedPlan:
+            if saved.state is PlanState.PROPOSED and not failed:
+                failed.append(saved.id)
+                raise OperatorError("This cannot be written (no space left on device).")
+            return write(saved)
+
+        monkeypatch.setattr(store, "write", full)
+        name = manager.make(PlanRequest()).id
+        until(lambda: manager.plan(name).state is PlanState.FAILED)
+        assert failed == [name]
+        again = manager.make(PlanRequest()).id
+        until(lambda: manager.plan(again).state is PlanState.PROPOSED)
+
+
+def test_an_order_that_somebody_else_has_finished_is_not_finished_again(
+    brokers: Brokers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever looks while an order begins takes it for one that a former life left."""
+    with managing(brokers, tmp_path / "north", PolicySettings()) as manager:
+        until(lambda: manager.windows().is_enough)
+        name = manager.make(PlanRequest()).id
+        until(lambda: manager.plan(name).state is PlanState.PROPOSED)
+        submitted = manager._threads["order"].submit
+        waiting: list[tuple[Any, ...]] = []
+        with monkeypatch.context() as patched:
+            order_thread = manager._threads["order"]
+            patched.setattr(order_thread, "submit", lambda *deed: waiting.append(deed))
+            manager.carry_out("apply", name)
+            until(lambda: len(waiting) > 1)
+        (first, *words), again = waiting[:2]
+        submitted(*again)
+        until(lambda: manager.plan(name).state is PlanState.APPLIED)
+        manager._orders.begin("undo", name)
+        submitted(first, *words).result(60)
+        assert manager.plan(name).state is PlanState.UNDONE
+
+
+class LateNetwork(RunningNetwork):
+    """A broker answers only when it is told to."""
+
+    def __init__(self, folder: Path, late: str) -> None:
+        super().__init__(folder)
+        self.is_late = True
+        all_views = self.views
+        self.views = lambda: {
+            name: found for name, found in all_views().items() if name != late or not self.is_late
+        }
+
+
+def test_what_clients_want_of_a_broker_that_did_not_answer_at_first_is_collected_later(
+    brokers: Brokers, tmp_path: Path
+) -> None:
+    network = LateNetwork(brokers.folder, "b1")
+    collection = Collection(tmp_path / "north", network, 60.0)
+    deeds = (Deed(0.0, "late-reader", "want", "s"), Deed(0.1, "late-reader", "publish", "s"))
+    wants = Script({"late-reader": "b1"}, deeds, 1.0)
+    with playing(wants, brokers.addresses) as play:
+        play.wait_begun()
+        until(lambda: "late-reader" in sessions_of(brokers, "b1"))
+        collection.collect(now_us())
+        taken_by_another(brokers, "b1")
+        network.is_late = False
+        collection.collect(now_us())
+        found = [
+            row["client"]
+            for path in (tmp_path / "north" / "trace" / "subscriptions").glob("*.parquet")
+            for row in parquet.read_table(path).to_pylist()
+        ]
+    assert "late-reader" in found
+
+
+def sessions_of(brokers: Brokers, name: str) -> list[str]:
+    _, view = RunningNetwork(brokers.folder).views()[name]
+    return [one.client for one in view.sessions if one.subscriptions]
+
+
+def taken_by_another(brokers: Brokers, name: str) -> None:
+    """What a broker has reported so far is gone, once its client is in it."""
+    control = RunningNetwork(brokers.folder).control(name)
+
+    def is_told() -> bool:
+        return any(one.table == "subscriptions" for one in control.get("/reports", ReportFiles))
+
+    until(is_told)
+    for one in control.get("/reports", ReportFiles):
+        control.order("/reports/taken", table=one.table, name=one.name)

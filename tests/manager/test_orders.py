@@ -12,7 +12,7 @@ from background_brokers import Brokers, background_brokers, swapped
 from changing_networks import plan_of
 
 from meshwright.errors import OperatorError
-from meshwright.live.operating.control_client import PlanBegun
+from meshwright.live.operating.control_client import NoAnswerError, PlanBegun
 from meshwright.live.telemetry.plan_log import PlanProgress
 from meshwright.manager.desk import now_us
 from meshwright.manager.execution import Sight
@@ -157,3 +157,52 @@ def test_a_plan_that_brokers_refuse_is_kept_with_the_reason(
     assert "there is no design 'nothing'" in kept.detail
     with pytest.raises(OperatorError, match="No broker 'b9' runs here"):
         orders.begin("apply", saved.id, leader="b9")
+
+
+class HangingNetwork(RunningNetwork):
+    """Who is asked to lead a plan does not answer, once; took_it: it has heard it all the same."""
+
+    def __init__(self, folder: Path, *, took_it: bool) -> None:
+        super().__init__(folder)
+        self._took_it = took_it
+        self._is_hanging = True
+
+    def decide(self, leader: str, action: str, plan: Plan | None = None) -> PlanBegun:
+        if self._is_hanging:
+            self._is_hanging = False
+            if self._took_it:
+                super().decide(leader, action, plan)
+                self._hidden = 1
+            raise NoAnswerError(f"{leader} does not answer (timed out); see its log.")
+        return super().decide(leader, action, plan)
+
+    _hidden = 0
+
+    def progress(self) -> dict[str, PlanProgress]:
+        if self._hidden:  # it hangs still
+            self._hidden -= 1
+            found = super().progress()
+            return {
+                name: msgspec.structs.replace(one, steps=(), under_way=None, epoch=-1)
+                for name, one in found.items()
+            }
+        return super().progress()
+
+
+@pytest.mark.parametrize("took_it", [False, True])
+def test_an_order_that_was_not_answered_is_not_refused_and_is_given_once(
+    took_it: bool, brokers: Brokers, tmp_path: Path
+) -> None:
+    orders = Orders(PlanStore(tmp_path), HangingNetwork(brokers.folder, took_it=took_it), now_us)
+    saved = proposed(brokers, tmp_path)
+    begun = orders.begin("apply", saved.id)
+    before = times_done(brokers, begun.order.plan if begun.order else "")
+    with pytest.raises(OperatorError, match="does not answer"):
+        orders.finish(begun, silent)
+    unfinished = PlanStore(tmp_path).under_way()
+    assert unfinished is not None
+    ended = orders.finish(unfinished, silent)
+    assert ended.state is PlanState.APPLIED
+    assert ended.order is not None
+    assert times_done(brokers, ended.order.plan) == before + 1
+    orders.finish(orders.begin("undo", saved.id), silent)

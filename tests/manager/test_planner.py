@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
+import pytest
+
+from meshwright.errors import OperatorError
 from meshwright.manager.planner import PlanRequest, SparkPlanner
 from meshwright.manager.settings import PlanningSettings
 from meshwright.model.goals import Goals
@@ -22,3 +26,19 @@ def test_goals_and_what_ifs_go_to_the_command(tmp_path: Path) -> None:
         "--add-broker n --remove-broker b0 --remove-broker b1",
     ):
         assert asked in words
+
+
+SLEEPS = [sys.executable, "-c", "import time; time.sleep(60)"]
+
+
+def test_a_planning_that_does_not_end_is_given_up(tmp_path: Path) -> None:
+    planner = SparkPlanner(tmp_path, PlanningSettings(limit_s=0.1), Goals())
+    with pytest.raises(OperatorError, match=r"not made in planning\.limit_s, 0\.1 s"):
+        planner._run(SLEEPS)
+
+
+def test_a_planning_that_begins_as_the_manager_ends_is_ended(tmp_path: Path) -> None:
+    planner = SparkPlanner(tmp_path, PlanningSettings(), Goals())
+    planner.stop()
+    with pytest.raises(OperatorError, match="ended by signal 15"):
+        planner._run(SLEEPS)

@@ -7,15 +7,17 @@ import pytest
 from live_network import small_overlay
 
 from meshwright.errors import SettingError
+from meshwright.manager.execution import Outcome
 from meshwright.manager.policy import (
     Decision,
     PolicyState,
     changed,
     decide,
+    remembered,
     rest_ends_us,
     trust_in,
 )
-from meshwright.manager.saved_plans import Cost, PlanEntry, PlanState
+from meshwright.manager.saved_plans import Cost, Order, PlanEntry, PlanState
 from meshwright.manager.settings import PolicySettings, check_policy
 from meshwright.model.plan import Plan, PlanCost, Step
 
@@ -188,3 +190,40 @@ def test_a_policy_that_contradicts_itself_is_refused(
 ) -> None:
     with pytest.raises(SettingError, match=sentence):
         check_policy(msgspec.structs.replace(PolicySettings(), **changes))
+
+
+def test_a_plan_that_makes_missed_deliveries_is_judged_by_what_it_saves_for_the_others() -> None:
+    """An overlay that misses deliveries costs less than one that makes them."""
+    plan = plan_worth(1_000.0)
+    making = msgspec.structs.replace(
+        plan,
+        cost=msgspec.structs.replace(
+            plan.cost, after=5_000.0, missed_before=900.0, newly_made=4_000.0
+        ),
+    )
+    assert decided(making).verdict == "apply"
+
+
+def ended_change(given_s: int, elapsed_s: float) -> PlanEntry:
+    """A change that a manager made."""
+    order = Order(
+        action="apply", leader="b0", plan="x", after_epoch=0, given_us=given_s * SECOND_US, epoch=1
+    )
+    outcome = Outcome(
+        action="apply", plan="x", epoch=1, leader="b0", end="done", detail="", brokers=3,
+        elapsed_s=elapsed_s,
+    )  # fmt: skip
+    return PlanEntry(
+        id="p1", created_us=0, origin="policy", state=PlanState.APPLIED, order=order,
+        outcome=outcome,
+    )  # fmt: skip
+
+
+def test_a_manager_that_was_started_again_goes_on_with_the_rest_of_its_former_life() -> None:
+    assert remembered(SETTINGS, ()) == PolicyState()
+    once = remembered(SETTINGS, (ended_change(100, 5.0),))
+    assert rest_ends_us(SETTINGS, once) == (100 + 5 + 60) * SECOND_US
+    both = (ended_change(300, 5.0), ended_change(100, 5.0))
+    twice = remembered(SETTINGS, both)
+    assert rest_ends_us(SETTINGS, twice) == (300 + 5 + 2 * 60) * SECOND_US
+    assert twice == changed(SETTINGS, changed(SETTINGS, PolicyState(), 105_000_000), 305_000_000)

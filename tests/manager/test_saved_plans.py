@@ -61,6 +61,7 @@ def test_what_is_over_makes_room_and_ids_go_on(
 def test_an_id_that_there_is_not_is_refused_with_the_newest(tmp_path: Path, name: str) -> None:
     store = PlanStore(tmp_path / "plans")
     proposed(store)
+    proposed(PlanStore(tmp_path))  # of another folder, which is not asked
     with pytest.raises(OperatorError, match="the newest is p1"):
         store.plan(name)
 
@@ -100,3 +101,13 @@ def test_a_saved_plan_is_plain_json(tmp_path: Path) -> None:
     document = msgspec.json.decode((tmp_path / "p1.json").read_bytes())
     assert (document["id"], document["state"], document["origin"]) == ("p1", "proposed", "running")
     assert document["plan"]["from"]["design"] == "chord"
+
+
+def test_a_plan_that_makes_room_while_plans_are_listed_is_not_missed(tmp_path: Path) -> None:
+    class Hasty(PlanStore):
+        def _numbers(self) -> list[int]:
+            return [*super()._numbers(), 9]
+
+    store = Hasty(tmp_path)
+    store.write(PlanStore(tmp_path).add(5, "trace"))
+    assert [entry.id for entry in store.entries()] == ["p1"]

@@ -30,10 +30,11 @@ EVENTS = (SUBSCRIPTIONS, CONNECTIONS, PUBLICATIONS)
 
 
 class Span(msgspec.Struct, frozen=True, kw_only=True):
-    """From when on the trace knows everything, and until when."""
+    """From when on the trace knows everything, until when, and of which brokers' sessions."""
 
     since_us: int
     until_us: int
+    brokers: tuple[str, ...] = ()
 
 
 class Collected(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,13 +66,16 @@ class Collection:
         span = self.span()
         if span is None or (not is_read and now_us - span.since_us > 2 * self._kept_us):
             span = self._begun(now_us, None if span is None else now_us - self._kept_us)
-        files, silent = 0, {}
-        for name, control in self._network.controls().items():
+        files, silent, known = 0, {}, set(span.brokers)
+        for name, (control, view) in self._network.views().items():
+            if name not in known:  # it did not answer when the trace began, or came later
+                self._write_sessions(name, view, now_us)
+                known.add(name)
             try:
                 files += self._take(control)
             except (OperatorError, OSError) as error:
                 silent[name] = str(error)
-        self._write(Span(since_us=span.since_us, until_us=now_us))
+        self._write(Span(since_us=span.since_us, until_us=now_us, brokers=tuple(sorted(known))))
         return Collected(files=files, silent=silent)
 
     def _take(self, control: BrokerControl) -> int:
@@ -81,7 +85,7 @@ class Collection:
                 raise OperatorError(f"{control.name} names no report {one.table}/{one.name}.")
             content = control.report(one.table, one.name)
             write_whole({make_folder(self.trace / one.table) / one.name: content})
-            control.order("/reports/taken", table=one.table, name=one.name)
+            self._network.order(control, "/reports/taken", table=one.table, name=one.name)
         return len(reports)
 
     def _begun(self, now_us: int, kept_since_us: int | None) -> Span:
@@ -90,12 +94,14 @@ class Collection:
         The sessions are written first, and the oldest goes first: what is left by whoever is killed
         here says of no client that it wants what it does not.
         """
-        span = Span(since_us=kept_since_us or now_us, until_us=now_us)
-        older = sorted(self._older(span.since_us), key=lambda path: path.stat().st_mtime_ns)
-        for name, (_, view) in self._network.views().items():
+        since_us = kept_since_us or now_us
+        older = sorted(self._older(since_us), key=lambda path: path.stat().st_mtime_ns)
+        views = {name: view for name, (_, view) in self._network.views().items()}
+        for name, view in views.items():
             self._write_sessions(name, view, now_us)
         for path in older:
             path.unlink(missing_ok=True)
+        span = Span(since_us=since_us, until_us=now_us, brokers=tuple(views))
         self._write(span)
         return span
 

@@ -58,6 +58,12 @@ class Leasing:
         """Whether orders may be given now."""
         return now_us < self._ends_us
 
+    def told(self, now_us: int) -> str:
+        """For people: held, or what is waited for."""
+        if self.is_held(now_us):
+            return f"held, with number {self.identity.number}"
+        return self.waiting or "waiting: it has run out, and brokers were not asked again in time"
+
     def renew(self, now_us: int) -> bool:
         """Ask for the lease, or for a longer one; whether it is held, and if not, why."""
         views = self._network.leases()

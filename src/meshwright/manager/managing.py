@@ -10,6 +10,7 @@ import secrets
 import threading
 import time
 import traceback
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
@@ -28,7 +29,7 @@ from meshwright.manager.leasing import Leasing, read_identity
 from meshwright.manager.measuring import Measuring, look
 from meshwright.manager.orders import Orders
 from meshwright.manager.planner import NetworkView, Planner, PlanRequest, SparkPlanner
-from meshwright.manager.policy import PolicyState, changed, decide, trust_in
+from meshwright.manager.policy import changed, decide, remembered, trust_in
 from meshwright.manager.running import RunningNetwork
 from meshwright.manager.saved_plans import (
     Cost,
@@ -54,6 +55,8 @@ from meshwright.planning.changes.differences import PlanDifference, plan_differe
 
 # A lease is renewed so often while it lasts.
 RENEWALS = 3
+# The last of what it has to say stand in its status.
+NOTES_MAX = 20
 
 
 class Manager:
@@ -77,12 +80,14 @@ class Manager:
         kept_s = settings.windows.kept * settings.windows.length_s
         self._collection = Collection(folder, self._network, kept_s)
         self._measuring = Measuring(round(settings.measure_s * SECOND_US))
-        self._policy = PolicyState()
+        self._policy = remembered(settings.policy, ())
         self._collected = Collected(files=0, silent={})
-        self._trouble, self._last = "", "no plan was made yet"
+        # By what is done from time to time: why it does not go on.
+        self._troubles: dict[str, str] = {}
+        self._last = "no plan was made yet"
         self._sight: Sight | None = None
         self._planned_us = 0
-        self._notes: list[str] = []
+        self._notes: deque[str] = deque(maxlen=NOTES_MAX)
         # Brokers that nobody sees, since when, and those that a plan was made without.
         self._lost_us: dict[str, int] = {}
         self._planned_without: frozenset[str] = frozenset()
@@ -106,11 +111,8 @@ class Manager:
                 f"{folder} was empty, so {identity.name} begins anew: plans that were made before "
                 "are not known, and telemetry is collected from now on."
             )
-        for entry in self._store.entries():
-            if entry.state is PlanState.MAKING:
-                saved = self._store.plan(entry.id)
-                why = "the manager ended while it was made; make it again"
-                self._store.write(saved.become(PlanState.FAILED, why))
+        self._fail_unmade("the manager ended while it was made; make it again")
+        self._policy = remembered(self._settings.policy, self._store.entries())
         for name in ("lease", "look", "plan", "order"):
             self._threads[name] = ThreadPoolExecutor(1, thread_name_prefix=f"manager-{name}")
         # By itself, since collecting may take longer than a lease lasts.
@@ -179,7 +181,8 @@ class Manager:
         with self._lock:
             cost = self._measuring.cost()
             saved = self._orders.begin(action, name, leader=leader, cost_before=cost)
-        self._threads["order"].submit(self._finish, saved)
+        # It is read again there: whoever looks meanwhile may have brought it to its end already.
+        self._threads["order"].submit(self._finish_unfinished)
         return saved
 
     def abort(self) -> PlanBegun:
@@ -193,7 +196,7 @@ class Manager:
         told, refused = [], {}
         for name, control in self._network.controls().items():
             try:
-                control.order(f"/adaptation/{'hold' if is_held else 'release'}")
+                self._network.order(control, f"/adaptation/{'hold' if is_held else 'release'}")
                 told.append(name)
             except OperatorError as error:
                 refused[name] = str(error)
@@ -235,7 +238,7 @@ class Manager:
             manager=lease.identity.name,
             telemetry=windows.told(),
             windows=windows,
-            lease=lease.waiting or f"held, with number {lease.identity.number}",
+            lease=lease.told(now_us()),
             policy=self._settings.policy.mode,
             last=self._last,
             trust=trust_in(self._store.entries()),
@@ -244,7 +247,7 @@ class Manager:
             if under_way is None
             else UnderWay(id=under_way.id, state=under_way.state, sight=self._sight),
             silent=self._collected.silent,
-            trouble=self._trouble,
+            trouble=self._trouble(),
             notes=tuple(self._notes),
         )
 
@@ -256,12 +259,16 @@ class Manager:
             except Exception as error:  # a thread that ends would end in silence
                 is_ours = not isinstance(error, MeshwrightError | OSError)
                 told = traceback.format_exc() if is_ours else str(error)
-                if told != self._trouble:
+                if told != self._troubles.get(deed.__name__):
                     self._say(told)
-                self._trouble = told
+                self._troubles[deed.__name__] = told
             else:
-                self._trouble = ""
+                self._troubles.pop(deed.__name__, None)
             self._is_over.wait(every_s)
+
+    def _trouble(self) -> str:
+        """Why something does not go on; "" if all does."""
+        return next(iter(tuple(self._troubles.values())), "")
 
     def _renew(self, now: int) -> None:
         self._lease().renew(now)
@@ -271,10 +278,20 @@ class Manager:
         self._measuring.see(look(self._network, now))
         if self._lease().is_held(now):
             self._collected = self._collection.collect(now, is_read=self._making is not None)
+            self._fail_unmade("it was made and could not be kept; make it again")
             self._resume()
             self._keep_measured()
             self._follow_policy(now)
             self._plan_without_lost(now)
+
+    def _fail_unmade(self, why: str) -> None:
+        """End plans that are in the making and that nobody makes."""
+        with self._lock:
+            made_now = None if self._making is None else self._making[0]
+            for entry in self._store.entries():
+                if entry.state is PlanState.MAKING and entry.id != made_now:
+                    saved = self._store.plan(entry.id)
+                    self._store.write(saved.become(PlanState.FAILED, why))
 
     def _lease(self) -> Leasing:
         assert self._leasing is not None
@@ -282,7 +299,7 @@ class Manager:
 
     def _refuse_waiting(self) -> None:
         if not self._lease().is_held(now_us()):
-            why = self._lease().waiting or self._trouble or "its lease has run out"
+            why = self._lease().waiting or self._trouble() or "its lease has run out"
             raise OperatorError(f"This manager gives no orders now: {why.rstrip('.')}.")
 
     def _note(self, text: str) -> None:
@@ -305,15 +322,28 @@ class Manager:
         except Exception as error:  # or it would be in the making for ever
             self._say(traceback.format_exc())
             ready = saved.become(PlanState.FAILED, f"the manager made a mistake ({error!r})")
-        with self._lock:
-            self._store.write(ready)
+        is_decided = ready.origin == "policy" and ready.plan is not None
+        verdict = ""
+        try:
+            if is_decided:
+                verdict, ready = self._judged(ready)
+            with self._lock:
+                self._store.write(ready)
+        except Exception as error:  # or it would be in the making for ever
+            self._note(f"{ready.id} could not be kept: {error}")
+            return
+        finally:
             self._making = None
-        self._last = f"{ready.id}: {ready.detail or ready.whole().summary}"
-        if ready.origin == "policy" and ready.plan is not None:
-            self._judge(ready)
+        if not is_decided:
+            self._last = f"{ready.id}: {ready.detail or ready.whole().summary}"
+        if verdict == "apply":
+            try:
+                self.carry_out("apply", ready.id)
+            except (MeshwrightError, OSError) as error:
+                self._last = f"{ready.id}: not applied ({error})"
 
-    def _judge(self, saved: SavedPlan) -> None:
-        """Let the policy decide on a plan that it had made."""
+    def _judged(self, saved: SavedPlan) -> tuple[str, SavedPlan]:
+        """What the policy decides on a plan that it had made, and the plan with the reason."""
         trust = trust_in(self._store.entries())
         state = msgspec.structs.replace(self._policy, trust=trust)
         verdict, reason, self._policy = decide(
@@ -321,10 +351,8 @@ class Manager:
         )
         self._last = f"{saved.id}: {verdict}, as {reason}"
         if saved.state is PlanState.PROPOSED:
-            self._store.write(msgspec.structs.replace(saved, detail=reason))
-        if verdict == "apply":
-            with suppress(OperatorError):
-                self.carry_out("apply", saved.id)
+            saved = msgspec.structs.replace(saved, detail=reason)
+        return verdict, saved
 
     def _finish(self, saved: SavedPlan) -> None:
         """Carry an order to its end; what keeps it from there is tried again with the next look."""
@@ -339,6 +367,9 @@ class Manager:
         except (MeshwrightError, OSError) as error:
             self._say(f"{saved.id}: {error}")
             return
+        except Exception:  # a mistake of ours, which nobody would hear of in this thread
+            self._say(traceback.format_exc())
+            return
         finally:
             self._sight = None
         self._measuring.forget()
@@ -349,9 +380,9 @@ class Manager:
         with self._lock:
             unfinished = self._store.under_way()
         if unfinished is not None and self._sight is None:
-            self._threads["order"].submit(self._finish_again)
+            self._threads["order"].submit(self._finish_unfinished)
 
-    def _finish_again(self) -> None:
+    def _finish_unfinished(self) -> None:
         unfinished = self._store.under_way()
         if unfinished is not None:
             self._finish(unfinished)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import deque
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -58,24 +59,30 @@ class Measuring:
     def __init__(self, length_us: int) -> None:
         self._length_us = length_us
         self._looks: deque[Look] = deque()
+        # One thread looks, another brings a change to its end, and anybody asks.
+        self._lock = threading.Lock()
 
     def forget(self) -> None:
         """What was seen so far was of another overlay."""
-        self._looks.clear()
+        with self._lock:
+            self._looks.clear()
 
     def see(self, seen: Look) -> None:
         """One more look."""
-        if self._looks and not _goes_on(self._looks[-1], seen):
-            self._looks.clear()
-        self._looks.append(seen)
-        while len(self._looks) > 2 and self._looks[1].time_us <= seen.time_us - self._length_us:
-            self._looks.popleft()
+        with self._lock:
+            looks = self._looks
+            if looks and not _goes_on(looks[-1], seen):
+                looks.clear()
+            looks.append(seen)
+            while len(looks) > 2 and looks[1].time_us <= seen.time_us - self._length_us:
+                looks.popleft()
 
     def cost(self) -> float | None:
         """Messages for a delivery; None before it has looked long enough, or if none was made."""
-        if not self._looks:
-            return None
-        first, last = self._looks[0], self._looks[-1]
+        with self._lock:
+            if not self._looks:
+                return None
+            first, last = self._looks[0], self._looks[-1]
         delivered = last.delivered - first.delivered
         if last.time_us - first.time_us < self._length_us or not delivered:
             return None

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from meshwright.errors import OperatorError
-from meshwright.live.operating.control_client import PlanBegun
+from meshwright.live.operating.control_client import NoAnswerError, PlanBegun
 from meshwright.manager.execution import Action, Outcome, Tell, follow, give, refuse_stale
 from meshwright.manager.running import RunningNetwork
 from meshwright.manager.saved_plans import Order, PlanState, PlanStore, SavedPlan
@@ -136,7 +136,11 @@ class Orders:
         return PlanBegun(broker=order.leader, plan=order.plan, epoch=max(epochs))
 
     def _given(self, saved: SavedPlan, order: Order, plan: Plan) -> PlanBegun:
-        """Give the order, to another broker if the one that was to lead the plan is gone."""
+        """Give the order, to another broker if the one that was to lead the plan is gone.
+
+        An order that was not answered may still be taken, so the plan stays under way; whoever
+        finishes it asks the brokers first.
+        """
         leader = order.leader
         if leader not in self._network.controls():
             leader = self._network.leader()
@@ -145,6 +149,8 @@ class Orders:
         except OperatorError as error:
             # Who does not answer in time may have taken it all the same.
             begun = self._known(order, plan)
+            if begun is None and isinstance(error, NoAnswerError):
+                raise
             if begun is None:
                 self._store.write(self._refused(saved, order.action, str(error)))
                 raise

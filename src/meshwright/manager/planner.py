@@ -6,6 +6,7 @@ files. The manager itself starts no Java, and loses nothing if the child is kill
 
 from __future__ import annotations
 
+import secrets
 import shutil
 import subprocess
 import sys
@@ -87,11 +88,13 @@ class SparkPlanner:
         self._settings = settings
         self._goals = goals
         self._child: subprocess.Popen[str] | None = None
+        self._is_stopped = False
 
     def make(self, view: NetworkView, request: PlanRequest) -> Made:
         shutil.rmtree(self._folder, ignore_errors=True)
-        make_folder(self._folder)
-        overlay_path, plan_path = self._folder / "overlay.json", self._folder / "plan.json"
+        # Its own: a child that a killed manager left may still write what it was asked for.
+        folder = make_folder(self._folder / secrets.token_hex(4))
+        overlay_path, plan_path = folder / "overlay.json", folder / "plan.json"
         write_overlay(view.source, overlay_path)
         until = datetime.fromtimestamp(0, UTC) + timedelta(microseconds=view.until_us)
         command = [
@@ -107,6 +110,7 @@ class SparkPlanner:
         )
 
     def stop(self) -> None:
+        self._is_stopped = True
         child = self._child
         if child is not None:
             child.terminate()
@@ -147,8 +151,18 @@ class SparkPlanner:
             text=True,
         ) as child:
             self._child = child
-            stdout, stderr = child.communicate()
-            self._child = None
+            if self._is_stopped:  # before there was a child to be stopped
+                child.terminate()
+            try:
+                stdout, stderr = child.communicate(timeout=self._settings.limit_s)
+            except subprocess.TimeoutExpired:
+                child.kill()
+                raise OperatorError(
+                    f"The plan was not made in planning.limit_s, {self._settings.limit_s:g} s; "
+                    "see whether Spark works, or allow more."
+                ) from None
+            finally:
+                self._child = None
         if child.returncode:
             raise OperatorError(_reason(child.returncode, stdout, stderr))
         return msgspec.json.decode(stdout, type=dict[str, Any])

@@ -89,6 +89,19 @@ def changed(settings: PolicySettings, state: PolicyState, now_us: int) -> Policy
     return msgspec.structs.replace(state, agreeing=0, rested_us=now_us, doublings=doublings)
 
 
+def remembered(settings: PolicySettings, entries: Sequence[PlanEntry]) -> PolicyState:
+    """What a policy knows of changes that a former life of the manager made: the rest goes on."""
+    ends_us = sorted(
+        one.order.given_us + round(one.outcome.elapsed_s * SECOND_US)
+        for one in entries
+        if one.order is not None and one.outcome is not None
+    )
+    state = PolicyState()
+    for ended_us in ends_us:
+        state = changed(settings, state, ended_us)
+    return state
+
+
 def _rest_us(settings: PolicySettings, state: PolicyState) -> int:
     return round(settings.cool_down_s * SECOND_US) << state.doublings
 
@@ -125,7 +138,8 @@ def _refusal(settings: PolicySettings, state: PolicyState, plan: Plan) -> str | 
             f"the change costs {plan.reconfiguration_cost:,.0f} messages, more than "
             f"policy.messages_max {settings.messages_max:,.0f}"
         )
-    gain = plan.cost.before - plan.cost.after
+    # As the plan counts it: the price of deliveries that are missed today is no loss.
+    gain = plan.net_benefit + plan.reconfiguration_cost
     worth = state.trust * gain - plan.reconfiguration_cost
     if worth < settings.benefit_min:
         trusted = "" if state.trust == 1.0 else f", trusted by {state.trust:.0%}"

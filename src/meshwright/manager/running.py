@@ -65,6 +65,11 @@ class RunningNetwork:
         """Have a broker apply, undo or abort a plan; refused with its reason if it will not."""
         return self.control(leader).decide(action, plan, lease=self.lease)
 
+    def order(self, control: BrokerControl, path: str, **options: str) -> None:
+        """Have a broker do something, if no other manager has followed the one that asks."""
+        lease = {} if self.lease is None else {"lease": str(self.lease)}
+        control.order(path, **options, **lease)
+
     def progress(self) -> dict[str, PlanProgress]:
         """How far plans are at each broker that answers; refused if none does."""
         return self._asked("/plan", PlanProgress)

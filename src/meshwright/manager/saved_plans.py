@@ -127,6 +127,7 @@ class PlanEntry(msgspec.Struct, frozen=True, kw_only=True):
     detail: str = ""
     predicted: Cost | None = None
     measured: Cost | None = None
+    order: Order | None = None
     outcome: Outcome | None = None
 
 
@@ -147,12 +148,13 @@ class PlanStore:
 
     def entries(self) -> tuple[PlanEntry, ...]:
         """All plans, oldest first, without what they would change."""
-        return tuple(self._entry(number) for number in self._numbers())
+        found = (self._entry(number) for number in self._numbers())
+        return tuple(one for one in found if one is not None)
 
     def plan(self, name: str) -> SavedPlan:
         """One plan; refused with what there is, if there is none of this id."""
         path = self._folder / f"{name}.json"
-        if not _FILE.fullmatch(path.name) or not path.exists():
+        if not _FILE.fullmatch(f"{name}.json") or not path.exists():
             numbers = self._numbers()
             known = f"the newest is p{numbers[-1]}" if numbers else "there are none"
             raise OperatorError(f"There is no plan {name!r} in {self._folder}; {known}.")
@@ -196,10 +198,13 @@ class PlanStore:
         found = (_FILE.fullmatch(path.name) for path in self._folder.glob("p*.json"))
         return sorted(int(match.group(1)) for match in found if match)
 
-    def _entry(self, number: int) -> PlanEntry:
+    def _entry(self, number: int) -> PlanEntry | None:
+        """A line of the list; None if it has made room meanwhile."""
         path = self._folder / f"p{number}.json"
         try:
             return msgspec.json.decode(path.read_bytes(), type=PlanEntry)
+        except FileNotFoundError:
+            return None
         except msgspec.MsgspecError:
             Document(path).decoded(SavedPlan, VERSIONS)  # says what is wrong, and in which line
             raise

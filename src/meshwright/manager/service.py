@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 import uvicorn
-from fastapi import Body, Depends, FastAPI, Header, HTTPException, Request, Response
+from fastapi import Body, Depends, FastAPI, HTTPException, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse
 from starlette.exceptions import HTTPException as AnyHTTPException
@@ -30,7 +30,15 @@ from meshwright.manager.settings import HOW_TO_MAKE, ManagerSettings
 
 SHOWN_NAME = "token"
 TOKEN_BYTES_MIN = 16
-ACCEPTED, UNAUTHORIZED, UNKNOWN, CONFLICT, WRONG = 202, 401, 404, 409, 422
+ACCEPTED, UNAUTHORIZED, UNKNOWN, CONFLICT, TOO_LONG, WRONG = 202, 401, 404, 409, 413, 422
+# What can be asked is no secret; the rest needs the token.
+OPEN_TO_ALL = ("/docs", "/openapi.json")
+# A wish for a plan has some hundred bytes, and names of brokers.
+BODY_DIGITS_MAX = 6
+NOBODY = (
+    "The token is wrong or missing; give that of the manager with --token-file, or send "
+    "Authorization: Bearer TOKEN."
+)
 
 REFUSAL = {
     "type": "object",
@@ -51,25 +59,27 @@ Leader = Annotated[str | None, Body(embed=True, description="The broker that lea
 
 def service(manager: Manager, token: bytes) -> FastAPI:
     """All questions and orders; each needs the token."""
-
-    def admit(authorization: Annotated[str, Header()] = "") -> None:
-        shown = authorization.removeprefix("Bearer ").strip().encode("utf-8", "replace")
-        if not hmac.compare_digest(shown, token):
-            raise HTTPException(
-                UNAUTHORIZED,
-                "The token is wrong or missing; give that of the manager with --token-file, or "
-                "send Authorization: Bearer TOKEN.",
-            )
-
     app = FastAPI(
         title="Meshwright manager",
         version=__version__,
-        dependencies=[Depends(admit)],
         description="Watches a network of MQTT brokers, plans better overlays, and applies them.",
         responses=REFUSALS,
         docs_url=None,
         redoc_url=None,
     )
+
+    @app.middleware("http")
+    async def admit(request: Request, go_on: Callable[[Request], Awaitable[Response]]) -> Response:
+        """Turn away who is nobody or says too much, before a byte of the body is read."""
+        shown = request.headers.get("authorization", "").removeprefix("Bearer ").strip()
+        is_known = hmac.compare_digest(shown.encode("utf-8", "replace"), token)
+        if not is_known and request.url.path not in OPEN_TO_ALL:
+            return _answer({"reason": NOBODY}, UNAUTHORIZED)
+        length = request.headers.get("content-length", "0")
+        if not length.isdigit() or len(length) > BODY_DIGITS_MAX:
+            return _answer({"reason": "The body is too long; see /docs."}, TOO_LONG)
+        return await go_on(request)
+
     app.add_route("/docs", _shown_reference)
     app.add_exception_handler(MeshwrightError, _refused)
     app.add_exception_handler(AnyHTTPException, _turned_away)

@@ -71,6 +71,7 @@ class PlanningSettings(msgspec.Struct, frozen=True, kw_only=True):
     delay_weight: float = 1.0
     with_wildcards: bool = False
     seed: int = 0
+    limit_s: float = 3_600.0
     master: str | None = None
     remote: str | None = None
 
@@ -140,7 +141,8 @@ def check_settings(settings: ManagerSettings) -> ManagerSettings:
             design(planning.design)
         with of_setting(("planning", "k")):
             check_k(planning.design, planning.k)
-    _check_above(("planning", "horizon_s"), planning.horizon_s, 0)
+    for name in ("horizon_s", "limit_s"):
+        _check_above(("planning", name), getattr(planning, name), 0)
     if planning.horizon_s < windows.length_s:
         raise SettingError(
             ("planning", "horizon_s"),

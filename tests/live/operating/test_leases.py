@@ -85,12 +85,15 @@ def test_orders_of_a_former_manager_are_refused_by_running_brokers(tmp_path: Pat
             assert 59 < given["left_s"] <= 60
             with pytest.raises(OperatorError, match="two holds the lease"):
                 await lease(manager="one", number="3", seconds="60")
-            for wrong in ("-1", "x", "0"):
+            for wrong in ("-1", "x", "0", "9" * 30, "9" * 5_000):
                 with pytest.raises(OperatorError, match="a lease needs"):
                     await lease(manager="one", number=wrong, seconds="60")
             plan = plan_of(source, small_overlay("tree", 2))
             with pytest.raises(OperatorError, match="lease 1 is behind 2, which two holds"):
                 await asyncio.to_thread(control.decide, "apply", plan, lease=1)
+            for endless in (10**30, int("9" * 4_000)):
+                with pytest.raises(OperatorError, match="is no number of a lease"):
+                    await asyncio.to_thread(control.decide, "apply", plan, lease=endless)
             begun = await asyncio.to_thread(control.decide, "apply", plan, lease=2)
             assert begun.epoch > 0
 

@@ -32,7 +32,7 @@ from meshwright.live.operating.http import (
     Response,
     json_response,
 )
-from meshwright.live.operating.leases import SECONDS_MAX, Leases, Seen
+from meshwright.live.operating.leases import NUMBER_MAX, SECONDS_MAX, Leases, Seen
 from meshwright.live.operating.unix_sockets import listening_socket
 from meshwright.live.settings import ControlSettings
 from meshwright.live.system.addresses import Address, parse_address
@@ -338,7 +338,8 @@ class Control:
             seconds = float(query.get("seconds", ""))
         except (msgspec.ValidationError, ValueError):
             return _refusal("a lease needs manager=NAME, number=N and seconds=S", 400)
-        if not wanted.manager or wanted.number < 1 or not 0 <= seconds <= SECONDS_MAX:
+        is_number = 1 <= wanted.number <= NUMBER_MAX
+        if not wanted.manager or not is_number or not 0 <= seconds <= SECONDS_MAX:
             return _refusal(
                 "a lease needs a manager's name, a number above 0 and 0 to "
                 f"{SECONDS_MAX:.0f} seconds",
@@ -354,8 +355,9 @@ class Control:
         number = request.query.get("lease")
         if number is None or request.method == "GET":
             return
-        if not number.isascii() or not number.isdigit():
-            raise OperatorError(f"{number!r} is no number of a lease")
+        is_number = number.isascii() and number.isdigit() and len(number) <= len(str(NUMBER_MAX))
+        if not is_number or int(number) > NUMBER_MAX:
+            raise OperatorError(f"{number[:40]!r} is no number of a lease")
         self._leases.check(int(number))
 
     def _drain(self, request: Request) -> Response:

@@ -31,6 +31,10 @@ T = TypeVar("T")
 Views = dict[str, tuple["BrokerControl", BrokerView]]
 
 
+class NoAnswerError(OperatorError):
+    """A broker was told to do something, and nobody knows whether it heard that."""
+
+
 class PlanBegun(msgspec.Struct, frozen=True, kw_only=True):
     """A broker leads a plan from now on, or has it aborted."""
 
@@ -111,7 +115,10 @@ class BrokerControl:
         try:
             return msgspec.json.decode(self._ask("POST", asked, body), type=dict[str, Any])
         except OSError as error:
-            raise OperatorError(f"{self.name} does not answer ({error}); see its log.") from error
+            # Where nobody listens nobody heard it.
+            is_unheard = isinstance(error, ConnectionRefusedError | FileNotFoundError)
+            kind = OperatorError if is_unheard else NoAnswerError
+            raise kind(f"{self.name} does not answer ({error}); see its log.") from error
 
     def _ask(
         self, method: str, path: str, body: bytes = b"", timeout_s: float = TIMEOUT_S

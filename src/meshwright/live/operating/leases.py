@@ -19,6 +19,7 @@ from meshwright.model.times import SECOND_US
 
 LEASE_NAME = "lease.json"
 SECONDS_MAX = 3_600.0
+NUMBER_MAX = 2**63 - 1
 
 
 class Seen(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

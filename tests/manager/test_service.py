@@ -1,0 +1,50 @@
+"""The manager's door: who has no token is turned away before anything of a request is read."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, cast
+
+from meshwright.manager.managing import Manager
+from meshwright.manager.service import service
+
+TOKEN = b"sixteen letters and more"
+
+
+class Nobody:
+    """A manager that is not to be asked anything."""
+
+
+def answered(method: str, path: str, **headers: str) -> int:
+    """The status of the answer to a request whose body never comes."""
+    app = service(cast("Manager", cast("Any", Nobody())), TOKEN)
+    statuses: list[int] = []
+
+    async def never() -> Any:
+        raise AssertionError("the body is read")
+
+    async def send(message: Any) -> None:
+        if message["type"] == "http.response.start":
+            statuses.append(message["status"])
+
+    scope = {
+        "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "scheme": "http",
+        "method": method, "path": path, "raw_path": path.encode(), "query_string": b"",
+        "headers": [(name.encode(), value.encode()) for name, value in headers.items()],
+        "client": ("127.0.0.1", 1), "server": ("127.0.0.1", 2),
+    }  # fmt: skip
+    asyncio.run(app(scope, never, send))
+    return statuses[0]
+
+
+def test_nothing_is_read_of_who_shows_no_token() -> None:
+    assert answered("POST", "/plans") == 401
+    assert answered("POST", "/plans", authorization="Bearer sixteen letters and mare") == 401
+    assert answered("GET", "/status") == 401
+
+
+def test_nothing_is_read_of_who_says_too_much() -> None:
+    shown = f"Bearer {TOKEN.decode()}"
+    told = {"authorization": shown, "content-length": "10000000"}
+    assert answered("POST", "/plans", **told) == 413
+    assert answered("POST", "/plans", **{**told, "content-length": "ten"}) == 413
