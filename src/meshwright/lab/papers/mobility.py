@@ -9,6 +9,7 @@ number is within a tenth of it.
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import nan
 from typing import Any
 
 import pandas as pd
@@ -56,8 +57,13 @@ def smallest(column: str, **where: Any) -> Value:
 
 
 def over(one: Value, other: Value) -> Value:
-    """One value over another."""
-    return lambda rows: one(rows) / other(rows)
+    """One value over another; not a number over nothing."""
+
+    def value(rows: pd.DataFrame) -> float:
+        whole = other(rows)
+        return one(rows) / whole if whole else nan
+
+    return value
 
 
 def highest(column: str, **where: Any) -> Value:
@@ -439,7 +445,7 @@ PERVASIVE = Experiment(
     scales={
         "small": Sweep(
             grid={"scenario": ["pervasive"], "policy": [*POLICIES, "standard+device"],
-                  "subscribers": [12], "publishers": [18], "hours": [0.5], "gap_s": [10.0]},
+                  "subscribers": [8], "publishers": [18], "hours": [1.0], "gap_s": [10.0]},
             seeds=3, task_cpu_s=1.3,
         ),
         "paper": Sweep(

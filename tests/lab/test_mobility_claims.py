@@ -1,0 +1,36 @@
+"""The mobility paper's claims: their values are of the rows they name, or tell nothing."""
+
+from __future__ import annotations
+
+from math import isnan
+
+import pandas as pd
+
+from meshwright.lab.papers.mobility import EXPERIMENTS, growth, largest, mean_of, over
+
+ROWS = pd.DataFrame(
+    {
+        "policy": ["standard", "standard", "home", "home"],
+        "subscribers": [20, 80, 20, 80],
+        "average": [0.0, 0.5, 1.0, 4.0],
+    }
+)
+
+
+def test_values_are_of_the_rows_that_they_name() -> None:
+    assert mean_of("average", policy="home")(ROWS) == 2.5
+    assert largest("average", policy="standard")(ROWS) == 0.5
+    assert growth("home")(ROWS) == 4.0
+
+
+def test_what_rows_cannot_tell_is_not_a_number() -> None:
+    assert isnan(mean_of("average", policy="standard", subscribers=800)(ROWS))
+    assert isnan(growth("standard")(ROWS))
+    assert isnan(over(mean_of("average", subscribers=800), mean_of("average"))(ROWS))
+
+
+def test_every_experiment_asks_for_what_a_run_in_the_city_takes() -> None:
+    names = [experiment.name for experiment in EXPERIMENTS]
+    assert len(set(names)) == len(names)
+    assert all(name.startswith("mobility-") for name in names)
+    assert all({"small", "paper"} <= set(one.scales) for one in EXPERIMENTS)
