@@ -47,5 +47,7 @@ def test_bad_input_is_one_sentence() -> None:
 def test_only_a_tree_adapts_by_itself() -> None:
     document = answered(*SMALL, "--adapt", "--faults", "crash")
     assert document["failures"] == []
+    document = answered(*SMALL, "--adapt", "--alpha", "2", "--move-clients", "--iterations", "9")
+    assert document["failures"] == []
     chord = ("simulate", "--design", "chord", "--brokers", "3", "--clients", "4")
     assert "cannot adapt it by themselves" in refused(*chord, "--adapt")

@@ -6,14 +6,24 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from live_network import reader_and_writer, running_brokers
+from live_network import DirectClient, reader_and_writer, running_brokers
 
 from meshwright.errors import OperatorError
 from meshwright.live.operating.control_client import BrokerControl
 from meshwright.live.settings import AdaptationSettings
 from meshwright.planning.adaptation.redraw import redraw_by
 from meshwright.protocol.inspection import BrokerView
-from meshwright.protocol.mqtt.packets import Puback, Publish
+from meshwright.protocol.mqtt.packets import (
+    USE_ANOTHER_SERVER,
+    Connack,
+    Connect,
+    Disconnect,
+    Puback,
+    Publish,
+    Suback,
+    Subscribe,
+    Subscription,
+)
 
 OFTEN = AdaptationSettings(rule="ocbr", every_s=0.5)
 
@@ -35,6 +45,35 @@ def test_brokers_whose_clients_talk_become_neighbours_and_nothing_is_lost(tmp_pa
             await writer.until(lambda got: sum(isinstance(one, Puback) for one in got) == sent)
             await reader.until(lambda _: len(reader.payloads()) >= sent)
             assert reader.payloads() == [b"%d" % number for number in range(1, sent + 1)]
+
+    asyncio.run(story())
+
+
+def test_clients_that_talk_are_sent_to_one_broker_where_that_is_allowed(tmp_path: Path) -> None:
+    settings = AdaptationSettings(rule="ocbr", every_s=0.5, move_clients=True)
+    redraw = redraw_by(options=settings)
+
+    async def story() -> None:
+        async with running_brokers("tree", tmp_path, 2, redraw=redraw, adaptation=settings) as two:
+            hosts = {broker.settings.name: broker.host for broker in two}
+            reader = DirectClient(hosts["b0"], "reader")
+            writer = DirectClient(hosts["b1"], "writer")
+            for client in (reader, writer):
+                client.connect(Connect(clean_start=True, session_expiry_s=600))
+                await client.until(lambda got: any(isinstance(one, Connack) for one in got))
+            reader.say(Subscribe(1, (Subscription("t", qos=1),)))
+            await reader.until(lambda got: any(isinstance(one, Suback) for one in got))
+
+            def goes() -> list[Disconnect]:
+                return [one for one in (*reader.got, *writer.got) if isinstance(one, Disconnect)]
+
+            number = 0
+            async with asyncio.timeout(30):
+                while not goes():
+                    number += 1
+                    writer.say(Publish("t", b"x", 1, packet_id=number))
+                    await asyncio.sleep(0.005)
+            assert {one.reason for one in goes()} == {USE_ANOTHER_SERVER}
 
     asyncio.run(story())
 

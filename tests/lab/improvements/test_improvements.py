@@ -34,8 +34,10 @@ def test_placement_is_measured_with_the_same_changes_for_every_method() -> None:
     arguments = {"pattern": "uniform", "start": "selected", "client_count": 300, "hours": 3}
     rows = measure_placement(seed=1, broker_count=10, topic_count=50, **arguments)
     assert rows == measure_placement(seed=1, broker_count=10, topic_count=50, **arguments)
-    static, similar, bounded = rows
+    static, similar, bounded, uncapped, eager = rows
     assert static["hand_overs"] == 0.0 < similar["hand_overs"]
+    assert uncapped["load_deviation"] > bounded["load_deviation"]
+    assert eager["hand_overs"] >= bounded["hand_overs"]
     assert bounded["load_deviation"] < similar["load_deviation"]
 
 

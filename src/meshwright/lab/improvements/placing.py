@@ -18,7 +18,16 @@ from meshwright.planning.placement.strategies import PLACEMENTS, PlacementRules
 
 Pattern = Literal["uniform", "multimodal"]
 Start = Literal["random", "selected"]
-METHODS = ("static", "similarity", "similarity-bounded")
+# No broker is ever so full.
+NO_CAP = 1e9
+# Each of the two that we add is also left out alone, so that what it does can be told.
+VARIANTS: dict[str, tuple[str, PlacementRules]] = {
+    "static": ("static", PlacementRules()),
+    "similarity": ("similarity", PlacementRules()),
+    "hysteresis and cap": ("similarity-bounded", PlacementRules()),
+    "hysteresis alone": ("similarity-bounded", PlacementRules(load_slack=NO_CAP)),
+    "cap alone": ("similarity-bounded", PlacementRules(gain_min=0.0)),
+}
 TOPICS_PER_CLIENT = 5
 MODE_TOPICS = 10
 CLUSTER = 5
@@ -40,14 +49,16 @@ def measure_placement(
 
     start: whether clients come to random brokers or to those that the method selects.
     """
+    mean_load = client_count * TOPICS_PER_CLIENT / broker_count
     rows = []
-    for method in METHODS:
+    for variant, (method, rules) in VARIANTS.items():
         # Streams of their own, so that every method lives through the same changes of interest.
         rng, placement_rng, cluster_rng = np.random.default_rng(seed).spawn(3)
         clusters = random_clusters(broker_count, CLUSTER, cluster_rng)
         wants = drawn_wants(client_count, topic_count, pattern, rng)
         first = "static" if start == "random" else method
-        clients = _arrived(interests_of(wants, topic_count), first, clusters, placement_rng)
+        interests = interests_of(wants, topic_count)
+        clients = _arrived(interests, clusters, first, rules, placement_rng)
         lived = [0.0, 0.0, 0.0]
         for _ in range(hours):
             asking = rng.random(client_count) < 1.0 - np.exp(-CHANGES_PER_HOUR)
@@ -59,18 +70,22 @@ def measure_placement(
                 viewed=clients,
                 asking=asking,
             )
-            placement = place(problem, method, placement_rng)
+            placement = place(problem, method, placement_rng, rules=rules)
             clients = problem.clients.moved_to(placement.brokers)
-            load = placement.load_deviation * broker_count / client_count
+            load = placement.load_deviation / mean_load
             hour = (placement.subscription_changes, placement.hand_overs, load)
             lived = [total + one / hours for total, one in zip(lived, hour, strict=True)]
         names = ("subscription_changes", "hand_overs", "load_deviation")
-        rows.append({"method": method, **dict(zip(names, lived, strict=True))})
+        rows.append({"method": variant, **dict(zip(names, lived, strict=True))})
     return rows
 
 
 def _arrived(
-    interests: Interests, method: str, clusters: Int32Array, rng: np.random.Generator
+    interests: Interests,
+    clusters: Int32Array,
+    method: str,
+    rules: PlacementRules,
+    rng: np.random.Generator,
 ) -> Clients:
     """Clients come in batches, each placed on a view of those before it."""
     wants = interests.columns.reshape(-1, TOPICS_PER_CLIENT)
@@ -79,7 +94,7 @@ def _arrived(
         view = view_of(Clients(interests, hosts.copy()), len(clusters))
         newcomers = Clients(interests_of(wants[batch], interests.column_count), hosts[batch])
         problem = PlacementProblem(newcomers, view, clusters)
-        hosts[batch] = PLACEMENTS[method](problem, PlacementRules(), rng)
+        hosts[batch] = PLACEMENTS[method](problem, rules, rng)
     return Clients(interests, hosts)
 
 

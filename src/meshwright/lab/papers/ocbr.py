@@ -389,7 +389,7 @@ CLIENTS = Experiment(
         "small": Sweep(
             grid={"kind": KINDS, "broker_count": (20, 40), "move_clients": (False, True)},
             seeds=20,
-            task_cpu_s=0.08,
+            task_cpu_s=0.05,
         ),
         "paper": Sweep(
             grid={"kind": KINDS, "broker_count": (20, 40, 100), "move_clients": (False, True)},
@@ -443,7 +443,7 @@ LIVE = Experiment(
         "small": Sweep(
             grid={"popularity": ("multimodal", "unif"), "broker_count": (16,)},
             seeds=10,
-            task_cpu_s=1.6,
+            task_cpu_s=1.5,
         ),
         "paper": Sweep(
             grid={"popularity": ("multimodal", "unif", "zipf"), "broker_count": (16, 40)},
@@ -509,7 +509,7 @@ OTHER_TOPICS = Experiment(
     shows="demand that drifts all at once; not in the paper",
     measure=measure_other_topics,
     scales={
-        "small": Sweep(grid={"broker_count": (16,)}, seeds=10, task_cpu_s=3.4),
+        "small": Sweep(grid={"broker_count": (16,)}, seeds=10, task_cpu_s=2.9),
         "paper": Sweep(grid={"broker_count": (16, 40)}, seeds=20, task_cpu_s=10.0),
         "10x": Sweep(grid={"broker_count": (160,)}, seeds=10, task_cpu_s=200.0),
     },
