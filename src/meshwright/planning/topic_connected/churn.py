@@ -10,14 +10,20 @@ from dataclasses import dataclass
 import numpy as np
 
 from meshwright.errors import CallerError
-from meshwright.model.interests import Int32Array, Interests
+from meshwright.model.interests import Int32Array, Interests, interests_from_pairs
 from meshwright.planning.topic_connected.greedy import bare_scores, no_links, rows_of
 from meshwright.planning.topic_connected.kernels.membership import membership_of
 from meshwright.planning.topic_connected.kernels.prune import kept_links
 from meshwright.planning.topic_connected.kernels.repair import joining_links
+from meshwright.planning.topic_connected.kernels.scan import count_shared_topics
 from meshwright.planning.topic_connected.measures import degrees
 from meshwright.planning.topic_connected.pruning import fewest_topics_first
-from meshwright.planning.topic_connected.validation import checked_k, simple_links
+from meshwright.planning.topic_connected.validation import (
+    checked_k,
+    failing_topics,
+    k_held,
+    simple_links,
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -84,6 +90,73 @@ def leave(links: Int32Array, interests_after: Interests, broker: int, k: int) ->
     order = fewest_topics_first(members, after)
     kept = kept_links(members, after, order[order >= len(standing)], k)
     return LinkChange(after[len(standing) :][kept[len(standing) :]], removed, after[kept])
+
+
+def place(links: Int32Array, interests: Interests, broker: int, k: int) -> LinkChange:
+    """Other links for a broker that was linked with more than it needs: those of `join`.
+
+    It has min(k, others) at least, so that what is published at it finds its way. Where topics, or
+    all brokers, were held together by its former links alone, so many of these stay that none is
+    joined worse than before.
+    """
+    _check_broker(broker, interests)
+    before = simple_links(links, interests.row_count)
+    is_own = (before == broker).any(axis=1)
+    everybody = _everybody(interests.row_count)
+    wide = _beside(interests, everybody)
+    new = join(before[~is_own], wide, broker, k).added
+    former = _without(before[is_own], new)
+    wants = wide.dense()
+    held = _held(before, interests, everybody, k)
+    while True:
+        after = np.concatenate([before[~is_own], new])
+        worse = np.flatnonzero(_held(after, interests, everybody, k) < held)
+        if not len(worse):
+            break
+        ends = former.sum(axis=1) - broker
+        first = int(np.argmax(wants[np.ix_(ends, worse)].sum(axis=1)))
+        new = np.concatenate([new, former[first : first + 1]])
+        former = np.delete(former, first, axis=0)
+    return LinkChange(_without(new, before), former, after)
+
+
+def mend(links: Int32Array, interests: Interests, k: int) -> LinkChange:
+    """Further links for topics that are joined by fewer than k ways; no link goes."""
+    standing = simple_links(links, interests.row_count)
+    members = membership_of(interests)
+    scores = bare_scores(interests)
+    count_shared_topics(members, scores, 1)
+    topics = failing_topics(standing, interests, k).astype(np.int64)
+    added = joining_links(members, standing, scores, topics, checked_k(k))
+    after = np.concatenate([standing, added])
+    order = fewest_topics_first(members, after)
+    kept = kept_links(members, after, order[order >= len(standing)], k)
+    return LinkChange(after[len(standing) :][kept[len(standing) :]], no_links(), after[kept])
+
+
+def _everybody(broker_count: int) -> Interests:
+    """One topic that all brokers want."""
+    rows = np.arange(broker_count, dtype=np.int64)
+    return interests_from_pairs(rows, np.zeros_like(rows), broker_count, 1)
+
+
+def _beside(interests: Interests, more: Interests) -> Interests:
+    """Interests with more topics."""
+    count = interests.column_count
+    rows = np.concatenate([interests.row_of_pairs(), more.row_of_pairs()])
+    columns = np.concatenate([interests.columns, more.columns + count])
+    return interests_from_pairs(rows, columns, interests.row_count, count + more.column_count)
+
+
+def _held(links: Int32Array, interests: Interests, everybody: Interests, k: int) -> Int32Array:
+    """By how many ways each topic is joined, up to k, and at last whether all brokers are."""
+    return np.concatenate([k_held(links, interests, k), k_held(links, everybody, 1)])
+
+
+def _without(links: Int32Array, others: Int32Array) -> Int32Array:
+    """Links that are not among others; both simple."""
+    known = set(map(tuple, others.tolist()))
+    return links[[tuple(link) not in known for link in links.tolist()]].reshape(-1, 2)
 
 
 def _check_broker(broker: int, interests: Interests) -> None:
