@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from meshwright.live.host.host import Host
+from meshwright.live.peers.joining import find_network
 from meshwright.live.peers.peers import PeerSettings
-from meshwright.live.processes.live_broker import LiveBroker
+from meshwright.live.processes.live_broker import LiveBroker, peer_settings
 from meshwright.live.settings import ListenerSettings, LiveSettings, PeerLinkSettings
 from meshwright.live.system.addresses import Address, Whereabouts, parse_address
 from meshwright.model.identifiers import BrokerName, TopicName
@@ -135,6 +136,29 @@ async def running_brokers(
     finally:
         for broker in brokers:
             await broker.stop()
+
+
+async def newcomer(name: str, folder: Path, through: LiveBroker, **options: Any) -> LiveBroker:
+    """A broker that knows one member's address, not started."""
+    address = through.host.peers.brokers[through.settings.name].peers
+    links = PeerLinkSettings(listen=ANY_PORT)
+    members = peer_settings(links)
+    found = await asyncio.to_thread(find_network, name, folder / name, (address,), members)
+    broker = LiveBroker(
+        LiveSettings(
+            name=name,
+            folder=folder / name,
+            listeners=(ListenerSettings(address=ANY_PORT, anonymous=True),),
+            peers=links,
+            **options,
+        ),
+        found.overlay,
+        founders=found.founders,
+        recorded=lambda _time_us, _record: None,
+        refused=lambda _reason: None,
+    )
+    broker.host.peers.brokers |= found.brokers
+    return broker
 
 
 def introduce(hosts: Iterable[Host], known: dict[str, Whereabouts]) -> None:

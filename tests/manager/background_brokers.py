@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from live_network import port_of, running_brokers
+from live_network import newcomer, port_of, running_brokers
 
 from meshwright.live.processes.live_broker import LiveBroker
 from meshwright.live.settings import TelemetrySettings
@@ -28,12 +28,29 @@ class Brokers:
     ) -> None:
         self.folder = folder
         self._loop = loop
+        # All of them are stopped in the end.
+        self._running = brokers
         self.live = {broker.settings.name: broker for broker in brokers}
         self.addresses = {name: f"127.0.0.1:{port_of(one)}" for name, one in self.live.items()}
 
     def stop(self, name: str) -> None:
         """One goes, and for a while no other notices."""
         asyncio.run_coroutine_threadsafe(self.live[name].stop(), self._loop).result(30)
+
+    def join(self, name: str) -> None:
+        """A broker comes to the network, and is let in."""
+
+        async def come() -> LiveBroker:
+            first = self._running[0]
+            telemetry = first.settings.telemetry
+            broker = await newcomer(name, self.folder, first, telemetry=telemetry)
+            self._running.append(broker)
+            await broker.start()
+            return broker
+
+        broker = asyncio.run_coroutine_threadsafe(come(), self._loop).result(60)
+        self.live[name] = broker
+        self.addresses[name] = f"127.0.0.1:{port_of(broker)}"
 
 
 @contextmanager

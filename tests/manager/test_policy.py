@@ -13,6 +13,7 @@ from meshwright.manager.policy import (
     PolicyState,
     changed,
     decide,
+    decide_churn,
     remembered,
     rest_ends_us,
     trust_in,
@@ -227,3 +228,20 @@ def test_a_manager_that_was_started_again_goes_on_with_the_rest_of_its_former_li
     twice = remembered(SETTINGS, both)
     assert rest_ends_us(SETTINGS, twice) == (300 + 5 + 2 * 60) * SECOND_US
     assert twice == changed(SETTINGS, changed(SETTINGS, PolicyState(), 105_000_000), 305_000_000)
+
+
+def test_a_plan_for_who_came_or_went_needs_no_confirmation_rest_or_gain_but_keeps_limits() -> None:
+    resting = PolicyState(agreeing=0, rested_us=NOON_US, doublings=3)
+    verdict, reason, state = decide_churn(SETTINGS, resting, plan_worth(1.0, clients=1))
+    assert (verdict, state) == ("apply", resting)
+    assert "few links" in reason
+    manual = msgspec.structs.replace(SETTINGS, mode="manual")
+    assert decide_churn(manual, resting, plan_worth(1.0)).verdict == "wait"
+    for plan, why in (
+        (plan_worth(1.0, clients=11), "clients_max 10"),
+        (plan_worth(1.0, price=501.0), "messages_max 500"),
+        (plan_worth(0.0), "nothing is better than now"),
+    ):
+        verdict, reason, _ = decide_churn(SETTINGS, resting, plan)
+        assert verdict == "never"
+        assert why in reason

@@ -89,9 +89,9 @@ class FolderDesk:
 
 
 def made(saved: SavedPlan, plan: Plan, predicted: Cost | None) -> SavedPlan:
-    """A plan that was being made, once it is."""
+    """A plan that was being made, once it is; why it was made still stands in its detail."""
     state = PlanState.PROPOSED if plan.steps else PlanState.NOTHING_BETTER
-    return saved.become(state, plan=plan, predicted=predicted)
+    return saved.become(state, saved.detail, plan=plan, predicted=predicted)
 
 
 def now_us() -> int:

@@ -22,6 +22,7 @@ from meshwright.files.reading import read_bytes
 from meshwright.live.access.tls import dialling_context
 from meshwright.live.operating.control_client import PlanBegun
 from meshwright.live.system.addresses import parse_address
+from meshwright.manager.churning import Churning, is_topic_connected
 from meshwright.manager.collection import Collected, Collection
 from meshwright.manager.desk import PLANS_FOLDER, made, now_us, only_one
 from meshwright.manager.execution import Action, Sight
@@ -29,7 +30,14 @@ from meshwright.manager.leasing import Leasing, read_identity
 from meshwright.manager.measuring import Measuring, look
 from meshwright.manager.orders import Orders
 from meshwright.manager.planner import NetworkView, Planner, PlanRequest, SparkPlanner
-from meshwright.manager.policy import changed, decide, remembered, trust_in
+from meshwright.manager.policy import (
+    changed,
+    decide,
+    decide_churn,
+    is_in_hours,
+    remembered,
+    trust_in,
+)
 from meshwright.manager.running import RunningNetwork
 from meshwright.manager.saved_plans import (
     Cost,
@@ -47,6 +55,7 @@ from meshwright.manager.status import (
     Status,
     UnderWay,
 )
+from meshwright.manager.wanted import wanted_of
 from meshwright.manager.windows import Windows, windows_of
 from meshwright.model.designs import check_k, design
 from meshwright.model.times import SECOND_US
@@ -88,6 +97,7 @@ class Manager:
         self._sight: Sight | None = None
         self._planned_us = 0
         self._notes: deque[str] = deque(maxlen=NOTES_MAX)
+        self._churning = Churning(folder)
         # Brokers that nobody sees, since when, and those that a plan was made without.
         self._lost_us: dict[str, int] = {}
         self._planned_without: frozenset[str] = frozenset()
@@ -149,11 +159,12 @@ class Manager:
         """How two plans differ."""
         return plan_difference(self.plan(first).whole(), self.plan(second).whole())
 
-    def make(self, request: PlanRequest, origin: Origin = "running") -> SavedPlan:
-        """Begin to make a plan for the network as it runs; returns at once."""
+    def make(self, request: PlanRequest, origin: Origin = "running", why: str = "") -> SavedPlan:
+        """Begin to make a plan for the network as it runs; returns at once. why: now."""
         self._refuse_waiting()
         windows = self.windows()
-        if not windows.is_enough and not request.early:
+        is_whole = request.method is None
+        if is_whole and not windows.is_enough and not request.early:
             raise OperatorError(
                 f"No plan is made yet, {windows.told()}; ask again then, or for an early one."
             )
@@ -161,16 +172,20 @@ class Manager:
         with self._lock:
             if self._making is not None:
                 raise OperatorError(f"Plan {self._making[0]} is being made; wait for it.")
-            saved = self._store.add(now_us(), origin)
+            saved = msgspec.structs.replace(self._store.add(now_us(), origin), detail=why)
             self._making = (saved.id, time.monotonic())
-        self._planned_us = now_us()
+        if is_whole:
+            self._planned_us = now_us()
         self._threads["plan"].submit(self._make, saved, request)
         return saved
 
     def _refuse_impossible(self, request: PlanRequest) -> None:
         """What no plan can reach is said at once, not after minutes of Spark."""
         brokers = self._network.in_force().brokers
-        BrokerChange(request.add_brokers, request.remove_brokers).check(brokers)
+        added = request.add_brokers
+        if request.method == "churn":  # who has come already is placed
+            added = tuple(name for name in added if name not in brokers)
+        BrokerChange(added, request.remove_brokers).check(brokers)
         if request.design is not None:
             design(request.design)
             check_k(request.design, request.k)
@@ -281,6 +296,7 @@ class Manager:
             self._fail_unmade("it was made and could not be kept; make it again")
             self._resume()
             self._keep_measured()
+            self._follow_churn(now)
             self._follow_policy(now)
             self._plan_without_lost(now)
 
@@ -314,6 +330,9 @@ class Manager:
                 until_us=now_us() if span is None else span.until_us,
                 source=self._network.in_force(),
                 slot_s=self._settings.windows.length_s,
+                wanted=wanted_of(view for _, view in self._network.views().values())
+                if request.method == "churn"
+                else {},
             )
             found = self._planner.make(view, request)
             ready = made(saved, found.plan, found.predicted)
@@ -322,7 +341,7 @@ class Manager:
         except Exception as error:  # or it would be in the making for ever
             self._say(traceback.format_exc())
             ready = saved.become(PlanState.FAILED, f"the manager made a mistake ({error!r})")
-        is_decided = ready.origin == "policy" and ready.plan is not None
+        is_decided = ready.origin in {"policy", "churn"} and ready.plan is not None
         verdict = ""
         try:
             if is_decided:
@@ -346,12 +365,16 @@ class Manager:
         """What the policy decides on a plan that it had made, and the plan with the reason."""
         trust = trust_in(self._store.entries())
         state = msgspec.structs.replace(self._policy, trust=trust)
-        verdict, reason, self._policy = decide(
-            self._settings.policy, state, saved.whole(), now_us()
+        policy, plan = self._settings.policy, saved.whole()
+        verdict, reason, self._policy = (
+            decide_churn(policy, state, plan)
+            if saved.origin == "churn"
+            else decide(policy, state, plan, now_us())
         )
-        self._last = f"{saved.id}: {verdict}, as {reason}"
+        why = f"{saved.detail}; {reason}" if saved.detail else reason
+        self._last = f"{saved.id}: {verdict}, as {why}"
         if saved.state is PlanState.PROPOSED:
-            saved = msgspec.structs.replace(saved, detail=reason)
+            saved = msgspec.structs.replace(saved, detail=why)
         return verdict, saved
 
     def _finish(self, saved: SavedPlan) -> None:
@@ -373,7 +396,8 @@ class Manager:
         finally:
             self._sight = None
         self._measuring.forget()
-        self._policy = changed(self._settings.policy, self._policy, now_us())
+        if saved.origin != "churn":  # a whole plan need not wait for it
+            self._policy = changed(self._settings.policy, self._policy, now_us())
 
     def _resume(self) -> None:
         """Go on with an order that a former life, or a network that did not answer, left."""
@@ -411,10 +435,28 @@ class Manager:
             with suppress(OperatorError):
                 self.make(PlanRequest(), "policy")
 
+    def _follow_churn(self, now: int) -> None:
+        """Have brokers placed that came, and gaps closed that others left, in a few links."""
+        policy = self._settings.policy
+        views = [view for _, view in self._network.views().values()]
+        found = self._churning.seen(views, now, round(policy.lost_after_s * SECOND_US))
+        if found is None or not self._is_free():
+            return
+        if policy.mode == "automatic" and not is_in_hours(policy, now):
+            return
+        request = PlanRequest(
+            method="churn", add_brokers=found.came, remove_brokers=found.left, early=True
+        )
+        saved = self.make(request, "churn", found.why)
+        self._churning.planned(found)
+        self._note(f"Plan {saved.id} is made now: {found.why}.")
+
     def _plan_without_lost(self, now: int) -> None:
         """Propose where the roles and clients go of brokers that have been lost for long."""
         views = [view for _, view in self._network.views().values()]
         overlay = max(views, key=lambda view: view.epoch).overlay
+        if is_topic_connected(overlay):  # see _follow_churn
+            return
         seen = {name for view in views for name in view.alive}
         self._lost_us = {
             name: self._lost_us.get(name, now) for name in overlay.brokers if name not in seen

@@ -20,9 +20,11 @@ import msgspec
 from meshwright.errors import OperatorError
 from meshwright.files.overlays import write_overlay
 from meshwright.files.plans import read_plan
+from meshwright.files.snapshots import write_snapshot
 from meshwright.files.writing import make_folder
 from meshwright.manager.saved_plans import Cost
 from meshwright.manager.settings import PlanningSettings
+from meshwright.manager.wanted import Wanted, snapshot_of
 from meshwright.model.designs import founded_as
 from meshwright.model.goals import HARD_GOALS, Goals
 from meshwright.model.overlay import Overlay
@@ -36,7 +38,8 @@ SAYS_NO = 1
 class PlanRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a plan is to reach where that is not what the settings say; early: of too little.
 
-    add_brokers, remove_brokers: what if these came or went?
+    add_brokers, remove_brokers: what if these came or went? method: churn changes the links of
+    these only, by what brokers want now, and an added one may have come already.
     """
 
     design: str | None = None
@@ -45,6 +48,7 @@ class PlanRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         None
     )
     k: int | None = None
+    method: Literal["churn"] | None = None
     degree_max: int | None = None
     add_brokers: tuple[str, ...] = ()
     remove_brokers: tuple[str, ...] = ()
@@ -62,12 +66,14 @@ class NetworkView(msgspec.Struct, frozen=True, kw_only=True):
     """What a plan is made of: a trace up to a time, and the overlay in force.
 
     The trace grows while it is read. slot_s: in slots of this length publications are counted.
+    wanted: topics that brokers want now, of which joins and leaves are planned.
     """
 
     trace: Path
     until_us: int
     source: Overlay
     slot_s: float
+    wanted: Wanted = {}
 
 
 class Planner(Protocol):
@@ -96,6 +102,8 @@ class SparkPlanner:
         folder = make_folder(self._folder / secrets.token_hex(4))
         overlay_path, plan_path = folder / "overlay.json", folder / "plan.json"
         write_overlay(view.source, overlay_path)
+        if request.method == "churn":
+            return self._churned(view, request, overlay_path, plan_path)
         until = datetime.fromtimestamp(0, UTC) + timedelta(microseconds=view.until_us)
         command = [
             sys.executable, "-m", "meshwright", "plan", "create", str(view.trace), "--json",
@@ -108,6 +116,25 @@ class SparkPlanner:
             plan=read_plan(plan_path),
             predicted=msgspec.convert(answer.get("predicted"), Cost | None),
         )
+
+    def _churned(
+        self, view: NetworkView, request: PlanRequest, overlay_path: Path, plan_path: Path
+    ) -> Made:
+        """Of the overlay in force and what brokers want: no trace is read, and no Java starts."""
+        if not any(view.wanted.values()):
+            raise OperatorError("Nobody wants anything yet, so that any links will do; plan later.")
+        snapshot = snapshot_of(view.wanted, view.source.brokers)
+        interests_path, _ = write_snapshot(snapshot, self._folder)
+        settings = self._settings
+        command = [
+            sys.executable, "-m", "meshwright", "plan", "create", "--method", "churn", "--json",
+            "--from", str(overlay_path), "--interests", str(interests_path),
+            "--out", str(plan_path), "--design", view.source.design,
+            "--delay-weight", f"{settings.delay_weight:g}", "--seed", str(settings.seed),
+            *self._named(request),
+        ]  # fmt: skip
+        self._run(command)
+        return Made(plan=read_plan(plan_path), predicted=None)
 
     def stop(self) -> None:
         self._is_stopped = True
@@ -134,12 +161,14 @@ class SparkPlanner:
         given = [
             word for name, value in named.items() if value is not None for word in (name, value)
         ]
+        return [*given, *self._named(request), *(("--force",) if settings.with_wildcards else ())]
+
+    def _named(self, request: PlanRequest) -> list[str]:
+        """Goals, and brokers that come and go."""
         return [
-            *given,
             *_repeated("--goal", _goal_words(self._goals, request)),
             *_repeated("--add-broker", request.add_brokers),
             *_repeated("--remove-broker", request.remove_brokers),
-            *(("--force",) if settings.with_wildcards else ()),
         ]
 
     def _run(self, command: list[str]) -> dict[str, Any]:

@@ -65,13 +65,34 @@ def decide(settings: PolicySettings, state: PolicyState, plan: Plan, now_us: int
     left_s = (rest_ends_us(settings, state) - now_us) / SECOND_US
     if left_s > 0:
         return Decision("wait", f"the network rests for {left_s:.0f} s more", agreed)
-    if not _is_in_hours(settings.hours, now_us):
+    if not is_in_hours(settings, now_us):
         return Decision("wait", f"plans begin in {settings.hours} UTC only", agreed)
     return Decision(
         "apply",
         f"{agreed.agreeing} plannings in a row found it worth while, within all limits",
         msgspec.structs.replace(agreed, agreeing=0),
     )
+
+
+def decide_churn(settings: PolicySettings, state: PolicyState, plan: Plan) -> Decision:
+    """Whether a plan for brokers that came or went is to be carried out: at once, within limits.
+
+    Few links change and clients stay, and what is put off is a topic with fewer ways than k. So
+    nothing is confirmed, no rest is waited for, and it need not pay.
+    """
+    refusal = _too_large(settings, plan)
+    if refusal is not None:
+        return Decision("never", refusal, state)
+    if settings.mode == "manual":
+        return Decision("wait", "the policy is manual: an operator decides", state)
+    return Decision("apply", "few links change where brokers came or went, within limits", state)
+
+
+def is_in_hours(settings: PolicySettings, now_us: int) -> bool:
+    """Whether a plan may begin now."""
+    begin, end = hours_of(settings.hours)
+    minute = now_us // MINUTE_US % DAY_MINUTES
+    return begin <= minute < end if begin < end else minute >= begin or minute < end
 
 
 def rest_ends_us(settings: PolicySettings, state: PolicyState) -> int:
@@ -94,7 +115,7 @@ def remembered(settings: PolicySettings, entries: Sequence[PlanEntry]) -> Policy
     ends_us = sorted(
         one.order.given_us + round(one.outcome.elapsed_s * SECOND_US)
         for one in entries
-        if one.order is not None and one.outcome is not None
+        if one.order is not None and one.outcome is not None and one.origin != "churn"
     )
     state = PolicyState()
     for ended_us in ends_us:
@@ -127,7 +148,7 @@ def _saved(cost: Cost) -> float:
     return 1.0 - cost.after / cost.before if cost.before > 0 else 0.0
 
 
-def _refusal(settings: PolicySettings, state: PolicyState, plan: Plan) -> str | None:
+def _too_large(settings: PolicySettings, plan: Plan) -> str | None:
     if not plan.steps:
         return "nothing is better than now"
     clients = len(plan.client_moves())
@@ -138,6 +159,13 @@ def _refusal(settings: PolicySettings, state: PolicyState, plan: Plan) -> str | 
             f"the change costs {plan.reconfiguration_cost:,.0f} messages, more than "
             f"policy.messages_max {settings.messages_max:,.0f}"
         )
+    return None
+
+
+def _refusal(settings: PolicySettings, state: PolicyState, plan: Plan) -> str | None:
+    too_large = _too_large(settings, plan)
+    if too_large is not None:
+        return too_large
     # As the plan counts it: the price of deliveries that are missed today is no loss.
     gain = plan.net_benefit + plan.reconfiguration_cost
     worth = state.trust * gain - plan.reconfiguration_cost
@@ -148,9 +176,3 @@ def _refusal(settings: PolicySettings, state: PolicyState, plan: Plan) -> str | 
             f"{settings.benefit_min:,.0f}"
         )
     return None
-
-
-def _is_in_hours(hours: str, now_us: int) -> bool:
-    begin, end = hours_of(hours)
-    minute = now_us // MINUTE_US % DAY_MINUTES
-    return begin <= minute < end if begin < end else minute >= begin or minute < end

@@ -26,8 +26,9 @@ SAVED_VERSION = 1
 # Of plans that are over, the oldest make room for new ones.
 KEPT_MAX = 100
 
-# "lost": the network that runs, without brokers that are lost.
-Origin = Literal["trace", "running", "policy", "lost"]
+# "lost": the network that runs, without brokers that are lost. "churn": with the links changed of
+# those that came or went.
+Origin = Literal["trace", "running", "policy", "lost", "churn"]
 
 
 class PlanState(Enum):

@@ -9,36 +9,12 @@ from typing import Any
 
 import aiomqtt
 import pytest
-from live_network import ANY_PORT, port_of, running_brokers
+from live_network import newcomer, port_of, running_brokers
 from ordinary_clients import AioReader, until
 from typer.testing import CliRunner
 
 from meshwright.cli.main import app
-from meshwright.live.peers.joining import find_network
-from meshwright.live.processes.live_broker import LiveBroker, peer_settings
-from meshwright.live.settings import ListenerSettings, LiveSettings, PeerLinkSettings
-
-
-async def newcomer(name: str, folder: Path, through: LiveBroker) -> LiveBroker:
-    """A broker that knows one member's address, not started."""
-    address = through.host.peers.brokers[through.settings.name].peers
-    links = PeerLinkSettings(listen=ANY_PORT)
-    members = peer_settings(links)
-    found = await asyncio.to_thread(find_network, name, folder / name, (address,), members)
-    broker = LiveBroker(
-        LiveSettings(
-            name=name,
-            folder=folder / name,
-            listeners=(ListenerSettings(address=ANY_PORT, anonymous=True),),
-            peers=links,
-        ),
-        found.overlay,
-        founders=found.founders,
-        recorded=lambda _time_us, _record: None,
-        refused=lambda _reason: None,
-    )
-    broker.host.peers.brokers |= found.brokers
-    return broker
+from meshwright.live.processes.live_broker import LiveBroker
 
 
 async def publish(broker: LiveBroker, topic: str, *payloads: str) -> None:

@@ -191,11 +191,12 @@ Objective = Annotated[
     ),
 ]
 PlanMethod = Annotated[
-    Method | None,
+    Literal["hash", "lsap", "ssbr-greedy", "dynatops-greedy", "best", "churn"] | None,
     typer.Option(
         "--method",
         show_default="the design's, else best",
-        help="chord, tapestry, ...: how brokers get positions.",
+        help="chord, tapestry, ...: how brokers get positions. gm, gm2, ...: churn, to change "
+        "links only where brokers come (--add-broker, also one that has come) and go.",
     ),
 ]
 Placement = Annotated[

@@ -33,6 +33,7 @@ from meshwright.cli.console.options import (
 from meshwright.cli.console.screen import CHECK_SAYS_NO, answer, plain_table
 from meshwright.cli.console.times import duration_s, time_us
 from meshwright.cli.overlays.overlay_plans import answer_plan, told_against
+from meshwright.cli.traces.plan_churn import ChurnWish, Known, churn_plan
 from meshwright.cli.traces.plan_goals import DegreeMax, GoalsFile, GoalWords, read_goals
 from meshwright.cli.traces.plan_orders import abort, apply, undo
 from meshwright.cli.traces.plan_saved import (
@@ -52,6 +53,7 @@ from meshwright.model.wording import amount, counted
 if TYPE_CHECKING:
     from meshwright.model.overlay import Overlay
     from meshwright.model.plan import Plan, Step
+    from meshwright.planning.changes.broker_change import BrokerChange
     from meshwright.planning.changes.differences import PlanDifference
     from meshwright.planning.changes.expectation import DeliveryCost
 
@@ -110,6 +112,15 @@ def create(
         ),
     ] = None,
     source: SourceOverlay = None,
+    interests: Annotated[
+        Path | None,
+        typer.Option(
+            "--interests",
+            metavar="FILE",
+            show_default="as brokers that run say",
+            help="With --method churn and no TRACE: CSV of broker,topic.",
+        ),
+    ] = None,
     data: Annotated[
         Path | None,
         typer.Option(
@@ -167,33 +178,36 @@ def create(
 
     With --manager instead of a trace: the network that runs, of the telemetry collected there.
     Subscriptions with wildcards are not planned for: exit code 1 and no plan without --force. A
-    plan that breaks a goal is refused with the goal's name.
+    plan that breaks a goal is refused with the goal's name. With --method churn a trace is not
+    needed: what brokers want is asked of those that run in --data, or read from --interests.
 
     Example: meshwright plan create city --design dynatops --from overlay.json --out plan.json
     Another: meshwright plan create --manager http://127.0.0.1:8090 --token-file token
+    Another: meshwright plan create --method churn --data .meshwright --add-broker broker9
     """
     if manager is not None:
         make_at_manager(context, RestPlace(manager, token_file), is_early=early)
         return
     from meshwright.cli.console.spark import is_short_work, spark_work
     from meshwright.errors import OperatorError
-    from meshwright.files.plans import read_overlay_or_target
     from meshwright.files.reading import blaming
     from meshwright.pipeline.snapshots import Moment, TraceMoment
     from meshwright.pipeline.traces import check_trace
-    from meshwright.planning.changes.broker_change import BrokerChange
     from meshwright.planning.changes.expectation import expected_cost
     from meshwright.planning.changes.network import PlanWish
     from meshwright.planning.changes.proposal import Circumstances, propose
 
-    if trace is None or design is None:
-        raise OperatorError("Give a TRACE and its --design, or a manager with --manager URL.")
+    change = _change(add_broker, remove_broker)
     _refuse_no_place(out, data)
     goals = read_goals(goals_file, goal, degree_max)
+    if trace is None and method == "churn":
+        wished = ChurnWish(design, change, goals, delay_weight, seed)
+        _answer_churn(wished, Known(source, data, interests), out, as_json=as_json)
+        return
+    if trace is None or design is None:
+        raise OperatorError("Give a TRACE and its --design, or a manager with --manager URL.")
     check_trace(trace)
-    today = None if source is None else read_overlay_or_target(source)
-    if data is not None:
-        today = _in_force(data, source)
+    today = _today(source, data)
     wish = PlanWish(design, objective, method, delay_weight, k)
     moment = Moment(
         at_us=None if at is None else time_us(at),
@@ -219,7 +233,7 @@ def create(
         placement=placement,
         horizon_s=moment.horizon_s,
         data_until_us=state.at_us,
-        change=BrokerChange(tuple(add_broker or ()), tuple(remove_broker or ())),
+        change=change,
         seed=seed,
     )
     with blaming(source or trace):
@@ -318,14 +332,31 @@ def diff(
     )
 
 
-def _in_force(data: Path, source: Path | None) -> Overlay:
-    """The overlay of brokers that run, unless another one was named too."""
+def _change(added: list[str] | None, removed: list[str] | None) -> BrokerChange:
+    from meshwright.planning.changes.broker_change import BrokerChange
+
+    return BrokerChange(tuple(added or ()), tuple(removed or ()))
+
+
+def _answer_churn(wished: ChurnWish, known: Known, out: Path | None, *, as_json: bool) -> None:
+    """Plan for who came or went, of what brokers want now."""
+    made = churn_plan(wished, known)
+    kept = _kept(made, None, out, known.data)
+    seed = wished.seed
+    answer_plan(as_json, "plan create", made, kept, seed, wildcards_left_out=0, predicted=None)
+
+
+def _today(source: Path | None, data: Path | None) -> Overlay | None:
+    """The overlay that a plan begins at: of a file, or of brokers that run."""
     from meshwright.errors import OperatorError
+    from meshwright.files.plans import read_overlay_or_target
     from meshwright.manager.running import RunningNetwork
 
-    if source is not None:
+    if source is not None and data is not None:
         raise OperatorError("Give --from FILE or --data FOLDER; both say what the plan begins at.")
-    return RunningNetwork(data).in_force()
+    if data is not None:
+        return RunningNetwork(data).in_force()
+    return None if source is None else read_overlay_or_target(source)
 
 
 def _refuse_no_place(out: Path | None, data: Path | None) -> None:

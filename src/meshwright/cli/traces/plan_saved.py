@@ -78,6 +78,7 @@ WISHES = {
     "objective": "objective",
     "placement": "placement",
     "k": "k",
+    "method": "method",
     "degree_max": "degree_max",
     "add_broker": "add_brokers",
     "remove_broker": "remove_brokers",

@@ -7,6 +7,7 @@ from typing import Literal
 
 import numpy as np
 
+from meshwright.model.identifiers import BrokerName
 from meshwright.model.interests import Int64Array, Interests
 from meshwright.model.overlay import Overlay
 from meshwright.model.plan import Plan, Step
@@ -35,7 +36,7 @@ def link_plan(
 
     only_if_worth: stay where no delivery is missed today and the change does not pay.
     """
-    added, removed = _difference(source, target), _difference(target, source)
+    added, removed = link_difference(source, target), link_difference(target, source)
     before = overlay_worth(source, snapshot, delay_weight)
     after = overlay_worth(target, snapshot, delay_weight)
     price = float(len(added) + len(removed))
@@ -59,7 +60,7 @@ def link_plan(
     )
 
 
-def _difference(source: Overlay, target: Overlay) -> list[Link]:
+def link_difference(source: Overlay, target: Overlay) -> list[Link]:
     """Links of the target that the source does not have."""
     standing = {frozenset(link) for link in source.links}
     return [link for link in target.links if frozenset(link) not in standing]
@@ -180,6 +181,12 @@ def _shared(interests: Interests, one: int, other: int) -> Int64Array:
         interests.of(one), interests.of(other), assume_unique=True
     ).astype(np.int64)
     return topics
+
+
+def shared_topics(snapshot: Snapshot, one: str, other: str) -> Int64Array:
+    """Topics that two brokers want both, ascending."""
+    rows = (snapshot.brokers.index(BrokerName(name)) for name in (one, other))
+    return _shared(snapshot.interests, *rows)
 
 
 def _staying(before: Worth) -> str:

@@ -62,7 +62,7 @@ def plan_for_brokers(
     """
     change.check(snapshot.brokers)
     today = source or begun_overlay(snapshot, wish, seed)
-    after, clients = _after(snapshot, change, population, placement, seed)
+    after, clients = network_after(snapshot, change, population, placement, seed)
     begun = _mended(today, change, after)
     rest = plan_network(after, wish, source=begun, seed=seed)
     moves: tuple[Step, ...] = ()
@@ -81,7 +81,7 @@ def plan_for_brokers(
             overlay_worth(today, snapshot, wish.delay_weight),
             overlay_worth(rest.target, after, wish.delay_weight),
         ),
-        steps=(*_comings(change, today, begun), *rest.steps, *moves),
+        steps=(*comings(change, today, begun), *rest.steps, *moves),
         price=rest.reconfiguration_cost + around + len(moves),
         summary="",
     )
@@ -89,7 +89,7 @@ def plan_for_brokers(
     return ChangedNetwork(msgspec.structs.replace(plan, summary=told), after, clients)
 
 
-def _after(
+def network_after(
     snapshot: Snapshot,
     change: BrokerChange,
     population: Population | None,
@@ -159,14 +159,14 @@ def _mended(today: Overlay, change: BrokerChange, after: Snapshot) -> Overlay:
         today = with_broker(today, name)
     for name in change.removed:
         today = (
-            _linked_without(today, name, after)
+            linked_without(today, name, after)
             if design(today.design).forwarding == "topic_connected"
             else without_broker(today, name)
         )
     return today
 
 
-def _linked_without(today: Overlay, name: str, after: Snapshot) -> Overlay:
+def linked_without(today: Overlay, name: str, after: Snapshot) -> Overlay:
     """A topic-connected overlay whose gap is closed among the neighbours of who goes."""
     rows = {broker: row for row, broker in enumerate(after.brokers)}
     wanted = [
@@ -207,7 +207,7 @@ def _link_count(one: Overlay, other: Overlay) -> int:
     return len(first ^ second)
 
 
-def _comings(change: BrokerChange, today: Overlay, begun: Overlay) -> tuple[Step, ...]:
+def comings(change: BrokerChange, today: Overlay, begun: Overlay) -> tuple[Step, ...]:
     """Who comes and who goes, with the links that it takes."""
     count = len(today.brokers)
     steps = []

@@ -34,6 +34,8 @@ from meshwright.planning.evaluation.evaluate import node_degrees
 
 Objective = Literal["net", "cost"]
 
+# Of a topic-connected design: links change where brokers come and go, and nowhere else.
+CHURN = "churn"
 METHOD = "best"  # of arranging brokers, where neither the wish nor the design names one
 
 
@@ -42,7 +44,8 @@ class PlanWish:
     """What a plan is to reach.
 
     objective: `net` changes what saves more in the horizon than the change costs, `cost` whatever
-    lowers the cost. method: how brokers get positions; None for the design's own.
+    lowers the cost. method: how brokers get positions; None for the design's own; CHURN changes
+    links only where brokers come and go, whatever that saves.
     reconfigurability_beta: plan positions only where the cost is more than this share of moving
     everybody [DYNATOPS, Alg. 3]; None to try always. degree_max: links that a broker on a tree may
     come to have. params: of the builder of a topic-connected design, by name.
@@ -134,14 +137,14 @@ def _linked(snapshot: Snapshot, wish: PlanWish, source: Overlay | None, seed: in
     )
     return link_plan(
         source or begun_overlay(snapshot, wish, seed),
-        _joined_up(target),
+        joined_up(target),
         snapshot,
         delay_weight=wish.delay_weight,
         only_if_worth=wish.objective == "net",
     )
 
 
-def _joined_up(overlay: Overlay) -> Overlay:
+def joined_up(overlay: Overlay) -> Overlay:
     """The overlay with links between its parts, so that whatever anybody publishes finds its way.
 
     A part is joined to those before it, each by the broker in it that has the fewest links.

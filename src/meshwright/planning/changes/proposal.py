@@ -19,6 +19,7 @@ from meshwright.model.overlay import Overlay
 from meshwright.model.plan import Plan
 from meshwright.model.snapshot import Snapshot
 from meshwright.planning.changes.broker_change import NO_CHANGE, BrokerChange
+from meshwright.planning.changes.churn import plan_churn
 from meshwright.planning.changes.clients import (
     Population,
     clients_after,
@@ -28,7 +29,7 @@ from meshwright.planning.changes.clients import (
 from meshwright.planning.changes.goals import Outlook, broken_goals, preferred
 from meshwright.planning.changes.links import link_plan
 from meshwright.planning.changes.membership import plan_for_brokers
-from meshwright.planning.changes.network import PlanWish, plan_network
+from meshwright.planning.changes.network import CHURN, PlanWish, plan_network
 from meshwright.planning.changes.objections import CLIENTS_PER_S, objections_to
 from meshwright.planning.placement.clients import NO_BROKER, Clients
 
@@ -153,15 +154,21 @@ def _planned(
     snapshot: Snapshot, wish: PlanWish, around: Circumstances, placement: str | None
 ) -> Candidate:
     population, source, seed = around.population, around.source, around.seed
-    if not around.change.is_none:
-        found = plan_for_brokers(
-            snapshot,
-            wish,
-            around.change,
-            population=population,
-            placement=placement,
-            source=source,
-            seed=seed,
+    if wish.method == CHURN or not around.change.is_none:
+        found = (
+            plan_churn(
+                snapshot, wish, around.change, population=population, source=source, seed=seed
+            )
+            if wish.method == CHURN
+            else plan_for_brokers(
+                snapshot,
+                wish,
+                around.change,
+                population=population,
+                placement=placement,
+                source=source,
+                seed=seed,
+            )
         )
         counts = None if found.clients is None else _client_counts(found.clients, found.snapshot)
         return found.plan, Outlook(found.plan.target, found.snapshot, around.horizon_s, counts)
