@@ -8,7 +8,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from background_brokers import Brokers, background_brokers
+from typer.testing import CliRunner
 
+from meshwright.cli.main import app
+from meshwright.files.plans import read_plan
 from meshwright.history.judgement import violations
 from meshwright.lab.scripted import Deed, Script, playing
 from meshwright.manager.managing import Manager
@@ -20,6 +23,7 @@ from meshwright.manager.settings import (
     PolicySettings,
     WindowSettings,
 )
+from meshwright.model.plan import Plan
 
 AUTOMATIC = PolicySettings(
     mode="automatic", every_s=10_000.0, benefit_min=1e9, confirmations=9, cool_down_s=9_999.0
@@ -54,6 +58,13 @@ def until(holds: Callable[[], bool]) -> None:
 def neighbours(brokers: Brokers, name: str) -> set[str]:
     links = RunningNetwork(brokers.folder).in_force().links
     return {end for link in links if name in link for end in link} - {name}
+
+
+def by_hand(brokers: Brokers, out: Path) -> Plan:
+    words = ("--data", str(brokers.folder), "--add-broker", "north", "--out", str(out))
+    found = CliRunner().invoke(app, ["plan", "create", "--method", "churn", *words])
+    assert found.exit_code == 0, found.output
+    return read_plan(out)
 
 
 def chatter(brokers: Brokers) -> Script:
@@ -95,6 +106,7 @@ def test_a_newcomer_is_placed_at_once_and_no_message_is_lost_doubled_or_reordere
                 assert {step.action for step in plan.steps} == {"remove_link"}
                 assert all("north" in step.brokers for step in plan.steps)
                 assert neighbours(brokers, "north") == others
+                assert by_hand(brokers, tmp_path / "plan.json").target == plan.target
             with managing(brokers, tmp_path / "north", AUTOMATIC) as manager:
                 until(lambda: any(one.state is PlanState.APPLIED for one in manager.entries()))
             history = play.end()

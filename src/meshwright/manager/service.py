@@ -131,6 +131,10 @@ def _add_plans(app: FastAPI, manager: Manager) -> None:
         k: Annotated[
             int | None, Body(ge=1, description="Brokers that must die before a topic falls apart.")
         ] = None,
+        method: Annotated[
+            Literal["churn"] | None,
+            Body(description="churn: change links only where brokers come, came and go."),
+        ] = None,
         degree_max: Annotated[int | None, Body(ge=1, description="Links of one broker.")] = None,
         add_brokers: Annotated[tuple[str, ...], Body(description="What if these came?")] = (),
         remove_brokers: Annotated[tuple[str, ...], Body(description="What if these went?")] = (),
@@ -139,8 +143,8 @@ def _add_plans(app: FastAPI, manager: Manager) -> None:
         """Begin to make a plan for the network as it runs; ask for it by the id in the answer."""
         asked = {
             "design": design, "objective": objective, "placement": placement, "k": k,
-            "degree_max": degree_max, "add_brokers": add_brokers, "remove_brokers": remove_brokers,
-            "early": early,
+            "method": method, "degree_max": degree_max, "early": early,
+            "add_brokers": add_brokers, "remove_brokers": remove_brokers,
         }  # fmt: skip
         try:
             request = msgspec.convert(asked, PlanRequest)

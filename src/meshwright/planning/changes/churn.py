@@ -172,7 +172,7 @@ def _removals(
             shared = len(shared_topics(after, one, other))
             why = f"{one} and {other} share no topic."
             if shared:
-                why = f"The {counted(shared, 'topic')} that {one} and {other} share need it not."
+                why = f"{one} and {other} share {counted(shared, 'topic')}, joined without it too."
         steps.append(_step("remove_link", (one, other), why, "links", (count, count - 1)))
         count -= 1
     return steps
