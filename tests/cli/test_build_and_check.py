@@ -6,11 +6,16 @@ import json
 from pathlib import Path
 
 import networkx as nx
+import numpy as np
 import pytest
 from commands import answered, call, refused, small_network
 
-from meshwright.files.overlays import read_overlay
+from meshwright.files.overlays import read_overlay, write_overlay
+from meshwright.files.plans import read_overlay_or_target
+from meshwright.files.snapshots import read_interests, read_snapshot
 from meshwright.model.designs import DESIGNS, founded_as, joined_as
+from meshwright.planning.arrangement.plan import arrange
+from meshwright.planning.evaluation.evaluate import evaluate
 
 DESIGNS_WITH_K = [
     ("gm", 1), ("gm2", 2), ("harary", 1), ("harary", 3), ("cycle", 2), ("dcbm", 1), ("minmax", 1),
@@ -151,6 +156,36 @@ def test_parameters_of_a_design_go_on_its_name(
     words = ("overlay", "build", "--interests", interests, "--out", out, "--design")
     for choice in choices:
         assert answered(*words, f"{design}:{param}={choice}")["params"][param] == choice
+
+
+def test_delays_between_brokers_count_in_milliseconds(tmp_path: Path) -> None:
+    interests, out = network(tmp_path), tmp_path / "overlay.json"
+    plan, rates, delays = (tmp_path / name for name in ("plan.json", "rates.csv", "delays.csv"))
+    names = read_interests(interests)
+    rates.write_text("topic,publications\n" + "".join(f"{one},900\n" for one in names.topics))
+    chance = np.random.default_rng(5)
+    ways = [(one, other) for one in names.brokers for other in names.brokers if one < other]
+    far = [f"{one},{other},{chance.uniform(1, 90):.3f}\n" for one, other in ways]
+    delays.write_text("source,target,delay_ms\n" + "".join(far))
+    snapshot = read_snapshot(interests, rates, delays_path=delays)
+    files = ("--interests", interests, "--rates", rates)
+    words = ("overlay", "arrange", "--geometry", "chord", "--method", "ssbr-greedy", *files)
+    answered(*words, "--delays", delays, "--out", plan)
+    by_delay = read_overlay_or_target(plan)
+    assert by_delay == arrange(snapshot, "chord", "ssbr-greedy").target
+    answered(*words, "--out", plan)
+    assert by_delay != read_overlay_or_target(plan)
+    write_overlay(by_delay, out)
+    evaluated = answered("overlay", "evaluate", "--overlay", out, *files, "--delays", delays)
+    expected = evaluate(by_delay, snapshot).delay_ms_mean
+    assert evaluated["evaluation"]["delay_ms_mean"] == pytest.approx(expected)
+    build = ("overlay", "build", "--design", "tapestry:neighbours=nearest", "--out", out)
+    built = answered(*build, "--interests", interests, "--delays", delays)
+    assert built["params"]["neighbours"] == "nearest"
+    assert "take neighbours=mirror" in refused(*build, "--interests", interests)
+    delays.write_text("source,target,delay_ms\n" + "".join(far[1:]))
+    missing = f"no delay from {ways[0][0]!r} to {ways[0][1]!r} is given"
+    assert missing in refused(*build, "--interests", interests, "--delays", delays)
 
 
 def test_the_same_seed_builds_the_same_overlay(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""interests.csv and rates.csv: who wants which topic, and how often each is published."""
+"""interests.csv, rates.csv and delays.csv: who wants what, how often it comes, how far all are."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from meshwright.files.tables import read_table, table_bytes
 from meshwright.files.writing import make_folder, write_whole
 from meshwright.model.identifiers import BrokerName, TopicName
 from meshwright.model.interests import Interests, interests_from_pairs
-from meshwright.model.snapshot import Snapshot
+from meshwright.model.snapshot import Float64Array, Snapshot
 
 INTERESTS_COLUMNS = ("broker", "topic")
 RATES_COLUMNS = ("topic", "publications")
+DELAYS_COLUMNS = ("source", "target", "delay_ms")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,10 +96,46 @@ def read_rates(path: Path) -> dict[str, Rate]:
     return rates
 
 
+def read_delays(path: Path, brokers: tuple[BrokerName, ...]) -> Float64Array:
+    """Milliseconds from each broker to each: (broker, broker).
+
+    A way that is named in one direction only takes as long in the other.
+    """
+    numbers = {str(name): number for number, name in enumerate(brokers)}
+    lines: dict[tuple[int, int], int] = {}
+    delays_ms = np.full((len(brokers), len(brokers)), np.nan)
+    for row in read_table(path, DELAYS_COLUMNS):
+        names = (row.name(0, "source"), row.name(1, "target"))
+        strangers = [name for name in names if name not in numbers]
+        if strangers:
+            raise row.fault(f"broker {strangers[0]!r} wants nothing", "remove the row")
+        way = (numbers[names[0]], numbers[names[1]])
+        if way in lines:
+            raise row.fault(
+                f"this way stands on line {lines[way]} already", "remove one of the two rows"
+            )
+        lines[way] = row.line
+        delays_ms[way] = row.amount(2, "delay_ms")
+    delays_ms = np.where(np.isnan(delays_ms), delays_ms.T, delays_ms)
+    np.fill_diagonal(delays_ms, 0.0)
+    if bool(np.isnan(delays_ms).any()):
+        one, other = np.argwhere(np.isnan(delays_ms))[0].tolist()
+        raise InputFileError(
+            str(path),
+            f"no delay from {brokers[one]!r} to {brokers[other]!r} is given",
+            remedy="add a row for each pair of brokers, in one direction at least",
+        )
+    return delays_ms
+
+
 def read_snapshot(
-    interests_path: Path, rates_path: Path | None = None, brokers: tuple[str, ...] | None = None
+    interests_path: Path,
+    rates_path: Path | None = None,
+    brokers: tuple[str, ...] | None = None,
+    *,
+    delays_path: Path | None = None,
 ) -> Snapshot:
-    """Both files, checked against each other; without rates every topic is published once."""
+    """The files, checked against each other; without rates every topic is published once."""
     file = read_interests(interests_path, brokers)
     if rates_path is None:
         publications = np.ones(len(file.topics), dtype=np.float64)
@@ -106,7 +143,8 @@ def read_snapshot(
         rates = read_rates(rates_path)
         _check_same_topics(file, rates_path, rates)
         publications = np.array([rates[topic].publications for topic in file.topics])
-    return Snapshot(file.brokers, file.topics, file.interests, publications)
+    delays_ms = None if delays_path is None else read_delays(delays_path, file.brokers)
+    return Snapshot(file.brokers, file.topics, file.interests, publications, delays_ms=delays_ms)
 
 
 def write_snapshot(snapshot: Snapshot, folder: Path) -> tuple[Path, Path]:

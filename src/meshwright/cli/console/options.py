@@ -97,6 +97,15 @@ Interests = Annotated[
 Rates = Annotated[
     Path, typer.Option("--rates", metavar="FILE", help="CSV of topic,publications (also .csv.gz).")
 ]
+Delays = Annotated[
+    Path | None,
+    typer.Option(
+        "--delays",
+        metavar="FILE",
+        show_default="a hop is a hop",
+        help="CSV of source,target,delay_ms between brokers (also .csv.gz).",
+    ),
+]
 OverlayFile = Annotated[
     Path,
     typer.Option(

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from meshwright.cli.console.options import (
+    Delays,
     DelayWeight,
     DesignName,
     DesignNames,
@@ -43,6 +44,7 @@ def build(
     design: DesignName,
     interests: Interests,
     out: Annotated[Path, typer.Option("--out", metavar="FILE", help="The overlay.json to write.")],
+    delays: Delays = None,
     k: OwnK = None,
     seed: Seed = 0,
     as_json: Json = False,
@@ -63,7 +65,7 @@ def build(
     from meshwright.planning.topic_connected.validation import refuse_large_k
 
     refuse_unwritable(out)
-    snapshot = read_snapshot(interests)
+    snapshot = read_snapshot(interests, delays_path=delays)
     with blaming(interests):
         refuse_large_k(k or 1, len(snapshot.brokers))
     with working(f"Building {design} for {counted(len(snapshot.brokers), 'broker')}"):
@@ -144,6 +146,7 @@ def evaluate(
     overlay: OverlayFile,
     interests: Interests,
     rates: Rates,
+    delays: Delays = None,
     delay_weight: DelayWeight = 1.0,
     seed: Seed = 0,
     as_json: Json = False,
@@ -159,7 +162,7 @@ def evaluate(
     from meshwright.planning.evaluation.evaluate import evaluate as evaluation_of
 
     joined = read_overlay_or_target(overlay)
-    snapshot = read_snapshot(interests, rates, joined.brokers)
+    snapshot = read_snapshot(interests, rates, joined.brokers, delays_path=delays)
     with blaming(overlay), working(f"Evaluating {joined.design}"):
         found = evaluation_of(joined, snapshot, delay_weight=delay_weight)
     answer(
@@ -180,6 +183,7 @@ def compare(
     *,
     interests: Interests,
     rates: Rates,
+    delays: Delays = None,
     k: K = 1,
     designs: DesignNames = None,
     delay_weight: DelayWeight = 1.0,
@@ -218,7 +222,7 @@ def compare(
         degree_limit=degree_max,
         load_spread_limit=load_spread_max,
     )
-    snapshot = read_snapshot(interests, rates)
+    snapshot = read_snapshot(interests, rates, delays_path=delays)
     with blaming(interests):
         planning = planned(names, snapshot, wish, seed=seed)
         rows = list(tracked(planning, len(names), "Planning with every design"))

@@ -10,6 +10,7 @@ import typer
 from meshwright.cli.console.options import (
     BrokerCosts,
     BrokerWeight,
+    Delays,
     DelayWeight,
     Geometry,
     Interests,
@@ -39,6 +40,7 @@ def arrange(
     rates: Rates,
     method: Annotated[Method, typer.Option("--method", help="How brokers get positions.")],
     out: PlanOut,
+    delays: Delays = None,
     source: Annotated[
         Path | None,
         typer.Option(
@@ -68,7 +70,8 @@ def arrange(
 
     refuse_unwritable(out)
     today = None if source is None else read_overlay_or_target(source)
-    snapshot = read_snapshot(interests, rates, None if today is None else today.brokers)
+    named = None if today is None else today.brokers
+    snapshot = read_snapshot(interests, rates, named, delays_path=delays)
     with blaming(source or interests), working(f"Arranging {len(snapshot.brokers)} brokers"):
         plan = arranged(
             snapshot,
