@@ -104,7 +104,7 @@ def measure_systems(
 
 
 def _left_clusters(read: PlainTrace, clusters: Any, first_slot: int) -> int:
-    """How often people go where another cluster of brokers is: nobody can keep its broker then."""
+    """How often people go where another cluster is; who is back within a slot keeps its broker."""
     homes = read.homes.sort_values(["client", "time"])
     here = pd.Series(clusters[homes.broker.to_numpy()], index=homes.index)
     former = here.groupby(homes.client).shift()
