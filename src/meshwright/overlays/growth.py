@@ -99,7 +99,7 @@ def _on_keys(overlay: Overlay, positions: dict[str, int], brokers: tuple[str, ..
 
 
 def _on_hypercube(overlay: Overlay, name: str, brokers: tuple[str, ...]) -> Overlay:
-    return _on_cube(overlay, {**(overlay.positions or {}), name: len(overlay.brokers)}, brokers)
+    return on_cube(overlay, {**(overlay.positions or {}), name: len(overlay.brokers)}, brokers)
 
 
 def _off_hypercube(overlay: Overlay, name: str, brokers: tuple[str, ...]) -> Overlay:
@@ -108,10 +108,10 @@ def _off_hypercube(overlay: Overlay, name: str, brokers: tuple[str, ...]) -> Ove
     last = max(positions, key=lambda one: positions[one])
     if positions[last] > empty:
         positions[last] = empty
-    return _on_cube(overlay, positions, brokers)
+    return on_cube(overlay, positions, brokers)
 
 
-def _on_cube(overlay: Overlay, positions: dict[str, int], brokers: tuple[str, ...]) -> Overlay:
+def on_cube(overlay: Overlay, positions: dict[str, int], brokers: tuple[str, ...]) -> Overlay:
     """Brokers at given positions of a hypercube."""
     seated = sorted(positions, key=lambda one: positions[one])
     low_bit_count = overlay.params.get("low_bit_count")

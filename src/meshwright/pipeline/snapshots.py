@@ -119,6 +119,11 @@ class TraceMoment:
             self._brokers.coordinates,
         )
 
+    def subscriptions(self) -> float:
+        """Changes of interest that are expected in the horizon, as many as there were so far."""
+        span_s = (self._at_us - self._begin_us) / SECOND_US
+        return self._interests().count() * self._moment.horizon_s / max(span_s, 1.0)
+
     def wildcard_count(self) -> int:
         """Subscriptions that stand now and are not planned for, as they name no single topic."""
         if SUBSCRIPTIONS.name not in self._tables:

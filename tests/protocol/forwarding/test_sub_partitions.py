@@ -6,11 +6,14 @@ import numpy as np
 import pytest
 from broker_kinds import KINDS, new_pump
 from broker_pump import Pump
-from broker_stories import change_interests, some_of, tell_who_is_alive
+from broker_stories import change_interests, check_counts, some_of, tell_who_is_alive
 
-from meshwright.overlays.hypercube import dominating_node, low_bit_count_of
+from meshwright.filters.filter import parse_filter
+from meshwright.overlays.hypercube import dimensions_for, dominating_node, low_bit_count_of
+from meshwright.planning.low_bits import with_low_bits
 from meshwright.protocol.forwarding.cube_hosts import cube_hosts
 from meshwright.protocol.forwarding.partition import Partition
+from meshwright.protocol.foundation.turn import Turn, nothing
 
 TELLING = KINDS["hypercube that tells sub-partitions"]
 every_seed = pytest.mark.parametrize("seed", range(20))
@@ -85,3 +88,31 @@ def test_tables_are_right_once_views_agree_that_differed(seed: int) -> None:
     tell_who_is_alive(pump, rng)
     pump.drain()
     check_tables(pump)
+
+
+@every_seed
+@pytest.mark.parametrize("name", ["hypercube", "hypercube that tells sub-partitions"])
+def test_a_hypercube_that_is_divided_otherwise_starts_from_what_was_known(
+    name: str, seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    kind = KINDS[name]
+    former = new_pump(kind, rng, broker_count_min=9)
+    change_interests(former, rng, 60)
+    former.drain()
+    low_bit_count = int(rng.integers(1, dimensions_for(len(former.overlay.brokers))))
+    pump = Pump(with_low_bits(former.overlay, low_bit_count), kind.machine)
+    pump.wanted = former.wanted
+    heirs = {name: name for name in pump.machines}
+    for broker, machine in pump.machines.items():
+        turn = Turn(0)
+        inherited = machine.inherit(former.machines[broker].knowledge(), heirs)
+        for topic in sorted(pump.wanted[broker]):
+            machine.add_interest(turn, parse_filter(topic), nothing)
+        for wanted in inherited:
+            machine.remove_interest(turn, wanted)
+        machine.settle(turn, nothing)
+    pump.drain()
+    check_counts(pump)
+    if kind is TELLING:
+        check_tables(pump)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
@@ -53,9 +54,11 @@ from meshwright.model.wording import amount, counted
 if TYPE_CHECKING:
     from meshwright.model.overlay import Overlay
     from meshwright.model.plan import Plan, Step
+    from meshwright.pipeline.snapshots import TraceMoment
     from meshwright.planning.changes.broker_change import BrokerChange
     from meshwright.planning.changes.differences import PlanDifference
     from meshwright.planning.changes.expectation import DeliveryCost
+    from meshwright.planning.changes.network import PlanWish
 
 # What a delivery costs is predicted of the last slots, and of so many topics and their publishers.
 PREDICTED_SLOTS = 5
@@ -223,7 +226,7 @@ def create(
         left_out = state.wildcard_count()
         if left_out and not force:
             _refuse_wildcards(as_json, left_out, seed)
-        snapshot = state.snapshot()
+        snapshot, wish = state.snapshot(), _with_subscriptions(wish, state)
         needs_clients = placement or goals.clients_max or remove_broker or is_predicted
         population = state.population(snapshot, cluster_size) if needs_clients else None
         published = state.published(PREDICTED_SLOTS, PREDICTED_ROWS) if is_predicted else ()
@@ -245,6 +248,13 @@ def create(
     answer_plan(
         as_json, "plan create", made, kept, seed, wildcards_left_out=left_out, predicted=predicted
     )
+
+
+def _with_subscriptions(wish: PlanWish, state: TraceMoment) -> PlanWish:
+    """The wish with how often interest changes, where a design is planned by that."""
+    if wish.row.forwarding != "partition":
+        return wish
+    return replace(wish, subscriptions=state.subscriptions())
 
 
 @app.command()

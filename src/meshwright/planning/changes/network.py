@@ -31,6 +31,7 @@ from meshwright.planning.changes.links import link_plan
 from meshwright.planning.changes.worth import overlay_worth
 from meshwright.planning.designs import build_overlay
 from meshwright.planning.evaluation.evaluate import node_degrees
+from meshwright.planning.low_bits import choose_low_bits, with_low_bits
 
 Objective = Literal["net", "cost"]
 
@@ -49,6 +50,7 @@ class PlanWish:
     reconfigurability_beta: plan positions only where the cost is more than this share of moving
     everybody [DYNATOPS, Alg. 3]; None to try always. degree_max: links that a broker on a tree may
     come to have. params: of the builder of a topic-connected design, by name.
+    subscriptions: those expected in the horizon; None: each interest of the snapshot once.
     """
 
     design: str
@@ -59,6 +61,7 @@ class PlanWish:
     degree_max: int = OCBR_DEGREE_MAX
     reconfigurability_beta: float | None = None
     params: tuple[tuple[str, Parameter], ...] = ()
+    subscriptions: float | None = None
 
     @property
     def joined_as(self) -> str:
@@ -186,6 +189,26 @@ def _unmoved(snapshot: Snapshot, wish: PlanWish, source: Overlay | None, seed: i
     return link_plan(today, today, snapshot, delay_weight=wish.delay_weight, only_if_worth=True)
 
 
+def _divided(snapshot: Snapshot, wish: PlanWish, source: Overlay | None, seed: int) -> Plan:
+    """A hypercube with as many low bits as cost least, where the name does not say how many."""
+    today = source or begun_overlay(snapshot, wish, seed)
+    if "low_bit_count" in wish.row.given:
+        return _unmoved(snapshot, wish, today, seed)
+    choice = choose_low_bits(today, snapshot, wish.subscriptions)
+    target = with_low_bits(today, choice.best.low_bit_count)
+    # A link that changes is one message.
+    price = len(set(today.links) ^ set(target.links))
+    pays = choice.today.total - choice.best.total > price
+    plan = link_plan(
+        today,
+        target if pays or wish.objective == "cost" else today,
+        snapshot,
+        delay_weight=wish.delay_weight,
+        only_if_worth=False,
+    )
+    return msgspec.structs.replace(plan, summary=f"{plan.summary} {choice.reason}")
+
+
 def _redesigned(snapshot: Snapshot, wish: PlanWish, source: Overlay, seed: int) -> Plan:
     """The best overlay of the wished design in place of one of another."""
     best = _planner(wish)(snapshot, replace(wish, objective="cost"), None, seed).target
@@ -216,5 +239,5 @@ PLANNERS: dict[ForwardingKind, Planner] = {
     "rendezvous": _arranged,
     "topic_connected": _linked,
     "acyclic": _adapted,
-    "partition": _unmoved,
+    "partition": _divided,
 }
