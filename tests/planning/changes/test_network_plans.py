@@ -196,6 +196,20 @@ def test_clients_of_one_taste_meet_in_one_plan_and_no_broker_is_overfull() -> No
         assert np.array_equal(gathered(population, 12, placement).brokers, placed)
 
 
+@pytest.mark.parametrize("name", ["chord", "gm2", "tree", "hypercube"])
+def test_moves_of_clients_that_do_not_pay_are_not_planned(name: str) -> None:
+    snapshot, population = two_crowds()
+    quiet = replace(snapshot, publications=np.full(10, 0.001))
+    source = build_overlay(name, snapshot, k=None, rng=np.random.default_rng(0))
+    wish = PlanWish(name)
+    plan = plan_with_clients(quiet, wish, population, "similarity-bounded", source=source)
+    assert plan == plan_network(quiet, wish, source=source)
+    assert plan.client_moves() == ()
+    anyway = replace(wish, objective="cost")
+    moving = plan_with_clients(quiet, anyway, population, "similarity-bounded", source=source)
+    assert moving.client_moves()
+
+
 @pytest.mark.parametrize("placement", ["similarity", "similarity-bounded"])
 def test_who_moves_is_told_what_staying_alone_would_be(placement: str) -> None:
     """Companions that go, too, are no reason to stay: what counts is who is left behind."""

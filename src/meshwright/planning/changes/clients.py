@@ -56,7 +56,8 @@ def plan_with_clients(
     """A plan for the network as it is once clients have moved, and the moves at its end.
 
     Costs are those of the overlays in closed form, before with clients where they are and after
-    where they go. A hand-over is one message.
+    where they go. A hand-over is one message; with the objective `net` clients stay where all of
+    it does not pay.
     """
     before = population.clients
     after = gathered(population, len(snapshot.brokers), placement, rules=rules, seed=seed)
@@ -76,6 +77,8 @@ def plan_with_clients(
         price=plan.reconfiguration_cost + len(steps),
         summary="",
     )
+    if wish.objective == "net" and whole.net_benefit <= 0.0:
+        return plan_network(snapshot, wish, source=source, seed=seed)
     who = f"{placement} moves {len(steps):,} of {counted(before.count, 'client')}"
     return msgspec.structs.replace(whole, summary=summary_of_all(whole, who))
 
