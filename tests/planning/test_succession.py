@@ -51,6 +51,15 @@ def test_a_plan_that_does_not_pay_is_not_carried_out(name: str) -> None:
     assert found.plan.net_benefit > 0.0
 
 
+def test_an_arranged_design_keeps_the_parameters_of_its_name() -> None:
+    name = "tapestry:arrangement=best:base=4"
+    first = follow(name, None, snapshot(1, 5000.0), RULES, seed=0)
+    second = follow(name, first, snapshot(2, 5000.0), RULES, seed=0)
+    assert first.moved > 0
+    for found in (first, second):
+        assert (found.overlay.design, found.overlay.params["base"]) == ("tapestry", 4)
+
+
 def test_new_links_and_cut_links_cost_a_message_each() -> None:
     first = follow("gm", None, snapshot(1, 10.0), RULES, seed=0)
     second = follow("gm", first, snapshot(2, 10.0), RULES, seed=0)

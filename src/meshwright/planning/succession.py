@@ -16,7 +16,7 @@ from pkgutil import resolve_name
 import msgspec
 import numpy as np
 
-from meshwright.model.designs import OCBR_DEGREE_MAX, Design, design
+from meshwright.model.designs import OCBR_DEGREE_MAX, design
 from meshwright.model.evaluation import Evaluation
 from meshwright.model.interests import Int32Array
 from meshwright.model.overlay import Overlay
@@ -74,7 +74,7 @@ def follow(
     number = 0 if former is None else former.number + 1
     before = None if former is None else former.overlay
     if "arrangement" in row.given:
-        plan = _arranged(row, before, snapshot, rules, seed + number)
+        plan = _arranged(name, before, snapshot, rules, seed + number)
         sent = change_messages(plan.source, plan.target, snapshot).total
         found = _planned(plan, snapshot, rules, number, float(sent))
         return found if plan.moved else replace(found, pays_from=_pays_from(plan, snapshot, rules))
@@ -122,13 +122,13 @@ def _linked(
 
 
 def _arranged(
-    row: Design, former: Overlay | None, snapshot: Snapshot, rules: EpochRules, seed: int
+    name: str, former: Overlay | None, snapshot: Snapshot, rules: EpochRules, seed: int
 ) -> Plan:
     """The plan of a method if it pays, else one in which everybody stays."""
     return arrange(
         snapshot,
-        row.geometry,
-        str(row.given["arrangement"]),
+        name,
+        str(design(name).given["arrangement"]),
         delay_weight=rules.delay_weight,
         source=former,
         seed=seed,
