@@ -10,7 +10,9 @@ from pathlib import Path
 
 import msgspec
 from running_up import up
+from typer.testing import CliRunner
 
+from meshwright.cli.main import app
 from meshwright.errors import OperatorError
 from meshwright.live.operating.control_client import running_brokers
 from meshwright.manager.rest_client import RestDesk
@@ -54,7 +56,7 @@ def test_brokers_are_managed_and_the_manager_is_started_again(tmp_path: Path) ->
     data.mkdir()
     (data / "manager.toml").write_text(SETTINGS)
     with up(data, "-n", 2, "--design", "chord", "--manage") as (process, printed):
-        printed.until("A manager is started; ")
+        printed.until("A manager is started; ask it at http://127.0.0.1:0.")
         until(lambda: is_managed(data, 1))
         first = desk(data, 1)
         assert first is not None
@@ -69,6 +71,17 @@ def test_brokers_are_managed_and_the_manager_is_started_again(tmp_path: Path) ->
         assert again is not None
         assert again.status().lease == f"held, with number {number}"
         until((data / "manager" / "trace" / "brokers").is_dir)
+
+
+def test_settings_of_a_manager_that_cannot_work_are_refused_before_any_broker(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "manager.toml").write_text("[policy]\nmode = 'sometimes'\n")
+    words = ["up", "-n", "2", "--manage", "--data", str(tmp_path)]
+    result = CliRunner().invoke(app, words)
+    assert result.exit_code == 2
+    assert "manager.toml, line 2" in result.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["manager.toml"]
 
 
 def child_of(parent: int, command: str) -> int:

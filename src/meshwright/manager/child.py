@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from meshwright.files.writing import make_folder, private_opener
-from meshwright.manager.settings import MANAGER_FOLDER
+from meshwright.manager.settings import MANAGER_FOLDER, ManagerSettings, read_manager_settings
 
 SETTINGS_NAME = "manager.toml"
 LOG_NAME = "manager.log"
@@ -29,6 +29,11 @@ class ManagerChild:
     def log(self) -> Path:
         """Where it writes what happens."""
         return self._data / MANAGER_FOLDER / LOG_NAME
+
+    def settings(self) -> ManagerSettings:
+        """Those of the network's folder, if it has any; refused here if they cannot work."""
+        path = self._data / SETTINGS_NAME
+        return read_manager_settings(path) if path.exists() else ManagerSettings()
 
     def start(self) -> None:
         """Begin, with the settings of the network's folder if it has any."""

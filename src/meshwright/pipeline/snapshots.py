@@ -282,7 +282,9 @@ class TraceMoment:
         known = [end for end in ends if end is not None and end["first"] is not None]
         if not known:
             raise InputFileError(
-                str(self._trace), "nothing happens in this trace", remedy="name another"
+                str(self._trace),
+                "nobody wants or publishes anything in this trace",
+                remedy="name another, or wait until clients subscribe and publish",
             )
         first = min(int(end["first"]) for end in known)
         at_us = moment.at_us

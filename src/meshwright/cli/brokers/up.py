@@ -106,9 +106,10 @@ def up(
         options += ("--adaptation", adaptation)
     if adaptation == "ocbr":
         check_adaptable(overlay.design)
-    if is_managed:
-        options += ("--trace", str(data / "telemetry"))
     manager = ManagerChild(data, typer.echo)
+    if is_managed:
+        asked_at = manager.settings().rest.listen
+        options += ("--trace", str(data / "telemetry"))
     network = LocalNetwork(
         overlay, data, port=port, peer_port=peer_port, settings=config, options=options
     )
@@ -124,7 +125,10 @@ def up(
         _tell(network, overlay, data)
         if is_managed:
             manager.start()
-            typer.echo(f"A manager is started; {manager.log} says where it answers.")
+            typer.echo(
+                f"A manager is started; ask it at http://{asked_at}. What it does is in "
+                f"{manager.log}."
+            )
         while not supervision.is_over:
             supervision.look(time.monotonic())
             manager.look(time.monotonic())
