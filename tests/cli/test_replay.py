@@ -10,6 +10,7 @@ import pytest
 from commands import answered, call, refused
 
 from meshwright.lab.swarm import cases, mixed
+from meshwright.model.adaptation import AdaptationOptions, BrokerCost, LinkCost, StatedCosts
 from meshwright.protocol.sessions.publishing import Publishing
 from meshwright.sim.runs import simulation
 from meshwright.sim.runs.replay import replay_command
@@ -49,6 +50,8 @@ def other_values() -> dict[str, Any]:
         "content_share": 0.0, "shared_share": 0.25, "retained_share": 1.0, "persistent_share": 0.5,
         "roams": False, "tight": True, "forgets": True, "settle_max_s": 12.5,
         "will_share": 0.3, "doubles_per_s": 0.5, "ordered": True,
+        "adaptation": AdaptationOptions(link_weight=3, degree_max=0, move_clients=True),
+        "costs": StatedCosts(links=(LinkCost("b0", "b1", 7),), brokers=(BrokerCost("b2", 4),)),
     }  # fmt: skip
 
 

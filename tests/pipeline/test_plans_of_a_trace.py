@@ -60,7 +60,7 @@ def test_people_are_shown_reasons_and_worth(trace: Path, tmp_path: Path) -> None
     for word in (
         "add_link",
         "topic_parts",
-        "external overhead",
+        "messages to brokers that only relay",
         "net benefit",
         "share",
         "data ends",

@@ -85,8 +85,7 @@ def up(
 
     A folder that has a network already goes on with it. A broker that fails is started again.
 
-    Examples: meshwright up -n 8 --design chord
-    meshwright up -n 8 --design dynatops --manage
+    Example: meshwright up -n 8 --design dynatops --manage
     """
     import signal
     import time
