@@ -15,7 +15,7 @@ def test_a_network_is_measured_planned_changed_and_measured_again(
     spark: object, tmp_path: Path
 ) -> None:
     del spark  # one that runs already is used by every command
-    words = ("demo", "--brokers", 4, "--clients", 48, "--seconds", 4, "--rate", 30)
+    words = ("demo", "--brokers", 4, "--clients", 48, "--seconds", 6, "--rate", 80)
     result = call(*words, "--out", tmp_path / "demo", "--json")
     assert result.exit_code == 0, result.output
     acts = ("Act 1", "relays a second", "Act 2", "swap", "Act 3", "was killed and came back")

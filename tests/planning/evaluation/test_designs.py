@@ -21,7 +21,7 @@ from meshwright.model.designs import DESIGNS, candidates, joined_as
 from meshwright.model.identifiers import topic_key
 from meshwright.model.overlay import Overlay, Parameter
 from meshwright.model.snapshot import Snapshot
-from meshwright.overlays.hypercube import dimensions_for
+from meshwright.overlays.hypercube import Readings, dimensions_for
 from meshwright.overlays.key_geometries import key_geometry, owners
 from meshwright.planning.adaptation.cost import tree_cost
 from meshwright.planning.adaptation.naming import tree_from_names
@@ -270,7 +270,7 @@ def twin_of(overlay: Overlay, snapshot: Snapshot) -> Twin:
             int(overlay.params["low_bit_count"] or 0),
             seats,
             snapshot,
-            is_broadcast=False,
+            readings=Readings(),
         )
     geometry = key_geometry(overlay.design, len(names), identifiers=np.sort(seats))
     keys = np.array([topic_key(topic) for topic in snapshot.topics], dtype=np.int64)
