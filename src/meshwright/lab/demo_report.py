@@ -9,7 +9,7 @@ from html import escape
 import numpy as np
 
 from meshwright.lab.demo import Act, Prediction
-from meshwright.lab.figures.before_after import Pair, Panel, pairs_svg
+from meshwright.lab.figures.before_after import Pair, Panel, pair_svg
 from meshwright.lab.live_measures import Measures
 from meshwright.manager.measuring import Traffic
 from meshwright.model.overlay import Overlay
@@ -27,7 +27,7 @@ STYLE = (
     "body{font-family:system-ui,sans-serif;color:#1d2b3a;max-width:70rem;margin:2rem auto;"
     "padding:0 1rem}table{border-collapse:collapse}th,td{padding:.3rem .8rem;text-align:right;"
     "border-bottom:1px solid #dfe6ee}th:first-child,td:first-child{text-align:left}"
-    ".picture{max-width:36rem}svg{max-width:100%;height:auto}li{margin:.2rem 0}"
+    ".picture{max-width:66rem}svg{max-width:100%;height:auto}li{margin:.2rem 0}"
 )
 
 
@@ -126,7 +126,7 @@ def demo_page(story: Story, title: str, told: Sequence[str], totals: Mapping[str
         "<h2>What clients saw</h2>",
         _table(tuple(totals), [tuple(f"{count:,}" for count in totals.values())]),
         "<h2>The overlay before and after</h2>",
-        f"<div class='picture'>{pairs_svg([_pair(story)], '')}</div>",
+        f"<div class='picture'>{pair_svg(_pair(story))}</div>",
         f"<h2>The plan</h2><p>{escape(COST_IN_WORDS)}</p><p>{escape(plan.summary)}</p><ol>",
         *(f"<li>{escape(step.why)}</li>" for step in shown),
         "</ol>",

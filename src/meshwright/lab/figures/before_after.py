@@ -53,9 +53,13 @@ def draw_pairs(pairs: Sequence[Pair], title: str, path: Path, *, seed: int = 0) 
     save_figure(_figure(pairs, title, seed=seed), path)
 
 
-def pairs_svg(pairs: Sequence[Pair], title: str, *, seed: int = 0) -> str:
-    """The same picture as an element of a page."""
-    return svg_element(_figure(pairs, title, seed=seed))
+def pair_svg(pair: Pair, *, seed: int = 0) -> str:
+    """One pair side by side, as an element of a page."""
+    width, height = 2 * PANEL_INCHES, CAPTION_INCHES + PANEL_INCHES + SCALE_INCHES
+    figure = Figure(figsize=(width, height), facecolor="white")
+    corners = [(0.0, SCALE_INCHES), (PANEL_INCHES, SCALE_INCHES)]
+    _paint_pair(figure, pair, corners, seed=seed)
+    return svg_element(figure)
 
 
 def _figure(pairs: Sequence[Pair], title: str, *, seed: int) -> Figure:
@@ -63,23 +67,26 @@ def _figure(pairs: Sequence[Pair], title: str, *, seed: int) -> Figure:
     height = TITLE_INCHES + 2 * (CAPTION_INCHES + PANEL_INCHES) + SCALE_INCHES
     figure = Figure(figsize=(width, height), facecolor="white")
     figure.text(0.2 / width, 1 - 0.4 / height, title, color=INK, fontsize=18, va="center")
+    above = SCALE_INCHES + PANEL_INCHES + CAPTION_INCHES
     for column, pair in enumerate(pairs):
-        _paint_pair(figure, pair, column * PANEL_INCHES, seed=seed)
+        left = column * PANEL_INCHES
+        _paint_pair(figure, pair, [(left, above), (left, SCALE_INCHES)], seed=seed)
     return figure
 
 
-def _paint_pair(figure: Figure, pair: Pair, left: float, *, seed: int) -> None:
-    """Both panels of a column that begins so many inches from the left, and their scale."""
+def _paint_pair(
+    figure: Figure, pair: Pair, corners: Sequence[tuple[float, float]], *, seed: int
+) -> None:
+    """Both panels and their scale; corners: lower left, in inches, before and after."""
     width, height = figure.get_size_inches()
-    panels = (pair.after, pair.before)
+    panels = (pair.before, pair.after)
     highest = max(float(panel.values.max()) for panel in panels)
     heaviest = max(
         (float(panel.link_loads.max()) for panel in panels if panel.link_loads is not None),
         default=0.0,
     )
-    text_left = (left + 0.2) / width
-    bottom = SCALE_INCHES
-    for panel in panels:
+    for panel, (left, bottom) in zip(panels, corners, strict=True):
+        text_left = (left + 0.2) / width
         axes = figure.add_axes(
             (left / width, bottom / height, PANEL_INCHES / width, PANEL_INCHES / height)
         )
@@ -95,6 +102,5 @@ def _paint_pair(figure: Figure, pair: Pair, left: float, *, seed: int) -> None:
         top = bottom + PANEL_INCHES
         figure.text(text_left, (top + 0.3) / height, panel.title, color=INK, fontsize=13.5)
         figure.text(text_left, (top + 0.06) / height, panel.caption, color=QUIET_INK, fontsize=9)
-        bottom = top + CAPTION_INCHES
     place = ((left + 1.4) / width, 0.5 / height, (PANEL_INCHES - 2.8) / width, 0.09 / height)
     add_scale(figure, place, shading)

@@ -27,6 +27,9 @@ LINK_COLOUR = "#6f87a3"
 SCALE = LinearSegmentedColormap.from_list(
     "meshwright", ["#e6f1f5", "#a3d3d6", "#f2d98d", "#ec9150", "#bf2f33"]
 )
+# How far axes reach from the middle of a ring of radius 1; names at its sides need more room.
+REACH, REACH_WITH_NAMES = 1.14, 1.42
+AT_THE_SIDE = 0.3
 NAMED_BROKERS_MAX = 40
 
 
@@ -87,10 +90,12 @@ def paint_overlay(
         points[:, 0], points[:, 1], s=sizes, c=shading.values, cmap=SCALE, vmin=0.0,
         vmax=max(shading.highest, 1e-9), edgecolors=INK, linewidths=0.6, zorder=3,
     )  # fmt: skip
-    if len(points) <= NAMED_BROKERS_MAX:
+    is_named = len(points) <= NAMED_BROKERS_MAX
+    if is_named:
         _paint_names(axes, overlay, points, outside=ringed)
-    axes.set_xlim(-1.14, 1.14)
-    axes.set_ylim(-1.14, 1.14)
+    reach = REACH_WITH_NAMES if is_named and ringed else REACH
+    axes.set_xlim(-reach, reach)
+    axes.set_ylim(-reach, reach)
     axes.set_aspect("equal")
     axes.set_axis_off()
 
@@ -149,10 +154,11 @@ def _paint_circles(axes: Axes, points: Float64Array) -> None:
 def _paint_names(axes: Axes, overlay: Overlay, points: Float64Array, *, outside: bool) -> None:
     for name, (x, y) in zip(overlay.brokers, points.tolist(), strict=True):
         place = (1.09 * x, 1.09 * y) if outside else (x, y - 0.062)
+        side = "center" if not outside or abs(x) < AT_THE_SIDE else "left" if x > 0 else "right"
         axes.text(
             *place,
             name,
-            ha="center",
+            ha=side,
             va="center",
             fontsize=8,
             color=INK,
