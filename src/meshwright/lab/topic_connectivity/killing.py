@@ -11,13 +11,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy.sparse import coo_matrix
+from scipy.sparse.csgraph import connected_components
 
 from meshwright.lab.topic_connectivity.links import drawn_interests
 from meshwright.lab.workloads import generate_snapshot
 from meshwright.model.interests import Int32Array, Interests
 from meshwright.model.overlay import Overlay
 from meshwright.model.snapshot import Snapshot
-from meshwright.overlays.graph import components, graph
 from meshwright.planning.designs import build_overlay
 from meshwright.planning.evaluation.indexes import link_indexes
 from meshwright.planning.topic_connected.builders import build_links
@@ -55,19 +56,16 @@ def measure_cuts(
 
 def cut_topics(links: Int32Array, interests: Interests, dead: Any) -> list[int]:
     """The topics whose living brokers are in more than one piece without the dead."""
-    is_dead = np.zeros(interests.row_count, dtype=np.bool_)
-    is_dead[dead] = True
-    members = interests.transposed()
-    found = []
-    for topic in range(members.row_count):
-        living = np.zeros(interests.row_count, dtype=np.bool_)
-        living[members.of(topic)] = True
-        living &= ~is_dead
-        kept = links[living[links[:, 0]] & living[links[:, 1]]]
-        pieces = components(graph(interests.row_count, kept))[living]
-        if len(np.unique(pieces)) > 1:
-            found.append(topic)
-    return found
+    living = interests.dense()
+    living[np.asarray(dead)] = False
+    # One node for each broker and topic, so that all topics are looked at together.
+    joined, topics = np.nonzero(living[links[:, 0]] & living[links[:, 1]])
+    ends = links[joined] * living.shape[1] + topics[:, None]
+    matrix = coo_matrix((np.ones(len(ends), dtype=np.int8), ends.T), shape=(living.size,) * 2)
+    pieces = connected_components(matrix, directed=False)[1].reshape(living.shape)
+    lowest = np.where(living, pieces, living.size).min(axis=0)
+    highest = np.where(living, pieces, -1).max(axis=0)
+    return [int(topic) for topic in np.flatnonzero(lowest < highest)]
 
 
 def measure_simulated_cuts(
