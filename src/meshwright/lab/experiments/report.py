@@ -131,7 +131,8 @@ def _figures(one: Finding) -> Iterator[tuple[str, bytes]]:
     for plot in one.experiment.plots:
         figure = sweep_figure(plot, one.rows)
         if figure is not None:
-            yield f"{one.experiment.name}-{plot.name}", figure_bytes(figure, ".svg")
+            own = plot.name.removeprefix(f"{one.experiment.name}-")
+            yield f"{one.experiment.name}-{own}", figure_bytes(figure, ".svg")
 
 
 def _section(own: list[Finding]) -> Iterator[str]:
@@ -149,7 +150,7 @@ def _section(own: list[Finding]) -> Iterator[str]:
         if one.judgements:
             yield ""
         for name, _ in _figures(one):
-            yield f"![{one.experiment.title}](figures/{name}.svg)\n"
+            yield f"![figure](figures/{name}.svg)\n"
 
 
 def _wrapped(text: str) -> str:
