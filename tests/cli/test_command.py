@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Iterator
+from inspect import cleandoc
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
+import typer
 from commands import answered, call, refused, small_network, small_tree
 
 from meshwright import __version__
@@ -43,6 +46,22 @@ def test_every_command_explains_itself_with_an_example(command: str) -> None:
     assert f"Example: meshwright {command}" in result.stdout
     for option in ("--json", "--seed"):
         assert option in result.stdout
+
+
+def test_no_two_examples_run_together_in_any_help() -> None:
+    helps = dict(helps_below(typer.main.get_command(main.app), "meshwright"))
+    assert len(helps) > 30
+    for name, text in helps.items():
+        examples = [part for part in text.split("\n\n") if "Example" in part]
+        assert all(one.startswith("Example: meshwright ") for one in examples), name
+        assert all(one.count(" meshwright ") == 1 for one in examples), name
+
+
+def helps_below(command: Any, name: str) -> Iterator[tuple[str, str]]:
+    """The help of a command, and of all that it has."""
+    yield name, cleandoc(command.help or "")
+    for word, part in getattr(command, "commands", {}).items():
+        yield from helps_below(part, f"{name} {word}")
 
 
 def test_choices_are_those_of_the_planners() -> None:

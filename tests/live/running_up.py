@@ -44,11 +44,14 @@ class Printed:
 
 
 @contextmanager
-def up(folder: Path, *words: str | int | Path) -> Iterator[tuple[subprocess.Popen[str], Printed]]:
+def up(
+    folder: Path, *words: str | int | Path, has_ports: bool = False
+) -> Iterator[tuple[subprocess.Popen[str], Printed]]:
+    """has_ports: the folder's network was started before, so that its ports need no saying."""
     port = free_ports(8)
-    ports = ("--port", str(port), "--peer-port", str(port + 4), "--data", str(folder))
+    ports = () if has_ports else ("--port", str(port), "--peer-port", str(port + 4))
     process = subprocess.Popen(
-        [sys.executable, "-m", "meshwright", "up", *ports, *map(str, words)],
+        [sys.executable, "-m", "meshwright", "up", "--data", str(folder), *ports, *map(str, words)],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

@@ -14,7 +14,12 @@ from typer.testing import CliRunner
 from meshwright.cli.main import app
 from meshwright.files.overlays import write_overlay
 from meshwright.live.operating.control_client import BrokerControl, running_brokers
-from meshwright.live.processes.local_network import OVERLAY_NAME, LocalNetwork, free_ports
+from meshwright.live.processes.local_network import (
+    BROKERS_NAME,
+    OVERLAY_NAME,
+    LocalNetwork,
+    free_ports,
+)
 from meshwright.live.processes.supervision import DELAY_MAX_S, STEADY_S, Supervision
 from meshwright.live.system.addresses import Address
 from meshwright.planning.founding import founding_overlay
@@ -75,6 +80,23 @@ def test_brokers_whose_up_was_killed_are_named_and_can_be_stopped(tmp_path: Path
         assert "Stopped: broker1, broker2." in stopped.stdout
     with up(tmp_path) as (_, printed):
         printed.until("2 brokers are joined as chord")
+
+
+def test_a_network_is_named_as_it_was_asked_for_and_goes_on_where_its_clients_find_it(
+    tmp_path: Path,
+) -> None:
+    with up(tmp_path, "-n", 2, "--design", "dynatops") as (_, printed):
+        printed.until("2 brokers are joined as dynatops")
+        asked = CliRunner().invoke(app, ["status", "--data", str(tmp_path)])
+        assert "2 brokers run, joined as dynatops" in asked.stdout
+    found = [line for line in printed.seen if "mqtt://" in line]
+    with up(tmp_path, has_ports=True) as (_, printed):
+        printed.until("2 brokers are joined as dynatops")
+        assert [line for line in printed.seen if "mqtt://" in line] == found
+    (tmp_path / BROKERS_NAME).write_text("{}")
+    again = CliRunner().invoke(app, ["up", "--data", str(tmp_path)])
+    assert again.exit_code == 2
+    assert "does not say where the brokers listened; give --port and --peer-port" in again.stderr
 
 
 def test_a_folder_of_another_network_is_left_as_it_is(tmp_path: Path) -> None:

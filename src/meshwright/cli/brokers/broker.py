@@ -99,8 +99,10 @@ def broker(
 ) -> None:
     """Run one broker until Ctrl-C.
 
-    Examples: meshwright broker --listen 127.0.0.1:1883 --data ./north
-    meshwright broker --name north --join 127.0.0.1:7883 --secret .meshwright/secret --data ./north
+    Example: meshwright broker --listen 127.0.0.1:1883 --data ./north
+
+    Example: meshwright broker --name north --join 127.0.0.1:7883 --secret .meshwright/secret
+    --data ./north
     """
     from meshwright.cli.brokers.live_options import combined_settings, known_brokers
     from meshwright.errors import OperatorError

@@ -14,6 +14,7 @@ import typer
 
 from meshwright.cli.console.options import Data, Json
 from meshwright.cli.console.screen import answer, confirm, plain_table, working
+from meshwright.model.designs import founded_as
 from meshwright.model.wording import counted
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def status(*, data: Data = Path(".meshwright"), as_json: Json = False) -> None:
     titles = {NARROW.get(name, name): kind for name, kind in columns.items()}
     table = plain_table(titles, ([str(row[name]) for name in columns] for row in rows))
     run = "1 broker runs" if len(views) == 1 else f"{len(views)} brokers run"
-    told = f"{run}, joined as {first.overlay.design}, epoch {first.epoch}"
+    told = f"{run}, joined as {founded_as(first.overlay)}, epoch {first.epoch}"
     answer(
         as_json,
         document,

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from meshwright.protocol.inspection import BrokerView
 
 DEFAULT_COUNT = 3
+FIRST_PORT, FIRST_PEER_PORT = 1883, 7883
 LOOK_EVERY_S = 0.2
 ANSWER_S = 10.0
 
@@ -49,11 +50,25 @@ def up(
     ] = None,
     k: OwnK = None,
     port: Annotated[
-        int, typer.Option("--port", min=1, max=65_000, help="Of the first broker; others follow.")
-    ] = 1883,
+        int | None,
+        typer.Option(
+            "--port",
+            min=1,
+            max=65_000,
+            show_default=f"{FIRST_PORT}, or the folder's",
+            help="Of the first broker; others follow.",
+        ),
+    ] = None,
     peer_port: Annotated[
-        int, typer.Option("--peer-port", min=1, max=65_000, help="For links between brokers.")
-    ] = 7883,
+        int | None,
+        typer.Option(
+            "--peer-port",
+            min=1,
+            max=65_000,
+            show_default=f"{FIRST_PEER_PORT}, or the folder's",
+            help="For links between brokers.",
+        ),
+    ] = None,
     data: Annotated[
         Path, typer.Option("--data", metavar="FOLDER", help="Disks and logs of all brokers.")
     ] = Path(".meshwright"),
@@ -91,11 +106,11 @@ def up(
     import time
 
     from meshwright.errors import OperatorError
-    from meshwright.live.processes.local_network import LocalNetwork
+    from meshwright.live.processes.local_network import FirstPorts, LocalNetwork, first_ports
     from meshwright.live.processes.supervision import Supervision
     from meshwright.live.settings import read_live_settings
     from meshwright.manager.child import ManagerChild
-    from meshwright.model.designs import check_adaptable
+    from meshwright.model.designs import check_adaptable, founded_as
 
     overlay = _overlay(data, count, design, k=k, seed=seed)
     if config is not None:
@@ -109,8 +124,14 @@ def up(
     if is_managed:
         asked_at = manager.settings().rest.listen
         options += ("--trace", str(data / "telemetry"))
+    first = first_ports(data, overlay) if port is None or peer_port is None else FirstPorts()
     network = LocalNetwork(
-        overlay, data, port=port, peer_port=peer_port, settings=config, options=options
+        overlay,
+        data,
+        port=port or first.clients or FIRST_PORT,
+        peer_port=peer_port or first.peers or FIRST_PEER_PORT,
+        settings=config,
+        options=options,
     )
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
@@ -121,7 +142,7 @@ def up(
         if len(silent) == len(overlay.brokers):
             log = network.log_of(silent[0])
             raise OperatorError(f"No broker has started; see {log} of the first.")
-        _tell(network, overlay, data)
+        _tell(network, design or founded_as(overlay), data)
         if is_managed:
             manager.start()
             typer.echo(
@@ -171,11 +192,15 @@ def _overlay(
     )
 
 
-def _tell(network: LocalNetwork, overlay: Overlay, data: Path) -> None:
-    """Where brokers are, how they are joined by now, and who takes no clients."""
+def _tell(network: LocalNetwork, design: str, data: Path) -> None:
+    """Where brokers are, how they are joined by now, and who takes no clients.
+
+    design: as which they were founded; by now they may be joined as another.
+    """
     import time
 
     from meshwright.live.operating.control_client import BrokerControl
+    from meshwright.model.designs import founded_as, joined_as
 
     deadline_s = time.monotonic() + ANSWER_S
     views: dict[str, BrokerView] = {}
@@ -191,8 +216,9 @@ def _tell(network: LocalNetwork, overlay: Overlay, data: Path) -> None:
             drained = "  drained: takes no clients" if view.is_emptying else ""
             typer.echo(f"{broker.name}  mqtt://{broker.clients}{http}{drained}")
     latest = max(views.values(), key=lambda view: view.epoch, default=None)
-    joined = overlay.design if latest is None else latest.overlay.design
-    told = "1 broker runs" if len(views) == 1 else f"{len(views)} brokers are joined as {joined}"
+    if latest is not None and latest.overlay.design != joined_as(design):
+        design = founded_as(latest.overlay)
+    told = "1 broker runs" if len(views) == 1 else f"{len(views)} brokers are joined as {design}"
     typer.echo(f"{told}; data is in {data}. Ctrl-C stops them.")
     for name, view in views.items():
         if view.is_emptying:

@@ -52,7 +52,10 @@ def build(
     """Join brokers by a design, for what they want.
 
     Example: meshwright overlay build --design best --k 3 --interests interests.csv
-    --out overlay.json; or, with parameters of the design, --design tapestry:base=4
+    --out overlay.json
+
+    Example: meshwright overlay build --design tapestry:base=4 --interests interests.csv
+    --out overlay.json
     """
     import numpy as np
 

@@ -71,6 +71,7 @@ def watch(
 
     Killed and started again, it goes on where it was: nothing is lost or counted twice. A period
     with wildcard subscriptions gets no plan without --force, and makes the exit code 1.
+
     Example: meshwright pipeline watch telemetry --design dynatops --t-free 1h --slot 5min
     --out plans
     """

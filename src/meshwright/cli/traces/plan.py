@@ -185,8 +185,10 @@ def create(
     needed: what brokers want is asked of those that run in --data, or read from --interests.
 
     Example: meshwright plan create city --design dynatops --from overlay.json --out plan.json
-    Another: meshwright plan create --manager http://127.0.0.1:8090 --token-file token
-    Another: meshwright plan create --method churn --data .meshwright --add-broker broker9
+
+    Example: meshwright plan create --manager http://127.0.0.1:8090 --token-file token
+
+    Example: meshwright plan create --method churn --data .meshwright --add-broker broker9
     """
     if manager is not None:
         make_at_manager(context, RestPlace(manager, token_file), is_early=early)
@@ -273,8 +275,9 @@ def show(
 
     Of a saved plan also what has become of it, and what it was to save and did.
 
-    Examples: meshwright plan show plan.json
-    meshwright plan show p7
+    Example: meshwright plan show plan.json
+
+    Example: meshwright plan show p7
     """
     from meshwright.files.plans import read_plan
 
@@ -313,8 +316,9 @@ def diff(
 ) -> None:
     """Compare two plans: what they are worth, where they lead and whom they move.
 
-    Examples: meshwright plan diff monday.json tuesday.json
-    meshwright plan diff p6 p7
+    Example: meshwright plan diff monday.json tuesday.json
+
+    Example: meshwright plan diff p6 p7
     """
     from meshwright.files.plans import read_plan
     from meshwright.planning.changes.differences import plan_difference

@@ -50,8 +50,9 @@ def apply(
     A plan for another overlay than the one in force is refused with what has changed since. Exit
     code 1 if the plan was aborted: then nothing has changed.
 
-    Examples: meshwright plan apply plan.json
-    meshwright plan apply p7
+    Example: meshwright plan apply plan.json
+
+    Example: meshwright plan apply p7
     """
     _carry_out(
         _ordered("apply", plan, (data, manager, token_file), broker),
@@ -72,8 +73,9 @@ def undo(
 ) -> None:
     """Take back a plan that is in force: the overlay before it, and clients to where they were.
 
-    Examples: meshwright plan undo plan.json
-    meshwright plan undo p7
+    Example: meshwright plan undo plan.json
+
+    Example: meshwright plan undo p7
     """
     _carry_out(
         _ordered("undo", plan, (data, manager, token_file), broker),

@@ -9,6 +9,7 @@ import typer
 
 from meshwright.cli.console.options import Data, Json
 from meshwright.cli.console.screen import answer, plain_table
+from meshwright.model.designs import founded_as
 from meshwright.model.wording import counted
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def path(
         plain_table({"hop": True, "from": False, "to": False, "there": False}, rows),
         f"{topic} from {source}: {counted(len(hops), 'message')}, "
         f"wanted at {counted(len(receivers), 'broker')}, "
-        f"{counted(len(relays), 'relay')}, joined as {first.overlay.design}",
+        f"{counted(len(relays), 'relay')}, joined as {founded_as(first.overlay)}",
     )
 
 

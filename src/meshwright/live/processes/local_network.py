@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from meshwright.errors import OperatorError
+from meshwright.errors import InputFileError, OperatorError
 from meshwright.files.overlays import read_overlay, write_overlay
 from meshwright.files.reading import read_if_there
 from meshwright.files.settings import read_settings
@@ -29,6 +29,7 @@ from meshwright.model.overlay import Overlay
 
 HOST = "127.0.0.1"
 OVERLAY_NAME = "overlay.json"
+BROKERS_NAME = "brokers.json"
 START_S = 30.0
 STOP_S = 10.0
 SHARED_NAME = "secret"
@@ -143,7 +144,7 @@ class LocalNetwork:
         make_folder(self._folder, is_private=True)
         if not self._has_secret:
             self._options += ("--secret", str(_own_secret(self._folder)))
-        overlay_path, brokers_path = self._folder / OVERLAY_NAME, self._folder / "brokers.json"
+        overlay_path, brokers_path = self._folder / OVERLAY_NAME, self._folder / BROKERS_NAME
         if standing is None:
             write_overlay(self._overlay, overlay_path, is_private=True)
         known = {
@@ -222,7 +223,7 @@ class LocalNetwork:
             sys.executable, "-m", "meshwright", "broker",
             "--name", name, "--listen", str(place.clients), "--peer-listen", str(place.peers),
             "--data", str(folder), "--overlay", str(self._folder / OVERLAY_NAME),
-            "--brokers", str(self._folder / "brokers.json"),
+            "--brokers", str(self._folder / BROKERS_NAME),
             *self._options, *(() if place.http is None else ("--http", str(place.http))),
             *(() if place.control is None else ("--control", str(place.control))),
         ]  # fmt: skip
@@ -237,6 +238,30 @@ def standing_overlay(folder: Path) -> Overlay | None:
     """What the network of a folder was founded as, if there is one."""
     path = folder / OVERLAY_NAME
     return read_overlay(path) if path.exists() else None
+
+
+class FirstPorts(NamedTuple):
+    """From which ports on brokers listen for clients, and for each other; None if not known."""
+
+    clients: int | None = None
+    peers: int | None = None
+
+
+def first_ports(folder: Path, overlay: Overlay) -> FirstPorts:
+    """Those of the network in a folder when it was started last."""
+    path = folder / BROKERS_NAME
+    content = read_if_there(path)
+    if content is None:
+        return FirstPorts()
+    try:
+        first = msgspec.json.decode(content, type=dict[str, Whereabouts])[overlay.brokers[0]]
+        return FirstPorts(parse_address(first.clients).port, parse_address(first.peers).port)
+    except (msgspec.DecodeError, KeyError, OperatorError):
+        raise InputFileError(
+            str(path),
+            "does not say where the brokers listened",
+            remedy="give --port and --peer-port, and it is written anew",
+        ) from None
 
 
 def _counted_up(text: str, number: int) -> Address:
