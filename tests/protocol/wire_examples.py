@@ -81,6 +81,7 @@ from meshwright.protocol.mobility.messages import (
     MoveSeen,
     MoveStored,
 )
+from meshwright.protocol.mobility.moving_members import MemberMissing, MemberQuestion
 from meshwright.protocol.mobility.placement import Sent, Summary
 from meshwright.protocol.mobility.proxies import (
     ProxyAnswer,
@@ -453,6 +454,8 @@ EXAMPLES: tuple[Message, ...] = (
     ),
     MembersKept(key="topic t/1", version=2),
     MembersQuestion(key="topic t/1"),
+    MemberQuestion(key="$share/g/t", client="c1"),
+    MemberMissing(key="$share/g/t", client="c1"),
     HandOffered(key="topic t/1", hand=2, client="c3"),
     HandAccepted(key="topic t/1", hand=2),
     Handed(key="topic t/1", hand=2, client="c3", publication=PUBLICATION, origin="b4", number=5),

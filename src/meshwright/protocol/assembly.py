@@ -121,6 +121,7 @@ class Machines:
         facts.subscriptions_changed.heard_by(self.moving.subscriptions_changed)
         facts.session_over.heard_by(self.moving.session_over)
         facts.client_gone.heard_by(self.overlays.client_gone)
+        facts.member_moving.heard_by(self.moving.member_moving)
 
     def relink(self, turn: Turn) -> None:
         """Stay connected with neighbours, homes of clients here, and all while leading a plan."""
@@ -333,6 +334,7 @@ class Machines:
             outgoing=self.outgoing,
             retained_store=self.retained_store,
             sessions=self.sessions,
+            shared_keeper=self.shared_keeper,
             packet=self._packet,
             relink=self.relink,
         )

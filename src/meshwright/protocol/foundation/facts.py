@@ -47,6 +47,7 @@ class Facts:
     origins_informed: some origins know what is wanted here. queues_freed: full queues have room.
     subscriptions_changed: a client has subscribed or unsubscribed.
     session_over: a client's session ended here. client_gone: a client's connection ended.
+    member_moving: another member of a group that is kept here is on its way.
     packets_rerouted: packets of clients are to take another way into the broker, or none.
     """
 
@@ -65,4 +66,5 @@ class Facts:
         self.subscriptions_changed: Fact[str] = Fact()
         self.session_over: Fact[str] = Fact()
         self.client_gone: Fact[str] = Fact()
+        self.member_moving: Fact[()] = Fact()
         self.packets_rerouted: Fact[()] = Fact()

@@ -19,6 +19,7 @@ from meshwright.protocol.mobility import (
     arriving,
     departing,
     emptying,
+    moving_members,
     pace,
     placement,
     publish_barriers,
@@ -39,6 +40,7 @@ from meshwright.protocol.mobility.messages import (
     MoveOffer,
     MovingSettings,
 )
+from meshwright.protocol.mobility.moving_members import MovingMembers
 from meshwright.protocol.mobility.pace import Pace
 from meshwright.protocol.mobility.placement import Placement, PlacementAround, PlacementSettings
 from meshwright.protocol.mobility.policies import MobilitySettings
@@ -57,6 +59,7 @@ from meshwright.protocol.peers.round_trips import RoundTrips
 from meshwright.protocol.retained.store import RetainedStore
 from meshwright.protocol.sessions.forgetting import Forgetting
 from meshwright.protocol.sessions.sessions import Sessions
+from meshwright.protocol.shared.keeper import SharedKeeper
 from meshwright.protocol.streams.incoming import Incoming
 from meshwright.protocol.streams.interest import Interest
 from meshwright.protocol.streams.outgoing import Outgoing
@@ -82,6 +85,7 @@ class Site:
     outgoing: Outgoing
     retained_store: RetainedStore
     sessions: Sessions
+    shared_keeper: SharedKeeper
     packet: Callable[[Turn, str, Any], None]
     relink: Action
 
@@ -157,6 +161,7 @@ class Moving:
             incarnation=site.incarnation,
         )
         self._arriving = self._new_arriving(settings, mobility)
+        self._moving_members = self._new_moving_members()
         self.forgetting = Forgetting(
             site.sessions,
             is_moving=self._is_moving,
@@ -172,6 +177,7 @@ class Moving:
             *self._proxies.handlers(),
             *self._placement.handlers(),
             *self._watching.handlers(),
+            *self._moving_members.handlers(),
             on(MoveAsk, self._asked),
             on(MoveDone, self._done),
             on(MoveOffer, self._offered),
@@ -193,6 +199,7 @@ class Moving:
             placement.TICK[0]: self._placement.tick,
             placement.ASK[0]: self._placement.answer,
             watching.TICK[0]: self._watching.tick,
+            moving_members.TICK[0]: self._moving_members.tick,
         }
 
     def restore(self, turn: Turn, disk: dict[DiskKey, Any]) -> None:
@@ -202,6 +209,7 @@ class Moving:
         self._redirects.restore(turn, disk)
         self.emptying.restore(turn, disk)
         self._placement.started(turn)
+        self._moving_members.wake(turn)
 
     def plan_in_force(self, turn: Turn, epoch: int, moves: tuple[ClientMove, ...]) -> None:
         """A plan that is in force moves clients: send away those that are here."""
@@ -281,6 +289,10 @@ class Moving:
         self._session_claims.over(turn, client)
         self._watching.found(turn, client)
 
+    def member_moving(self, turn: Turn) -> None:
+        """A group that is kept here waits for a member."""
+        self._moving_members.wake(turn)
+
     def peer_lost(self, turn: Turn, peer: str) -> None:
         """A peer has been silent for too long: end proxied connections through it."""
         self._proxies.peer_gone(turn, peer)
@@ -308,6 +320,13 @@ class Moving:
         """True if another broker may have a client's session, too."""
         return self._departing.given_to(client) is not None or self._arriving.shares(client)
 
+    def _may_be_member(self, client: str, key: str) -> bool:
+        """True if a client's session here has a shared subscription, or may get it by a move."""
+        session = self._sessions.find(client)
+        if session is None or session.is_arriving or session.is_leaving:
+            return self._is_here(client)
+        return key in session.subscriptions
+
     def _new_prefetching(self, mobility: MobilitySettings) -> Prefetching | None:
         site = self._site
         if not (mobility.has("prefetching") or mobility.has("watching")):
@@ -318,6 +337,15 @@ class Moving:
             site.sessions,
             send=site.conversations.send,
             is_alive=site.is_alive,
+        )
+
+    def _new_moving_members(self) -> MovingMembers:
+        return MovingMembers(
+            self._site.shared_keeper,
+            self._session_claims,
+            self._site.removals,
+            self._site.conversations,
+            may_be_member=self._may_be_member,
         )
 
     def _new_watching(self, mobility: MobilitySettings) -> Watching:

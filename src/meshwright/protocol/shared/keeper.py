@@ -190,10 +190,7 @@ class SharedKeeper:
         if message.handed is not None:
             group.qos0.learn(peer, message.handed)
         group.unconfirmed.append((peer, message.version))
-        if not group.members and not group.moving:
-            self._drop_group(turn, group)
-            group.is_in_force = True
-        else:
+        if not self._ended(turn, group):
             self._assign_rest(turn, group)
             self._rescue(turn, group)
         self._confirm(turn, group)
@@ -298,6 +295,20 @@ class SharedKeeper:
                 if entry.hand and is_removed(entry.broker) and group.key in self._groups:
                     self._bereave(turn, group, entry)
 
+    def moving(self) -> list[tuple[str, str]]:
+        """Members that are on their way between brokers, each with its group."""
+        return [(key, client) for key, group in self._groups.items() for client in group.moving]
+
+    def stays_away(self, turn: Turn, key: str, client: str) -> None:
+        """A client that was on its way is no member any more: wait for it no longer."""
+        group = self._groups.get(key)
+        if group is None or client not in group.moving:
+            return
+        del group.moving[client]
+        turn.write(("moving", key), tuple(group.moving) or None)
+        if self._ended(turn, group):
+            self._confirm(turn, group)
+
     def forget_all(self, turn: Turn) -> None:
         """Drop all groups, as another broker keeps them now."""
         for group in list(self._groups.values()):
@@ -328,6 +339,14 @@ class SharedKeeper:
         self.change_count += 1
         return group
 
+    def _ended(self, turn: Turn, group: Group) -> bool:
+        """True if a group has nobody left, and is dropped; nobody waits for it to be in force."""
+        if group.members or group.moving:
+            return False
+        self._drop_group(turn, group)
+        group.is_in_force = True
+        return True
+
     def _drop_group(self, turn: Turn, group: Group) -> None:
         """The last member has left: end the subscription, and drop its messages."""
         del self._groups[group.key]
@@ -355,6 +374,7 @@ class SharedKeeper:
         group.moving = dict.fromkeys(client for client in moving if client not in present)
         if list(group.moving) != had_moving:
             turn.write(("moving", group.key), tuple(group.moving) or None)
+            turn.facts.member_moving.tell(turn)
 
     def _in_force(self, turn: Turn, group: Group) -> None:
         group.is_in_force = True
