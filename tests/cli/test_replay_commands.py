@@ -6,7 +6,6 @@ import shutil
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from commands import answered, call, refused
@@ -62,38 +61,77 @@ def test_a_trace_is_compared_and_reported_on_one_page(trace: Path, tmp_path: Pat
     assert [float(row["delay_hops"]) for row in rows] == [line["delay_hops"] for line in lines]
 
 
-@pytest.fixture
-def wildcards(trace: Path) -> Path:
-    """The trace with three more subscriptions, of which none names one topic."""
-    folder = trace / "subscriptions"
-    table = pq.read_table(folder)
-    rows = table.filter(pc.field("is_on")).slice(0, 3)
-    filters = pa.array(["sport/#", "+/news", "$share/group/sport"], pa.string())
-    place = table.schema.get_field_index("topic")
-    pq.write_table(rows.set_column(place, table.schema[place], filters), folder / "more.parquet")
+def four_clients(trace: Path, subscription: str) -> Path:
+    """A trace where four clients of four brokers have one subscription, and s/1 comes five times.
+
+    Nobody wants s/2 and u by name; the first is published twice, the other once.
+    """
+    published = ["s/1"] * 5 + ["u"]
+    times = [pa.scalar(60_000_000 * n, pa.timestamp("us", tz="UTC")) for n in range(6)]
+    tables = {
+        "brokers": {"broker": [f"b{n}" for n in range(4)]},
+        "connections": {
+            "time": [times[0]] * 4,
+            "client": [f"c{n}" for n in range(4)],
+            "broker": [f"b{n}" for n in range(4)],
+            "is_on": [True] * 4,
+        },
+        "subscriptions": {
+            "time": [times[0]] * 4,
+            "client": [f"c{n}" for n in range(4)],
+            "topic": [subscription] * 4,
+            "is_on": [True] * 4,
+        },
+        "publications": {
+            "time": times,
+            "topic": published,
+            "publisher": ["c0"] * 6,
+            "bytes": [1] * 6,
+        },
+    }
+    for name, columns in tables.items():
+        (trace / name).mkdir(parents=True)
+        pq.write_table(pa.table(columns), trace / name / "part.parquet")
     return trace
 
 
-def test_an_answer_says_how_many_subscriptions_were_left_out(
-    wildcards: Path, tmp_path: Path
-) -> None:
-    out = tmp_path / "findings"
-    words = ("compare", wildcards, "--designs", "tree", "--placements", "static", "--out", out)
-    assert answered(*words)["wildcards_left_out"] == 3
-    sentence = "3 subscriptions have wildcards or are shared and were left out"
+def test_a_wildcard_is_interest_in_all_that_it_takes(spark: object, tmp_path: Path) -> None:
+    del spark
+    found = {}
+    for name, wanted in (("one", "s/1"), ("all", "s/#"), ("group", "$share/g/s/#")):
+        trace = four_clients(tmp_path / name, wanted)
+        words = ("compare", trace, "--designs", "tree,chord", "--placements", "recorded")
+        found[name] = answered(*words)
+    deliveries = {
+        name: [line["deliveries"] for line in document["comparison"]]
+        for name, document in found.items()
+    }
+    assert deliveries == {"one": [20, 20], "all": [20, 20], "group": [5, 5]}
+    assert found["all"]["comparison"] == found["one"]["comparison"]
+    assert (found["all"]["topics_unwanted"], found["all"]["content_subscriptions"]) == (1, 0)
+
+
+def test_content_counts_as_all_messages_and_that_is_said(spark: object, tmp_path: Path) -> None:
+    del spark
+    trace, out = four_clients(tmp_path / "trace", "$where/n>1/s/#"), tmp_path / "findings"
+    words = ("compare", trace, "--designs", "tree", "--placements", "recorded", "--out", out)
+    document = answered(*words)
+    assert document["comparison"][0]["deliveries"] == 20
+    assert document["content_subscriptions"] == 4
+    sentence = "4 subscriptions ask for content"
     assert sentence in (out / "report.html").read_text()
     assert sentence in " ".join(call(*words).stdout.split())
 
 
-def test_a_plan_over_wildcards_is_made_only_by_force(wildcards: Path, tmp_path: Path) -> None:
-    plan = tmp_path / "plan.json"
-    words = ("plan", "create", wildcards, "--design", "tree", "--out", plan)
-    refusal = answered(*words, exit_code=1)
-    assert (refusal["plan"], refusal["wildcards_left_out"]) == (None, 3)
-    assert not plan.exists()
-    assert "--force plans for the rest" in " ".join(call(*words).stdout.split())
-    assert answered(*words, "--force")["wildcards_left_out"] == 3
-    assert plan.exists()
+def test_a_plan_is_made_for_wildcards_as_for_topics_by_name(spark: object, tmp_path: Path) -> None:
+    del spark
+    plans = {}
+    for name, wanted in (("one", "s/1"), ("all", "s/#")):
+        trace, plan = four_clients(tmp_path / name, wanted), tmp_path / f"{name}.json"
+        document = answered("plan", "create", trace, "--design", "gm", "--out", plan)
+        assert document["topics_unwanted"] == 1
+        plans[name] = plan.read_bytes()
+    assert plans["all"] == plans["one"]
 
 
 def test_a_run_is_described_by_a_file_and_runs_no_stage_twice(trace: Path) -> None:

@@ -25,6 +25,7 @@ from meshwright.files.traffic import (
     write_traffic,
 )
 from meshwright.lab.workloads import generate_snapshot
+from meshwright.model.identifiers import TopicName
 
 NAMES = st.text(min_size=1, max_size=6).filter(lambda name: name_fault(name) is None)
 FIELDS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\r"), max_size=8)
@@ -59,7 +60,6 @@ RATES_FAULTS = [
     (b"topic,publications\nt0,1_0\n", "line 2: publications '1_0' is not a finite number"),
     (b"topic,publications\nt0,1\nt1,2\nt0,1\n", "line 4: topic 't0' stands on line 2 already"),
     (b"topic,publications\nt0,1\n", "topic 't1' has no rate"),
-    (b"topic,publications\nt0,1\nt1,2\nt9,3\n", "line 4: nobody wants topic 't9'"),
 ]
 
 TRAFFIC_FAULTS = [
@@ -113,6 +113,29 @@ def test_a_topic_without_a_rate_points_at_the_interests(tmp_path: Path) -> None:
     with pytest.raises(InputFileError) as caught:
         read_snapshot(interests, rates)
     assert (caught.value.path, caught.value.line) == (str(interests), 4)
+
+
+def test_filters_take_topics_with_a_rate_and_a_group_is_at_its_first_broker(
+    tmp_path: Path,
+) -> None:
+    wanted = b"broker,topic\nb0,$share/g/s/#\nb1,$share/g/s/#\nb1,s/+\nb2,t\nb2,$where/n>1/#\n"
+    interests = written(tmp_path, "interests.csv", wanted)
+    rates = written(tmp_path, "rates.csv", b"topic,publications\ns,4\ns/1,3\nt,2\n$SYS/a,1\n")
+    snapshot = read_snapshot(interests, rates)
+    assert (snapshot.topics_unwanted, snapshot.content_subscriptions) == (1, 1)
+    topics = [snapshot.topics.index(TopicName(name)) for name in ("s", "s/1", "t", "$SYS/a")]
+    assert snapshot.publications[topics].tolist() == [4.0, 3.0, 2.0, 1.0]
+    assert snapshot.interests.dense()[:, topics].astype(int).tolist() == [
+        [1, 1, 0, 0],
+        [0, 1, 0, 0],
+        [1, 1, 1, 0],
+    ]
+
+
+def test_filters_that_no_known_topic_fits_are_refused(tmp_path: Path) -> None:
+    interests = written(tmp_path, "interests.csv", b"broker,topic\nb0,s/#\nb1,s/#\n")
+    with pytest.raises(InputFileError, match="line 2: no topic is known that these filters take"):
+        read_snapshot(interests)
 
 
 @pytest.mark.parametrize(("content", "fault"), TRAFFIC_FAULTS)

@@ -2,11 +2,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from literal_tables import found, frame, timeline
 from pyspark.sql import DataFrame, SparkSession
 
+from meshwright.filters.filter import Filter, matches, parse_filter
 from meshwright.model.replay_schema import INTERESTS
 from meshwright.model.schema import FRIENDSHIPS, PUBLICATIONS, SUBSCRIPTIONS
+from meshwright.pipeline.stages import taking
 from meshwright.pipeline.stages.interests import located_interests, subscribed_interests
 from meshwright.pipeline.stages.rates import even_rates, filtered, publication_rates
 
@@ -28,6 +32,64 @@ def test_subscriptions_that_change_nothing_are_no_interests(spark: SparkSession)
         (4.0, "ann", "t", True),
         (5.0, "bob", "u", True),
     ]
+
+
+TOPICS = ["a", "a/b", "a/c", "d", "$SYS/a"]
+FILTERS = ["#", "+/b", "a/#", "$share/g/a/#", "$share/h/#", "$where/n>1/a/+", "$SYS/#"]
+DEEDS = st.lists(
+    st.tuples(
+        st.integers(0, 5),
+        st.sampled_from(["ann", "bob", "cyd"]),
+        st.sampled_from([*TOPICS[:3], *FILTERS]),
+        st.booleans(),
+    ),
+    max_size=14,
+)
+
+
+def plainly_wanted(
+    rows: list[tuple[int, str, str, bool]], published: list[str], hour: int
+) -> set[tuple[str, str]]:
+    """Clients and topics at an hour, by loops over everything."""
+    since: dict[tuple[str, str], int] = {}
+    for time in range(hour + 1):
+        now = [row for row in rows if row[0] == time]
+        for client, text in sorted({(row[1], row[2]) for row in now}):
+            is_on = any(row[3] for row in now if row[1:3] == (client, text))
+            if not is_on:
+                since.pop((client, text), None)
+            else:
+                since.setdefault((client, text), time)
+    bare = {row[2] for row in rows if row[2] in TOPICS}
+    wanted = set()
+    for (client, text), begun in since.items():
+        rivals = [(at, who) for (who, other), at in since.items() if other == text]
+        if text.startswith("$share/") and (begun, client) != min(rivals):
+            continue
+        for topic in {*published, *bare}:
+            if matches(Filter(parse_filter(text).topic_filter), topic):
+                wanted.add((client, topic))
+    return wanted
+
+
+@settings(max_examples=12)
+@given(DEEDS, st.lists(st.sampled_from(TOPICS), max_size=3), st.booleans())
+def test_clients_want_at_any_time_what_their_filters_take_then(
+    spark: SparkSession,
+    rows: list[tuple[int, str, str, bool]],
+    published: list[str],
+    filters_are_many: bool,
+) -> None:
+    told = frame(spark, PUBLICATIONS, [(0, topic, "p", 1) for topic in published])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(taking, "FEW", 0 if filters_are_many else taking.FEW)
+        changes = found(subscribed_interests(frame(spark, SUBSCRIPTIONS, rows), told))
+    for hour in range(6):
+        now: set[tuple[str, str]] = set()
+        for time, client, topic, is_on in sorted(changes):
+            if time <= hour:
+                (now.add if is_on else now.remove)((client, topic))
+        assert now == plainly_wanted(rows, published, hour)
 
 
 def visits(spark: SparkSession, rows: list[tuple[int, str, int]]) -> DataFrame:

@@ -94,21 +94,20 @@ def judge(plans: Path, report: Callable[[PeriodRecord], None]) -> Judge:
     return Judge(plans, TWO_HOURS, PlanWish("gm"), None, 0, report)
 
 
-@pytest.mark.parametrize("is_forced", [False, True])
-def test_a_period_with_wildcards_is_planned_only_by_force(is_forced: bool, tmp_path: Path) -> None:
+def test_a_period_plans_for_filters_as_for_what_they_take(tmp_path: Path) -> None:
     records: list[PeriodRecord] = []
     rows = [
-        *(Finding(0, broker, topic, 0, 0.0) for broker in ("b0", "b1") for topic in ("sun", "#")),
-        Finding(0, "b0", "$share/g/sun", 0, 0.0),
+        *(Finding(0, broker, "#", 0, 0.0) for broker in ("b0", "b1")),
+        *(Finding(0, broker, "$share/g/$where/n>1/rain", 0, 0.0) for broker in ("b1", "b2")),
         Finding(0, None, "sun", 4, 2.0),
+        Finding(0, None, "$SYS/load", 4, 2.0),
     ]
     found = pa.Table.from_pylist([row._asdict() for row in rows])
-    Judge(tmp_path, TWO_HOURS, PlanWish("gm"), None, 0, records.append, is_forced).judge(found, 0)
+    Judge(tmp_path, TWO_HOURS, PlanWish("gm"), None, 0, records.append).judge(found, 0)
     (record,) = records
-    assert (record.topics, record.interests, record.wildcards_left_out) == (1, 2, 3)
-    assert "3 subscriptions have wildcards" in record.summary
-    assert record.decision == ("planned" if is_forced else "wildcards")
-    assert len(list(tmp_path.glob("plan-*"))) == is_forced
+    # sun and rain at both, as the group is at the first of its brokers; nobody wants $SYS/load.
+    assert (record.brokers, record.topics, record.interests, record.content) == (3, 3, 4, 2)
+    assert record.decision == "planned"
 
 
 @pytest.fixture(scope="module")

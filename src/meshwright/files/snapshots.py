@@ -11,6 +11,7 @@ import numpy as np
 from meshwright.errors import InputFileError
 from meshwright.files.tables import read_table, table_bytes
 from meshwright.files.writing import make_folder, write_whole
+from meshwright.filters.taking import asks_content, names_one_topic, pairs_taken
 from meshwright.model.identifiers import BrokerName, TopicName
 from meshwright.model.interests import Interests, interests_from_pairs
 from meshwright.model.snapshot import Float64Array, Snapshot
@@ -22,13 +23,21 @@ DELAYS_COLUMNS = ("source", "target", "delay_ms")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class InterestsFile:
-    """What interests.csv says; topic_lines: where each topic is first named, (topic,)."""
+    """What interests.csv says: topics may be filters.
+
+    topic_lines: where each topic is first named, (topic,).
+    """
 
     path: Path
     brokers: tuple[BrokerName, ...]
     topics: tuple[TopicName, ...]
     interests: Interests
     topic_lines: tuple[int, ...]
+
+    def holdings(self) -> list[tuple[str, str]]:
+        """Brokers and the topics or filters that they want, the brokers in their order."""
+        pairs = zip(self.interests.row_of_pairs(), self.interests.columns, strict=True)
+        return [(self.brokers[broker], self.topics[topic]) for broker, topic in pairs]
 
 
 class Rate(NamedTuple):
@@ -135,16 +144,40 @@ def read_snapshot(
     *,
     delays_path: Path | None = None,
 ) -> Snapshot:
-    """The files, checked against each other; without rates every topic is published once."""
+    """The files, checked against each other; without rates every topic is published once.
+
+    A filter among the interests takes the topics that have a rate or that somebody wants by name.
+    A topic with a rate that nobody wants is normal.
+    """
     file = read_interests(interests_path, brokers)
-    if rates_path is None:
-        publications = np.ones(len(file.topics), dtype=np.float64)
-    else:
-        rates = read_rates(rates_path)
-        _check_same_topics(file, rates_path, rates)
-        publications = np.array([rates[topic].publications for topic in file.topics])
-    delays_ms = None if delays_path is None else read_delays(delays_path, file.brokers)
-    return Snapshot(file.brokers, file.topics, file.interests, publications, delays_ms=delays_ms)
+    rates = {} if rates_path is None else read_rates(rates_path)
+    if rates_path is not None:
+        _check_rates(file, rates_path, rates)
+    pairs = pairs_taken(file.holdings(), rates)
+    named = [topic for topic in file.topics if names_one_topic(topic)]
+    topics = tuple(dict.fromkeys([*named, *(topic for _, topic in pairs), *rates]))
+    if not topics:
+        raise InputFileError(
+            str(interests_path),
+            "no topic is known that these filters take",
+            remedy="name the topics that are published, in a file of rates",
+            line=file.topic_lines[0],
+        )
+    broker_numbers = {name: number for number, name in enumerate(file.brokers)}
+    topic_numbers = {name: number for number, name in enumerate(topics)}
+    return Snapshot(
+        file.brokers,
+        tuple(TopicName(topic) for topic in topics),
+        interests_from_pairs(
+            np.array([broker_numbers[BrokerName(broker)] for broker, _ in pairs], dtype=np.int64),
+            np.array([topic_numbers[topic] for _, topic in pairs], dtype=np.int64),
+            len(file.brokers),
+            len(topics),
+        ),
+        np.array([1.0 if rates_path is None else _rate(rates, topic) for topic in topics]),
+        delays_ms=None if delays_path is None else read_delays(delays_path, file.brokers),
+        content_subscriptions=sum(asks_content(wanted) for _, wanted in file.holdings()),
+    )
 
 
 def write_snapshot(snapshot: Snapshot, folder: Path) -> tuple[Path, Path]:
@@ -167,18 +200,14 @@ def write_snapshot(snapshot: Snapshot, folder: Path) -> tuple[Path, Path]:
     return interests_path, rates_path
 
 
-def _check_same_topics(file: InterestsFile, rates_path: Path, rates: dict[str, Rate]) -> None:
-    wanted = set(file.topics)
-    for topic, rate in rates.items():
-        if topic not in wanted:
-            raise InputFileError(
-                str(rates_path),
-                f"nobody wants topic {topic!r}",
-                remedy=f"remove the row, or let a broker want it in {file.path}",
-                line=rate.line,
-            )
+def _rate(rates: dict[str, Rate], topic: str) -> float:
+    return rates[topic].publications if topic in rates else 0.0
+
+
+def _check_rates(file: InterestsFile, rates_path: Path, rates: dict[str, Rate]) -> None:
+    """Refuse a topic that somebody wants by name and of which nobody says how often it comes."""
     for topic, line in zip(file.topics, file.topic_lines, strict=True):
-        if topic not in rates:
+        if topic not in rates and names_one_topic(topic):
             raise InputFileError(
                 str(file.path),
                 f"topic {topic!r} has no rate in {rates_path}",

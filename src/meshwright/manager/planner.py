@@ -31,8 +31,6 @@ from meshwright.model.overlay import Overlay
 from meshwright.model.plan import Plan
 
 WORK_NAME = "making"
-# What the command exits with where wildcards would be left out of the plan.
-SAYS_NO = 1
 
 
 class PlanRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -161,7 +159,7 @@ class SparkPlanner:
         given = [
             word for name, value in named.items() if value is not None for word in (name, value)
         ]
-        return [*given, *self._named(request), *(("--force",) if settings.with_wildcards else ())]
+        return [*given, *self._named(request)]
 
     def _named(self, request: PlanRequest) -> list[str]:
         """Goals, and brokers that come and go."""
@@ -193,7 +191,7 @@ class SparkPlanner:
             finally:
                 self._child = None
         if child.returncode:
-            raise OperatorError(_reason(child.returncode, stdout, stderr))
+            raise OperatorError(_reason(child.returncode, stderr))
         return msgspec.json.decode(stdout, type=dict[str, Any])
 
 
@@ -213,14 +211,8 @@ def _repeated(option: str, values: Iterable[str]) -> list[str]:
     return [word for value in values for word in (option, value)]
 
 
-def _reason(code: int, stdout: str, stderr: str) -> str:
+def _reason(code: int, stderr: str) -> str:
     """One sentence of what the command says in vain."""
-    if code == SAYS_NO and stdout:
-        left_out = msgspec.json.decode(stdout, type=dict[str, Any]).get("wildcards_left_out", 0)
-        return (
-            f"{left_out} subscriptions with wildcards would be left out of the plan; set "
-            "planning.with_wildcards to plan for the rest."
-        )
     said = [line for line in stderr.splitlines() if line.startswith("error: ")]
     if said:
         return said[-1].removeprefix("error: ")

@@ -69,7 +69,6 @@ class PlanningSettings(msgspec.Struct, frozen=True, kw_only=True):
     k: int | None = None
     horizon_s: float = 36_000.0
     delay_weight: float = 1.0
-    with_wildcards: bool = False
     seed: int = 0
     limit_s: float = 3_600.0
     master: str | None = None

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from meshwright.filters.filter import Filter, matches, parse_filter
-from meshwright.filters.topics import has_wildcard
+from meshwright.filters.taking import pairs_taken
 from meshwright.model.identifiers import BrokerName, TopicName
 from meshwright.model.interests import interests_from_sets
 from meshwright.model.snapshot import Snapshot
@@ -17,15 +16,18 @@ Wanted = dict[str, tuple[str, ...]]
 
 
 def wanted_of(views: Iterable[BrokerView]) -> Wanted:
-    """Topics by broker, sorted. Wildcards stand for the topics that anybody wants by name."""
-    filters = {view.broker: [parse_filter(one.filter) for one in view.interests] for view in views}
-    topics = sorted(
-        {one.topic_filter for of in filters.values() for one in of if not has_wildcard(one.levels)}
-    )
-    return {
-        broker: tuple(topic for topic in topics if any(_wants(one, topic) for one in wanted))
-        for broker, wanted in sorted(filters.items())
-    }
+    """Topics by broker, sorted.
+
+    Wildcards take the topics that anybody wants by name, and those that brokers have found.
+    """
+    seen = sorted(views, key=lambda view: view.broker)
+    wanted: dict[str, list[str]] = {view.broker: [] for view in seen}
+    holdings = ((view.broker, one.filter) for view in seen for one in view.interests)
+    for broker, topic in pairs_taken(
+        holdings, {t: None for view in seen for t in view.found_topics}
+    ):
+        wanted[broker].append(topic)
+    return {broker: tuple(topics) for broker, topics in wanted.items()}
 
 
 def snapshot_of(wanted: Mapping[str, tuple[str, ...]], brokers: tuple[str, ...]) -> Snapshot:
@@ -39,8 +41,3 @@ def snapshot_of(wanted: Mapping[str, tuple[str, ...]], brokers: tuple[str, ...])
         interests_from_sets(rows, len(topics)),
         np.ones(len(topics)),
     )
-
-
-def _wants(wanted: Filter, topic: str) -> bool:
-    """Whether a filter may match a message to a topic; content is not looked at."""
-    return matches(Filter(wanted.topic_filter), topic)

@@ -20,7 +20,8 @@ class Snapshot:
 
     interests: brokers by topics. publications: publications of each topic in the horizon, (topic,).
     delays_ms: one-way broker to broker, (broker, broker), or None where every hop costs one.
-    coordinates: latitude and longitude in degrees, (broker, 2), or None.
+    coordinates: latitude and longitude in degrees, (broker, 2), or None. content_subscriptions: how
+    many take only some messages of their topics; here they count as if they took all.
     """
 
     brokers: tuple[BrokerName, ...]
@@ -29,6 +30,13 @@ class Snapshot:
     publications: Float64Array
     delays_ms: Float64Array | None = None
     coordinates: Float64Array | None = None
+    content_subscriptions: int = 0
+
+    @property
+    def topics_unwanted(self) -> int:
+        """Topics that are published and that nobody wants."""
+        wanted = self.interests.transposed().counts()
+        return int(np.count_nonzero((wanted == 0) & (self.publications > 0.0)))
 
     @property
     def hop_ms(self) -> float | None:

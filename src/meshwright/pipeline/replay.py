@@ -34,6 +34,7 @@ from meshwright.pipeline.stages.placement import (
 )
 from meshwright.pipeline.stages.rates import even_rates, publication_rates
 from meshwright.pipeline.stages.replay import ReplayInputs, replayed
+from meshwright.pipeline.stages.taking import content_count
 from meshwright.pipeline.stages.visits import cells, visits
 from meshwright.pipeline.timeline import Timeline, spanning
 from meshwright.pipeline.trace_brokers import (
@@ -43,7 +44,6 @@ from meshwright.pipeline.trace_brokers import (
     trace_brokers,
 )
 from meshwright.pipeline.traces import read_table, table_names
-from meshwright.pipeline.wildcards import has_wildcard
 from meshwright.pipeline.wishes import (
     is_located,
     is_tabled,
@@ -60,7 +60,8 @@ Settings = dict[str, Any]
 class TraceReplay:
     """What came of a trace: the tables of its stages, and what they are about.
 
-    wildcard_count: subscriptions of clients that were left out, as they name no single topic.
+    content_count: subscriptions that take only some messages of their topics; all are counted.
+    unwanted_count: topics that were published and that nobody ever wanted.
     """
 
     parameters: ReplayParameters
@@ -69,7 +70,8 @@ class TraceReplay:
     placements: tuple[str, ...]
     designs: tuple[str, ...]
     tables: dict[str, DataFrame]
-    wildcard_count: int = 0
+    content_count: int = 0
+    unwanted_count: int = 0
 
 
 def replay_trace(
@@ -112,7 +114,8 @@ class _Replay:
             placements,
             replayed_designs(self.parameters),
             {},
-            self._wildcard_count(),
+            self._content_count(),
+            self._unwanted_count(),
         )
         self._keep_replay(found)
         found.tables.update({name: kept.frame for name, kept in self.kept.items()})
@@ -148,8 +151,11 @@ class _Replay:
                 cell_degrees=degrees,
             )
         if not is_located(self.names, self.parameters):
-            self._read(schema.SUBSCRIPTIONS)
-            inputs = [schema.SUBSCRIPTIONS.name]
+            tables = [schema.SUBSCRIPTIONS]
+            tables += [schema.PUBLICATIONS] if schema.PUBLICATIONS.name in self.names else []
+            for table in tables:
+                self._read(table)
+            inputs = [table.name for table in tables]
             self._keep(replay_schema.INTERESTS, subscribed_interests, inputs)
             return
         inputs = [schema.VISITS.name]
@@ -161,12 +167,17 @@ class _Replay:
         else:
             self._keep(replay_schema.INTERESTS, located_interests, inputs)
 
-    def _wildcard_count(self) -> int:
-        """Subscriptions that are not replayed."""
+    def _content_count(self) -> int:
         if is_located(self.names, self.parameters):
             return 0
-        filters = self._read(schema.SUBSCRIPTIONS).where(has_wildcard() & sf.col("is_on"))
-        return filters.select("client", "topic").distinct().count()
+        return content_count(self._read(schema.SUBSCRIPTIONS))
+
+    def _unwanted_count(self) -> int:
+        published, wanted = (
+            self.kept[table.name].frame.select("topic").distinct()
+            for table in (replay_schema.RATES, replay_schema.INTERESTS)
+        )
+        return published.join(wanted, on="topic", how="left_anti").count()
 
     def _timeline(self) -> Timeline:
         """From the first interest or publication to the last."""

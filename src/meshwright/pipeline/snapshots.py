@@ -36,9 +36,9 @@ from meshwright.pipeline.stages.interests import (
     interest_spans,
     located_interests,
     subscribed_interests,
-    wildcard_interests,
 )
 from meshwright.pipeline.stages.rates import publication_rates
+from meshwright.pipeline.stages.taking import content_count
 from meshwright.pipeline.stages.visits import cells, visits
 from meshwright.pipeline.timeline import Timeline
 from meshwright.pipeline.trace_brokers import has_brokers, made_brokers, trace_brokers
@@ -104,19 +104,21 @@ class TraceMoment:
 
     def snapshot(self) -> Snapshot:
         """Who wants what now, and how much of it is expected in the horizon."""
-        wanted = self._wants().where("broker is not null").select("broker", "topic").distinct()
+        wanted = self._wants().select("broker", "topic").distinct()
         pairs = wanted.orderBy("broker", "topic").toArrow()
         names = self._brokers.names
         rows = _numbers(pairs["broker"], names, "broker", self._trace)
-        topics = tuple(TopicName(name) for name in sorted(set(pairs["topic"].to_pylist())))
+        expected = self._expected()
+        topics = tuple(TopicName(name) for name in sorted({*pairs["topic"].to_pylist(), *expected}))
         columns = _numbers(pairs["topic"], topics, "topic", self._trace)
         return Snapshot(
             names,
             topics,
             interests_from_pairs(rows, columns, len(names), len(topics)),
-            self._publications(topics),
+            self._publications(topics, expected),
             self._brokers.delays_ms,
             self._brokers.coordinates,
+            self._content_count(),
         )
 
     def subscriptions(self) -> float:
@@ -124,16 +126,9 @@ class TraceMoment:
         span_s = (self._at_us - self._begin_us) / SECOND_US
         return self._interests().count() * self._moment.horizon_s / max(span_s, 1.0)
 
-    def wildcard_count(self) -> int:
-        """Subscriptions that stand now and are not planned for, as they name no single topic."""
-        if SUBSCRIPTIONS.name not in self._tables:
-            return 0
-        changes = wildcard_interests(self._read(SUBSCRIPTIONS))
-        return interest_spans(changes).where("end is null").count()
-
     def population(self, snapshot: Snapshot, cluster_size: int) -> Population:
         """The connected clients by name, with what they want of the snapshot's topics."""
-        wants = self._wants().where("broker is not null").orderBy("client", "topic").toArrow()
+        wants = self._wants().orderBy("client", "topic").toArrow()
         clients = wants["client"].combine_chunks().dictionary_encode()
         names = tuple(ClientName(name) for name in clients.dictionary.to_pylist())
         rows = clients.indices.to_numpy(zero_copy_only=False)
@@ -158,13 +153,18 @@ class TraceMoment:
             .where(sf.unix_micros("time") >= since_us)
             .groupBy(sf.col("publisher").alias("client"), "topic")
             .agg(sf.count("*").alias("publications"))
-            .join(self._hosts(self._interests()), on="client", how="inner")
+            .join(self._hosts(), on="client", how="inner")
             .orderBy(sf.desc("publications"), "client", "topic")
             .limit(rows_max)
             .select("client", "broker", "topic", "publications")
             .toArrow()
         )
         return tuple(Published(*row.values()) for row in rows.to_pylist())
+
+    def _content_count(self) -> int:
+        if SUBSCRIPTIONS.name not in self._tables:
+            return 0
+        return content_count(self._read(SUBSCRIPTIONS))
 
     def _known_brokers(self, names: tuple[str, ...] | None) -> Brokers:
         """Those that are named, with what is known of them; else the trace's, or as many made."""
@@ -179,14 +179,20 @@ class TraceMoment:
         return made if names is None else made.ordered(names)
 
     def _wants(self) -> DataFrame:
-        """client, topic, broker: what is wanted now; broker is null for who is not connected."""
-        changes = self._interests()
+        """client, topic, broker: what is wanted now by those who are connected."""
+        hosts = self._hosts()
+        if {CONNECTIONS.name, SUBSCRIPTIONS.name} <= set(self._tables):
+            # Who is away has no part in what a group shares.
+            here = self._read(SUBSCRIPTIONS).join(hosts, on="client", how="left_semi")
+            changes = self._subscribed(here)
+        else:
+            changes = self._interests()
         standing = interest_spans(changes).where("end is null").select("client", "topic")
-        return standing.join(self._hosts(changes), on="client", how="left")
+        return standing.join(hosts, on="client", how="inner")
 
     def _interests(self) -> DataFrame:
         if SUBSCRIPTIONS.name in self._tables:
-            return subscribed_interests(self._read(SUBSCRIPTIONS))
+            return self._subscribed(self._read(SUBSCRIPTIONS))
         if POSITIONS.name not in self._tables:
             raise InputFileError(
                 str(self._trace),
@@ -200,7 +206,11 @@ class TraceMoment:
         )
         return located_interests(self._visits(), followed)
 
-    def _hosts(self, changes: DataFrame) -> DataFrame:
+    def _subscribed(self, subscriptions: DataFrame) -> DataFrame:
+        is_told = PUBLICATIONS.name in self._tables
+        return subscribed_interests(subscriptions, self._read(PUBLICATIONS) if is_told else None)
+
+    def _hosts(self) -> DataFrame:
         """client, broker: where everybody is now."""
         if CONNECTIONS.name in self._tables:
             # A broker may notice late that a client has left it for another one.
@@ -212,7 +222,7 @@ class TraceMoment:
         if POSITIONS.name in self._tables and self._brokers.coordinates is not None:
             homes = located_homes(self._visits(), self._brokers, self._moment.cell_degrees)
         else:
-            homes = asked_homes(changes, self._brokers, self._moment.seed)
+            homes = asked_homes(self._interests(), self._brokers, self._moment.seed)
         return homes.groupBy("client").agg(sf.max_by("broker", "time").alias("broker"))
 
     def _local_brokers(self, names: tuple[ClientName, ...]) -> Int32Array | None:
@@ -233,12 +243,21 @@ class TraceMoment:
         seen = np.column_stack((latest["latitude"], latest["longitude"]))
         return nearest_brokers(seen[[rows[name] for name in names]], places)
 
-    def _publications(self, topics: tuple[TopicName, ...]) -> Float64Array:
+    def _publications(
+        self, topics: tuple[TopicName, ...], expected: dict[str, float]
+    ) -> Float64Array:
         """Expected in the horizon: (topic,)."""
+        if PUBLICATIONS.name not in self._tables:
+            slots = self._moment.horizon_s / self._moment.slot_s
+            return np.full(len(topics), self._moment.publications_per_slot * slots)
+        return np.array([expected.get(topic, 0.0) for topic in topics], dtype=np.float64)
+
+    def _expected(self) -> dict[str, float]:
+        """Publications of each topic that was ever published, in the horizon."""
         moment = self._moment
         slots = moment.horizon_s / moment.slot_s
         if PUBLICATIONS.name not in self._tables:
-            return np.full(len(topics), moment.publications_per_slot * slots)
+            return {}
         timeline = self._timeline()
         # Periods are as long as the horizon; they end with the moment, so the first may be short.
         length = max(round(slots), 1)
@@ -250,8 +269,8 @@ class TraceMoment:
             .select("topic", "rate")
             .toArrow()
         )
-        rates = dict(zip(last["topic"].to_pylist(), last["rate"].to_pylist(), strict=True))
-        return np.array([rates.get(topic, 0.0) * slots for topic in topics], dtype=np.float64)
+        rates = zip(last["topic"].to_pylist(), last["rate"].to_pylist(), strict=True)
+        return {topic: rate * slots for topic, rate in rates}
 
     def _timeline(self) -> Timeline:
         """Slots are counted back from the moment, so that the last one is whole."""

@@ -101,7 +101,7 @@ class BrokerView(msgspec.Struct, frozen=True, kw_only=True):
     sent to other brokers. adaptation: whether it proposes changes of its tree. cluster: brokers
     that are near it, itself among them. staying: connected clients that cannot be sent to another
     broker, by the reason. weak_topics: of those published here, whose receivers are joined by fewer
-    than k ways.
+    than k ways. found_topics: those that are published and taken here by wildcards.
     """
 
     broker: str
@@ -127,6 +127,7 @@ class BrokerView(msgspec.Struct, frozen=True, kw_only=True):
     cluster: tuple[str, ...] = ()
     staying: dict[str, int] = {}
     weak_topics: tuple[TopicCohesion, ...] = ()
+    found_topics: tuple[str, ...] = ()
 
 
 def inspect(me: str, observation: Observation, machines: Machines) -> BrokerView:
@@ -160,6 +161,7 @@ def inspect(me: str, observation: Observation, machines: Machines) -> BrokerView
         ),
         cluster=machines.round_trips.cluster(),
         weak_topics=tuple(machines.topic_watch.weak.values()),
+        found_topics=tuple(machines.interest.found_topics()),
         staying=machines.moving.staying(),
         adaptation=machines.overlays.adaptation.state,
         sends_away=machines.moving.pace.waiting_count,

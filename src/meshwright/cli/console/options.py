@@ -220,9 +220,6 @@ Placement = Annotated[
 ClusterSize = Annotated[
     int, typer.Option("--cluster-size", min=1, help="Brokers among which a client may choose.")
 ]
-Force = Annotated[
-    bool, typer.Option("--force", help="Plan though subscriptions with wildcards are left out.")
-]
 TFree = Annotated[
     str,
     typer.Option(

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from meshwright.cli.console.notes import notes_on
 from meshwright.cli.console.options import (
     Delays,
     DelayWeight,
@@ -168,6 +169,7 @@ def evaluate(
     snapshot = read_snapshot(interests, rates, joined.brokers, delays_path=delays)
     with blaming(overlay), working(f"Evaluating {joined.design}"):
         found = evaluation_of(joined, snapshot, delay_weight=delay_weight)
+    notes = notes_on(snapshot)
     answer(
         as_json,
         {
@@ -175,9 +177,11 @@ def evaluate(
             "seed": seed,
             "overlay": str(overlay),
             "evaluation": found,
+            **notes.document(),
         },
         metrics_table(joined.design, found),
         EXPLANATION,
+        *notes.sentences(),
     )
 
 
@@ -229,15 +233,22 @@ def compare(
     with blaming(interests):
         planning = planned(names, snapshot, wish, seed=seed)
         rows = list(tracked(planning, len(names), "Planning with every design"))
-    found = judge([row.candidate for row in rows], snapshot, wish)
+    found, notes = judge([row.candidate for row in rows], snapshot, wish), notes_on(snapshot)
     answer(
         as_json,
-        {"command": "overlay compare", "seed": seed, "k": k, **comparison_document(rows, found)},
+        {
+            "command": "overlay compare",
+            "seed": seed,
+            "k": k,
+            **comparison_document(rows, found),
+            **notes.document(),
+        },
         comparison_table(rows),
         EXPLANATION,
         "",
         *(verdict.sentence for verdict in found.verdicts),
         *(() if found.chosen else (found.reason,)),
+        *notes.sentences(),
     )
 
 

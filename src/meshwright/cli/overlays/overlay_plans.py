@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from meshwright.cli.console.notes import Notes, notes_on
 from meshwright.cli.console.options import (
     BrokerCosts,
     BrokerWeight,
@@ -83,7 +84,7 @@ def arrange(
             net=not gross,
         )
     write_plan(plan, out)
-    answer_plan(as_json, "overlay arrange", plan, out, seed)
+    answer_plan(as_json, "overlay arrange", plan, out, seed, notes=notes_on(snapshot))
 
 
 def adapt(
@@ -175,27 +176,18 @@ def answer_plan(
     out: Path | str,
     seed: int,
     *,
-    wildcards_left_out: int | None = None,
+    notes: Notes | None = None,
     predicted: DeliveryCost | None = None,
 ) -> None:
-    """What a plan is worth; its steps are in the file, or saved under its id.
-
-    wildcards_left_out: subscriptions of a trace that it does not plan for.
-    """
-    left_out: dict[str, Any] = {}
-    told: list[str] = []
+    """What a plan is worth; its steps are in the file, or saved under its id."""
+    more: dict[str, Any] = {} if notes is None else notes.document()
+    told: list[str] = [] if notes is None else notes.sentences()
     if predicted is not None:
-        left_out["predicted"] = predicted._asdict()
+        more["predicted"] = predicted._asdict()
         told.append(
             f"Messages between brokers for a delivery: {predicted.before:.3f} now, "
             f"{predicted.after:.3f} predicted."
         )
-    if wildcards_left_out is not None:
-        left_out["wildcards_left_out"] = wildcards_left_out
-    if wildcards_left_out:
-        from meshwright.pipeline.wildcards import told_left_out
-
-        told.append(told_left_out(wildcards_left_out))
     answer(
         as_json,
         {
@@ -209,7 +201,7 @@ def answer_plan(
             "reconfiguration_cost": plan.reconfiguration_cost,
             "net_benefit": plan.net_benefit,
             **({} if plan.against is None else {"against": plan.against}),
-            **left_out,
+            **more,
         },
         plan.summary,
         f"{out}: {counted(len(plan.steps), 'step')}, net benefit {plan.net_benefit:,.0f}",

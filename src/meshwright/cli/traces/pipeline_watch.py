@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from meshwright.cli.console.notes import Notes
 from meshwright.cli.console.options import (
     DelayWeight,
     DesignName,
-    Force,
     Json,
     Master,
     Objective,
@@ -21,7 +21,7 @@ from meshwright.cli.console.options import (
     SourceOverlay,
     TFree,
 )
-from meshwright.cli.console.screen import CHECK_SAYS_NO, answer
+from meshwright.cli.console.screen import answer
 from meshwright.cli.console.times import duration_s
 from meshwright.model.wording import counted
 
@@ -62,15 +62,13 @@ def watch(
     method: PlanMethod = None,
     delay_weight: DelayWeight = 1.0,
     k: OwnK = None,
-    force: Force = False,
     seed: Seed = 0,
     master: Master = None,
     as_json: Json = False,
 ) -> None:
     """Watch telemetry; whenever a period is over, test whether a change can pay, and plan it.
 
-    Killed and started again, it goes on where it was: nothing is lost or counted twice. A period
-    with wildcard subscriptions gets no plan without --force, and makes the exit code 1.
+    Killed and started again, it goes on where it was: nothing is lost or counted twice.
 
     Example: meshwright pipeline watch telemetry --design dynatops --t-free 1h --slot 5min
     --out plans
@@ -108,7 +106,7 @@ def watch(
         late_count = watched(
             work.session,
             telemetry,
-            Judge(make_folder(out), clockwork, wish, today, seed, report, force, telemetry),
+            Judge(make_folder(out), clockwork, wish, today, seed, report, telemetry),
             lateness_s=lateness_s,
             is_once=once,
             files_per_batch=files_per_batch,
@@ -126,8 +124,6 @@ def watch(
         f"{counted(sum(r.plan is not None for r in judged), 'plan')}; "
         f"{counted(late_count, 'row')} came too late",
     )
-    if any(record.decision == "wildcards" for record in judged):
-        raise typer.Exit(CHECK_SAYS_NO)
 
 
 def _clockwork(t_free: str, slot: str) -> Clockwork:
@@ -143,9 +139,5 @@ def _clockwork(t_free: str, slot: str) -> Clockwork:
 def _told(record: PeriodRecord) -> str:
     seen = f"{counted(record.publications, 'publication')}, {counted(record.interests, 'interest')}"
     named = "" if record.plan is None else f" -> {record.plan}"
-    told = f"{record.begin} to {record.end}: {seen}; {record.decision}{named}"
-    if record.wildcards_left_out:
-        from meshwright.pipeline.wildcards import told_left_out
-
-        told += f". {told_left_out(record.wildcards_left_out)}"
-    return told
+    notes = "".join(f". {sentence}" for sentence in Notes(record.content, 0).sentences())
+    return f"{record.begin} to {record.end}: {seen}; {record.decision}{named}{notes}"

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 import typer
 
+from meshwright.cli.console.notes import notes_on
 from meshwright.cli.console.options import (
     ALL_DESIGNS,
     WITH_PARAMETERS,
@@ -17,7 +18,6 @@ from meshwright.cli.console.options import (
     ClusterSize,
     Data,
     DelayWeight,
-    Force,
     Json,
     Master,
     Objective,
@@ -31,7 +31,7 @@ from meshwright.cli.console.options import (
     TFree,
     known_design,
 )
-from meshwright.cli.console.screen import CHECK_SAYS_NO, answer, plain_table
+from meshwright.cli.console.screen import answer, plain_table
 from meshwright.cli.console.times import duration_s, time_us
 from meshwright.cli.overlays.overlay_plans import answer_plan, told_against
 from meshwright.cli.traces.plan_churn import ChurnWish, Known, churn_plan
@@ -171,7 +171,6 @@ def create(
         bool,
         typer.Option("--predict", help="Say what a delivery will cost; of a live network's trace."),
     ] = False,
-    force: Force = False,
     seed: Seed = 0,
     master: Master = None,
     remote: Remote = None,
@@ -180,8 +179,7 @@ def create(
     """Plan the network of a trace as it stands at the end, or at a time, for any design.
 
     With --manager instead of a trace: the network that runs, of the telemetry collected there.
-    Subscriptions with wildcards are not planned for: exit code 1 and no plan without --force. A
-    plan that breaks a goal is refused with the goal's name. With --method churn a trace is not
+    A plan that breaks a goal is refused with the goal's name. With --method churn a trace is not
     needed: what brokers want is asked of those that run in --data, or read from --interests.
 
     Example: meshwright plan create city --design dynatops --from overlay.json --out plan.json
@@ -225,9 +223,6 @@ def create(
     is_short = is_short_work(trace)
     with spark_work("Reading the trace", master=master, remote=remote, is_short=is_short) as work:
         state = TraceMoment(work.session, trace, moment, None if today is None else today.brokers)
-        left_out = state.wildcard_count()
-        if left_out and not force:
-            _refuse_wildcards(as_json, left_out, seed)
         snapshot, wish = state.snapshot(), _with_subscriptions(wish, state)
         needs_clients = placement or goals.clients_max or remove_broker or is_predicted
         population = state.population(snapshot, cluster_size) if needs_clients else None
@@ -247,9 +242,8 @@ def create(
     if population is not None and published:
         predicted = expected_cost(made, snapshot, population, published)
     kept = _kept(made, predicted, out, data)
-    answer_plan(
-        as_json, "plan create", made, kept, seed, wildcards_left_out=left_out, predicted=predicted
-    )
+    notes = notes_on(snapshot)
+    answer_plan(as_json, "plan create", made, kept, seed, notes=notes, predicted=predicted)
 
 
 def _with_subscriptions(wish: PlanWish, state: TraceMoment) -> PlanWish:
@@ -357,7 +351,7 @@ def _answer_churn(wished: ChurnWish, known: Known, out: Path | None, *, as_json:
     made = churn_plan(wished, known)
     kept = _kept(made, None, out, known.data)
     seed = wished.seed
-    answer_plan(as_json, "plan create", made, kept, seed, wildcards_left_out=0, predicted=None)
+    answer_plan(as_json, "plan create", made, kept, seed)
 
 
 def _today(source: Path | None, data: Path | None) -> Overlay | None:
@@ -394,18 +388,6 @@ def _kept(plan: Plan, predicted: DeliveryCost | None, out: Path | None, data: Pa
         return FolderDesk(data or DEFAULT_DATA).save(plan, cost).id
     write_plan(plan, out)
     return str(out)
-
-
-def _refuse_wildcards(as_json: bool, count: int, seed: int) -> NoReturn:
-    """No plan, unless it is asked for, of less than there is."""
-    from meshwright.pipeline.wildcards import told_left_out
-
-    answer(
-        as_json,
-        {"command": "plan create", "seed": seed, "plan": None, "wildcards_left_out": count},
-        f"{told_left_out(count)} No plan was written; --force plans for the rest.",
-    )
-    raise typer.Exit(CHECK_SAYS_NO)
 
 
 def _cost_table(plan: Plan) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from meshwright.cli.console.notes import Notes
 from meshwright.cli.console.screen import plain_table
 from meshwright.cli.console.times import lasting
 from meshwright.model.wording import counted
@@ -109,7 +110,7 @@ def replay_document(
         "slot_s": timeline.slot_us // 1_000_000,
         "epochs": timeline.epoch_count,
         "brokers": replay.brokers.count,
-        "wildcards_left_out": replay.wildcard_count,
+        **_notes(replay).document(),
         "comparison": [
             {**_fields(each), "fits": verdict.fits, "price": verdict.price, "why": verdict.sentence}
             for each, verdict in zip(candidates, recommendation.verdicts, strict=True)
@@ -124,7 +125,6 @@ def replay_document(
 def replay_told(replay: TraceReplay, trace: Path) -> str:
     """What was replayed, in one sentence."""
     from meshwright.pipeline.trace_brokers import has_brokers
-    from meshwright.pipeline.wildcards import told_left_out
 
     timeline = replay.timeline
     slot = lasting(timeline.slot_us / 1_000_000)
@@ -132,13 +132,17 @@ def replay_told(replay: TraceReplay, trace: Path) -> str:
     if replay.brokers.count < replay.parameters.brokers.count and not has_brokers(trace):
         degrees = replay.parameters.interests.cell_degrees
         few = f"; no more cells of {degrees:g}° were visited: smaller ones give more brokers"
-    left_out = f". {told_left_out(replay.wildcard_count)}" if replay.wildcard_count else ""
+    notes = "".join(f". {sentence.rstrip('.')}" for sentence in _notes(replay).sentences())
     return (
         f"{trace}: {counted(timeline.slot_count, 'slot')} of {slot} in "
         f"{counted(timeline.epoch_count, 'epoch')}, {counted(replay.brokers.count, 'broker')}, "
         f"{counted(len(replay.placements), 'placement')}, "
-        f"{counted(len(replay.designs), 'design')}{few}{left_out}"
+        f"{counted(len(replay.designs), 'design')}{few}{notes}"
     )
+
+
+def _notes(replay: TraceReplay) -> Notes:
+    return Notes(replay.content_count, replay.unwanted_count)
 
 
 def write_report(

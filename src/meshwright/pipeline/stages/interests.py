@@ -7,21 +7,36 @@ from pyspark.sql import functions as sf
 
 from meshwright.model.replay_schema import INTERESTS
 from meshwright.pipeline.frames import conform, one_history
-from meshwright.pipeline.wildcards import has_wildcard
+from meshwright.pipeline.stages.taking import (
+    is_shared,
+    known_topics,
+    names_one_topic,
+    taken_topics,
+)
+
+FOR_EVER = "9999-12-31"
 
 
-def subscribed_interests(subscriptions: DataFrame) -> DataFrame:
-    """INTERESTS of explicit subscriptions to topics; those with wildcards are left out."""
-    return _subscribed(subscriptions.where(~has_wildcard()))
+def subscribed_interests(subscriptions: DataFrame, published: DataFrame | None = None) -> DataFrame:
+    """INTERESTS of subscriptions: a client wants a topic while any of its filters takes it.
 
-
-def wildcard_interests(subscriptions: DataFrame) -> DataFrame:
-    """The others, with a filter in place of the topic."""
-    return _subscribed(subscriptions.where(has_wildcard()))
+    A filter takes topics that are published, or that anybody subscribes to by name. A subscription
+    that a group shares is that of the member who has had it longest.
+    """
+    changed = _subscribed(subscriptions)
+    filters = subscriptions.where(~names_one_topic() & sf.col("is_on")).select("topic").distinct()
+    taken = taken_topics(filters, known_topics(subscriptions, published))
+    if taken is None:
+        return conform(changed, INTERESTS)
+    held = _once_a_group(interest_spans(changed.where(~names_one_topic())))
+    by_filters = held.withColumnRenamed("topic", "filter").join(taken, on="filter", how="inner")
+    by_name = interest_spans(changed.where(names_one_topic()))
+    moves = _ends(by_name.unionByName(by_filters.select(*by_name.columns)))
+    return _reasoned(moves)
 
 
 def _subscribed(subscriptions: DataFrame) -> DataFrame:
-    """Repeated subscriptions change nothing.
+    """client, topic, time, is_on: changes; repeated subscriptions change nothing.
 
     Of contradicting rows of one moment the subscription holds.
     """
@@ -33,8 +48,20 @@ def _subscribed(subscriptions: DataFrame) -> DataFrame:
     )
     history = one_history("client", "topic").orderBy("time")
     was_on = sf.coalesce(sf.lag("is_on").over(history), sf.lit(False))
-    changed = settled.withColumn("was_on", was_on).where("is_on != was_on")
-    return conform(changed, INTERESTS)
+    return settled.withColumn("was_on", was_on).where("is_on != was_on")
+
+
+def _once_a_group(spans: DataFrame) -> DataFrame:
+    """The same spans; of a shared subscription only while no earlier member still has it."""
+    members = one_history("topic").orderBy("begin", "client")
+    lasting = sf.coalesce("end", sf.lit(FOR_EVER).cast("timestamp"))
+    earlier = sf.max(lasting).over(members.rowsBetween(Window.unboundedPreceding, -1))
+    shared = (
+        spans.where(is_shared())
+        .withColumn("begin", sf.greatest("begin", earlier))
+        .where(sf.col("begin") < lasting)
+    )
+    return spans.where(~is_shared()).unionByName(shared)
 
 
 def located_interests(visits: DataFrame, friendships: DataFrame | None = None) -> DataFrame:
@@ -45,19 +72,8 @@ def located_interests(visits: DataFrame, friendships: DataFrame | None = None) -
     moves = _moves(visits)
     followed = moves if friendships is None else _with_friends(moves, friendships)
     arrivals = visits.groupBy("client").agg(sf.min("time").alias("arrival"))
-    wants = (
-        followed.join(arrivals, on="client", how="inner")
-        .withColumn("time", sf.greatest("time", "arrival"))
-        .repartition("client")
-        .groupBy("client", "topic", "time")
-        .agg(sf.sum("change").alias("change"))
-        .where("change != 0")
-    )
-    history = one_history("client", "topic").orderBy("time")
-    reasons = sf.sum("change").over(history.rowsBetween(Window.unboundedPreceding, 0))
-    counted = wants.withColumn("reasons", reasons).withColumn("is_on", sf.expr("reasons > 0"))
-    changed = counted.where("(reasons > 0) != (reasons - change > 0)")
-    return conform(changed, INTERESTS)
+    wants = followed.join(arrivals, on="client", how="inner")
+    return _reasoned(wants.withColumn("time", sf.greatest("time", "arrival")))
 
 
 def interest_spans(interests: DataFrame) -> DataFrame:
@@ -75,11 +91,39 @@ def cell_topic() -> Column:
     return sf.concat_ws("/", sf.lit("cell"), "cell_north", "cell_east").alias("topic")
 
 
+def _reasoned(moves: DataFrame) -> DataFrame:
+    """INTERESTS of who has one reason or more to want a topic; moves: reasons that come and go."""
+    wants = (
+        moves.repartition("client")
+        .groupBy("client", "topic", "time")
+        .agg(sf.sum("change").alias("change"))
+        .where("change != 0")
+    )
+    history = one_history("client", "topic").orderBy("time")
+    reasons = sf.sum("change").over(history.rowsBetween(Window.unboundedPreceding, 0))
+    counted = wants.withColumn("reasons", reasons).withColumn("is_on", sf.expr("reasons > 0"))
+    changed = counted.where("(reasons > 0) != (reasons - change > 0)")
+    return conform(changed, INTERESTS)
+
+
+def _ends(spans: DataFrame) -> DataFrame:
+    """client, topic, time, change: +1 where a span begins and -1 where it ends."""
+    ends = sf.array(
+        sf.struct(sf.col("begin").alias("time"), sf.lit(1).alias("change")),
+        sf.struct(sf.col("end").alias("time"), sf.lit(-1).alias("change")),
+    )
+    return (
+        spans.select("client", "topic", sf.explode(ends).alias("moved"))
+        .select("client", "topic", "moved.time", "moved.change")
+        .where("time is not null")
+    )
+
+
 def _with_friends(moves: DataFrame, friendships: DataFrame) -> DataFrame:
     """Everybody's own moves, and for everybody those of the friends."""
     pairs = friendships.select("client", "friend").distinct()
     of_friends = moves.withColumnRenamed("client", "friend").join(pairs, on="friend", how="inner")
-    return moves.unionByName(of_friends.select("client", "time", "topic", "change"))
+    return moves.unionByName(of_friends.select(*moves.columns))
 
 
 def _moves(visits: DataFrame) -> DataFrame:
@@ -90,12 +134,4 @@ def _moves(visits: DataFrame) -> DataFrame:
     entered = lasting.select("client", "time", cell_topic()).withColumn(
         "end", sf.lead("time").over(journey)
     )
-    ends = sf.array(
-        sf.struct(sf.col("time"), sf.lit(1).alias("change")),
-        sf.struct(sf.col("end").alias("time"), sf.lit(-1).alias("change")),
-    )
-    return (
-        entered.select("client", "topic", sf.explode(ends).alias("moved"))
-        .select("client", "moved.time", "topic", "moved.change")
-        .where("time is not null")
-    )
+    return _ends(entered.withColumnRenamed("time", "begin"))

@@ -20,6 +20,7 @@ from meshwright.errors import OperatorError
 from meshwright.files.documents import document_bytes
 from meshwright.files.plans import read_plan
 from meshwright.files.writing import write_whole
+from meshwright.filters.taking import asks_content, pairs_taken
 from meshwright.model.identifiers import BrokerName, TopicName
 from meshwright.model.interests import interests_from_pairs
 from meshwright.model.overlay import Overlay
@@ -28,17 +29,16 @@ from meshwright.model.snapshot import Snapshot
 from meshwright.model.times import SECOND_US
 from meshwright.pipeline.trace_brokers import measured_delays
 from meshwright.pipeline.watching.bucket import Clockwork
-from meshwright.pipeline.wildcards import is_wildcard, told_left_out
 from meshwright.planning.changes.network import PlanWish
 from meshwright.planning.changes.proposal import Circumstances, propose
 
-Decision = Literal["planned", "nothing better", "too few brokers", "wildcards"]
+Decision = Literal["planned", "nothing better", "too few brokers"]
 
 
 class PeriodRecord(msgspec.Struct, frozen=True, kw_only=True):
     """What was seen in a period and what came of it; batch is the one that judged it.
 
-    wildcards_left_out: filters of brokers that name no single topic, which are not planned for.
+    content: subscriptions of brokers that take only some messages of their topics; all are counted.
     """
 
     begin: str
@@ -51,16 +51,15 @@ class PeriodRecord(msgspec.Struct, frozen=True, kw_only=True):
     decision: Decision
     summary: str
     plan: str | None
-    wildcards_left_out: int = 0
+    content: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Judge:
     """Judges periods; a plan that was written is taken to be carried out.
 
-    source: the overlay before the first plan, or None for where the design begins. is_forced: plan
-    though subscriptions are left out. telemetry: where delays between brokers are found, if they
-    were measured.
+    source: the overlay before the first plan, or None for where the design begins. telemetry: where
+    delays between brokers are found, if they were measured.
     """
 
     plans: Path
@@ -69,7 +68,6 @@ class Judge:
     source: Overlay | None
     seed: int
     report: Callable[[PeriodRecord], None]
-    is_forced: bool = False
     telemetry: Path | None = None
 
     def judge(self, found: pa.Table, batch: int) -> None:
@@ -89,9 +87,7 @@ class Judge:
             snapshot = replace(
                 snapshot, delays_ms=measured_delays(self.telemetry, snapshot.brokers)
             )
-        left_out = len(_wanted(rows)) - snapshot.interests.pair_count
-        is_refused = left_out > 0 and not self.is_forced
-        plan = None if is_refused else self._plan(snapshot, source, period)
+        plan = self._plan(snapshot, source, period)
         record = PeriodRecord(
             begin=f"{_time(period, self.clockwork).isoformat()}Z",
             end=f"{end.isoformat()}Z",
@@ -100,9 +96,9 @@ class Judge:
             topics=len(snapshot.topics),
             interests=snapshot.interests.pair_count,
             publications=int(sum(rows["publications"].to_pylist())),
-            decision="wildcards" if is_refused else _decision(plan),
-            summary=_summary(plan, left_out),
-            wildcards_left_out=left_out,
+            decision=_decision(plan),
+            summary="" if plan is None else plan.summary,
+            content=sum(asks_content(wanted) for _, wanted in _wanted(rows)),
             plan=f"plan-{name}.json" if plan is not None and plan.steps else None,
         )
         contents = {record_path: document_bytes(record)}
@@ -144,14 +140,14 @@ class Judge:
 
 def snapshot_of_findings(rows: pa.Table, clockwork: Clockwork, source: Overlay | None) -> Snapshot:
     """Who wants what at the end of a period, and what the next one is expected to publish."""
-    pairs = [(broker, topic) for broker, topic in _wanted(rows) if not is_wildcard(topic)]
-    known = () if source is None else source.brokers
-    brokers = (*known, *sorted({broker for broker, _ in pairs} - set(known)))
-    topics = sorted({topic for _, topic in pairs})
-    broker_numbers = {name: number for number, name in enumerate(brokers)}
-    topic_numbers = {name: number for number, name in enumerate(topics)}
     published = rows.filter(pa.compute.is_null(rows["broker"]))
     rates = dict(zip(published["topic"].to_pylist(), published["rate"].to_pylist(), strict=True))
+    pairs = pairs_taken(_wanted(rows), rates)
+    known = () if source is None else source.brokers
+    brokers = (*known, *sorted({broker for broker, _ in _wanted(rows)} - set(known)))
+    topics = sorted({topic for _, topic in pairs} | set(rates))
+    broker_numbers = {name: number for number, name in enumerate(brokers)}
+    topic_numbers = {name: number for number, name in enumerate(topics)}
     return Snapshot(
         tuple(BrokerName(name) for name in brokers),
         tuple(TopicName(name) for name in topics),
@@ -171,13 +167,6 @@ def _wanted(rows: pa.Table) -> list[tuple[str, str]]:
     """Brokers and what they want, topics or filters, sorted."""
     wanted = rows.filter(pa.compute.is_valid(rows["broker"]))
     return sorted(set(zip(wanted["broker"].to_pylist(), wanted["topic"].to_pylist(), strict=True)))
-
-
-def _summary(plan: Plan | None, left_out: int) -> str:
-    parts = [] if plan is None else [plan.summary]
-    if left_out:
-        parts.append(told_left_out(left_out))
-    return " ".join(parts)
 
 
 def _decision(plan: Plan | None) -> Decision:

@@ -57,6 +57,7 @@ def evaluation_of(
     deliveries = float(totals.delivered @ rates)
     delay_tree_hops = float(totals.delay_tree_hops @ rates)
     degrees = node_degrees(overlay)
+    wanted = totals.diameters[snapshot.interests.transposed().counts() > 0]
     return Evaluation(
         design=overlay.design,
         messages_internal=internal,
@@ -74,7 +75,7 @@ def evaluation_of(
         management_messages_mean=_ratio(totals.management, snapshot.interests.pair_count),
         degree_mean=float(degrees.mean()),
         degree_max=int(degrees.max()),
-        diameter_mean=float(totals.diameters.mean()) if len(totals.diameters) else 0.0,
+        diameter_mean=float(wanted.mean()) if len(wanted) else 0.0,
         diameter_max=int(totals.diameters.max(initial=0)),
         k_held=totals.k_held,
         load_spread=_ratio(float(totals.loads.std()), float(totals.loads.mean())),
