@@ -73,6 +73,8 @@ class Client:
         self._asked: dict[int, _Request] = {}
         self._messages: asyncio.Queue[paho.MQTTMessage] = asyncio.Queue()
         self._waiting: dict[int, asyncio.Future[None]] = {}
+        # Who waits for a connection goes before whoever comes when there is one.
+        self._in_turn = asyncio.Lock()
         self._is_wanted = False
         self._was_turned_away = False
         self._is_lost = False
@@ -128,8 +130,9 @@ class Client:
     ) -> None:
         """Publish; with QoS 1 and 2, returns when the network has the message for good."""
         # The library would send it before what an earlier connection left unanswered.
-        await asyncio.shield(self._open)
-        sent = self._paho.publish(topic, payload, qos, retain)
+        async with self._in_turn:
+            await asyncio.shield(self._open)
+            sent = self._paho.publish(topic, payload, qos, retain)
         if qos:
             await self._answer(sent.mid)
 
@@ -188,9 +191,10 @@ class Client:
 
     async def _request(self, topic_filter: str, qos: int | None) -> None:
         request = _Request(topic_filter, qos, self._loop.create_future())
-        await asyncio.shield(self._open)
-        self._requests[topic_filter] = request
-        self._ask(request)
+        async with self._in_turn:
+            await asyncio.shield(self._open)
+            self._requests[topic_filter] = request
+            self._ask(request)
         await request.answer
 
     def _ask(self, request: _Request) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from live_network import live_brokers, port_of, running_brokers
+from paho.mqtt.client import MQTTMessage
 
 from meshwright.client import Client
 from meshwright.errors import OperatorError, PeerError
@@ -35,6 +36,48 @@ def test_a_client_moves_between_brokers_and_misses_nothing(tmp_path: Path) -> No
                         if len(got) == len(wanted):
                             break
                 assert got == wanted
+
+    asyncio.run(story())
+
+
+class Eager:
+    """Publishes as soon as its client is somewhere, before who waits for that is woken."""
+
+    def __init__(self) -> None:
+        self.client: Client | None = None
+        self.published: list[asyncio.Task[None]] = []
+
+    def connected(self, broker: str, *, session_present: bool) -> None:
+        del broker, session_present
+        if self.client is not None:
+            doing = self.client.publish("news/today", b"second")
+            self.published.append(asyncio.get_running_loop().create_task(doing))
+
+    def disconnected(self) -> None:
+        """Nothing to do."""
+
+    def received(self, message: MQTTMessage) -> None:
+        """Nothing to do."""
+
+
+def test_what_waits_for_a_connection_is_published_before_what_comes_later(tmp_path: Path) -> None:
+    eager = Eager()
+
+    async def story() -> None:
+        async with live_brokers("chord", tmp_path) as ports, asyncio.timeout(30):
+            addresses = [f"127.0.0.1:{port}" for port in ports]
+            async with (
+                Client(addresses[2], "reader") as reader,
+                Client(addresses[0], "writer", watcher=eager) as writer,
+            ):
+                await reader.subscribe("news/#")
+                moving = asyncio.create_task(writer.move_to(addresses[1]))
+                await asyncio.sleep(0)
+                eager.client = writer
+                await writer.publish("news/today", b"first")
+                await asyncio.gather(moving, *eager.published)
+                got = [(await anext(reader.messages)).payload for _ in range(2)]
+                assert got == [b"first", b"second"]
 
     asyncio.run(story())
 

@@ -227,12 +227,11 @@ def live_network(
 ) -> Iterator[LocalNetwork]:
     """Brokers that record their telemetry as a trace; stopped in the end unless they are kept."""
     settings = folder.network / SETTINGS_NAME
-    # What brokers tell of themselves would be among the messages that are counted.
     write_whole(
         {
             settings: (
                 f"[telemetry]\ntrace = {json.dumps(str(folder.telemetry.resolve()))}\n"
-                f"trace_every_s = {TRACE_EVERY_S}\nsys_every_s = 0\n"
+                f"trace_every_s = {TRACE_EVERY_S}\n"
                 '[placement]\nrule = "none"\n'
             ).encode()
         }

@@ -185,11 +185,12 @@ class _Costs:
         publisher = self._numbers[source]
         found = forwarding_of(self._overlay, snapshot).publication(0, publisher)
         others = np.sort(wanting) != publisher
+        hops = np.where(found.delays_hops < 0, 1, found.delays_hops)  # whom nobody joins: straight
         return {
-            "messages": found.total,
+            "messages": found.total_live,
             "relayed": found.external,
             "arrivals": int(others.sum()),
-            "arrival_hops": int(found.delays_hops[others].sum()),
+            "arrival_hops": int(hops[others].sum()),
         }
 
 

@@ -11,7 +11,10 @@ import numpy as np
 import pytest
 from live_network import port_of, running_brokers
 
+from meshwright.live.operating.control import TrafficView
+from meshwright.live.operating.control_client import BrokerControl
 from meshwright.live.settings import TelemetrySettings
+from meshwright.live.telemetry.carried import CarriedCounts
 from meshwright.model.identifiers import BrokerName, TopicName
 from meshwright.model.interests import interests_from_pairs
 from meshwright.model.snapshot import Snapshot
@@ -60,5 +63,33 @@ def test_live_brokers_count_what_the_closed_form_says(
             assert sum(one.arrivals for one in counts) == MESSAGE_COUNT * others
             hops = sum(one.arrival_hops for one in counts)
             assert hops <= MESSAGE_COUNT * int(due.delays_hops.sum())
+
+    asyncio.run(story())
+
+
+def test_what_brokers_tell_of_themselves_is_in_no_cost_and_in_no_trace(tmp_path: Path) -> None:
+    """On a hypercube all of it visits every part, and a plan knows nothing of it."""
+    telemetry = TelemetrySettings(trace=tmp_path / "trace", sys_every_s=0.05)
+
+    async def story() -> None:
+        async with running_brokers("hypercube", tmp_path, 4, telemetry=telemetry) as brokers:
+            reader = aiomqtt.Client("127.0.0.1", port_of(brokers[0]))
+            async with reader, asyncio.timeout(30):
+                await reader.subscribe("$SYS/#")
+                names = set()
+                while len(names) < len(brokers):
+                    topic = str((await anext(reader.messages)).topic)
+                    names |= {topic.split("/")[2]} if topic.startswith("$SYS/brokers/") else set()
+                meters = [one.host.meter for one in brokers]
+                assert sum(one.peer_messages_by_class()["publication"] for one in meters) > 0
+                for broker, meter in zip(brokers, meters, strict=True):
+                    assert meter.carried is not None
+                    assert meter.carried.counts == CarriedCounts()
+                    seen = BrokerControl(broker.settings.folder)
+                    view = await asyncio.to_thread(seen.get, "/traffic", TrafficView)
+                    assert view.delivered == 0
+                    assert meter.trace is not None
+                    assert meter.trace.gathered()["subscriptions"] == []
+                assert meters[0].system_sent > 0
 
     asyncio.run(story())

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import msgspec
 import numpy as np
 
 from meshwright.model.identifiers import BrokerName, ClientName, TopicName
@@ -63,6 +66,16 @@ def test_clients_that_move_are_reached_where_they_go_and_publish_there() -> None
     assert expected_cost(plan_to(LINE, *to_a), snapshot, population, TWICE) == (1.0, 0.0)
     writer = ("w", "a", "b")
     assert expected_cost(plan_to(LINE, writer), snapshot, population, TWICE) == (1.0, 0.5)
+
+
+def test_whom_the_overlay_does_not_reach_live_brokers_reach_straight() -> None:
+    snapshot, population = network()
+    apart = Overlay(design="gm", brokers=BROKERS, links=(("a", "b"),))
+    wanted = interests_from_pairs(np.array([0, 2]), np.array([0, 0]), 3, 1)
+    both = replace(snapshot, interests=wanted)
+    clients = replace(population.clients, brokers=np.array([0, 2], dtype=np.int32))
+    plan = msgspec.structs.replace(plan_to(apart), source=apart)
+    assert expected_cost(plan, both, replace(population, clients=clients), TWICE) == (0.5, 0.5)
 
 
 def test_what_nobody_gets_has_no_cost() -> None:

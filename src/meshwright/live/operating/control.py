@@ -79,7 +79,7 @@ class ClusterView(msgspec.Struct, frozen=True, kw_only=True):
 class TrafficView(msgspec.Struct, frozen=True, kw_only=True):
     """Messages that a broker sent to others, by class, and what was handed on to it, if counted.
 
-    delivered: messages that it sent to clients.
+    carried and delivered: of what clients publish; delivered: messages that it sent to clients.
     """
 
     broker: str
@@ -267,7 +267,7 @@ class Control:
                 broker=self._host.name,
                 sent=meter.peer_messages_by_class(),
                 carried=carried,
-                delivered=sum(meter.sent_messages),
+                delivered=sum(meter.sent_messages) - meter.system_sent,
             )
         )
 

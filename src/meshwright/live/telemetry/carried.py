@@ -9,12 +9,13 @@ import msgspec
 
 from meshwright.protocol.forwarding.machines import MESSAGES
 from meshwright.protocol.foundation.stream_frames import StreamFrame
+from meshwright.protocol.sessions.publishing import SYSTEM_PREFIX
 
 CARRIERS = frozenset(one for one in MESSAGES if one.counts_as == "publication")
 
 
 class CarriedCounts(msgspec.Struct, kw_only=True):
-    """Messages of publications that came from other brokers, as the closed form counts them.
+    """Messages of clients' publications that came from other brokers, as the closed form has them.
 
     entering: on their way to where they are spread from. wanted and relayed: spread, to a broker
     with clients for them or without. arrivals: publications from elsewhere that clients here want,
@@ -48,6 +49,8 @@ class CarriedFrames:
     def _count(self, message: Any) -> None:
         counts, frame = self.counts, message.frame
         topic, count = frame.publication.topic, frame.publication.count
+        if topic.startswith(SYSTEM_PREFIX):
+            return  # what brokers tell of themselves is in no trace, so that no plan knows of it
         is_wanted = self._wants(topic)
         if message.is_entering:
             counts.entering += count

@@ -25,6 +25,7 @@ from meshwright.protocol.mqtt.plain_messages import payload_bytes
 from meshwright.protocol.mqtt.qos1_runs import payload_sum
 from meshwright.protocol.peers.conversations import Envelope
 from meshwright.protocol.sessions.deliveries import Refused
+from meshwright.protocol.sessions.publishing import SYSTEM_PREFIX
 
 QOS_COUNT = 3
 REFUSED_FROM = 0x80
@@ -35,8 +36,9 @@ class Meter:
 
     refused: what clients asked for in vain, by reason code. dropped: messages that a client wanted
     and did not get, losses the same by client and topic; slow_dropped: those of clients that have
-    left and had read too slowly. peer_messages: sent to other brokers, by their kind. trace and
-    carried: get what is of use for planning, if that is recorded.
+    left and had read too slowly. peer_messages: sent to other brokers, by their kind. system_sent:
+    of the messages to clients, what brokers tell of themselves. trace and carried: get what is of
+    use for planning, if that is recorded; that is what clients publish to each other.
     """
 
     __slots__ = (
@@ -53,6 +55,7 @@ class Meter:
         "sent_bytes",
         "sent_messages",
         "slow_dropped",
+        "system_sent",
         "trace",
     )  # fmt: skip
 
@@ -67,6 +70,7 @@ class Meter:
         self.peer_messages: defaultdict[type, int] = defaultdict(int)
         self.connects = 0
         self.slow_dropped = 0
+        self.system_sent = 0
         self.trace: TraceRecorder | None = None
         self.carried: CarriedFrames | None = None
         self._clock = clock
@@ -95,6 +99,8 @@ class Meter:
             qos = packet.qos
             self.sent_messages[qos] += 1
             self.sent_bytes[qos] += len(packet.payload)
+            if packet.topic.startswith(SYSTEM_PREFIX):
+                self.system_sent += 1
         elif kind is PublishRun:
             self.sent_messages[0] += packet.count
             self.sent_bytes[0] += payload_bytes(packet.packets)
@@ -158,6 +164,8 @@ class Meter:
         wanted = self._wanted.setdefault(client, {})
         now_us = self._clock.now_us()
         for topic in topics:
+            if topic.startswith(SYSTEM_PREFIX):
+                continue
             if is_on:
                 wanted[topic] = None
             else:

@@ -71,6 +71,6 @@ def _messages(
         publisher = brokers[BrokerName(moved.get(one.client, one.broker))]
         key = (topics[TopicName(one.topic)], publisher)
         if key not in known:
-            known[key] = forwarding.publication(*key).total
+            known[key] = forwarding.publication(*key).total_live
         total += one.publications * known[key]
     return total
