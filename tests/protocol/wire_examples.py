@@ -373,7 +373,7 @@ EXAMPLES: tuple[Message, ...] = (
     NewcomerCall(serial=1, roll=(("b2", 3),)),
     NewcomerAnswered(serial=1),
     NotYet(waiting=("b1",)),
-    Welcome(founders=("b1",), roll=(("b2", 3),)),
+    Welcome(founders=("b1",), roll=(("b2", 3),), replica_count=5),
     Put(
         request=1,
         key="topic t/2",
@@ -596,6 +596,7 @@ DISK_EXAMPLES: dict[str, Any] = {
     "received": True,
     "redirect": (1, "redirect2"),
     "removals": 1,
+    "replicas": 5,
     "retaining": PUBLICATION,
     "runs": ("runs1", ((2, RUN),)),
     "sequence": 1,

@@ -52,6 +52,7 @@ class Machines:
     """The machines of one broker from its start to its end.
 
     founders: the brokers with which the network began; the overlay may have more by now.
+    replica_count: of keys of the network's directory.
     """
 
     def __init__(
@@ -61,8 +62,11 @@ class Machines:
         overlay: Overlay,
         founders: tuple[str, ...],
         incarnation: int,
+        *,
+        replica_count: int,
     ) -> None:
         self._me = me
+        self._replica_count = replica_count
         self._settings = settings
         self._overlay = overlay
         self._founders = founders
@@ -252,12 +256,16 @@ class Machines:
             self._me,
             self.removals,
             self._settings.directory,
+            replica_count=self._replica_count,
             conversations=self.conversations,
             incarnation=incarnation,
         )
         self.forwarding = ForwardingByEpoch()
         self.admission = Admission(
-            self.removals, conversations=self.conversations, incarnation=incarnation
+            self.removals,
+            replica_count=self._replica_count,
+            conversations=self.conversations,
+            incarnation=incarnation,
         )
         self.liveness = Liveness(
             self._me,

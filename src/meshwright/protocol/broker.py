@@ -9,6 +9,7 @@ from typing import Any
 from meshwright.model.overlay import Overlay
 from meshwright.protocol import joining
 from meshwright.protocol.assembly import Machines
+from meshwright.protocol.directory.directory import REPLICAS, founding_replica_count
 from meshwright.protocol.foundation import slices
 from meshwright.protocol.foundation.dispatch import on_event, table_of
 from meshwright.protocol.foundation.effects import DiskKey, Effect
@@ -161,7 +162,15 @@ class Broker:
     def _begin(
         self, turn: Turn, founders: tuple[str, ...], incarnation: int, disk: dict[DiskKey, Any]
     ) -> None:
-        machines = Machines(self._me, self._settings, self._overlay, founders, incarnation)
+        replica_count = self._replica_count(turn, disk)
+        machines = Machines(
+            self._me,
+            self._settings,
+            self._overlay,
+            founders,
+            incarnation,
+            replica_count=replica_count,
+        )
         self._machines = machines
         self._moving = machines.moving
         self._guests = machines.moving.guests
@@ -191,6 +200,16 @@ class Broker:
         machines.removals.started(turn)
         machines.directory.hand_over(turn)
         machines.overlays.started(turn)
+
+    def _replica_count(self, turn: Turn, disk: dict[DiskKey, Any]) -> int:
+        """As when the network was founded, whatever the k of the overlay has become since."""
+        usual = self._settings.directory.replica_count
+        if disk:
+            return int(disk.get(REPLICAS, usual))
+        count = founding_replica_count(self._overlay, self._settings.directory)
+        if count != usual:
+            turn.write(REPLICAS, count)
+        return count
 
     def _set_timers(self, machines: Machines) -> None:
         self._timers: dict[str, Callable[[Turn], None]] = {

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from meshwright.overlays.growth import lone_overlay
+from meshwright.protocol.directory.directory import REPLICAS
 from meshwright.protocol.foundation.dispatch import Doors, Take, on, on_event, table_of
 from meshwright.protocol.foundation.effects import CloseClient, CloseLink, DiskKey, SendClient
 from meshwright.protocol.foundation.events import (
@@ -138,6 +139,7 @@ class Applicant:
         counts[self._me] = own_count(self._me, message.founders, counts)
         kept: dict[DiskKey, Any] = {("removals", name): count for name, count in counts.items()}
         kept[FOUNDERS] = message.founders
+        kept[REPLICAS] = message.replica_count
         self._let_in(turn, kept)
 
     def _disk_space(self, _turn: Turn, event: DiskSpace) -> None:

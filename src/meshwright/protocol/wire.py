@@ -83,6 +83,7 @@ DISK_VALUES: dict[str, Any] = {
     "received": bool,
     "redirect": tuple[int, str],
     "removals": int,
+    "replicas": int,
     "retaining": Publication,
     "runs": tuple[str, tuple[tuple[int, Qos1Run], ...]],
     "sequence": int,

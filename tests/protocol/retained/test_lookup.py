@@ -21,7 +21,12 @@ def test_parts_of_two_answers_are_not_taken_for_one() -> None:
     conversations = end.conversations
     removals = Removals("me", ("a",), RemovalSettings(), incarnation=1, send=conversations.send)
     directory = Directory(
-        "me", removals, DirectorySettings(), conversations=conversations, incarnation=1
+        "me",
+        removals,
+        DirectorySettings(),
+        replica_count=3,
+        conversations=conversations,
+        incarnation=1,
     )
     retained = Retained(
         removals, directory, conversations=conversations, incarnation=1, slices=Slices()

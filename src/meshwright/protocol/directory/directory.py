@@ -1,12 +1,12 @@
 """The directory: entries by key, kept by majorities, so that a reader sees what was written before.
 
-Each key has a few replicas, brokers chosen by rendezvous hashing. A broker writes only its own
-entry under a key, with versions that it counts itself, so replicas merge by the highest version and
-need no leader. A write is done when a majority of replicas has it on disk, and a read asks a
-majority, so it finds every write that was done before it began. Replicas remember readers for a
-while, so that a writer can tell them of changes. When brokers are removed, others become replicas
-of their keys. Each request names the roll of its sender; until all brokers have settled by a new
-roll, a reader asks them all.
+Each key has a few replicas, brokers chosen by rendezvous hashing; the k of the overlay with which
+the network was founded says how many. A broker writes only its own entry under a key, with versions
+that it counts itself, so replicas merge by the highest version and need no leader. A write is done
+when a majority of replicas has it on disk, and a read asks a majority, so it finds every write that
+was done before it began. Replicas remember readers for a while, to tell writers of them. When
+brokers are removed, others become replicas of their keys. Each request names the roll of its
+sender; until all brokers have settled by a new roll, a reader asks them all.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import Any
 
 import msgspec
 
+from meshwright.model.overlay import Overlay
 from meshwright.protocol.directory.entries import (
     EVERYBODY,
     AskReaders,
@@ -35,6 +36,7 @@ from meshwright.protocol.directory.entries import (
 from meshwright.protocol.directory.erasures import Erase, Erasures
 from meshwright.protocol.directory.kept_entries import KeptEntries
 from meshwright.protocol.foundation.dispatch import Handlers, on
+from meshwright.protocol.foundation.effects import DiskKey
 from meshwright.protocol.foundation.serials import serials
 from meshwright.protocol.foundation.turn import Turn
 from meshwright.protocol.peers.conversations import Conversations
@@ -42,9 +44,11 @@ from meshwright.protocol.peers.open_questions import OpenQuestion, OpenQuestions
 from meshwright.protocol.peers.removals import Removals
 from meshwright.protocol.peers.roll import Roll
 
+REPLICAS: DiskKey = ("replicas",)
+
 
 class DirectorySettings(msgspec.Struct, frozen=True, kw_only=True):
-    """How many replicas a key has, and how long a reader is remembered."""
+    """How many replicas a key has at least, and how long a reader is remembered."""
 
     replica_count: int = 3
     reader_memory_us: int = 60_000_000
@@ -99,6 +103,12 @@ class _Request(OpenQuestion):
         self.readers: set[str] = set()
 
 
+def founding_replica_count(overlay: Overlay, settings: DirectorySettings) -> int:
+    """How many replicas a key of a new network has: of 2 k - 1, k are left if k - 1 die."""
+    k = overlay.params.get("k")
+    return max(settings.replica_count, 2 * k - 1 if isinstance(k, int) else 0)
+
+
 class Directory:
     """One broker's part: the entries that it keeps as a replica, and the requests it makes."""
 
@@ -108,12 +118,14 @@ class Directory:
         removals: Removals,
         settings: DirectorySettings,
         *,
+        replica_count: int,
         conversations: Conversations,
         incarnation: int,
     ) -> None:
         self._me = me
         self._removals = removals
         self._settings = settings
+        self._replica_count = replica_count
         self._send = conversations.send
         self.kept = KeptEntries()
         self._own: dict[str, Entry] = {}
@@ -228,11 +240,11 @@ class Directory:
 
     def replicas_of(self, key: str) -> tuple[str, ...]:
         """The replicas of a key."""
-        return replicas_of(key, self._removals.present, self._settings.replica_count)
+        return replicas_of(key, self._removals.present, self._replica_count)
 
     def spare_count(self) -> int:
         """How many replicas of a key may be missing from a majority."""
-        return (min(self._settings.replica_count, len(self._removals.present)) - 1) // 2
+        return (min(self._replica_count, len(self._removals.present)) - 1) // 2
 
     def missing_max(self) -> int:
         """How many brokers may fail to answer when all are asked what they keep."""
@@ -420,8 +432,8 @@ class Directory:
 
     def _has_moved(self, key: str) -> bool:
         """True if a key has other replicas than when this broker settled last."""
-        count = self._settings.replica_count
-        return self.replicas_of(key) != replicas_of(key, self._removals.settled_present, count)
+        settled = replicas_of(key, self._removals.settled_present, self._replica_count)
+        return self.replicas_of(key) != settled
 
     def _is_same_roll(self, turn: Turn, peer: str, message: Question) -> bool:
         """True if the sender has the same roll; only then is it answered.

@@ -50,12 +50,16 @@ class NotYet(PeerMessage, frozen=True, gc=False, tag=41):
 
 
 class Welcome(PeerMessage, frozen=True, gc=False, tag=42):
-    """You are on the roll; these brokers have founded the network."""
+    """You are on the roll; these brokers have founded the network.
+
+    replica_count: how many brokers keep a key of its directory.
+    """
 
     counts_as = "membership"
 
     founders: tuple[str, ...]
     roll: Roll
+    replica_count: int
 
 
 class _Call(OpenQuestion):
@@ -73,9 +77,15 @@ class Admission:
     """Lets newcomers in; calls: those under way, of which a newcomer has one."""
 
     def __init__(
-        self, removals: Removals, *, conversations: Conversations, incarnation: int
+        self,
+        removals: Removals,
+        *,
+        replica_count: int,
+        conversations: Conversations,
+        incarnation: int,
     ) -> None:
         self._removals = removals
+        self._replica_count = replica_count
         self._send = conversations.send
         self._serials = serials(incarnation)
         self._calls: OpenQuestions[int, _Call] = OpenQuestions(conversations)
@@ -127,10 +137,12 @@ class Admission:
         self._calls.ask(turn, serial, _Call(newcomer, serial, removals))
 
     def _welcome(self, turn: Turn, newcomer: str) -> None:
-        removals = self._removals
-        turn.once_synced(
-            lambda later: self._send(later, newcomer, Welcome(removals.founders, removals.roll))
-        )
+        def welcome(later: Turn) -> None:
+            removals = self._removals
+            words = Welcome(removals.founders, removals.roll, self._replica_count)
+            self._send(later, newcomer, words)
+
+        turn.once_synced(welcome)
 
 
 def _late(_turn: Turn, _peer: str, _message: NotYet | Welcome) -> None:
