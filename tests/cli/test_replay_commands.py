@@ -46,15 +46,17 @@ def test_a_trace_is_compared_and_reported_on_one_page(trace: Path, tmp_path: Pat
     words = ("compare", trace, "--designs", "chord,gm", "--placements", "static", "--out", out)
     document = answered(*words)
     lines = document["comparison"]
-    assert [(line["placement"], line["design"]) for line in lines] == [
-        ("static", "chord"),
-        ("static", "gm"),
-    ]
+    assert {line["placement"] for line in lines} == {"static"}
+    assert {line["design"] for line in lines} == {"chord", "gm", "mesh", "star"}
+    for line in lines:
+        assert sum(line["price_parts"].values()) == pytest.approx(line["price"])
     best = min((line for line in lines if line["fits"]), key=lambda line: line["price"])
     assert document["recommended"] == {"placement": "static", "design": best["design"]}
     assert document["reason"].startswith(f"{best['design']} with static placement fits best")
     page = (out / "report.html").read_text()
-    assert page.count("<svg") == 6
+    assert page.count("<svg") == 6  # both overlays, and five histories
+    assert f"<mark>best</mark> {best['design']}" in page
+    assert "report.html" in (out / "README.md").read_text()
     assert best["why"] in page
     assert not re.findall(r"(?:src|href)=['\"]?(?:https?:)?//", page)
     rows = list(csv.DictReader((out / "comparison.csv").read_text().splitlines()))

@@ -26,20 +26,22 @@ def test_a_page_explains_its_own_headings_and_names_every_design() -> None:
             title="trace replayed",
             told="two slots",
             candidates=candidates,
-            recommendation=judge_replay(candidates, ReplayWish()),
+            recommendation=judge_replay(candidates, ReplayWish(), broker_count=4),
             histories={"static": {name: [0.0, 1.0] for name in HISTORIES}},
             slot_begins=np.array(["2010-08-01T00", "2010-08-01T01"], dtype="datetime64[us]"),
         )
     ).decode()
-    headings = re.findall("<th>(.*?)</th>", page)
+    headings = re.findall("<th class='[a-z]*'>(.*?)</th>", page)
     for explained in (
-        "subscription changes", "management messages", "load deviation",
-        "reconfiguration messages", "price",
+        "subscription changes", "management", "load deviation", "reconfiguration", "price",
+        "messages", "relays", "delay", "links",
     ):  # fmt: skip
         assert explained in headings
         assert explained in EXPLANATION.lower()
     assert EXPLANATION in page
-    rows = [re.findall("<td>(.*?)</td>", row) for row in page.split("<tr class=")[1:]]
-    assert [row[1] for row in rows] == ["&lt;chord&gt;", "gm"]
+    rows = [re.findall("<td .*?>(.*?)</td>", row) for row in page.split("<tr class=")[1:]]
+    assert [row[1] for row in rows] == ["gm", "&lt;chord&gt;"]
+    assert page.index("<mark>best</mark> gm") < page.index("&lt;chord&gt; <small>")
+    assert [row[2] for row in rows] == ["best", "yes"]
     assert {len(row) for row in rows} == {len(headings)}
     assert {row[headings.index("delay, ms")] for row in rows} == {"-"}

@@ -36,14 +36,14 @@ import sys
 sys.path.append({here!r})
 from meshwright.model.designs import DESIGNS
 from star_design import STAR
-DESIGNS["star"] = STAR
+DESIGNS["spokes"] = STAR
 """
 
 
 @pytest.fixture
 def star(monkeypatch: pytest.MonkeyPatch) -> str:
-    monkeypatch.setitem(DESIGNS, "star", STAR)
-    return "star"
+    monkeypatch.setitem(DESIGNS, "spokes", STAR)
+    return "spokes"
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ def star_everywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     (tmp_path / "sitecustomize.py").write_text(ROW.format(here=str(HERE)))
     path = os.pathsep.join(filter(None, (str(tmp_path), os.environ.get("PYTHONPATH"))))
     monkeypatch.setenv("PYTHONPATH", path)
-    return "star"
+    return "spokes"
 
 
 def answered(*words: str | Path) -> dict[str, Any]:
@@ -82,7 +82,14 @@ def test_it_is_built_and_compared(star: str, tmp_path: Path) -> None:
     )  # fmt: skip
     assert (built["links"], built["degree_max"]) == (7, 7)
     compared = answered(
-        "overlay", "compare", "--designs", "chord,star", "--interests", interests, "--rates", rates
+        "overlay",
+        "compare",
+        "--designs",
+        "chord,spokes",
+        "--interests",
+        interests,
+        "--rates",
+        rates,
     )
     assert [row["name"] for row in compared["designs"]] == ["chord", star]
 
@@ -115,11 +122,11 @@ def test_clients_use_a_live_network_of_it(star: str, tmp_path: Path) -> None:
 def test_up_runs_it_and_carries_a_message(star_everywhere: str, tmp_path: Path) -> None:
     folder = tmp_path / "network"
     with up(folder, "-n", 3, "--design", star_everywhere) as (_, printed):
-        printed.until("3 brokers are joined as star")
+        printed.until("3 brokers are joined as spokes")
         ports = [int(line.split("mqtt://127.0.0.1:")[1].split()[0]) for line in printed.seen[:3]]
         asyncio.run(send_through(ports))
     joined = json.loads((folder / "overlay.json").read_text())
-    assert joined["design"] == "star"
+    assert joined["design"] == "spokes"
     assert {link[0] for link in joined["links"]} == {"broker1"}
 
 

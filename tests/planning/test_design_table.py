@@ -85,6 +85,7 @@ def test_names_are_chosen_in_the_order_of_the_table() -> None:
     assert set(DESIGNS) - set(candidates()) == {
         *("dynatops-greedy", "ssbr-greedy", "lsap"),
         *("tree-advertised", "hierarchy-advertised"),
+        *("mesh", "star"),
     }
     for wrong in ("tree,chrod", "chrod"):
         with pytest.raises(ProblemError, match="no design 'chrod'; choose one of chord, dynatops"):

@@ -3,11 +3,15 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 
 import msgspec
+import numpy as np
+import pytest
 
 from meshwright.planning.replay_judgement import (
+    LineSlots,
     ReplayedCandidate,
     ReplayWish,
     judge_replay,
+    slot_noise,
     unpaid_moves,
 )
 
@@ -46,10 +50,40 @@ def candidate(**changes: object) -> ReplayedCandidate:
 
 
 def test_the_price_counts_everything_that_was_sent_and_the_delay() -> None:
-    found = judge_replay([candidate()], ReplayWish(delay_weight=1.0))
-    assert found.verdicts[0].price == 20.0
+    found = judge_replay([candidate()], ReplayWish(), broker_count=9)
+    assert found.verdicts[0].price == pytest.approx(20.0 + 0.1 * 3.0)
     assert (found.placement, found.design) == ("static", "chord")
-    assert "10.0 messages and 10.0 for delay" in found.reason
+    assert "20.30 (6.00 for messages to interested brokers, 1.00 for relays" in found.reason
+    assert "10.00 for delay, 2.00 for broker subscriptions, 1.00 for changes" in found.reason
+
+
+def test_a_margin_within_the_noise_over_slots_is_a_tie() -> None:
+    lines = [candidate(), candidate(design="gm", messages_external=12.0)]
+    ones = np.ones(10)
+    steady = {
+        line.name: LineSlots(ones * cost, ones)
+        for line, cost in zip(lines, (20.0, 20.2), strict=True)
+    }
+    wish = ReplayWish()
+    found = judge_replay(lines, wish, broker_count=9, slots=steady)
+    assert [verdict.told for verdict in found.verdicts] == ["best", "yes"]
+    rng = np.random.default_rng(1)
+    shaken = steady | {lines[1].name: LineSlots(20.2 + rng.normal(0.0, 2.0, 10), ones)}
+    found = judge_replay(lines, wish, broker_count=9, slots=shaken)
+    assert [verdict.told for verdict in found.verdicts] == ["best", "tie"]
+    assert "ties with chord" in found.verdicts[1].sentence
+
+
+def test_the_noise_is_the_spread_of_what_bootstraps_of_slots_say() -> None:
+    rng = np.random.default_rng(2)
+    published = rng.integers(1, 9, 200).astype(np.float64)
+    one, other = (LineSlots(published * rng.normal(5.0, 1.0, 200), published) for _ in range(2))
+    differences = []
+    for _ in range(2000):
+        drawn = rng.integers(0, 200, 200)
+        costs = (one.costs - other.costs)[drawn]
+        differences.append(costs.sum() / published[drawn].sum())
+    assert slot_noise(one, other) == pytest.approx(2 * np.std(differences), rel=0.1)
 
 
 def test_the_cheapest_line_that_fits_is_recommended_and_the_others_hear_why_not() -> None:
@@ -59,7 +93,7 @@ def test_the_cheapest_line_that_fits_is_recommended_and_the_others_hear_why_not(
         candidate(placement="similarity", messages_internal=0.0, load_deviation=20.0),
         candidate(design="tree", management_messages=420),
     ]
-    found = judge_replay(lines, ReplayWish())
+    found = judge_replay(lines, ReplayWish(), broker_count=9)
     assert (found.placement, found.design) == ("static", "gm")
     assert [verdict.fits for verdict in found.verdicts] == [True, True, False, True]
     assert "mostly for relays" in found.verdicts[0].sentence
@@ -73,7 +107,7 @@ def test_limits_keep_lines_off_and_nothing_may_fit() -> None:
         (ReplayWish(degree_limit=4), "5 links where 4 are allowed"),
         (ReplayWish(load_spread_limit=0.1), "few brokers do most of the work"),
     ):
-        found = judge_replay([candidate()], wish)
+        found = judge_replay([candidate()], wish, broker_count=9)
         assert found.design is None
         assert found.reason.startswith("No design fits")
         assert words in found.verdicts[0].sentence

@@ -6,12 +6,11 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from meshwright.lab.workloads import generate_snapshot
-from meshwright.model.designs import DESIGNS, bare_name
+from meshwright.model.designs import NOW
+from meshwright.model.overlay import Overlay
 from meshwright.model.snapshot import Snapshot
-from meshwright.planning.recommendation import Candidate, Wish, candidate
+from meshwright.planning.recommendation import Candidate, Wish, candidate, judged
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,23 +21,30 @@ class Timed:
     seconds: float
 
 
-def planned(names: Sequence[str], snapshot: Snapshot, wish: Wish, *, seed: int) -> Iterator[Timed]:
-    """The candidates one by one; each has its own stream of chance, whatever else is compared.
+def planned(
+    names: Sequence[str],
+    snapshot: Snapshot,
+    wish: Wish,
+    *,
+    seed: int,
+    seed_count: int = 1,
+    today: Overlay | None = None,
+) -> Iterator[Timed]:
+    """The candidates one by one, each with the chance of the seed, whatever else is compared.
 
     Each plans a tiny network first, so that the seconds do not include compiling its kernels.
+    today: the overlay that stands, which is a candidate, too.
     """
+    if today is not None:
+        start = time.perf_counter()
+        standing = judged(NOW, today, snapshot, wish, today=today)
+        yield Timed(standing, time.perf_counter() - start)
     tiny = _tiny_snapshot(seed)
     for name in names:
-        candidate(name, tiny, Wish(k=min(wish.k, 2)), rng=np.random.default_rng(seed))
+        candidate(name, tiny, Wish(k=min(wish.k, 2)), seed=seed)
         start = time.perf_counter()
-        found = candidate(name, snapshot, wish, rng=_stream(name, seed))
+        found = candidate(name, snapshot, wish, seed=seed, seed_count=seed_count, today=today)
         yield Timed(found, time.perf_counter() - start)
-
-
-def _stream(name: str, seed: int) -> np.random.Generator:
-    """The chance of a design, the same with whatever parameters."""
-    row = list(DESIGNS).index(bare_name(name))
-    return np.random.default_rng(seed).spawn(row + 1)[row]
 
 
 def _tiny_snapshot(seed: int) -> Snapshot:

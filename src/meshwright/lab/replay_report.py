@@ -10,7 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from meshwright.files.tables import table_bytes
-from meshwright.lab.figures.replay_pictures import costs_picture, history_picture
+from meshwright.lab.figures.before_after import Pair, Panel, pair_svg
+from meshwright.lab.figures.replay_pictures import history_picture, map_picture
+from meshwright.lab.report_style import SCRIPT, STYLE
+from meshwright.model.overlay import Overlay
+from meshwright.model.price import PARTS
+from meshwright.model.snapshot import Float64Array
+from meshwright.model.wording import counted
+from meshwright.planning.evaluation.evaluate import node_degrees
+from meshwright.planning.recommendation import Verdict, in_order
 from meshwright.planning.replay_judgement import ReplayedCandidate, ReplayRecommendation
 
 HISTORIES = {
@@ -24,26 +32,22 @@ HISTORIES = {
     "management_messages": ("Messages for subscriptions, under the recommended design", "messages"),
 }
 EXPLANATION = (
-    "Subscription changes are subscriptions that brokers began or ended, management messages are "
-    "those for them and between brokers of a cluster, load deviation is that of subscriptions over "
-    "brokers, reconfiguration messages are those for changes of overlay; price is all messages and "
-    "weighted delay for each publication."
+    "The price is what a publication costs, in messages: messages to interested brokers and on the "
+    "way in, relays by brokers that do not want it, delay in hops, management for what brokers "
+    "subscribe to, reconfiguration for changes of overlay, and links of the mean broker, each by "
+    "its weight. Subscription changes are subscriptions that brokers began or ended, load "
+    "deviation is that of subscriptions over brokers. A heading sorts the table by its column."
 )
-STYLE = (
-    "body{font-family:system-ui,sans-serif;color:#1d2b3a;max-width:75rem;margin:2rem auto;"
-    "padding:0 1rem}table{border-collapse:collapse;font-size:.85rem}th,td{padding:.25rem .6rem;"
-    "text-align:right;border-bottom:1px solid #dfe6ee}th:nth-child(-n+2),td:nth-child(-n+2),"
-    "td:last-child,th:last-child{text-align:left}tr.chosen{background:#eaf5ee;font-weight:600}"
-    "tr.unfit{color:#8a96a3}svg{max-width:100%;height:auto}.answer{font-size:1.1rem}"
-)
+BARS_MAX = 24
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class ReplayFindings:
     """What a report tells: of what trace, every line and its verdict, and the histories.
 
     histories: by placement and metric, slot by slot, under the recommended design. slot_begins: in
-    UTC, (slot,).
+    UTC, (slot,). overlays: before and after, under what is recommended; None where nothing fits.
+    coordinates: of the brokers, (broker, 2), where they are known.
     """
 
     title: str
@@ -52,32 +56,64 @@ class ReplayFindings:
     recommendation: ReplayRecommendation
     histories: Mapping[str, Mapping[str, Sequence[float]]]
     slot_begins: NDArray[np.datetime64]
+    overlays: tuple[Overlay, Overlay] | None = None
+    coordinates: Float64Array | None = None
+
+    def lines(self) -> list[tuple[ReplayedCandidate, Verdict]]:
+        """Every line with its verdict, the best first."""
+        verdicts = self.recommendation.verdicts
+        return [(self.candidates[at], verdicts[at]) for at in in_order(verdicts)]
 
 
 def report_page(findings: ReplayFindings) -> bytes:
-    """A page that needs nothing else: no script, no font, no picture from elsewhere."""
+    """A page that needs nothing else: its style, script and pictures are inside."""
     title = escape(findings.title)
     parts = [
         "<!doctype html><html lang='en'><head><meta charset='utf-8'>",
+        "<meta name='viewport' content='width=device-width, initial-scale=1'>",
         f"<title>{title}</title><style>{STYLE}</style></head><body><h1>{title}</h1>",
         f"<p>{escape(findings.told)}</p>",
         f"<p class='answer'><b>Recommendation.</b> {escape(findings.recommendation.reason)}</p>",
-        "<h2>What every design costs</h2>",
-        costs_picture(_points(findings.candidates), _chosen(findings)),
+        "<h2>The price of a publication, part by part</h2>",
+        _bars(findings.lines()),
+        *_overlays(findings),
+        f"<h2>All placements and designs</h2><p>{EXPLANATION}</p>",
+        _table(findings.lines()),
         "<h2>Over time</h2>",
         *_histories(findings),
-        f"<h2>All placements and designs</h2><p>{EXPLANATION}</p>",
-        _table(findings),
-        "</body></html>",
+        f"<script>{SCRIPT}</script></body></html>",
     ]
     return "\n".join(parts).encode("utf-8")
 
 
-def comparison_csv(candidates: Sequence[ReplayedCandidate]) -> bytes:
-    """The comparison as a table for other programs."""
+def comparison_csv(findings: ReplayFindings) -> bytes:
+    """The comparison as a table for other programs, the best first."""
     columns = ReplayedCandidate.__struct_fields__
-    rows = ([_cell(getattr(each, name)) for name in columns] for each in candidates)
-    return table_bytes(columns, rows)
+    rows = (
+        [
+            *(_cell(getattr(each, name)) for name in columns),
+            *(_cell(verdict.parts.parts()[part]) for part in PARTS),
+            _cell(verdict.price),
+            verdict.told,
+        ]
+        for each, verdict in findings.lines()
+    )
+    return table_bytes((*columns, *(f"price_{part}" for part in PARTS), "price", "fits"), rows)
+
+
+def folder_guide(findings: ReplayFindings, files: Mapping[str, str]) -> bytes:
+    """The README of a folder of results: what stands in each file."""
+    lines = [
+        f"# {findings.title}",
+        "",
+        findings.told,
+        "",
+        findings.recommendation.reason,
+        "",
+        *(f"- `{name}`: {what}" for name, what in files.items()),
+        "",
+    ]
+    return "\n".join(lines).encode("utf-8")
 
 
 def _cell(value: str | float | None) -> str:
@@ -86,20 +122,65 @@ def _cell(value: str | float | None) -> str:
     return f"{value:.17g}" if isinstance(value, float) else str(value)
 
 
-def _points(candidates: Sequence[ReplayedCandidate]) -> dict[str, list[tuple[str, float, float]]]:
-    points: dict[str, list[tuple[str, float, float]]] = {}
-    for each in candidates:
-        dot = (each.design, each.notification_overhead, each.delay_hops)
-        points.setdefault(each.placement, []).append(dot)
-    return points
+def _bars(lines: Sequence[tuple[ReplayedCandidate, Verdict]]) -> str:
+    """A bar for each of the first lines, as long as its price and divided into its parts."""
+    shown = lines[:BARS_MAX]
+    longest = max((verdict.price for _, verdict in shown), default=0.0) or 1.0
+    legend = "".join(f"<span><i class='{part}'></i>{part}</span>" for part in PARTS)
+    rows = []
+    for each, verdict in shown:
+        written = verdict.parts.shown()
+        pieces = "".join(
+            f"<i class='{part}' style='width:{100 * value / longest:.3f}%' "
+            f"title='{part} {written[part]}'></i>"
+            for part, value in verdict.parts.parts().items()
+            if value > 0.0
+        )
+        name = f"{escape(each.design)} <small>{escape(each.placement)}</small>"
+        rows.append(
+            f"<div class='bar {_kind(verdict)}'><b>{_mark(verdict)}{name}</b>"
+            f"<span class='track'>{pieces}</span><em>{written['price']}</em></div>"
+        )
+    more = len(lines) - len(shown)
+    rest = f"<p>{counted(more, 'line')} more in the table below.</p>" if more else ""
+    return f"<div class='legend'>{legend}</div><div class='bars'>{''.join(rows)}</div>{rest}"
 
 
-def _chosen(findings: ReplayFindings) -> tuple[str, str] | None:
-    """The placement and design that are recommended, if any fits."""
-    found = findings.recommendation
-    if found.placement is None or found.design is None:
-        return None
-    return found.placement, found.design
+def _mark(verdict: Verdict) -> str:
+    if verdict.is_best:
+        return "<mark>best</mark> "
+    return "<mark>tie</mark> " if verdict.is_tie else ""
+
+
+def _kind(verdict: Verdict) -> str:
+    if verdict.is_best:
+        return "chosen"
+    return "fit" if verdict.fits else "unfit"
+
+
+def _overlays(findings: ReplayFindings) -> list[str]:
+    if findings.overlays is None:
+        return []
+    before, after = findings.overlays
+    parts = ["<h2>The overlay, before and after</h2>"]
+    if before.links == after.links:
+        parts.append("<p>No link changes: both are the same.</p>")
+    panels = [
+        Panel(
+            word,
+            f"{each.design}, {counted(len(each.links), 'link')}",
+            each,
+            node_degrees(each).astype(np.float64),
+        )
+        for word, each in (("before", before), ("after", after))
+    ]
+    parts.append(f"<div class='wide'>{pair_svg(Pair('links of a broker', *panels))}</div>")
+    if findings.coordinates is not None:
+        parts.append("<h2>On the map</h2>")
+        parts.append(
+            f"<div class='wide'>{map_picture((before, after), findings.coordinates)}</div>"
+        )
+    return parts
 
 
 def _histories(findings: ReplayFindings) -> list[str]:
@@ -119,26 +200,41 @@ COLUMNS: dict[str, Callable[[ReplayedCandidate], str]] = {
     "delay, hops": lambda each: f"{each.delay_hops:.2f}",
     "delay, ms": lambda each: "-" if each.delay_ms is None else f"{each.delay_ms:.1f}",
     "subscription changes": lambda each: f"{each.subscription_changes:,}",
-    "management messages": lambda each: f"{each.management_messages:,}",
     "hand-overs": lambda each: f"{each.hand_overs:,}",
     "load deviation": lambda each: f"{each.load_deviation:,.1f}",
-    "reconfiguration messages": lambda each: f"{each.reconfiguration_messages:,.0f}",
     "most links": lambda each: f"{each.degree_max}",
 }
+HEADINGS = ("placement", "design", "fits", "price", *PARTS, *COLUMNS, "why")
 
 
-def _table(findings: ReplayFindings) -> str:
-    head = "".join(f"<th>{name}</th>" for name in ("placement", "design", *COLUMNS, "price", "why"))
+def _table(lines: Sequence[tuple[ReplayedCandidate, Verdict]]) -> str:
+    head = "".join(f"<th class='{_side(name)}'>{name}</th>" for name in HEADINGS)
     rows = []
-    for each, verdict in zip(findings.candidates, findings.recommendation.verdicts, strict=True):
-        is_chosen = (each.placement, each.design) == _chosen(findings)
-        kind = "chosen" if is_chosen else "fit" if verdict.fits else "unfit"
+    for each, verdict in lines:
+        written = verdict.parts.shown()
         cells = (
             each.placement,
             each.design,
+            verdict.told,
+            written["price"],
+            *(written[part] for part in PARTS),
             *(told(each) for told in COLUMNS.values()),
-            f"{verdict.price:,.1f}",
             verdict.sentence,
         )
-        rows.append(f"<tr class='{kind}'>" + "".join(f"<td>{escape(c)}</td>" for c in cells))
-    return f"<table><tr>{head}</tr>{''.join(rows)}</table>"
+        named = zip(HEADINGS, cells, strict=True)
+        row = "".join(
+            f"<td class='{_side(name)}' data-label='{name}'>{escape(cell)}</td>"
+            for name, cell in named
+        )
+        rows.append(f"<tr class='{_kind(verdict)}'>{row}</tr>")
+    return (
+        f"<div class='wide'><table><thead><tr>{head}</tr></thead>"
+        f"<tbody>{''.join(rows)}</tbody></table></div>"
+    )
+
+
+def _side(name: str) -> str:
+    """Words stand on the left, numbers on the right; the reason gets room to be read."""
+    if name == "why":
+        return "why"
+    return "word" if name in {"placement", "design", "fits"} else "number"

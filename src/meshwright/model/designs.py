@@ -29,6 +29,12 @@ AdaptationRule = Literal["none", "ocbr"]
 DEFAULT_DESIGN = "chord"
 # Twice the links of an inner broker of a 4-ary tree: without a limit, adaptation ends in a star.
 OCBR_DEGREE_MAX = 10
+# As many brokers below the first as there ever are.
+STAR_FANOUT = 1_000_000
+BRIDGED = ("mesh", "star")
+# Links of a full mesh grow with the square of brokers; nobody bridges more by hand.
+MESH_BROKERS_MAX = 200
+NOW = "now"  # the name of what stands today, in a comparison
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,6 +162,9 @@ DESIGNS: dict[str, Design] = {
     "hierarchy-advertised": replace(
         _HIERARCHY, base="hierarchy", given=_ADVERTISED, is_baseline=True
     ),
+    # What people join by hand today; rows of every comparison.
+    "mesh": replace(_linked("circulants:mesh", k_most=None), is_baseline=True),
+    "star": replace(_TREE, base="tree", given={"fanout": STAR_FANOUT}, is_baseline=True),
     # The paper's other methods of arrangement.
     "dynatops-greedy": replace(_arranged("dynatops-greedy"), is_baseline=True),
     "ssbr-greedy": replace(_arranged("ssbr-greedy"), is_baseline=True),
@@ -222,6 +231,17 @@ def chosen_designs(names: str | Sequence[str] | None) -> tuple[str, ...]:
     order = list(DESIGNS)
     full = dict.fromkeys(full_name(name) for name in wanted)
     return tuple(sorted(full, key=lambda name: order.index(bare_name(name))))
+
+
+def compared_designs(
+    names: str | Sequence[str] | None, broker_count: int | None = None
+) -> tuple[str, ...]:
+    """The designs of a list, and beside them what people join by hand."""
+    wanted = chosen_designs(names)
+    added = [name for name in BRIDGED if name not in wanted]
+    if broker_count is not None and broker_count > MESH_BROKERS_MAX:
+        added = [name for name in added if name != "mesh"]
+    return (*wanted, *added)
 
 
 def check_params(name: str, params: Iterable[str]) -> None:

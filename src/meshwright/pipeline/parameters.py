@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from meshwright.model.price import PriceWeights
 from meshwright.planning.arrangement.reconfiguration import RECONFIGURABILITY_BETA
 from meshwright.planning.placement.strategies import PlacementRules
 from meshwright.planning.succession import EpochRules
@@ -81,6 +82,15 @@ class OverlayParameters(_Part, frozen=True, kw_only=True):
         return EpochRules(k=self.k, delay_weight=self.delay_weight, beta=self.beta)
 
 
+class PriceParameters(_Part, frozen=True, kw_only=True):
+    """What counts how much in the price, beside overlay.delay_weight by which designs are built."""
+
+    relay_weight: Amount = 1.0
+    management_weight: Amount = 1.0
+    reconfiguration_weight: Amount = 1.0
+    link_weight: Amount = PriceWeights().link
+
+
 class WorkParameters(_Part, frozen=True, kw_only=True):
     """How much is done at once; it changes no result."""
 
@@ -97,14 +107,29 @@ class ReplayParameters(_Part, frozen=True, kw_only=True):
     brokers: BrokerParameters = BrokerParameters()
     placement: PlacementParameters = PlacementParameters()
     overlay: OverlayParameters = OverlayParameters()
+    price: PriceParameters = PriceParameters()
     work: WorkParameters = WorkParameters()
+
+    def weights(self) -> PriceWeights:
+        """The same as planning has it."""
+        return PriceWeights(
+            relay=self.price.relay_weight,
+            delay=self.overlay.delay_weight,
+            management=self.price.management_weight,
+            reconfiguration=self.price.reconfiguration_weight,
+            link=self.price.link_weight,
+        )
 
 
 class RunSettings(ReplayParameters, frozen=True, kw_only=True):
-    """A file of settings: the parameters, the trace, and the folder for what is found."""
+    """A file of settings: the parameters, the trace, and the folder for what is found.
+
+    source: today's overlay, if there is one.
+    """
 
     trace: Path
     out: Path
+    source: Path | None = msgspec.field(default=None, name="from")
 
     def parameters(self) -> ReplayParameters:
         """The parameters alone."""

@@ -8,11 +8,14 @@ from functools import reduce
 from pathlib import Path
 from typing import Any, get_args
 
+import msgspec
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from meshwright.errors import OperatorError
 from meshwright.model import replay_schema, schema
+from meshwright.model.designs import NOW
+from meshwright.model.overlay import Overlay
 from meshwright.model.schema import Table
 from meshwright.pipeline.brokers import Brokers
 from meshwright.pipeline.keeping import Keeper, Kept, files_digest
@@ -62,6 +65,7 @@ class TraceReplay:
 
     content_count: subscriptions that take only some messages of their topics; all are counted.
     unwanted_count: topics that were published and that nobody ever wanted.
+    today: the overlay that stood before, if one was given.
     """
 
     parameters: ReplayParameters
@@ -72,28 +76,40 @@ class TraceReplay:
     tables: dict[str, DataFrame]
     content_count: int = 0
     unwanted_count: int = 0
+    today: Overlay | None = None
 
 
 def replay_trace(
-    session: SparkSession, trace: Path, parameters: ReplayParameters, keeper: Keeper
+    session: SparkSession,
+    trace: Path,
+    parameters: ReplayParameters,
+    keeper: Keeper,
+    today: Overlay | None = None,
 ) -> TraceReplay:
     """Replay a trace against every placement and design; see TraceReplay.tables for what is found.
 
-    The tables stand as long as the keeper's folder does.
+    The tables stand as long as the keeper's folder does. today: the overlay that stands; it is one
+    of the designs, by the name NOW, and the others begin at it.
     """
-    return _Replay(session, trace, parameters, keeper).run()
+    return _Replay(session, trace, parameters, keeper, today).run()
 
 
 class _Replay:
     """The stages in their order, each kept with what went into it."""
 
     def __init__(
-        self, session: SparkSession, trace: Path, parameters: ReplayParameters, keeper: Keeper
+        self,
+        session: SparkSession,
+        trace: Path,
+        parameters: ReplayParameters,
+        keeper: Keeper,
+        today: Overlay | None,
     ) -> None:
         self.session = session
         self.trace = trace
         self.parameters = parameters
         self.keeper = keeper
+        self.today = today
         self.names = table_names(trace)
         self.kept: dict[str, Kept] = {}
 
@@ -104,6 +120,7 @@ class _Replay:
         timeline = self._timeline()
         self._keep_rates(timeline)
         brokers = self._brokers()
+        self._refuse_strange_overlay(brokers)
         placements = self._placements(brokers)
         self._keep_placements(brokers, timeline, placements)
         self._keep_broker_interests(timeline)
@@ -112,10 +129,14 @@ class _Replay:
             timeline,
             brokers,
             placements,
-            replayed_designs(self.parameters),
+            (
+                *([] if self.today is None else [NOW]),
+                *replayed_designs(self.parameters, brokers.count),
+            ),
             {},
             self._content_count(),
             self._unwanted_count(),
+            self.today,
         )
         self._keep_replay(found)
         found.tables.update({name: kept.frame for name, kept in self.kept.items()})
@@ -232,6 +253,20 @@ class _Replay:
         count = self.parameters.brokers.count
         return made_brokers(count, None if seen is None else seen.frame, degrees)
 
+    def _designs(self, brokers: Brokers) -> tuple[str, ...]:
+        """What stands today, if that is known, and those that are wanted."""
+        names = replayed_designs(self.parameters, brokers.count)
+        return names if self.today is None else (NOW, *names)
+
+    def _refuse_strange_overlay(self, brokers: Brokers) -> None:
+        """Today's overlay joins the brokers of the trace, all of them and no others."""
+        strangers = sorted(set(brokers.names) ^ set(self.today.brokers)) if self.today else []
+        if strangers:
+            raise OperatorError(
+                f"{self.trace}: broker {strangers[0]!r} is in only one of the trace and today's "
+                "overlay; give the overlay of all its brokers."
+            )
+
     def _placements(self, brokers: Brokers) -> tuple[PlacementName, ...]:
         """Those that are wanted, or else all that the trace allows, in one order."""
         possible: dict[PlacementName, bool] = {
@@ -314,7 +349,7 @@ class _Replay:
 
     def _keep_replay(self, found: TraceReplay) -> None:
         names, timeline, brokers = replay_schema, found.timeline, found.brokers
-        rules = self.parameters.overlay.rules()
+        rules = msgspec.structs.replace(self.parameters.overlay.rules(), today=self.today)
         world = {"timeline": timeline, "placements": found.placements, "brokers": _told(brokers)}
         self._keep(
             names.OVERLAYS,

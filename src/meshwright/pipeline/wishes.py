@@ -8,7 +8,7 @@ from typing import NoReturn, get_args
 
 from meshwright.errors import OperatorError
 from meshwright.model import schema
-from meshwright.model.designs import asking, chosen_designs
+from meshwright.model.designs import asking, chosen_designs, compared_designs
 from meshwright.pipeline.parameters import InterestParameters, PlacementName, ReplayParameters
 from meshwright.pipeline.traces import check_trace, table_folder, table_names
 
@@ -25,12 +25,15 @@ def refuse_impossible(trace: Path, parameters: ReplayParameters) -> None:
     check_trace(trace)
 
 
-def replayed_designs(parameters: ReplayParameters) -> tuple[str, ...]:
-    """The designs of a replay in one order; one that knows of cells is told how large they are."""
-    names, cell_degrees = (
-        chosen_designs(parameters.overlay.designs),
-        parameters.interests.cell_degrees,
-    )
+def replayed_designs(
+    parameters: ReplayParameters, broker_count: int | None = None
+) -> tuple[str, ...]:
+    """The designs of a replay in one order; one that knows of cells is told how large they are.
+
+    Where none is named, what people join by hand is replayed, too.
+    """
+    named, cell_degrees = parameters.overlay.designs, parameters.interests.cell_degrees
+    names = compared_designs(None, broker_count) if named is None else chosen_designs(named)
     if cell_degrees == InterestParameters().cell_degrees:
         return names
     return tuple(asking(name, "cell_degrees", cell_degrees) for name in names)
@@ -57,11 +60,6 @@ def raise_impossible(trace: Path, placement: PlacementName) -> NoReturn:
     raise OperatorError(
         f"{trace}: placement {placement!r} needs {needed}, which this trace has not; leave it out."
     )
-
-
-def wanted_designs(names: str | None) -> tuple[str, ...] | None:
-    """The designs of a list with commas; None for every candidate."""
-    return None if names is None else chosen_designs(names)
 
 
 def wanted_placements(names: str | None) -> tuple[PlacementName, ...] | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
+import msgspec
 import numpy as np
 
 from meshwright.errors import ProblemError
@@ -13,6 +14,7 @@ from meshwright.model.interests import Int32Array
 from meshwright.model.overlay import Overlay, Parameter
 from meshwright.model.snapshot import Snapshot
 from meshwright.overlays.geometry import KeyGeometry
+from meshwright.overlays.graph import components, graph
 from meshwright.overlays.graph import links as graph_links
 from meshwright.overlays.hypercube import hypercube_of, readings_of
 from meshwright.overlays.key_geometries import NEAREST, key_geometry
@@ -27,6 +29,7 @@ from meshwright.planning.arrangement.methods import arrangement_method
 from meshwright.planning.arrangement.problem import arrangement_problem, hash_positions
 from meshwright.planning.arrangement.search import new_search
 from meshwright.planning.arrangement.seats import arranged_overlay
+from meshwright.planning.evaluation.evaluate import node_degrees
 from meshwright.planning.topic_connected.builders import build_links, supported_k
 
 
@@ -49,12 +52,16 @@ def on_key_geometry(
     positions = hash_positions(snapshot.brokers)
     if arrangement != "hash":
         problem = arrangement_problem(snapshot, geometry, delay_weight)
-        seed = int(rng.integers(2**32))
-        search = new_search(problem, positions, seed=seed, net=False)
+        search = new_search(problem, positions, seed=search_seed(rng), net=False)
         positions = arrangement_method(arrangement)(search).target
     if neighbours == NEAREST:
         geometry = _with_nearest(geometry, positions, snapshot)
     return arranged_overlay(design, snapshot, geometry, positions, {"arrangement": arrangement})
+
+
+def search_seed(rng: np.random.Generator) -> int:
+    """The seed of a search for positions: the same for whoever begins with the same chance."""
+    return int(rng.integers(2**32))
 
 
 def _with_nearest(geometry: KeyGeometry, positions: Int32Array, snapshot: Snapshot) -> KeyGeometry:
@@ -129,14 +136,37 @@ def topic_connected(
     k: int | None = None,
     **params: Parameter,
 ) -> Overlay:
-    """Links that join the brokers of every topic among themselves."""
+    """Links that join the brokers of every topic among themselves, and the parts of the whole."""
     links = build_links(design, snapshot.interests, k=k, rng=rng, topics=snapshot.topics, **params)
-    return Overlay(
-        design=design,
-        params={"k": supported_k(design, k, len(snapshot.brokers)), **params},
-        brokers=snapshot.brokers,
-        links=_named_links(links, snapshot),
+    return joined_up(
+        Overlay(
+            design=design,
+            params={"k": supported_k(design, k, len(snapshot.brokers)), **params},
+            brokers=snapshot.brokers,
+            links=_named_links(links, snapshot),
+        )
     )
+
+
+def joined_up(overlay: Overlay) -> Overlay:
+    """The overlay with links between its parts, so that whatever anybody publishes finds its way.
+
+    A part is joined to those before it, each by the broker in it that has the fewest links.
+    """
+    numbers = {name: number for number, name in enumerate(overlay.brokers)}
+    pairs = [(numbers[one], numbers[other]) for one, other in overlay.links]
+    links = np.array(pairs, dtype=np.int32).reshape(-1, 2)
+    firsts, parts = np.unique(components(graph(len(numbers), links)), return_inverse=True)
+    degrees = node_degrees(overlay)
+    added = []
+    for part in range(1, len(firsts)):
+        one, other = (
+            int(members[np.argmin(degrees[members])])
+            for members in (np.flatnonzero(parts < part), np.flatnonzero(parts == part))
+        )
+        degrees[[one, other]] += 1
+        added.append((overlay.brokers[one], overlay.brokers[other]))
+    return msgspec.structs.replace(overlay, links=(*overlay.links, *added))
 
 
 def on_tree(

@@ -1,15 +1,15 @@
 """Which design fits a snapshot, and why: every design is built, evaluated and judged by one rule.
 
 The rule: a design fits if it misses no delivery, holds the wanted k and keeps the limits on degree
-and load spread. Of those that fit, the one of lowest price is recommended, where the price of a
-publication is all its messages plus the delay weight times its delays in hops, summed over the
-interested brokers; of equal prices the lower mean degree, then the earlier in the list.
+and load spread. Of those that fit, the one of lowest price of a publication is recommended; of
+equal prices the lower mean degree, then the earlier in the list. A price that is higher by no more
+than chance explains is a tie.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+import statistics
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -19,43 +19,67 @@ from meshwright.errors import ProblemError
 from meshwright.model.designs import candidates, design
 from meshwright.model.evaluation import Evaluation
 from meshwright.model.overlay import Overlay, Parameter
+from meshwright.model.price import SHOWN_DIGITS, TOLD, Price, PriceWeights, told_price
 from meshwright.model.snapshot import Snapshot
 from meshwright.model.wording import counted
 from meshwright.planning.designs import build_overlay
 from meshwright.planning.evaluation.evaluate import evaluate
+from meshwright.planning.pricing import is_full_mesh, link_changes, price_of
 
-DELAY = "delay"  # the part of a price that is no message
 NOTHING_FITS = "No design fits: want a lower k, or allow more links or a larger load spread."
+# A margin of so many deviations is more than chance.
+NOISE_DEVIATIONS = 2.0
+
+# How much the difference of two prices may be by chance, by their places in the list.
+Noise = Callable[[int, int], float]
 
 
 class Wish(msgspec.Struct, frozen=True, kw_only=True):
-    """What a design is judged by; a hop of delay is worth delay_weight messages.
+    """What a design is judged by.
 
     degree_limit: the most links of one broker, or None. load_spread_limit keeps off overlays in
     which one broker does the work of all: a star of n brokers has a spread of about sqrt(n) / 2.
     """
 
     k: int = 1
-    delay_weight: float = 1.0
+    weights: PriceWeights = PriceWeights()
     degree_limit: int | None = None
     load_spread_limit: float | None = 3.0
 
 
 class Candidate(msgspec.Struct, frozen=True, kw_only=True):
-    """One design's overlay for the snapshot, and its metrics."""
+    """One design's overlay for the snapshot, its metrics, and the price of each seed's overlay.
+
+    The overlay is that of the first seed. change_messages: of the change to it from today's.
+    """
 
     name: str
     overlay: Overlay
     evaluation: Evaluation
+    change_messages: float = 0.0
+    other_totals: tuple[float, ...] = ()
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
-    """Whether a candidate fits and, in one sentence, why; price is that of one publication."""
+    """Whether a candidate fits and, in one sentence, why; price is that of one publication.
+
+    price: the sum of parts. is_tie: no more than chance makes it dearer than the best.
+    """
 
     name: str
     fits: bool
     price: float
+    parts: Price
     sentence: str
+    is_best: bool = False
+    is_tie: bool = False
+
+    @property
+    def told(self) -> str:
+        """The verdict in one word, for a table."""
+        if self.is_best or self.is_tie:
+            return "best" if self.is_best else "tie"
+        return "yes" if self.fits else "no"
 
 
 class Recommendation(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,39 +90,82 @@ class Recommendation(msgspec.Struct, frozen=True, kw_only=True):
     chosen: str | None
     reason: str
 
+    def best(self) -> Candidate | None:
+        """The candidate to take."""
+        return next((one for one in self.candidates if one.name == self.chosen), None)
+
 
 def recommend(
     snapshot: Snapshot,
     wish: Wish,
     *,
-    rng: np.random.Generator,
+    seed: int,
     progress: Callable[[str], None] | None = None,
 ) -> Recommendation:
     """Every candidate built and judged; progress is told the name of each before it is built."""
     found = []
-    names = candidates()
-    for name, stream in zip(names, rng.spawn(len(names)), strict=True):
+    for name in candidates():
         if progress is not None:
             progress(name)
-        found.append(candidate(name, snapshot, wish, rng=stream))
+        found.append(candidate(name, snapshot, wish, seed=seed))
     return judge(found, snapshot, wish)
 
 
-def candidate(name: str, snapshot: Snapshot, wish: Wish, *, rng: np.random.Generator) -> Candidate:
-    """One candidate's overlay, with the wanted k if that can be asked of it, and its metrics."""
+def candidate(
+    name: str,
+    snapshot: Snapshot,
+    wish: Wish,
+    *,
+    seed: int,
+    seed_count: int = 1,
+    today: Overlay | None = None,
+) -> Candidate:
+    """One candidate's overlay, with the wanted k if that can be asked of it, and its metrics.
+
+    seed_count: of this seed and those after it, by which the noise of its price is known.
+    """
     if wish.k >= len(snapshot.brokers) > 1 or wish.k < 1:
         raise ProblemError(
             f"{counted(len(snapshot.brokers), 'broker')} cannot hold k = {wish.k}; "
             f"choose between 1 and {max(len(snapshot.brokers) - 1, 1)}."
         )
+    first = _built(name, snapshot, wish, seed)
+    found = judged(name, first, snapshot, wish, today=today)
+    prices: list[float] = []
+    for other in range(seed + 1, seed + seed_count):
+        again = _built(name, snapshot, wish, other)
+        if again == first and not prices:
+            break  # chance has no part in this design
+        prices.append(
+            candidate_price(judged(name, again, snapshot, wish, today=today), snapshot, wish).total
+        )
+    return msgspec.structs.replace(found, other_totals=tuple(prices))
+
+
+def judged(
+    name: str, overlay: Overlay, snapshot: Snapshot, wish: Wish, *, today: Overlay | None = None
+) -> Candidate:
+    """An overlay that stands, or is built, as a candidate."""
+    return Candidate(
+        name=name,
+        overlay=overlay,
+        evaluation=evaluate(overlay, snapshot, delay_weight=wish.weights.delay),
+        change_messages=link_changes(today, overlay),
+    )
+
+
+def _built(name: str, snapshot: Snapshot, wish: Wish, seed: int) -> Overlay:
     row = design(name)
     params: dict[str, Parameter] = {}
     if "arrangement" in row.given and "delay_weight" not in row.given:
-        params["delay_weight"] = wish.delay_weight
+        params["delay_weight"] = wish.weights.delay
     k = wish.k if row.can_be_asked(wish.k) else None
-    overlay = build_overlay(name, snapshot, k=k, rng=rng, **params)
-    found = evaluate(overlay, snapshot, delay_weight=wish.delay_weight)
-    return Candidate(name=name, overlay=overlay, evaluation=found)
+    return build_overlay(name, snapshot, k=k, rng=np.random.default_rng(seed), **params)
+
+
+def candidate_price(found: Candidate, snapshot: Snapshot, wish: Wish) -> Price:
+    """What a publication costs on a candidate's overlay, the change to it included."""
+    return price_of(found.evaluation, snapshot, wish.weights, found.change_messages)
 
 
 def judge(candidates: Sequence[Candidate], snapshot: Snapshot, wish: Wish) -> Recommendation:
@@ -106,14 +173,19 @@ def judge(candidates: Sequence[Candidate], snapshot: Snapshot, wish: Wish) -> Re
     standings = [
         Standing(
             each.name,
-            _price(each.evaluation, snapshot, wish),
+            candidate_price(each, snapshot, wish),
             _fault(each.evaluation, wish),
             each.evaluation.degree_mean,
             each.evaluation.degree_max,
+            len(snapshot.brokers),
         )
         for each in candidates
     ]
-    verdicts, winner = ranked(standings)
+    totals = [
+        (standing.price.total, *each.other_totals)
+        for standing, each in zip(standings, candidates, strict=True)
+    ]
+    verdicts, winner = ranked(standings, lambda one, other: _seed_noise(totals[one], totals[other]))
     return Recommendation(
         candidates=tuple(candidates),
         verdicts=verdicts,
@@ -122,15 +194,10 @@ def judge(candidates: Sequence[Candidate], snapshot: Snapshot, wish: Wish) -> Re
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Price:
-    """What one publication costs on average, in messages: for what, and how much."""
-
-    parts: Mapping[str, float]
-
-    @property
-    def total(self) -> float:
-        return sum(self.parts.values())
+def _seed_noise(one: Sequence[float], other: Sequence[float]) -> float:
+    """By how much two prices may differ because of the seed alone."""
+    variances = [statistics.variance(prices) for prices in (one, other) if len(prices) > 1]
+    return NOISE_DEVIATIONS * float(np.sqrt(sum(variances)))
 
 
 class Standing(NamedTuple):
@@ -141,9 +208,18 @@ class Standing(NamedTuple):
     fault: str | None
     degree_mean: float
     degree_max: int
+    broker_count: int
 
 
-def ranked(standings: Sequence[Standing]) -> tuple[tuple[Verdict, ...], int | None]:
+def no_noise(one: int, other: int) -> float:
+    """Where nothing is known of chance, only prices that are written alike are a tie."""
+    del one, other
+    return 0.0
+
+
+def ranked(
+    standings: Sequence[Standing], noise: Noise = no_noise
+) -> tuple[tuple[Verdict, ...], int | None]:
     """A verdict on each, and which is best: the lowest price, then the lower degree, then first."""
     fitting = [index for index, standing in enumerate(standings) if standing.fault is None]
     winner = min(
@@ -151,37 +227,51 @@ def ranked(standings: Sequence[Standing]) -> tuple[tuple[Verdict, ...], int | No
         key=lambda index: (standings[index].price.total, standings[index].degree_mean),
         default=None,
     )
-    best = None if winner is None else standings[winner]
+    if winner is None:
+        return tuple(
+            _verdict(each, f"does not fit because {each.fault}") for each in standings
+        ), None
+    best = standings[winner]
+    margins = {index: max(noise(index, winner), 0.5 * 10.0**-SHOWN_DIGITS) for index in fitting}
+    ties = [
+        index
+        for index in fitting
+        if index != winner and standings[index].price.total - best.price.total <= margins[index]
+    ]
     verdicts = []
-    for standing in standings:
-        if standing.fault is not None or best is None:
+    for index, standing in enumerate(standings):
+        if standing.fault is not None:
             reason = f"does not fit because {standing.fault}"
-        elif standing is best:
-            reason = _why_best(standing, len(fitting))
+        elif index == winner:
+            reason = _why_best(best, len(fitting), [standings[tie].name for tie in ties])
+        elif index in ties:
+            reason = _why_tie(standing, best, margins[index])
         else:
             reason = _why_not_best(standing, best)
-        verdicts.append(
-            Verdict(
-                name=standing.name,
-                fits=standing.fault is None,
-                price=standing.price.total,
-                sentence=f"{standing.name} {reason}.",
-            )
-        )
+        verdicts.append(_verdict(standing, reason, is_best=index == winner, is_tie=index in ties))
     return tuple(verdicts), winner
 
 
-def _price(found: Evaluation, snapshot: Snapshot, wish: Wish) -> Price:
-    publications = float(snapshot.publications.sum())
-    deliveries = float(snapshot.interests.transposed().counts() @ snapshot.publications)
-    delay = (deliveries - found.deliveries_missed) * found.delay_hops_mean
-    sums = {
-        "messages to interested brokers": found.messages_internal,
-        "relays": found.messages_external,
-        "the way in": found.messages_entry,
-        DELAY: wish.delay_weight * delay,
-    }
-    return Price({part: total / (publications or 1.0) for part, total in sums.items()})
+def in_order(verdicts: Sequence[Verdict]) -> list[int]:
+    """The places of verdicts as a table shows them: those that fit, then the others, by price."""
+    return sorted(
+        range(len(verdicts)),
+        key=lambda at: (not verdicts[at].is_best, not verdicts[at].fits, verdicts[at].price),
+    )
+
+
+def _verdict(
+    standing: Standing, reason: str, *, is_best: bool = False, is_tie: bool = False
+) -> Verdict:
+    return Verdict(
+        name=standing.name,
+        fits=standing.fault is None,
+        price=standing.price.total,
+        parts=standing.price,
+        sentence=f"{standing.name} {reason}.",
+        is_best=is_best,
+        is_tie=is_tie,
+    )
 
 
 def _fault(found: Evaluation, wish: Wish) -> str | None:
@@ -206,24 +296,34 @@ def _fault(found: Evaluation, wish: Wish) -> str | None:
     return None
 
 
-def _why_best(best: Standing, fitting_count: int) -> str:
-    delay = best.price.parts[DELAY]
-    sent = best.price.total - delay
+def _why_best(best: Standing, fitting_count: int, ties: Sequence[str]) -> str:
+    mesh = ", a full mesh" if is_full_mesh(best.broker_count, best.degree_mean) else ""
+    alike = f"; as good within the noise: {', '.join(ties)}" if ties else ""
     return (
         f"fits best because, of {counted(fitting_count, 'fitting design')}, it has the lowest "
-        f"price of a publication: {sent:.1f} messages and {delay:.1f} for delay; "
-        f"its brokers have {best.degree_mean:.1f} links on average, {best.degree_max} at most"
+        f"price of a publication: {told_price(best.price)}; its brokers have "
+        f"{best.degree_mean:.1f} links on average, {best.degree_max} at most{mesh}{alike}"
+    )
+
+
+def _why_tie(standing: Standing, best: Standing, margin: float) -> str:
+    price, lowest = standing.price.shown()["price"], best.price.shown()["price"]
+    if price == lowest:
+        return f"fits and costs as much as {best.name}, {price}, but with no fewer links"
+    return (
+        f"fits and ties with {best.name}: a publication costs {price} against {lowest}, "
+        f"and chance alone makes a difference of {margin:.{SHOWN_DIGITS}f}"
     )
 
 
 def _why_not_best(standing: Standing, best: Standing) -> str:
     price, lowest = standing.price.total, best.price.total
-    if price == lowest:
-        return f"fits and costs as much as {best.name}, but with no fewer links"
-    excesses = {part: own - best.price.parts[part] for part, own in standing.price.parts.items()}
+    dearest = best.price.parts()
+    excesses = {part: own - dearest[part] for part, own in standing.price.parts().items()}
     largest = max(excesses, key=lambda part: excesses[part])
     share = f"{100 * (price / lowest - 1):.0f} % more" if lowest else "more"
+    shown = (each.price.shown()["price"] for each in (standing, best))
     return (
         f"fits, but a publication costs {share} than with {best.name} "
-        f"({price:.1f} against {lowest:.1f}), mostly for {largest}"
+        f"({' against '.join(shown)}), mostly for {TOLD[largest]}"
     )

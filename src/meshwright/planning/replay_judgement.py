@@ -1,23 +1,30 @@
 """Which placement and design a replayed trace speaks for, by the rules of the recommendation.
 
 Beside what a publication costs by itself, its share of what else was sent counts: for broker
-subscriptions, between brokers of a cluster, and for changes of overlay.
+subscriptions, between brokers of a cluster, and for changes of overlay. How much of a difference
+is chance is known from the slots: they are as many draws of what two lines differ by.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import msgspec
+import numpy as np
 
+from meshwright.model.price import Price, PriceWeights
+from meshwright.model.snapshot import Float64Array
 from meshwright.model.wording import counted
 from meshwright.planning.recommendation import (
-    DELAY,
+    NOISE_DEVIATIONS,
     NOTHING_FITS,
-    Price,
+    Noise,
     Standing,
     Verdict,
     Wish,
+    no_noise,
     ranked,
 )
 
@@ -52,7 +59,12 @@ class ReplayedCandidate(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        return f"{self.design} with {self.placement} placement"
+        return line_name(self.placement, self.design)
+
+
+def line_name(placement: str, design: str) -> str:
+    """How sentences call a line of the comparison."""
+    return f"{design} with {placement} placement"
 
 
 class ReplayWish(Wish, frozen=True, kw_only=True):
@@ -63,6 +75,13 @@ class ReplayWish(Wish, frozen=True, kw_only=True):
     """
 
     client_spread_limit: float | None = 1.0
+
+
+class LineSlots(NamedTuple):
+    """What the slots of a line cost: prices times publications, and publications, (slot,) each."""
+
+    costs: Float64Array
+    publications: Float64Array
 
 
 class ReplayRecommendation(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,15 +103,36 @@ def unpaid_moves(candidates: Sequence[ReplayedCandidate]) -> list[str]:
     ]
 
 
-def judge_replay(candidates: Sequence[ReplayedCandidate], wish: ReplayWish) -> ReplayRecommendation:
-    """The verdict on each line of a comparison, and the recommendation."""
+def judge_replay(
+    candidates: Sequence[ReplayedCandidate],
+    wish: ReplayWish,
+    *,
+    broker_count: int,
+    slots: Mapping[str, LineSlots] | None = None,
+) -> ReplayRecommendation:
+    """The verdict on each line of a comparison, and the recommendation.
+
+    slots: by the name of each line, from which the noise is known.
+    """
     standings = [
         Standing(
-            each.name, _price(each, wish), _fault(each, wish), each.degree_mean, each.degree_max
+            each.name,
+            replayed_price(each, wish.weights),
+            _fault(each, wish),
+            each.degree_mean,
+            each.degree_max,
+            broker_count,
         )
         for each in candidates
     ]
-    verdicts, winner = ranked(standings)
+    noise: Noise = no_noise
+    if slots is not None:
+        lines = [slots[each.name] for each in candidates]
+
+        def noise(one: int, other: int) -> float:
+            return slot_noise(lines[one], lines[other])
+
+    verdicts, winner = ranked(standings, noise)
     return ReplayRecommendation(
         verdicts=verdicts,
         placement=None if winner is None else candidates[winner].placement,
@@ -101,17 +141,49 @@ def judge_replay(candidates: Sequence[ReplayedCandidate], wish: ReplayWish) -> R
     )
 
 
-def _price(each: ReplayedCandidate, wish: Wish) -> Price:
-    sums = {
-        "messages to interested brokers": each.messages_internal,
-        "relays": each.messages_external,
-        "the way in": each.messages_entry,
-        "repairs": each.messages_repair,
-        "broker subscriptions": each.management_messages,
-        "changes of overlay": each.reconfiguration_messages,
-        DELAY: wish.delay_weight * each.delay_hops * each.deliveries,
-    }
-    return Price({part: total / max(each.publications, 1) for part, total in sums.items()})
+def slot_noise(one: LineSlots, other: LineSlots) -> float:
+    """By how much the prices of two lines may differ because of which slots there were.
+
+    The difference is a ratio of sums over slots; its deviation is that of what is left of each slot
+    when the ratio is taken off. Nothing is known from a single slot.
+    """
+    count, published = len(one.costs), float(one.publications.sum())
+    if count < 2 or not published:
+        return 0.0
+    differences = one.costs - other.costs
+    rest = differences - differences.sum() / published * one.publications
+    variance = count / (count - 1) * float(rest @ rest)
+    return NOISE_DEVIATIONS * math.sqrt(variance) / published
+
+
+def replayed_price(each: ReplayedCandidate, weights: PriceWeights) -> Price:
+    """What a publication cost on average in a replay, part by part."""
+    publications = max(each.publications, 1)
+    sent = each.messages_internal + each.messages_entry + each.messages_repair
+    return Price(
+        messages=sent / publications,
+        relays=weights.relay * each.messages_external / publications,
+        delay=weights.delay * each.delay_hops * each.deliveries / publications,
+        management=weights.management * each.management_messages / publications,
+        reconfiguration=weights.reconfiguration * each.reconfiguration_messages / publications,
+        links=weights.link * each.degree_mean,
+    )
+
+
+def slot_costs(metrics: Mapping[str, Float64Array], weights: PriceWeights) -> LineSlots:
+    """The price of each slot times its publications; metrics: columns of METRICS, (slot,) each.
+
+    Links cost the same in every slot, and so have no part in the noise.
+    """
+    sent = sum(metrics[f"messages_{kind}"] for kind in ("internal", "entry", "repair"))
+    costs = (
+        sent
+        + weights.relay * metrics["messages_external"]
+        + weights.delay * metrics["delay_hops"] * metrics["deliveries"]
+        + weights.management * metrics["management_messages"]
+        + weights.reconfiguration * metrics["reconfiguration_messages"]
+    )
+    return LineSlots(np.asarray(costs), metrics["publications"])
 
 
 def _fault(each: ReplayedCandidate, wish: ReplayWish) -> str | None:

@@ -16,7 +16,7 @@ from pkgutil import resolve_name
 import msgspec
 import numpy as np
 
-from meshwright.model.designs import OCBR_DEGREE_MAX, design
+from meshwright.model.designs import NOW, OCBR_DEGREE_MAX, design, joined_as
 from meshwright.model.evaluation import Evaluation
 from meshwright.model.interests import Int32Array
 from meshwright.model.overlay import Overlay
@@ -32,15 +32,20 @@ from meshwright.planning.arrangement.plan import arrange
 from meshwright.planning.arrangement.reconfiguration import RECONFIGURABILITY_BETA
 from meshwright.planning.designs import build_overlay
 from meshwright.planning.evaluation.evaluate import evaluate
+from meshwright.planning.pricing import link_changes
 from meshwright.planning.topic_connected.relinking import changed_brokers
 
 
 class EpochRules(msgspec.Struct, frozen=True, kw_only=True):
-    """What is asked of every epoch's overlay; beta is the share of the reconfigurability test."""
+    """What is asked of every epoch's overlay; beta is the share of the reconfigurability test.
+
+    today: the overlay that stands before the first epoch, from which every design begins.
+    """
 
     k: int = 1
     delay_weight: float = 1.0
     beta: float = RECONFIGURABILITY_BETA
+    today: Overlay | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +74,33 @@ def follow(
     """The overlay that comes after the former one, or the first of all.
 
     seed: of the whole chain. Searches draw anew for each overlay, links by chance are drawn once.
+    The name NOW stands for what stands today, which stays.
     """
+    today = rules.today
+    if name == NOW and today is not None:
+        return _successor(today, former, snapshot, rules, "What stands today stays.")
+    is_begun = former is None and today is not None and today.design == joined_as(name)
+    is_arranged = "arrangement" in design(name).given
+    begin = today if is_begun and is_arranged else None
+    found = _followed(name, former, begin, snapshot, rules, seed=seed)
+    if former is not None or begin is not None:
+        return found
+    changes = link_changes(today, found.overlay)
+    return replace(found, reconfiguration_messages=found.reconfiguration_messages + changes)
+
+
+def _followed(
+    name: str,
+    former: Successor | None,
+    begin: Overlay | None,
+    snapshot: Snapshot,
+    rules: EpochRules,
+    *,
+    seed: int,
+) -> Successor:
     row = design(name)
     number = 0 if former is None else former.number + 1
-    before = None if former is None else former.overlay
+    before = begin if former is None else former.overlay
     if "arrangement" in row.given:
         plan = _arranged(name, before, snapshot, rules, seed + number)
         sent = change_messages(plan.source, plan.target, snapshot).total

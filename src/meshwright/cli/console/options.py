@@ -113,6 +113,14 @@ OverlayFile = Annotated[
     ),
 ]
 PlanOut = Annotated[Path, typer.Option("--out", metavar="FILE", help="The plan.json to write.")]
+OutPlan = Annotated[
+    Path | None,
+    typer.Option(
+        "--out-plan",
+        metavar="FILE",
+        help="Write the plan.json that leads to what is recommended.",
+    ),
+]
 K = Annotated[
     int, typer.Option("--k", min=1, help="Brokers that must die before a topic may fall apart.")
 ]
@@ -132,6 +140,42 @@ DelayWeight = Annotated[
         min=0.0,
         callback=finite,
         help="Messages that one hop of delay is worth.",
+    ),
+]
+RelayWeight = Annotated[
+    float,
+    typer.Option(
+        "--relay-weight",
+        min=0.0,
+        callback=finite,
+        help="What a message to a broker that only relays it counts in the price.",
+    ),
+]
+ManagementWeight = Annotated[
+    float,
+    typer.Option(
+        "--management-weight",
+        min=0.0,
+        callback=finite,
+        help="What a message for what brokers subscribe to counts in the price.",
+    ),
+]
+ReconfigurationWeight = Annotated[
+    float,
+    typer.Option(
+        "--reconfiguration-weight",
+        min=0.0,
+        callback=finite,
+        help="What a message for a change of overlay counts in the price.",
+    ),
+]
+LinkPrice = Annotated[
+    float,
+    typer.Option(
+        "--link-weight",
+        min=0.0,
+        callback=finite,
+        help="Messages of every publication that each link of the mean broker is worth.",
     ),
 ]
 LinkWeight = Annotated[

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from meshwright.cli.console.screen import plain_table
@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from meshwright.cli.console.screen import PlainTable
     from meshwright.lab.comparison import Timed
     from meshwright.model.evaluation import Evaluation
-    from meshwright.planning.recommendation import Recommendation
+    from meshwright.model.price import PriceWeights
+    from meshwright.planning.recommendation import Recommendation, Verdict
 
 HEADINGS = {
     "\ndesign": False,
@@ -26,7 +27,33 @@ HEADINGS = {
     "to\nsubscribe": True,
     "load\nspread": True,
 }
-TIME_HEADING = "time\ns"
+PRICE_HEADINGS = {
+    "\nfits": False,
+    "\nprice": True,
+    "\nmessages": True,
+    "\nrelays": True,
+    "\ndelay": True,
+    "manage-\nment": True,
+    "reconfig-\nuration": True,
+    "\nlinks": True,
+}
+COMPARED_HEADINGS = {
+    "\ndesign": False,
+    **PRICE_HEADINGS,
+    "degree\nmean": True,
+    "degree\nmax": True,
+    "topic\ndiameter": True,
+    "k\nheld": True,
+    "delay\nhops": True,
+    "load\nspread": True,
+    "time\ns": True,
+}
+PRICE_EXPLANATION = (
+    "Price is what a publication costs in messages, the sum of six parts: messages to interested "
+    "brokers and on the way in, relays by others, delay in hops, management for what brokers "
+    "subscribe to, reconfiguration for changes of overlay, and links of the mean broker; each by "
+    "its weight."
+)
 EXPLANATION = (
     "Notification overhead is messages for each publication, unwanted relays are all that reach "
     "brokers which do not want them, cost is relays plus weighted delay."
@@ -38,33 +65,65 @@ def metrics_table(name: str, found: Evaluation) -> PlainTable:
     return plain_table(HEADINGS, [metrics_cells(name, found)])
 
 
-def comparison_table(rows: Iterable[Timed]) -> PlainTable:
-    """One line for each candidate, with the seconds it took."""
-    return plain_table(
-        HEADINGS | {TIME_HEADING: True},
-        (
-            [*metrics_cells(row.candidate.name, row.candidate.evaluation), f"{row.seconds:.2f}"]
-            for row in rows
-        ),
-    )
+def price_cells(verdict: Verdict) -> list[str]:
+    """The verdict in a word, the price and its parts, as every table shows them."""
+    shown = verdict.parts.shown()
+    return [verdict.told, shown["price"], *(shown[part] for part in verdict.parts.parts())]
 
 
-def comparison_document(rows: Iterable[Timed], found: Recommendation) -> dict[str, Any]:
+def comparison_table(rows: Sequence[Timed], found: Recommendation) -> PlainTable:
+    """One line for each candidate, the best first, with the seconds it took."""
+    from meshwright.planning.recommendation import in_order
+
+    lines = []
+    for at in in_order(found.verdicts):
+        metrics = rows[at].candidate.evaluation
+        lines.append(
+            [
+                found.verdicts[at].name,
+                *price_cells(found.verdicts[at]),
+                f"{metrics.degree_mean:.1f}",
+                f"{metrics.degree_max}",
+                f"{metrics.diameter_mean:.1f}",
+                f"{metrics.k_held}",
+                f"{metrics.delay_hops_mean:.2f}",
+                f"{metrics.load_spread:.2f}",
+                f"{rows[at].seconds:.2f}",
+            ]
+        )
+    return plain_table(COMPARED_HEADINGS, lines)
+
+
+def comparison_document(
+    rows: Sequence[Timed], found: Recommendation, weights: PriceWeights
+) -> dict[str, Any]:
     """The same for a script, with the verdicts."""
+    from meshwright.planning.recommendation import in_order
+
     return {
+        "weights": weights,
         "designs": [
             {
-                "name": row.candidate.name,
-                "evaluation": row.candidate.evaluation,
-                "seconds": row.seconds,
-                "fits": verdict.fits,
-                "price": verdict.price,
-                "sentence": verdict.sentence,
+                "name": rows[at].candidate.name,
+                "evaluation": rows[at].candidate.evaluation,
+                "seconds": rows[at].seconds,
+                **verdict_document(found.verdicts[at]),
+                "sentence": found.verdicts[at].sentence,
             }
-            for row, verdict in zip(rows, found.verdicts, strict=True)
+            for at in in_order(found.verdicts)
         ],
         "recommended": found.chosen,
         "reason": found.reason,
+    }
+
+
+def verdict_document(verdict: Verdict) -> dict[str, Any]:
+    """What a script hears of a verdict: the parts add up to the price."""
+    return {
+        "fits": verdict.fits,
+        "is_tie": verdict.is_tie,
+        "price": verdict.price,
+        "price_parts": verdict.parts,
     }
 
 

@@ -16,9 +16,14 @@ from meshwright.cli.console.options import (
     Interests,
     Json,
     K,
+    LinkPrice,
+    ManagementWeight,
+    OutPlan,
     OverlayFile,
     OwnK,
     Rates,
+    ReconfigurationWeight,
+    RelayWeight,
     Seed,
     finite,
 )
@@ -26,6 +31,7 @@ from meshwright.cli.console.screen import answer, tracked, working
 from meshwright.cli.overlays import overlay_plans, overlay_tour
 from meshwright.cli.overlays.metrics_table import (
     EXPLANATION,
+    PRICE_EXPLANATION,
     comparison_document,
     comparison_table,
     metrics_table,
@@ -45,12 +51,23 @@ def build(
     design: DesignName,
     interests: Interests,
     out: Annotated[Path, typer.Option("--out", metavar="FILE", help="The overlay.json to write.")],
+    rates: Annotated[
+        Path | None,
+        typer.Option(
+            "--rates",
+            metavar="FILE",
+            show_default="every topic as often",
+            help="CSV of topic,publications, for designs that are fitted to it.",
+        ),
+    ] = None,
     delays: Delays = None,
     k: OwnK = None,
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
     """Join brokers by a design, for what they want.
+
+    With the same --rates and --seed it is what overlay compare and plan create mean by the design.
 
     Example: meshwright overlay build --design best --k 3 --interests interests.csv
     --out overlay.json
@@ -69,7 +86,7 @@ def build(
     from meshwright.planning.topic_connected.validation import refuse_large_k
 
     refuse_unwritable(out)
-    snapshot = read_snapshot(interests, delays_path=delays)
+    snapshot = read_snapshot(interests, rates, delays_path=delays)
     with blaming(interests):
         refuse_large_k(k or 1, len(snapshot.brokers))
     with working(f"Building {design} for {counted(len(snapshot.brokers), 'broker')}"):
@@ -193,7 +210,25 @@ def compare(
     delays: Delays = None,
     k: K = 1,
     designs: DesignNames = None,
+    source: Annotated[
+        Path | None,
+        typer.Option(
+            "--from",
+            metavar="FILE",
+            show_default="nothing stands yet",
+            help="Today's overlay.json or plan.json, compared with the rest.",
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="FILE", help="Write what is recommended as overlay.json."),
+    ] = None,
+    out_plan: OutPlan = None,
     delay_weight: DelayWeight = 1.0,
+    relay_weight: RelayWeight = 1.0,
+    management_weight: ManagementWeight = 1.0,
+    reconfiguration_weight: ReconfigurationWeight = 1.0,
+    link_weight: LinkPrice = 0.1,
     degree_max: Annotated[
         int | None,
         typer.Option(
@@ -209,46 +244,74 @@ def compare(
             help="How unequal the brokers' work may be: deviation over mean.",
         ),
     ] = 3.0,
+    seeds: Annotated[
+        int,
+        typer.Option(
+            "--seeds", min=1, help="Seeds that designs are built with; their spread is noise."
+        ),
+    ] = 3,
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
     """Plan the network with every design; one table, and one sentence on each about how it fits.
 
+    The table is sorted by the price of a publication, whose parts are its columns. A full mesh, a
+    star and, with --from, what stands today are compared, too.
+
     Example: meshwright overlay compare --interests interests.csv --rates rates.csv --k 2
     """
+    from meshwright.files.plans import read_overlay_or_target
     from meshwright.files.reading import blaming
     from meshwright.files.snapshots import read_snapshot
+    from meshwright.files.writing import refuse_unwritable
     from meshwright.lab.comparison import planned
-    from meshwright.model.designs import chosen_designs
-    from meshwright.planning.recommendation import Wish, judge
+    from meshwright.model.designs import compared_designs
+    from meshwright.model.price import PriceWeights
+    from meshwright.planning.recommendation import Wish, in_order, judge
 
-    names = chosen_designs(designs)
+    names = compared_designs(designs)
     wish = Wish(
         k=k,
-        delay_weight=delay_weight,
+        weights=PriceWeights(
+            relay=relay_weight,
+            delay=delay_weight,
+            management=management_weight,
+            reconfiguration=reconfiguration_weight,
+            link=link_weight,
+        ),
         degree_limit=degree_max,
         load_spread_limit=load_spread_max,
     )
-    snapshot = read_snapshot(interests, rates, delays_path=delays)
+    for file in (out, out_plan):
+        if file is not None:
+            refuse_unwritable(file)
+    today = None if source is None else read_overlay_or_target(source)
+    named = None if today is None else today.brokers
+    snapshot = read_snapshot(interests, rates, named, delays_path=delays)
     with blaming(interests):
-        planning = planned(names, snapshot, wish, seed=seed)
-        rows = list(tracked(planning, len(names), "Planning with every design"))
+        planning = planned(names, snapshot, wish, seed=seed, seed_count=seeds, today=today)
+        count = len(names) + (today is not None)
+        rows = list(tracked(planning, count, "Planning with every design"))
     found, notes = judge([row.candidate for row in rows], snapshot, wish), notes_on(snapshot)
+    files = overlay_plans.write_recommended(found, today, snapshot, wish, (out, out_plan))
     answer(
         as_json,
         {
             "command": "overlay compare",
             "seed": seed,
+            "seeds": seeds,
             "k": k,
-            **comparison_document(rows, found),
+            **comparison_document(rows, found, wish.weights),
             **notes.document(),
+            "files": {kind: str(path) for kind, path in files.items()},
         },
-        comparison_table(rows),
-        EXPLANATION,
+        comparison_table(rows, found),
+        PRICE_EXPLANATION,
         "",
-        *(verdict.sentence for verdict in found.verdicts),
+        *(found.verdicts[at].sentence for at in in_order(found.verdicts)),
         *(() if found.chosen else (found.reason,)),
         *notes.sentences(),
+        *(f"{found.chosen}: {path}" for path in files.values()),
     )
 
 

@@ -30,8 +30,11 @@ from meshwright.cli.console.screen import answer, working
 from meshwright.model.wording import counted
 
 if TYPE_CHECKING:
+    from meshwright.model.overlay import Overlay
     from meshwright.model.plan import Plan
+    from meshwright.model.snapshot import Snapshot
     from meshwright.planning.changes.expectation import DeliveryCost
+    from meshwright.planning.recommendation import Recommendation, Wish
 
 
 def arrange(
@@ -208,6 +211,37 @@ def answer_plan(
         *told_against(plan),
         *told,
     )
+
+
+def write_recommended(
+    found: Recommendation,
+    today: Overlay | None,
+    snapshot: Snapshot,
+    wish: Wish,
+    out: tuple[Path | None, Path | None],
+) -> dict[str, Path]:
+    """What is recommended as an overlay and as the plan that leads there, where asked for.
+
+    The plan begins at today's overlay or, where nothing stands, where the design begins.
+    """
+    from meshwright.files.overlays import write_overlay
+    from meshwright.files.plans import write_plan
+    from meshwright.planning.changes.network import PlanWish, begun_overlay
+    from meshwright.planning.changes.towards import plan_towards
+
+    best, files = found.best(), dict[str, Path]()
+    overlay_out, plan_out = out
+    if best is None:
+        return files
+    if overlay_out is not None:
+        write_overlay(best.overlay, overlay_out)
+        files["overlay"] = overlay_out
+    if plan_out is not None:
+        source = today or begun_overlay(snapshot, PlanWish(best.name), 0)
+        weight = wish.weights.delay
+        write_plan(plan_towards(source, best.overlay, snapshot, delay_weight=weight), plan_out)
+        files["plan"] = plan_out
+    return files
 
 
 def told_against(plan: Plan) -> list[str]:

@@ -10,7 +10,11 @@ import typer
 
 from meshwright.cli.console.options import Json, Seed
 from meshwright.cli.console.screen import answer, tracked, working
-from meshwright.cli.overlays.metrics_table import EXPLANATION, comparison_document, comparison_table
+from meshwright.cli.overlays.metrics_table import (
+    PRICE_EXPLANATION,
+    comparison_document,
+    comparison_table,
+)
 from meshwright.model.wording import counted
 
 
@@ -49,13 +53,13 @@ def tour(
             "command": "overlay tour",
             "seed": seed,
             "k": WISH.k,
-            **comparison_document(rows, found),
+            **comparison_document(rows, found, WISH.weights),
             "files": {kind: str(path) for kind, path in files.items()},
         },
         f"{counted(len(snapshot.brokers), 'broker')} and {counted(len(snapshot.topics), 'topic')}, "
         f"{snapshot.publications.sum():,.0f} publications; wanted: k = {WISH.k}",
-        comparison_table(rows),
-        EXPLANATION,
+        comparison_table(rows, found),
+        PRICE_EXPLANATION,
         "",
         found.reason,
         "",

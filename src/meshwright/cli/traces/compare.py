@@ -14,7 +14,11 @@ from meshwright.cli.console.options import (
     DesignNames,
     Json,
     K,
+    LinkPrice,
+    ManagementWeight,
     Master,
+    ReconfigurationWeight,
+    RelayWeight,
     Remote,
     Seed,
 )
@@ -43,6 +47,15 @@ def compare(
         Path | None,
         typer.Option("--out", metavar="DIR", help="Folder for report.html and comparison.csv."),
     ] = None,
+    source: Annotated[
+        Path | None,
+        typer.Option(
+            "--from",
+            metavar="FILE",
+            show_default="nothing stands yet",
+            help="Today's overlay.json or plan.json, replayed with the rest.",
+        ),
+    ] = None,
     slot: Annotated[
         str | None,
         typer.Option(
@@ -68,6 +81,10 @@ def compare(
     brokers: BrokerCount = 50,
     k: K = 1,
     delay_weight: DelayWeight = 1.0,
+    relay_weight: RelayWeight = 1.0,
+    management_weight: ManagementWeight = 1.0,
+    reconfiguration_weight: ReconfigurationWeight = 1.0,
+    link_weight: LinkPrice = 0.1,
     seed: Seed = 0,
     master: Master = None,
     remote: Remote = None,
@@ -78,7 +95,9 @@ def compare(
     Example: meshwright compare city --designs chord,dynatops,gm2 --out findings
     """
     from meshwright.cli.traces.replay_answer import replay_parts, write_report
+    from meshwright.files.plans import read_overlay_or_target
     from meshwright.files.writing import refuse_folder
+    from meshwright.model.designs import compared_designs
     from meshwright.pipeline.findings import compared
     from meshwright.pipeline.keeping import passing_keeper
     from meshwright.pipeline.parameters import (
@@ -86,15 +105,12 @@ def compare(
         InterestParameters,
         OverlayParameters,
         PlacementParameters,
+        PriceParameters,
         ReplayParameters,
         TimeParameters,
     )
     from meshwright.pipeline.replay import replay_trace
-    from meshwright.pipeline.wishes import (
-        refuse_impossible,
-        wanted_designs,
-        wanted_placements,
-    )
+    from meshwright.pipeline.wishes import refuse_impossible, wanted_placements
 
     chosen: tuple[PlacementName, ...] | None = wanted_placements(placements)
     parameters = ReplayParameters(
@@ -107,9 +123,20 @@ def compare(
         interests=InterestParameters(cell_degrees=cell),
         brokers=BrokerParameters(count=brokers),
         placement=PlacementParameters(methods=chosen, cluster_size=cluster),
-        overlay=OverlayParameters(designs=wanted_designs(designs), k=k, delay_weight=delay_weight),
+        overlay=OverlayParameters(
+            designs=None if designs is None else compared_designs(designs),
+            k=k,
+            delay_weight=delay_weight,
+        ),
+        price=PriceParameters(
+            relay_weight=relay_weight,
+            management_weight=management_weight,
+            reconfiguration_weight=reconfiguration_weight,
+            link_weight=link_weight,
+        ),
     )
     refuse_impossible(trace, parameters)  # before Spark starts
+    today = None if source is None else read_overlay_or_target(source)
     if out is not None:
         refuse_folder(out)
     files: dict[str, Path] = {}
@@ -119,7 +146,7 @@ def compare(
         ) as work,
         passing_keeper(work.session, trace, on_begin=work.say) as keeper,
     ):
-        replay = replay_trace(work.session, trace, parameters, keeper)
+        replay = replay_trace(work.session, trace, parameters, keeper, today)
         candidates, recommendation = compared(replay)
         if out is not None:
             files = write_report(replay, trace, candidates, recommendation, out)

@@ -26,6 +26,7 @@ def run(
     Example: meshwright pipeline run replay.toml
     """
     from meshwright.cli.traces.replay_answer import replay_parts, write_report
+    from meshwright.files.plans import read_overlay_or_target
     from meshwright.files.settings import read_settings
     from meshwright.files.writing import refuse_folder
     from meshwright.pipeline.findings import compared
@@ -37,6 +38,7 @@ def run(
     settings = read_settings(config, RunSettings, documented_in="docs/FILES.md")
     parameters = settings.parameters()
     refuse_impossible(settings.trace, parameters)  # before Spark starts
+    today = None if settings.source is None else read_overlay_or_target(settings.source)
     refuse_folder(settings.out)
     ran: list[Ran] = []
     is_short = is_short_work(settings.trace)
@@ -47,7 +49,7 @@ def run(
             on_begin=work.say,
             on_stage=lambda *stage: ran.append(stage),
         )
-        replay = replay_trace(work.session, settings.trace, parameters, keeper)
+        replay = replay_trace(work.session, settings.trace, parameters, keeper, today)
         candidates, found = compared(replay)
         files = write_report(replay, settings.trace, candidates, found, settings.out)
     document, (told, *shown) = replay_parts(replay, settings.trace, candidates, found, files)

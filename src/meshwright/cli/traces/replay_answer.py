@@ -8,6 +8,12 @@ from typing import TYPE_CHECKING, Any
 from meshwright.cli.console.notes import Notes
 from meshwright.cli.console.screen import plain_table
 from meshwright.cli.console.times import lasting
+from meshwright.cli.overlays.metrics_table import (
+    PRICE_EXPLANATION,
+    PRICE_HEADINGS,
+    price_cells,
+    verdict_document,
+)
 from meshwright.model.wording import counted
 
 if TYPE_CHECKING:
@@ -15,29 +21,29 @@ if TYPE_CHECKING:
 
     from meshwright.cli.console.screen import PlainTable
     from meshwright.pipeline.replay import TraceReplay
-    from meshwright.planning.recommendation import Verdict
     from meshwright.planning.replay_judgement import ReplayedCandidate, ReplayRecommendation
 
 HEADINGS = {
     "\nplacement": False,
     "\ndesign": False,
-    "messages a\npublication": True,
+    **PRICE_HEADINGS,
+    "degree\nmax": True,
     "delay\nhops": True,
     "delay\nms": True,
     "broker\nchanges": True,
-    "manage-\nment": True,
     "hand-\novers": True,
     "load\ndev.": True,
-    "reconfig-\nuration": True,
-    "\nprice": True,
-    "\nfits": False,
 }
 EXPLANATION = (
-    "Broker changes are subscriptions that brokers began or ended, management is the messages for "
-    "them and between brokers of a cluster, load dev. the deviation of subscriptions over brokers, "
-    "reconfiguration the messages for changes of overlay; price is all messages and weighted delay "
-    "for each publication."
+    f"{PRICE_EXPLANATION} Broker changes are subscriptions that brokers began or ended, load dev. "
+    "is the deviation of subscriptions over brokers."
 )
+
+FILES_TOLD = {
+    "report": "the recommendation, prices, overlays and histories; open it in a browser",
+    "comparison": "one line for each placement and design, with the parts of its price",
+    "stages": "tables of every stage, so that only what changed is run again; may be deleted",
+}
 
 
 def replay_parts(
@@ -70,40 +76,36 @@ def replay_parts(
 def replay_table(
     candidates: list[ReplayedCandidate], recommendation: ReplayRecommendation
 ) -> PlainTable:
-    """One line for each placement and design."""
-    return plain_table(
-        HEADINGS,
-        (
+    """One line for each placement and design, the best first."""
+    from meshwright.planning.recommendation import in_order
+
+    lines = []
+    for at in in_order(recommendation.verdicts):
+        each = candidates[at]
+        lines.append(
             [
                 each.placement,
                 each.design,
-                f"{each.notification_overhead:,.2f}",
+                *price_cells(recommendation.verdicts[at]),
+                f"{each.degree_max}",
                 f"{each.delay_hops:.2f}",
                 "-" if each.delay_ms is None else f"{each.delay_ms:.2f}",
                 f"{each.subscription_changes:,}",
-                f"{each.management_messages:,}",
                 f"{each.hand_overs:,}",
                 f"{each.load_deviation:,.1f}",
-                f"{each.reconfiguration_messages:,.0f}",
-                f"{verdict.price:,.1f}",
-                _fit(each, verdict, recommendation),
             ]
-            for each, verdict in zip(candidates, recommendation.verdicts, strict=True)
-        ),
-    )
-
-
-def _fit(each: ReplayedCandidate, verdict: Verdict, recommendation: ReplayRecommendation) -> str:
-    if (each.placement, each.design) == (recommendation.placement, recommendation.design):
-        return "best"
-    return "yes" if verdict.fits else "no"
+        )
+    return plain_table(HEADINGS, lines)
 
 
 def replay_document(
     replay: TraceReplay, candidates: list[ReplayedCandidate], recommendation: ReplayRecommendation
 ) -> dict[str, Any]:
     """The same for a script."""
+    from meshwright.planning.recommendation import in_order
+
     timeline = replay.timeline
+    verdicts = recommendation.verdicts
     return {
         "seed": replay.parameters.seed,
         "slots": timeline.slot_count,
@@ -111,9 +113,14 @@ def replay_document(
         "epochs": timeline.epoch_count,
         "brokers": replay.brokers.count,
         **_notes(replay).document(),
+        "weights": replay.parameters.weights(),
         "comparison": [
-            {**_fields(each), "fits": verdict.fits, "price": verdict.price, "why": verdict.sentence}
-            for each, verdict in zip(candidates, recommendation.verdicts, strict=True)
+            {
+                **_fields(candidates[at]),
+                **verdict_document(verdicts[at]),
+                "why": verdicts[at].sentence,
+            }
+            for at in in_order(verdicts)
         ],
         "recommended": None
         if recommendation.design is None
@@ -152,15 +159,16 @@ def write_report(
     recommendation: ReplayRecommendation,
     out: Path,
 ) -> dict[str, Path]:
-    """report.html and comparison.csv, both or neither."""
+    """report.html, comparison.csv and a README of both, all or none."""
     from meshwright.files.writing import make_folder, write_whole
     from meshwright.lab.replay_report import (
         HISTORIES,
         ReplayFindings,
         comparison_csv,
+        folder_guide,
         report_page,
     )
-    from meshwright.pipeline.findings import histories
+    from meshwright.pipeline.findings import before_and_after, histories
 
     design = recommendation.design or candidates[0].design
     findings = ReplayFindings(
@@ -170,11 +178,26 @@ def write_report(
         recommendation=recommendation,
         histories=histories(replay, design, list(HISTORIES)),
         slot_begins=replay.timeline.begins(),
+        overlays=None
+        if recommendation.placement is None
+        else before_and_after(replay, recommendation.placement, design),
+        coordinates=replay.brokers.coordinates,
     )
     make_folder(out)
-    files = {"report": out / "report.html", "comparison": out / "comparison.csv"}
+    files = {
+        "report": out / "report.html",
+        "comparison": out / "comparison.csv",
+        "guide": out / "README.md",
+    }
+    told = {file.name: FILES_TOLD[kind] for kind, file in files.items() if kind in FILES_TOLD}
+    if (out / "stages").is_dir():
+        told["stages/"] = FILES_TOLD["stages"]
     write_whole(
-        {files["report"]: report_page(findings), files["comparison"]: comparison_csv(candidates)}
+        {
+            files["report"]: report_page(findings),
+            files["comparison"]: comparison_csv(findings),
+            files["guide"]: folder_guide(findings, told),
+        }
     )
     return files
 

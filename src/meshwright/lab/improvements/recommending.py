@@ -13,6 +13,7 @@ import numpy as np
 
 from meshwright.lab.workloads import Popularity, generate_snapshot
 from meshwright.model.interests import Interests, interests_from_sets
+from meshwright.model.price import PriceWeights
 from meshwright.model.snapshot import Snapshot
 from meshwright.planning.recommendation import Wish, recommend
 
@@ -36,10 +37,12 @@ def measure_recommendation(
     drawn = generate_snapshot(broker_count, topic_count, topics_per_broker, popularity, seed=seed)
     rates = rng.exponential(size=len(drawn.topics))
     seen = _published(drawn, rates, seen_publications, rng)
-    wish = Wish(delay_weight=delay_weight)
-    found = recommend(seen, wish, rng=rng.spawn(1)[0])
+    # What is seen and what comes after last unequally long, so only what is sent for each
+    # publication can be compared.
+    wish = Wish(weights=PriceWeights(delay=delay_weight, management=0.0, link=0.0))
+    found = recommend(seen, wish, seed=int(rng.integers(2**32)))
     later = _published(_changed(drawn, changed_share, rng), rates, later_publications, rng)
-    winner = recommend(later, wish, rng=rng.spawn(1)[0])
+    winner = recommend(later, wish, seed=int(rng.integers(2**32)))
     prices = {one.name: one.price for one in winner.verdicts if one.fits}
     chosen, best = found.chosen or "", winner.chosen or ""
     median = float(np.median(list(prices.values()))) if prices else np.nan

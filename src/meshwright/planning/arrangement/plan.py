@@ -13,7 +13,7 @@ from meshwright.model.wording import amount, cost_change, counted
 from meshwright.overlays.key_geometries import key_geometry
 from meshwright.planning.arrangement.cost import ArrangementCost, arrangement_cost
 from meshwright.planning.arrangement.methods import arrangement_method
-from meshwright.planning.arrangement.paths import SwapPath, swap_path
+from meshwright.planning.arrangement.paths import SwapPath, path_towards, swap_path
 from meshwright.planning.arrangement.problem import Problem, arrangement_problem, hash_positions
 from meshwright.planning.arrangement.reconfiguration import (
     is_reconfigurable,
@@ -57,10 +57,35 @@ def arrange(
     price = _price(path, problem)
     if must_pay and before.total - after.total - price <= 0.0:
         path, after, price = _staying(search), before, 0.0
-    moved = int(path.moved[-1])
     target, params = source, dict[str, Parameter](arrangement=method)
-    if moved:
+    if path.moved[-1]:
         target = arranged_overlay(source.design, snapshot, geometry, path.target, params)
+    return _plan(source, target, snapshot, path, costs=(before, after), method=method)
+
+
+def arrange_towards(source: Overlay, target: Overlay, snapshot: Snapshot, weight: float) -> Plan:
+    """The plan of swaps from one arrangement to another on the same positions."""
+    geometry, start = read_seats(source, snapshot, design(source.design).geometry)
+    seats = read_seats(target, snapshot, geometry.name)[1]
+    problem = arrangement_problem(snapshot, geometry, weight)
+    path = path_towards(new_search(problem, start).tables, start, seats)
+    costs = arrangement_cost(problem, start), arrangement_cost(problem, seats)
+    method = str(target.params.get("arrangement", "hash"))
+    return _plan(source, target, snapshot, path, costs=costs, method=method)
+
+
+def _plan(
+    source: Overlay,
+    target: Overlay,
+    snapshot: Snapshot,
+    path: SwapPath,
+    *,
+    costs: tuple[ArrangementCost, ArrangementCost],
+    method: str,
+) -> Plan:
+    before, after = costs
+    moved = int(path.moved[-1])
+    price = reconfiguration_cost(moved, len(snapshot.brokers), len(snapshot.topics))
     return Plan(
         source=source,
         target=target,

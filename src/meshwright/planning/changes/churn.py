@@ -29,9 +29,10 @@ from meshwright.planning.changes.membership import (
     linked_without,
     network_after,
 )
-from meshwright.planning.changes.network import CHURN, PlanWish, joined_up
+from meshwright.planning.changes.network import CHURN, PlanWish
 from meshwright.planning.changes.worth import overlay_worth, plan_of_worths
 from meshwright.planning.evaluation.indexes import link_indexes
+from meshwright.planning.overlay_builders import joined_up
 from meshwright.planning.placement.strategies import DEFAULT_PLACEMENT
 from meshwright.planning.topic_connected.churn import LinkChange, mend, place
 from meshwright.planning.topic_connected.validation import failing_topics

@@ -21,7 +21,6 @@ from meshwright.model.designs import (
 from meshwright.model.overlay import Overlay, Parameter
 from meshwright.model.plan import Plan
 from meshwright.model.snapshot import Snapshot
-from meshwright.overlays.graph import components, graph
 from meshwright.planning.adaptation.plan import adapt
 from meshwright.planning.adaptation.rounds import AdaptationRules
 from meshwright.planning.adaptation.search import SearchRules
@@ -30,8 +29,8 @@ from meshwright.planning.arrangement.plan import arrange
 from meshwright.planning.changes.links import link_plan
 from meshwright.planning.changes.worth import overlay_worth
 from meshwright.planning.designs import build_overlay
-from meshwright.planning.evaluation.evaluate import node_degrees
 from meshwright.planning.low_bits import choose_low_bits, with_low_bits
+from meshwright.planning.overlay_builders import search_seed
 
 Objective = Literal["net", "cost"]
 
@@ -124,7 +123,7 @@ def _arranged(snapshot: Snapshot, wish: PlanWish, source: Overlay | None, seed: 
         wish.method or str(wish.row.given.get("arrangement", METHOD)),
         delay_weight=wish.delay_weight,
         source=source or begun_overlay(snapshot, wish, seed),
-        seed=seed,
+        seed=search_seed(np.random.default_rng(seed)),
         net=wish.objective == "net",
         reconfigurability_beta=wish.reconfigurability_beta,
     )
@@ -140,32 +139,11 @@ def _linked(snapshot: Snapshot, wish: PlanWish, source: Overlay | None, seed: in
     )
     return link_plan(
         source or begun_overlay(snapshot, wish, seed),
-        joined_up(target),
+        target,
         snapshot,
         delay_weight=wish.delay_weight,
         only_if_worth=wish.objective == "net",
     )
-
-
-def joined_up(overlay: Overlay) -> Overlay:
-    """The overlay with links between its parts, so that whatever anybody publishes finds its way.
-
-    A part is joined to those before it, each by the broker in it that has the fewest links.
-    """
-    numbers = {name: number for number, name in enumerate(overlay.brokers)}
-    pairs = [(numbers[one], numbers[other]) for one, other in overlay.links]
-    links = np.array(pairs, dtype=np.int32).reshape(-1, 2)
-    firsts, parts = np.unique(components(graph(len(numbers), links)), return_inverse=True)
-    degrees = node_degrees(overlay)
-    added = []
-    for part in range(1, len(firsts)):
-        one, other = (
-            int(members[np.argmin(degrees[members])])
-            for members in (np.flatnonzero(parts < part), np.flatnonzero(parts == part))
-        )
-        degrees[[one, other]] += 1
-        added.append((overlay.brokers[one], overlay.brokers[other]))
-    return msgspec.structs.replace(overlay, links=(*overlay.links, *added))
 
 
 def _adapted(snapshot: Snapshot, wish: PlanWish, source: Overlay | None, seed: int) -> Plan:

@@ -1,4 +1,7 @@
-"""Builders that give each topic a graph of its own and unite them: HararyPT and CyclePT."""
+"""Builders that give each topic a graph of its own and unite them: HararyPT and CyclePT.
+
+The full mesh is here, too: its graph of each topic is complete, whatever the topic.
+"""
 
 from __future__ import annotations
 
@@ -59,6 +62,12 @@ def cycle(
     seats = _seats(members, _lots(keys, members.slot_brokers, rng))
     reach = np.minimum(seats.sizes // 2, 1)
     return _united([_steps(seats, 1, reach)], interests.row_count)
+
+
+def mesh(interests: Interests) -> Int32Array:
+    """A link between any two brokers, as bridges are drawn by hand among a few."""
+    ends = np.triu_indices(interests.row_count, k=1)
+    return np.stack(ends, axis=1).astype(np.int32)
 
 
 def _lots(keys: Int64Array, brokers: Int32Array, rng: np.random.Generator) -> NDArray[np.uint64]:

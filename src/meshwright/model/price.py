@@ -1,0 +1,86 @@
+"""What one publication costs on average, counted in messages, and for what."""
+
+from __future__ import annotations
+
+import math
+
+import msgspec
+
+SHOWN_DIGITS = 2
+
+
+class PriceWeights(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What counts how much in a price; a message to a broker that wants it counts 1.
+
+    relay: a message to a broker that only relays it. delay: a hop from the publisher's broker to an
+    interested one. management: a message for what brokers subscribe to. reconfiguration: a message
+    for a change of overlay. link: each link of a broker, as so much of a message of every
+    publication; without it nothing would speak against linking everybody with everybody.
+    """
+
+    relay: float = 1.0
+    delay: float = 1.0
+    management: float = 1.0
+    reconfiguration: float = 1.0
+    link: float = 0.1
+
+
+class Price(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The parts of the price of a publication, weights included; they add up to the total.
+
+    messages: to interested brokers, on the way in, and those sent straight as a repair.
+    """
+
+    messages: float = 0.0
+    relays: float = 0.0
+    delay: float = 0.0
+    management: float = 0.0
+    reconfiguration: float = 0.0
+    links: float = 0.0
+
+    @property
+    def total(self) -> float:
+        return math.fsum(self.parts().values())
+
+    def parts(self) -> dict[str, float]:
+        """Every part by its name, in the order in which tables show them."""
+        return {name: getattr(self, name) for name in PARTS}
+
+    def shown(self) -> dict[str, str]:
+        """The parts and the total as tables write them: what is written adds up, too.
+
+        Each part is rounded down, and the hundredths that the total has left go to the parts that
+        lost most.
+        """
+        unit = 10**SHOWN_DIGITS
+        values = {name: value * unit for name, value in self.parts().items()}
+        whole = {name: math.floor(value) for name, value in values.items()}
+        total = round(self.total * unit)
+        lost = sorted(values, key=lambda name: (whole[name] - values[name], PARTS.index(name)))
+        for name in lost[: total - sum(whole.values())]:
+            whole[name] += 1
+        return {
+            name: f"{value / unit:,.{SHOWN_DIGITS}f}"
+            for name, value in (whole | {"price": total}).items()
+        }
+
+
+PARTS: tuple[str, ...] = Price.__struct_fields__
+# What a part is called where a sentence says what is dear.
+TOLD = {
+    "messages": "messages to interested brokers",
+    "relays": "relays",
+    "delay": "delay",
+    "management": "broker subscriptions",
+    "reconfiguration": "changes of overlay",
+    "links": "links",
+}
+
+
+def told_price(price: Price) -> str:
+    """The total and the parts of which it is the sum, as a sentence has it."""
+    shown = price.shown()
+    parts = [
+        f"{shown[name]} for {TOLD[name]}" for name in PARTS if float(shown[name].replace(",", ""))
+    ]
+    return f"{shown['price']}" + (f" ({', '.join(parts)})" if parts else "")

@@ -1,0 +1,45 @@
+"""The one price: of an overlay under a snapshot, part by part, and of a change of overlay."""
+
+from __future__ import annotations
+
+import math
+
+from meshwright.model.evaluation import Evaluation
+from meshwright.model.overlay import Overlay
+from meshwright.model.price import Price, PriceWeights
+from meshwright.model.snapshot import Snapshot
+
+
+def price_of(
+    found: Evaluation, snapshot: Snapshot, weights: PriceWeights, change_messages: float = 0.0
+) -> Price:
+    """The price of a publication; every interest of the snapshot is told once in its horizon.
+
+    change_messages: of the change from today's overlay, which this horizon has to pay. Where
+    nothing is published, only links cost something.
+    """
+    publications = float(snapshot.publications.sum()) or math.inf
+    deliveries = float(snapshot.interests.transposed().counts() @ snapshot.publications)
+    hops = (deliveries - found.deliveries_missed) * found.delay_hops_mean
+    told = found.management_messages_mean * snapshot.interests.pair_count
+    return Price(
+        messages=(found.messages_internal + found.messages_entry) / publications,
+        relays=weights.relay * found.messages_external / publications,
+        delay=weights.delay * hops / publications,
+        management=weights.management * told / publications,
+        reconfiguration=weights.reconfiguration * change_messages / publications,
+        links=weights.link * found.degree_mean,
+    )
+
+
+def link_changes(source: Overlay | None, target: Overlay) -> float:
+    """Links that differ, a message each [DYNATOPS, 1.7]; none where nothing stands yet."""
+    if source is None:
+        return 0.0
+    old, new = ({frozenset(link) for link in overlay.links} for overlay in (source, target))
+    return float(len(old ^ new))
+
+
+def is_full_mesh(broker_count: int, degree_mean: float) -> bool:
+    """Whether every broker has a link to every other, whatever the design is called."""
+    return broker_count > 2 and degree_mean == broker_count - 1
