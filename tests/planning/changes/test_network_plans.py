@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import replace
 
 import msgspec
@@ -129,9 +130,9 @@ def test_an_overlay_of_other_brokers_is_refused() -> None:
         )
 
 
-def two_crowds() -> tuple[Snapshot, Population]:
+def two_crowds(seed: int = 3) -> tuple[Snapshot, Population]:
     """Forty clients with one of two tastes, anywhere at six brokers."""
-    rng = np.random.default_rng(3)
+    rng = np.random.default_rng(seed)
     topics = [rng.choice(5, size=3, replace=False) + 5 * (client % 2) for client in range(40)]
     wants = interests_from_sets([row.tolist() for row in topics], 10)
     brokers = rng.integers(6, size=40).astype(np.int32)
@@ -188,12 +189,14 @@ def test_clients_of_one_taste_meet_in_one_plan_and_no_broker_is_overfull() -> No
     def pair_count(found: Clients) -> int:
         return int(np.count_nonzero(view_of(found, 12).reference_counts))
 
-    met = gathered(population, 12, "similarity-bounded")
+    met = gathered(population, 12, "similarity-bounded").clients
     assert pair_count(met) < 0.8 * pair_count(once) < pair_count(clients)
     assert np.bincount(met.brokers).max() <= math.ceil(1.1 * 300 / 12)
     for placement in ("static", "similarity"):
         placed = place(problem, placement, np.random.default_rng(0)).brokers
-        assert np.array_equal(gathered(population, 12, placement).brokers, placed)
+        met = gathered(population, 12, placement).clients
+        went = met.brokers != clients.brokers
+        assert np.array_equal(met.brokers[went], placed[went])
 
 
 @pytest.mark.parametrize("name", ["chord", "gm2", "tree", "hypercube"])
@@ -211,27 +214,63 @@ def test_moves_of_clients_that_do_not_pay_are_not_planned(name: str) -> None:
 
 
 @pytest.mark.parametrize("placement", ["similarity", "similarity-bounded"])
-def test_who_moves_is_told_what_staying_alone_would_be(placement: str) -> None:
+@pytest.mark.parametrize("seed", range(4))
+def test_who_moves_is_told_what_gets_better_and_staying_alone_would_be(
+    placement: str, seed: int
+) -> None:
     """Companions that go, too, are no reason to stay: what counts is who is left behind."""
-    snapshot, population = two_crowds()
-    plan = plan_with_clients(snapshot, PlanWish("chord"), population, placement)
+    snapshot, population = two_crowds(seed)
+    wish = PlanWish("chord", objective="cost")
+    plan = plan_with_clients(snapshot, wish, population, placement)
     moved = {move.client: move.target for move in plan.client_moves()}
+    assert moved
     brokers = {
         name: moved.get(name, f"b{broker}")
         for name, broker in zip(population.names, population.clients.brokers, strict=True)
     }
     wants = population.clients.interests
+
+    def topics(names: Iterable[str]) -> list[int]:
+        return [t for n in names for t in wants.of(population.names.index(n)).tolist()]
+
     for step in plan.steps[-len(moved) :]:
         client, source, target = step.brokers
-        own = set(wants.of(population.names.index(client)).tolist())
+        beside = {
+            broker: [n for n in population.names if n != client and brokers[n] == broker]
+            for broker in (source, target)
+        }
         for broker, shown in ((source, step.before), (target, step.after)):
-            others = [n for n in population.names if n != client and brokers[n] == broker]
-            wanted = {t for n in others for t in wants.of(population.names.index(n)).tolist()}
-            assert shown == len(own & wanted)
-        if step.after > step.before:
-            assert f"{source} {step.before:.0f}" in step.why
-        else:
-            assert f"{source} has" in step.why
+            others = beside[broker]
+            assert (
+                shown
+                == {
+                    "topics_shared": len(set(topics([client])) & set(topics(others))),
+                    "clients": len(others) + 1,
+                    "subscriptions": len(topics([*others, client])),
+                }[step.metric]
+            )
+        is_better = step.after > step.before
+        assert is_better if step.metric == "topics_shared" else step.after < step.before
+        if step.metric == "clients":
+            assert step.before > math.ceil(1.1 * 40 / 6)
+        assert source in step.why
+        assert f"{step.before:.0f}" in step.why
+        assert f"{step.after:.0f}" in step.why
+
+
+def test_a_client_whose_companions_moved_away_goes_for_fewer_clients_or_stays() -> None:
+    """Six of nine clients are at one broker, which may have five: one must go, and only one."""
+    wants = interests_from_sets([[client] for client in range(9)], 9)
+    brokers = np.array([0, 0, 0, 0, 0, 0, 1, 1, 1], dtype=np.int32)
+    population = Population(
+        tuple(f"c{number}" for number in range(9)),
+        Clients(wants, brokers),
+        np.zeros(2, dtype=np.int32),
+    )
+    settled = gathered(population, 2, "similarity-bounded")
+    assert np.bincount(settled.clients.brokers).tolist() == [5, 4]
+    gains = [settled.gain(client) for client in settled.moved()]
+    assert [gain and gain[:3] for gain in gains] == [("clients", 6, 4)]
 
 
 def test_plans_differ_by_where_they_lead() -> None:

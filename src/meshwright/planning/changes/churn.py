@@ -58,11 +58,11 @@ def plan_churn(
     coming = tuple(name for name in change.added if name not in today.brokers)
     moving = BrokerChange(coming, change.removed)
     moving.check(snapshot.brokers)
-    after, clients = network_after(snapshot, moving, population, None, seed)
+    after, settled = network_after(snapshot, moving, population, None, seed)
     target = _churned(today, moving, came, after)
     moves: tuple[Step, ...] = ()
-    if population is not None and clients is not None:
-        networks = (snapshot, population.clients), (after, clients)
+    if population is not None and settled is not None:
+        networks = (snapshot, population.clients), (after, settled)
         moves = moves_between(population.names, *networks, DEFAULT_PLACEMENT)
     added, removed = link_difference(today, target), link_difference(target, today)
     plan = plan_of_worths(
@@ -81,7 +81,7 @@ def plan_churn(
         price=float(len(added) + len(removed) + len(moves)),
         summary=_summary((today, snapshot), (target, after), (came, moving)),
     )
-    return ChangedNetwork(plan, after, clients)
+    return ChangedNetwork(plan, after, None if settled is None else settled.clients)
 
 
 def _checked(wish: PlanWish, source: Overlay | None) -> Overlay:

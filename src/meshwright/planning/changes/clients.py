@@ -14,11 +14,11 @@ from meshwright.model.overlay import Overlay
 from meshwright.model.plan import Plan, Step
 from meshwright.model.snapshot import Snapshot
 from meshwright.model.wording import amount, cost_change, counted
+from meshwright.planning.changes.client_moves import SettledClients, move_step
 from meshwright.planning.changes.network import PlanWish, plan_network
 from meshwright.planning.changes.worth import overlay_worth, plan_of_worths
 from meshwright.planning.placement.clients import (
     NO_BROKER,
-    BrokerView,
     Clients,
     PlacementProblem,
     view_of,
@@ -60,10 +60,10 @@ def plan_with_clients(
     it does not pay.
     """
     before = population.clients
-    after = gathered(population, len(snapshot.brokers), placement, rules=rules, seed=seed)
-    moved = resettled(snapshot, after)
+    settled = gathered(population, len(snapshot.brokers), placement, rules=rules, seed=seed)
+    moved = resettled(snapshot, settled.clients)
     plan = plan_network(moved, wish, source=source, seed=seed)
-    steps = moves_between(population.names, (snapshot, before), (snapshot, after), placement)
+    steps = moves_between(population.names, (snapshot, before), (snapshot, settled), placement)
     if not steps:
         return plan
     whole = plan_of_worths(
@@ -90,8 +90,11 @@ def gathered(
     *,
     rules: PlacementRules | None = None,
     seed: int = 0,
-) -> Clients:
-    """Clients where the rule sends them; asked anew while brokers want fewer topics by it."""
+) -> SettledClients:
+    """Clients where the rule sends them; asked anew while brokers want fewer topics by it.
+
+    Who gains nothing by its own move, when all have moved, stays where it is.
+    """
     rng = np.random.default_rng(seed)
     found: Clients = population.clients
     pair_count: float = math.inf
@@ -102,7 +105,10 @@ def gathered(
         if count >= pair_count:
             break
         found, pair_count = placed, count
-    return found
+    came_from = population.clients.brokers
+    settled = SettledClients(came_from, found, population.clusters, placement, rules)
+    settled.send_idle_back()
+    return settled
 
 
 def summary_of_all(plan: Plan, who: str) -> str:
@@ -147,68 +153,19 @@ def resettled(snapshot: Snapshot, clients: Clients) -> Snapshot:
 def moves_between(
     names: tuple[ClientName, ...],
     before: tuple[Snapshot, Clients],
-    after: tuple[Snapshot, Clients],
+    after: tuple[Snapshot, SettledClients],
     placement: str,
 ) -> tuple[Step, ...]:
     """A step for every client that has a broker and gets another; brokers may differ, too."""
-    (old_network, old_clients), (new_network, new_clients) = before, after
-    new = view_of(new_clients, len(new_network.brokers))
-    new_numbers: dict[str, int] = {name: row for row, name in enumerate(new_network.brokers)}
-    hosted = new_clients.brokers[new_clients.brokers != NO_BROKER]
-    counts = np.bincount(hosted, minlength=len(new_numbers)).tolist()
+    (old_network, old_clients), (new_network, settled) = before, after
+    new = settled.clients.brokers.tolist()
     steps = []
-    for client, (source, target) in enumerate(
-        zip(old_clients.brokers.tolist(), new_clients.brokers.tolist(), strict=True)
-    ):
+    for client, (source, target) in enumerate(zip(old_clients.brokers.tolist(), new, strict=True)):
         if NO_BROKER in {source, target}:
             continue
         involved = (names[client], old_network.brokers[source], new_network.brokers[target])
         if involved[1] != involved[2]:
-            left = new_numbers.get(involved[1])
-            shared = (
-                0 if left is None else _wanted_by_others(new, new_clients, client, left),
-                _wanted_by_others(new, new_clients, client, target),
-            )
-            why = (
-                f"{involved[1]} leaves the network, and {_wanted(involved, shared)}."
-                if left is None
-                else _why(involved, shared, (counts[left], counts[target]))
-            )
-            steps.append(_move(involved, shared, placement, why))
+            gain = settled.gain(client)
+            assert gain is not None, f"{names[client]} moves without a reason"
+            steps.append(move_step(involved, gain, placement))
     return tuple(steps)
-
-
-def _why(involved: tuple[str, str, str], shared: tuple[int, int], counts: tuple[int, int]) -> str:
-    """counts: clients of the broker that is left, and of the other, when all have moved."""
-    client, source, target = involved
-    if shared[1] > shared[0]:
-        return f"{_wanted(involved, shared)}, {source} {shared[0]} when others have moved."
-    return (
-        f"{client} is served as well at {target}: then {source} has "
-        f"{counted(counts[0], 'client')} and {target} {counts[1]}."
-    )
-
-
-def _wanted(involved: tuple[str, str, str], shared: tuple[int, int]) -> str:
-    client, _, target = involved
-    return f"{target} wants {shared[1]} of the topics of {client} for other clients too"
-
-
-def _move(
-    involved: tuple[str, str, str], shared: tuple[int, int], placement: str, why: str
-) -> Step:
-    return Step(
-        action="move_client",
-        brokers=involved,
-        why=why,
-        algorithm=placement,
-        metric="topics_shared",
-        before=float(shared[0]),
-        after=float(shared[1]),
-    )
-
-
-def _wanted_by_others(view: BrokerView, clients: Clients, client: int, broker: int) -> int:
-    """Topics of a client that a broker wants for another client."""
-    own = int(clients.brokers[client] == broker)
-    return int(np.count_nonzero(view.reference_counts[broker, clients.interests.of(client)] > own))

@@ -19,6 +19,7 @@ from meshwright.model.snapshot import Snapshot
 from meshwright.model.wording import counted
 from meshwright.overlays.growth import with_broker, without_broker
 from meshwright.planning.changes.broker_change import BrokerChange
+from meshwright.planning.changes.client_moves import SettledClients
 from meshwright.planning.changes.clients import (
     Population,
     moves_between,
@@ -62,15 +63,15 @@ def plan_for_brokers(
     """
     change.check(snapshot.brokers)
     today = source or begun_overlay(snapshot, wish, seed)
-    after, clients = network_after(snapshot, change, population, placement, seed)
+    after, settled = network_after(snapshot, change, population, placement, seed)
     begun = _mended(today, change, after)
     rest = plan_network(after, wish, source=begun, seed=seed)
     moves: tuple[Step, ...] = ()
-    if population is not None and clients is not None:
+    if population is not None and settled is not None:
         moves = moves_between(
             population.names,
             (snapshot, population.clients),
-            (after, clients),
+            (after, settled),
             placement or DEFAULT_PLACEMENT,
         )
     around = _link_count(today, begun)
@@ -86,6 +87,7 @@ def plan_for_brokers(
         summary="",
     )
     told = summary_of_all(plan, _told(change, len(moves)))
+    clients = None if settled is None else settled.clients
     return ChangedNetwork(msgspec.structs.replace(plan, summary=told), after, clients)
 
 
@@ -95,7 +97,7 @@ def network_after(
     population: Population | None,
     placement: str | None,
     seed: int,
-) -> tuple[Snapshot, Clients | None]:
+) -> tuple[Snapshot, SettledClients | None]:
     """The network of other brokers, and its clients at them."""
     left = _renamed(snapshot, change)
     if population is None:
@@ -121,8 +123,14 @@ def network_after(
         placement or DEFAULT_PLACEMENT,
         np.random.default_rng(seed),
     )
-    settled = waiting.moved_to(placed.brokers)
-    return resettled(left, settled), settled
+    settled = SettledClients(
+        waiting.brokers,
+        waiting.moved_to(placed.brokers),
+        one_cluster(count),
+        placement or DEFAULT_PLACEMENT,
+    )
+    settled.send_idle_back()
+    return resettled(left, settled.clients), settled
 
 
 def _renamed(snapshot: Snapshot, change: BrokerChange) -> Snapshot:

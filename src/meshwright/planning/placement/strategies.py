@@ -105,6 +105,14 @@ def similarity_bounded(
     return arrays.choose(problem, choice, arrays.caps(rules.load_slack))
 
 
+def client_caps(problem: PlacementProblem, rules: PlacementRules) -> Int64Array:
+    """Clients that each broker may have by the bounded form, all of them being there: (broker,)."""
+    order = _ClusterOrder.of(problem, np.random.default_rng(0))  # nobody is left to chance
+    _, clusters = np.unique(problem.clusters, return_inverse=True)
+    caps: Int64Array = order.caps(rules.load_slack)[clusters]
+    return caps
+
+
 PlacementFunction = Callable[[PlacementProblem, PlacementRules, np.random.Generator], Int32Array]
 
 PLACEMENTS: dict[str, PlacementFunction] = {
