@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from checkin_files import HEADER, described_by_pandas, random_checkins, write_lines
 from pyspark.sql import SparkSession
@@ -64,18 +66,86 @@ def test_of_equal_rows_the_first_is_kept_also_across_files(tmp_path: Path) -> No
     ]
 
 
+def test_bytes_that_are_no_text_are_refused_and_the_mark_for_them_is_text(tmp_path: Path) -> None:
+    path = tmp_path / "checkins.csv"
+    path.write_bytes(
+        f"{HEADER}\n{GOOD}\n".encode()
+        + b"7,2010-08-01T12:00:00Z,40.7,-73.9,\xff\xfe\n"
+        + "7,2010-08-01T12:00:00Z,40.7,-73.9,\ufffd\n".encode()
+        + b"7,0000-08-01T12:00:00Z,40.7,-73.9,v1\n7,9999-08-01T12:00:00Z,40.7,-73.9,v1\n"
+    )
+    answered("import", "--format", "gowalla", path, path, "--out", tmp_path / "trace")
+    assert sorted(str(row[4]) for row in rows(tmp_path / "trace", "positions")) == ["v1", "\ufffd"]
+    years = "ts_utc is not a time in the years 1970 to 2199"
+    found = sorted(rows(tmp_path / "trace", "quarantine"), key=lambda row: row[1])
+    assert [row[1:3] for row in found] == [(3, "this is not UTF-8 text"), (5, years), (6, years)]
+    assert "\ufffd\ufffd" in str(found[0][3])
+
+
+def test_a_file_that_is_given_twice_counts_once(tmp_path: Path) -> None:
+    log = write_lines(
+        tmp_path / "b0.log",
+        "1700000000: New client connected from 1.2.3.4:5 as c (p2, c1, k60).",
+        "1700000001: Received PUBLISH from c (d0, q0, r0, m0, 't', ... (3 bytes))",
+    )
+    (tmp_path / "link.log").symlink_to(log)
+    words = ("import", "--format", "mosquitto-log", log, log, tmp_path / "link.log")
+    document = answered(*words, "--out", tmp_path / "trace")
+    assert dict(document["tables"])["publications"] == 1  # type: ignore[call-overload]
+    assert {row[0] for row in rows(tmp_path / "trace", "brokers")} == {"b0"}
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "problem"),
+    [
+        ("latitude", float("nan"), "latitude is not a number from -90 to 90"),
+        ("latitude", 400.0, "latitude is not a number from -90 to 90"),
+        ("longitude", float("inf"), "longitude is not a number from -180 to 180"),
+        ("time", -62_135_596_800_000_000, "time is not a time in the years 1970 to 2199"),
+        ("time", 253_402_300_000_000_000, "time is not a time in the years 1970 to 2199"),
+    ],
+)
+@pytest.mark.parametrize("has_statistics", [True, False])
+def test_values_in_parquet_are_judged_as_those_in_text(
+    column: str, value: float, problem: str, has_statistics: bool, tmp_path: Path
+) -> None:
+    folder = tmp_path / "a trace" / "positions"
+    folder.mkdir(parents=True)
+    columns: dict[str, list[object]] = {
+        "time": [1_000_000, 2_000_000],
+        "client": ["ann", "bob"],
+        "latitude": [1.0, 2.0],
+        "longitude": [1.0, 2.0],
+        "venue": ["v", "w"],
+    }
+    columns[column][1] = value
+    arrays = {name: pa.array(values) for name, values in columns.items()}
+    arrays["time"] = arrays["time"].cast(pa.timestamp("us", tz="UTC"))
+    part = folder / "part.parquet"
+    pq.write_table(pa.table(arrays), part, write_statistics=has_statistics)
+    sentence = refused("describe", folder.parent)
+    assert sentence == f"error: {part}: {problem}; correct the table, or import it anew."
+
+
 def test_lines_keep_their_numbers_however_the_file_is_split(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    path = tmp_path / "long.txt"
-    path.write_text("".join("\n" if n % 7 == 0 else f"{n}\n" for n in range(1, 2001)))
+    files = {number: tmp_path / f"long {number}+%20.txt" for number in (3, 5)}
+    for path in files.values():
+        path.write_text("".join("\n" if n % 7 == 0 else f"{n}\n" for n in range(1, 2001)))
+    (tmp_path / "short.txt").write_text("1\n2\n")
+    files[9] = tmp_path / "short.txt"
     size = "spark.sql.files.maxPartitionBytes"
     former = spark.conf.get(size)
     spark.conf.set(size, "1000")
     try:
-        frame = numbered_lines(spark, path, 0)
-        wrong = frame.filter("text != string(line)").count()
-        assert (frame.count(), wrong) == (2000 - 2000 // 7, 0)
+        frame = numbered_lines(spark, files).persist()
+        assert frame.filter("text != string(line)").count() == 0
+        counted = frame.groupBy("file_number", "file").count().collect()
+        assert {row[0]: row[1:] for row in counted} == {
+            number: (str(path), 2 if number == 9 else 2000 - 2000 // 7)
+            for number, path in files.items()
+        }
     finally:
         spark.conf.set(size, str(former))
 

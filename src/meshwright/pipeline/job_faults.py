@@ -5,13 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from urllib.parse import unquote
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
 from meshwright.errors import InputFileError, OperatorError
+from meshwright.pipeline.values import UNFIT
 
 UNREADABLE_FILE = re.compile(r"Encountered error while reading file (?:file:/*)?(/\S+?)\.(?:\s|$)")
+UNFIT_VALUE = re.compile(f"{UNFIT}(?:file:/*)?(/[^{UNFIT}]*){UNFIT}([^{UNFIT}]*){UNFIT}")
 REASON_SHOWN_MAX = 300
 
 
@@ -26,6 +29,10 @@ def spark_faults() -> Iterator[None]:
         if (found := UNREADABLE_FILE.search(text)) is not None:
             raise InputFileError(
                 found[1], "the file is damaged or cut short", remedy="fetch or make it again"
+            ) from error
+        if (found := UNFIT_VALUE.search(text)) is not None:
+            raise InputFileError(
+                unquote(found[1]), found[2], remedy="correct the table, or import it anew"
             ) from error
         reason = text.strip().splitlines()[0][:REASON_SHOWN_MAX]
         raise OperatorError(f"Spark could not finish the work ({reason}).") from error

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 from meshwright.errors import InputFileError
 from meshwright.model.schema import Column, ColumnKind, Table
 from meshwright.model.wording import counted
+from meshwright.pipeline.values import range_of, wanted
 
 IS_OF_KIND: dict[ColumnKind, Callable[[pa.DataType], bool]] = {
     "time": lambda kind: (
@@ -65,6 +66,7 @@ def check_part(part: Path, table: Table) -> None:
                 remedy=f"it must be {KIND_WANTED[column.kind]}",
             )
         _refuse_gaps(part, footer, column, position)
+        _refuse_unfit(part, footer, column, position)
 
 
 def _refuse_gaps(part: Path, footer: pq.FileMetaData, column: Column, position: int) -> None:
@@ -79,6 +81,27 @@ def _refuse_gaps(part: Path, footer: pq.FileMetaData, column: Column, position: 
                 f"{counted(statistics.null_count, 'row has', 'rows have')} no {column.name} "
                 f"({column.meaning})",
                 remedy="remove these rows, or import the table anew from its source",
+            )
+
+
+def _refuse_unfit(part: Path, footer: pq.FileMetaData, column: Column, position: int) -> None:
+    """Refuse values that cannot be, as far as the footer has the least and the greatest."""
+    found = range_of(column)
+    described = footer.schema.column(position)
+    if found is None or described.physical_type not in {"INT64", "DOUBLE"}:
+        return
+    scale = 1
+    if column.kind == "time":
+        scale = 1000 if "milliseconds" in str(described.logical_type) else 1
+    for group in range(footer.num_row_groups):
+        statistics = footer.row_group(group).column(position).statistics
+        if statistics is None or not statistics.has_min_max:
+            continue
+        if not found[0] <= statistics.min_raw * scale <= statistics.max_raw * scale <= found[1]:
+            raise InputFileError(
+                str(part),
+                f"{column.name} is not {wanted(column)}",
+                remedy="correct the table, or import it anew",
             )
 
 

@@ -20,6 +20,7 @@ from meshwright.files.writing import refuse_unwritable
 from meshwright.model.schema import TRACE_TABLES, Table
 from meshwright.pipeline.frames import conform, spark_schema
 from meshwright.pipeline.parquet_files import check_part, parts, row_count
+from meshwright.pipeline.values import checked
 
 ADDRESS = re.compile(r"[a-z][a-z0-9+]+:/")
 GLOB_CHARACTERS = "\\*?[]{}"
@@ -30,7 +31,8 @@ def read_table(session: SparkSession, trace: Path, table: Table) -> DataFrame:
     folder = table_folder(trace, table)
     for part in parts(folder):
         check_part(part, table)
-    return conform(session.read.schema(spark_schema(table)).parquet(spark_path(folder)), table)
+    rows = session.read.schema(spark_schema(table)).parquet(spark_path(folder))
+    return conform(checked(rows, table), table)
 
 
 def table_names(trace: Path) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from pyspark.sql import functions as sf
 from meshwright.model.schema import QUARANTINE, Column, ColumnKind, Table
 from meshwright.pipeline.frames import SPARK_TYPES, conform, one_history
 from meshwright.pipeline.imports.lines import ORIGIN
+from meshwright.pipeline.values import is_unfit, wanted
 
 DAY = r"\d{4}-\d{2}-\d{2}"
 CLOCK = r"\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?"
@@ -22,7 +23,6 @@ FORMS: dict[ColumnKind, str] = {
     "number": r"^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?$",
     "truth": "^(?i)(true|false|0|1)$",
 }
-LIMITS = {"latitude": 90.0, "longitude": 180.0}
 REPEATS = "it repeats line "
 
 
@@ -83,10 +83,10 @@ def _fault(column: Column, source: str) -> SparkColumn:
     is_bad = text.isNotNull() & value.isNull()
     reason = sf.when(is_bad, f"{source} cannot be read")
     if column.kind == "number":
-        limit = LIMITS.get(column.name)
-        is_bad = is_bad | (sf.abs(value) > (limit or 1.7e308))
-        wanted = f"a number from {-limit:g} to {limit:g}" if limit else "a finite number"
-        reason = sf.when(is_bad, f"{source} is not {wanted}")
+        reason = sf.when(is_bad | is_unfit(column, value), f"{source} is not {wanted(column)}")
+    elif column.kind == "time":
+        unfit = sf.when(is_unfit(column, value), f"{source} is not {wanted(column)}")
+        reason = sf.coalesce(reason, unfit)
     if column.is_required:
         reason = sf.when(text.isNull(), f"{source} is missing").otherwise(reason)
     return reason

@@ -16,7 +16,7 @@ from pyspark.sql import functions as sf
 from meshwright.model.schema import BROKERS, CONNECTIONS, PUBLICATIONS, SUBSCRIPTIONS
 from meshwright.pipeline.frames import conform
 from meshwright.pipeline.imports.imported import Imported
-from meshwright.pipeline.imports.lines import ORIGIN, first_line, numbered_lines, united
+from meshwright.pipeline.imports.lines import ORIGIN, first_line, numbered_lines
 from meshwright.pipeline.imports.parameters import ImportParameters
 
 STAMPED = r"^(\d{9,11}|\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}:\d{2}(?:Z|[+-]\d{2}:?\d{2})?): (.*)$"
@@ -41,14 +41,10 @@ def imported_mosquitto_log(
     """What logs tell of clients; lines about other things are passed over."""
     for path in paths:
         first_line(path)
-    rows = united(
-        [
-            _stamped(numbered_lines(session, path, number)).withColumn(
-                "broker", sf.lit(path.name.split(".")[0])
-            )
-            for number, path in enumerate(paths)
-        ]
-    ).persist()
+    # The folder goes, then all from the first dot on.
+    broker = sf.substring_index(sf.substring_index("file", "/", -1), ".", 1)
+    lines = numbered_lines(session, dict(enumerate(paths)))
+    rows = _stamped(lines).withColumn("broker", broker).persist()
     told = rows.filter("reason is null")
     sessions = _sessions(told)
     return Imported(
@@ -75,8 +71,11 @@ def _stamped(lines: DataFrame) -> DataFrame:
         *ORIGIN,
         sf.timestamp_micros(sf.unix_micros("second") + offset).alias("time"),
         sf.regexp_extract("text", STAMPED, 2).alias("message"),
-        sf.when(
-            sf.col("second").isNull(), "the line does not begin with a time that can be read"
+        sf.coalesce(
+            "reason",
+            sf.when(
+                sf.col("second").isNull(), "the line does not begin with a time that can be read"
+            ),
         ).alias("reason"),
     )
 

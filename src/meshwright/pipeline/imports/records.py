@@ -18,7 +18,6 @@ from meshwright.errors import InputFileError
 from meshwright.pipeline.imports.lines import ORIGIN, first_line, numbered_lines, united
 
 CSV_OPTIONS = {"quote": '"', "escape": '"', "columnNameOfCorruptRecord": "malformed"}
-REPLACEMENT_CHARACTER = "\ufffd"
 
 
 def csv_records(
@@ -28,11 +27,14 @@ def csv_records(
     optional: Sequence[str] = (),
 ) -> DataFrame:
     """Records of CSV files that each begin with a header; the columns may stand in any order."""
-    headers = [csv_header(path, required, optional) for path in paths]
+    by_header: dict[tuple[str, ...], dict[int, Path]] = {}
+    for number, path in enumerate(paths):
+        header = tuple(csv_header(path, required, optional))
+        by_header.setdefault(header, {})[number] = path
     return united(
         [
-            _csv_records(numbered_lines(session, path, number), header, [*required, *optional])
-            for number, (path, header) in enumerate(zip(paths, headers, strict=True))
+            _csv_records(numbered_lines(session, files), list(header), [*required, *optional])
+            for header, files in by_header.items()
         ]
     )
 
@@ -47,7 +49,7 @@ def json_records(
     for path in paths:
         first_line(path)
     names = [*required, *optional]
-    lines = united([numbered_lines(session, path, number) for number, path in enumerate(paths)])
+    lines = numbered_lines(session, dict(enumerate(paths)))
     keys = sf.json_object_keys("text")
     known = sf.array(*map(sf.lit, names))
     strangers = sf.array_except(keys, known)
@@ -56,7 +58,7 @@ def json_records(
         *ORIGIN,
         *(_plain(sf.col("fields")[name]).alias(name) for name in names),
         sf.coalesce(
-            _not_utf_8(),
+            "reason",
             sf.when(keys.isNull(), "this is not a JSON object"),
             sf.when(
                 sf.size(strangers) > 0,
@@ -100,7 +102,7 @@ def _csv_records(lines: DataFrame, header: list[str], names: Sequence[str]) -> D
                 for name in names
             ),
             sf.coalesce(
-                _not_utf_8(),
+                "reason",
                 sf.when(quotes % 2 == 1, "a quoted field does not end on its line"),
                 sf.when(
                     sf.col("fields")["malformed"].isNotNull(),
@@ -114,7 +116,3 @@ def _csv_records(lines: DataFrame, header: list[str], names: Sequence[str]) -> D
 def _plain(field: SparkColumn) -> SparkColumn:
     """A field without the blanks around it; nothing but blanks is no value."""
     return sf.nullif(sf.trim(field), sf.lit(""))
-
-
-def _not_utf_8() -> SparkColumn:
-    return sf.when(sf.col("text").contains(REPLACEMENT_CHARACTER), "this is not UTF-8 text")

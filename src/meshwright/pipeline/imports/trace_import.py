@@ -17,7 +17,7 @@ from meshwright.pipeline.imports.friends import check_friends, imported_friends
 from meshwright.pipeline.imports.gowalla import check_gowalla, imported_gowalla
 from meshwright.pipeline.imports.imported import Imported
 from meshwright.pipeline.imports.judging import REPEATS, quarantined
-from meshwright.pipeline.imports.lines import first_line, united
+from meshwright.pipeline.imports.lines import distinct_files, first_line, united
 from meshwright.pipeline.imports.mosquitto_log import imported_mosquitto_log
 from meshwright.pipeline.imports.own_tables import check_table, imported_tables
 from meshwright.pipeline.imports.parameters import ImportParameters
@@ -69,7 +69,8 @@ def import_trace(
     Strict: a single such row, and nothing is written.
     """
     with staged_trace(out) as folder:
-        imported = FORMATS[parameters.format].imported(session, paths, parameters)
+        files = distinct_files(paths)
+        imported = FORMATS[parameters.format].imported(session, files, parameters)
         if friends is not None:
             imported = imported.beside(imported_friends(session, friends))
         for name, frame in imported.tables.items():
