@@ -56,14 +56,16 @@ def list_experiments(*, as_json: Json = False) -> None:
             ],
         },
         plain_table(
-            {"experiment": False, "what it shows": False} | dict.fromkeys(SCALES, True),
+            {"experiment": False} | dict.fromkeys(SCALES, True),
             [
-                [one.name, f"{one.title} ({one.shows})"]
+                [one.name]
                 + [f"{cost[name]:,.1f}" if name in cost else "-" for name in SCALES]
                 for one, cost in zip(known, costs, strict=True)
             ],
         ),
-        "Costs are core-minutes. Run some with: meshwright lab run NAME... --out results",
+        "Costs are core-minutes.\n",
+        *(f"{one.name}: {one.title} ({one.shows})." for one in known),
+        "\nRun some with: meshwright lab run NAME... --out results",
     )  # fmt: skip
 
 
