@@ -18,7 +18,7 @@ from contextlib import ExitStack, suppress
 import msgspec
 
 from meshwright.errors import MeshwrightError, OperatorError
-from meshwright.files.reading import read_bytes
+from meshwright.files.tokens import read_token
 from meshwright.live.access.tls import dialling_context
 from meshwright.live.operating.control_client import PlanBegun
 from meshwright.live.system.addresses import parse_address
@@ -122,7 +122,12 @@ class Manager:
                 "are not known, and telemetry is collected from now on."
             )
         self._fail_unmade("the manager ended while it was made; make it again")
-        self._policy = remembered(self._settings.policy, self._store.entries())
+        known = self._store.entries()
+        self._policy = remembered(self._settings.policy, known)
+        if known:
+            self._last = (
+                f"{known[-1].id}, of before this manager was started: {known[-1].state.value}"
+            )
         for name in ("lease", "look", "plan", "order"):
             self._threads[name] = ThreadPoolExecutor(1, thread_name_prefix=f"manager-{name}")
         # By itself, since collecting may take longer than a lease lasts.
@@ -482,6 +487,6 @@ def network_of(settings: ManagerSettings) -> RunningNetwork:
     if not brokers.addresses:
         return RunningNetwork(brokers.data)
     assert brokers.token_file is not None
-    token = read_bytes(brokers.token_file).strip()
+    token = read_token(brokers.token_file, 1).encode()
     tls = None if brokers.tls is None else dialling_context(brokers.tls)
     return RunningNetwork.at(tuple(map(parse_address, brokers.addresses)), token, tls)

@@ -12,7 +12,7 @@ from urllib.parse import quote, urlsplit
 import msgspec
 
 from meshwright.errors import OperatorError
-from meshwright.files.reading import read_bytes
+from meshwright.files.tokens import read_token
 from meshwright.live.operating.control_client import PlanBegun
 from meshwright.manager.execution import Action, Tell
 from meshwright.manager.planner import PlanRequest
@@ -35,9 +35,9 @@ class RestDesk:
             raise OperatorError(f"{url!r} is no manager; write http://127.0.0.1:8090.")
         self._url = url
         self._host, self._port = parts.hostname, parts.port or 80
-        token = b"" if token_file is None else read_bytes(token_file).strip()
+        token = "" if token_file is None else read_token(token_file, 1)
         self._headers = {
-            "Authorization": f"Bearer {token.decode('latin-1')}",
+            "Authorization": f"Bearer {token}",
             "Content-Type": "application/json",
         }
 

@@ -7,7 +7,6 @@ import hmac
 import secrets
 import socket
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -18,18 +17,18 @@ from fastapi.responses import HTMLResponse
 from starlette.exceptions import HTTPException as AnyHTTPException
 
 from meshwright import __version__
-from meshwright.errors import InputFileError, MeshwrightError, OperatorError
-from meshwright.files.reading import is_absent, read_bytes
+from meshwright.errors import MeshwrightError, OperatorError
+from meshwright.files.reading import is_absent
+from meshwright.files.tokens import read_token
 from meshwright.files.writing import make_folder, write_whole
 from meshwright.live.system.addresses import Address, parse_address
 from meshwright.manager.execution import Action
 from meshwright.manager.managing import Manager
 from meshwright.manager.planner import PlanRequest
 from meshwright.manager.reference import reference_page
-from meshwright.manager.settings import HOW_TO_MAKE, ManagerSettings
+from meshwright.manager.settings import ManagerSettings
 
 SHOWN_NAME = "token"
-TOKEN_BYTES_MIN = 16
 ACCEPTED, UNAUTHORIZED, UNKNOWN, CONFLICT, TOO_LONG, WRONG = 202, 401, 404, 409, 413, 422
 # What can be asked is no secret; the rest needs the token.
 OPEN_TO_ALL = ("/docs", "/openapi.json")
@@ -211,7 +210,7 @@ async def _shown_reference(request: Request) -> Response:
 
 def serve(manager: Manager, settings: ManagerSettings, say: Callable[[str], None]) -> None:
     """Answer until somebody stops the process."""
-    token = read_token(settings)
+    token = shown_token(settings)
     wanted = parse_address(settings.rest.listen)
     listening = _listening(wanted)
     bound = Address(*listening.getsockname()[:2])
@@ -222,7 +221,7 @@ def serve(manager: Manager, settings: ManagerSettings, say: Callable[[str], None
     server.run(sockets=[listening])
 
 
-def read_token(settings: ManagerSettings) -> bytes:
+def shown_token(settings: ManagerSettings) -> bytes:
     """The token that everybody must show; made once where the settings name no file."""
     path = settings.rest.token_file
     if path is None:
@@ -230,17 +229,7 @@ def read_token(settings: ManagerSettings) -> bytes:
         if is_absent(path):
             made = secrets.token_urlsafe(32).encode() + b"\n"
             write_whole({path: made}, is_private=True)
-    return read_token_file(path)
-
-
-def read_token_file(path: Path) -> bytes:
-    """The token of a file, long enough that nobody guesses it."""
-    token = read_bytes(path).strip()
-    if len(token) < TOKEN_BYTES_MIN:
-        raise InputFileError(
-            str(path), f"a token has {TOKEN_BYTES_MIN} characters or more", remedy=HOW_TO_MAKE
-        )
-    return token
+    return read_token(path).encode()
 
 
 def _listening(wanted: Address) -> socket.socket:

@@ -24,7 +24,6 @@ DOCUMENTED_IN = "docs/manager.toml"
 # In the folder of a network; what a manager and operators' commands keep there.
 MANAGER_FOLDER = "manager"
 DEFAULT_LISTEN = "127.0.0.1:8090"
-HOW_TO_MAKE = "make one: head -c 32 /dev/urandom | base64 > token"
 
 _HOURS = re.compile(r"([01]\d|2[0-3]):([0-5]\d)-([01]\d|2[0-4]):([0-5]\d)")
 DAY_MINUTES = 24 * 60

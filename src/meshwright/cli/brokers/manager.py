@@ -45,7 +45,7 @@ def manager(
     import msgspec
 
     from meshwright.manager.managing import Manager, network_of
-    from meshwright.manager.service import read_token, serve
+    from meshwright.manager.service import serve, shown_token
     from meshwright.manager.settings import (
         MANAGER_FOLDER,
         ManagerSettings,
@@ -66,7 +66,7 @@ def manager(
         return
     network = network_of(settings)
     network.controls()  # refuses a network without brokers
-    read_token(settings)
+    shown_token(settings)
     managing = Manager(settings, network=network, say=typer.echo)
     managing.open()
     try:

@@ -12,13 +12,12 @@ import hmac
 import ssl
 from collections.abc import Awaitable, Callable
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from meshwright.errors import OperatorError
-from meshwright.files.reading import read_bytes
+from meshwright.files.tokens import read_token
 from meshwright.live.access.tls import listening_context
 from meshwright.live.clients.listener import Listener
 from meshwright.live.host.host import Host
@@ -46,7 +45,6 @@ from meshwright.protocol.foundation.events import EmptyingGiven, HoldingGiven
 from meshwright.protocol.sessions.forgetting import MOVING, UNKNOWN
 
 SOCKET_NAME = "control.sock"
-TOKEN_BYTES_MIN = 16
 NO_REPORTS = "it records no telemetry; set telemetry.trace in its settings and start it again"
 
 Ask = Callable[[Request], Response | Awaitable[Response]]
@@ -159,7 +157,7 @@ class Control:
     ) -> None:
         """Take orders from other machines, too."""
         assert settings.token_file is not None
-        admit = _admit(token_in(settings.token_file))
+        admit = _admit(read_token(settings.token_file).encode())
         answer = partial(self._answer, self._all)
         server = await _server(
             listen,
@@ -399,17 +397,6 @@ class Control:
         # Not before the answer is on its way.
         asyncio.get_running_loop().call_later(0.05, self._stop)
         return json_response({"broker": self._host.name, "is_stopping": True})
-
-
-def token_in(path: Path) -> bytes:
-    """The token of a file, which is not to be guessed."""
-    token = read_bytes(path).strip()
-    if len(token) < TOKEN_BYTES_MIN:
-        raise OperatorError(
-            f"{path}: the token has {len(token)} characters and could be guessed; write at least "
-            f"{TOKEN_BYTES_MIN} (head -c 32 /dev/urandom | base64)."
-        )
-    return token
 
 
 def _admit(token: bytes) -> Admit:

@@ -6,11 +6,11 @@ import socket
 from contextlib import ExitStack
 
 from meshwright.errors import OperatorError
+from meshwright.files.tokens import read_token
 from meshwright.files.writing import refuse_folder, refuse_unwritable
 from meshwright.live.access.doorman import Doorman
 from meshwright.live.access.tls import listening_context
 from meshwright.live.disk.storage import refuse_unusable
-from meshwright.live.operating.control import token_in
 from meshwright.live.operating.control_client import BrokerControl
 from meshwright.live.operating.leases import Leases
 from meshwright.live.peers.identity import KnownPeers, find_identity
@@ -33,7 +33,7 @@ def refuse_unstartable(settings: LiveSettings) -> bool:
     KnownPeers(settings.folder).open()
     telemetry, control = settings.telemetry, settings.control
     if control.token_file is not None:
-        token_in(control.token_file)
+        read_token(control.token_file)
     if control.tls is not None:
         listening_context(control.tls)
     Leases(settings.folder).open()
