@@ -75,6 +75,28 @@ def test_an_answer_of_another_qos_ends_the_connection_and_the_message_comes_agai
     assert (again.payload, again.is_duplicate) == (b"x", True)
 
 
+@pytest.mark.parametrize("version", [MQTT_3_1_1, MQTT_5])
+def test_pubcomp_without_pubrec_ends_the_connection_and_the_message_comes_again(
+    version: int,
+) -> None:
+    server = Server()
+    first, second = server.client(version), server.client(version)
+    first.connect("c", session_expiry_s=600)
+    first.subscribe("t", 2)
+    writer = server.client()
+    writer.connect("writer")
+    writer.publish("t", b"x", 2, 1)
+    server.hear()
+    assert [one.packet_id for one in first.messages()] == [1]
+    answers = first.say(Pubcomp(1))
+    assert first.is_closed
+    assert [one.reason for one in answers] == [packets.PROTOCOL_ERROR] * (version == MQTT_5)
+    second.connect("c", session_expiry_s=600)
+    server.hear()
+    (again,) = second.messages()
+    assert (again.payload, again.is_duplicate) == (b"x", True)
+
+
 def test_a_refused_filter_is_explained_and_in_mqtt_3_1_ends_the_connection() -> None:
     server = Server()
     five, three = server.client(MQTT_5), server.client(MQTT_3_1)

@@ -250,8 +250,14 @@ class Deliveries:
             self._settle(turn, session, packet)
 
     def _pubcomp(self, turn: Turn, session: Session, packet: packets.Pubcomp) -> None:
-        if self._answers(turn, session, packet.packet_id, qos=2):
-            self._settle(turn, session, packet)
+        if not self._answers(turn, session, packet.packet_id, qos=2):
+            return
+        if packet.packet_id in session.in_flight and packet.packet_id not in session.released:
+            # Perhaps a late answer to an older message that had this identifier.
+            problem = f"message {packet.packet_id} was completed before it was received"
+            self._misbehaved(turn, session, problem)
+            return
+        self._settle(turn, session, packet)
 
     def _answers(self, turn: Turn, session: Session, packet_id: int, *, qos: int) -> bool:
         """Whether an answer fits its message's QoS; if not, the client is disconnected."""
