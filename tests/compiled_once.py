@@ -13,10 +13,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from meshwright.kernel_cache import VARIABLE  # isort: split
+
+# Only now: Numba reads where kernels are kept when it is imported.
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.dispatcher import Dispatcher
-
-from meshwright.kernel_cache import VARIABLE
 
 LOCKS_NAME = "locks"
 

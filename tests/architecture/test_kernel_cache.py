@@ -10,6 +10,7 @@ import pytest
 from meshwright import kernel_cache
 from meshwright.pipeline.shipping import PACKAGE, pack_package
 
+TESTS = Path(__file__).parents[1]
 SOURCE = "def kernel(): return 1\n"
 
 
@@ -50,9 +51,11 @@ def test_a_folder_that_the_user_named_is_kept(
     assert os.environ[kernel_cache.VARIABLE] == str(package / "mine")
 
 
-def test_the_folder_is_named_before_numba_is_imported() -> None:
-    script = "import meshwright.overlays.graph, numba; print(numba.config.CACHE_DIR)"
+@pytest.mark.parametrize("first", ["meshwright.overlays.graph", "compiled_once"])
+def test_the_folder_is_named_before_numba_is_imported(first: str) -> None:
+    script = f"import {first}, numba; print(numba.config.CACHE_DIR)"
     environment = {k: v for k, v in os.environ.items() if k != kernel_cache.VARIABLE}
+    environment["PYTHONPATH"] = os.pathsep.join(map(str, (PACKAGE.parent, TESTS)))
     run = subprocess.run(
         [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True
     )

@@ -34,6 +34,8 @@ def check_topic_name(text: str) -> None:
 def check_topic_filter(text: str) -> None:
     """Refuse a text that is no topic filter."""
     check_text(text)
+    if ONE_LEVEL not in text and ALL_LEVELS not in text:
+        return
     *front, last = text.split(SEPARATOR)
     if any(ONE_LEVEL in level and level != ONE_LEVEL for level in (*front, last)):
         raise FilterError(
