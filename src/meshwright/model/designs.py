@@ -164,7 +164,9 @@ DESIGNS: dict[str, Design] = {
     ),
     # What people join by hand today; rows of every comparison.
     "mesh": replace(_linked("circulants:mesh", k_most=None), is_baseline=True),
-    "star": replace(_TREE, base="tree", given={"fanout": STAR_FANOUT}, is_baseline=True),
+    "star": replace(
+        _TREE, base="tree", given={"fanout": STAR_FANOUT}, can_adapt=False, is_baseline=True
+    ),
     # The paper's other methods of arrangement.
     "dynatops-greedy": replace(_arranged("dynatops-greedy"), is_baseline=True),
     "ssbr-greedy": replace(_arranged("ssbr-greedy"), is_baseline=True),

@@ -8,6 +8,7 @@ import msgspec
 
 from meshwright.model.objections import Objections
 from meshwright.model.overlay import Overlay
+from meshwright.model.price import Price
 
 PLAN_VERSION = 1
 
@@ -64,11 +65,27 @@ class PlanCost(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     delay_ms_after: float | None = None
 
 
+class PlanPrice(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a publication costs before a plan and after it, the change included.
+
+    publications: those of the horizon, which the change has to pay.
+    """
+
+    before: Price
+    after: Price
+    publications: float
+
+    @property
+    def saved(self) -> float:
+        """Messages that the plan saves in the horizon, less what the change takes."""
+        return (self.before.total - self.after.total) * self.publications
+
+
 class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What to change and what it is worth; "nothing better than now" is a plan with no steps.
 
     moved counts the brokers whose position or links change. against: what speaks against the plan,
-    if that was asked.
+    and price: what a publication costs before and after, if that was asked.
     """
 
     source: Overlay = msgspec.field(name="from")
@@ -80,7 +97,14 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     moved: int
     summary: str
     against: Objections | None = None
+    price: PlanPrice | None = None
     version: int = PLAN_VERSION
+
+    @property
+    def is_at_a_loss(self) -> bool:
+        """Whether the plan takes more than it saves, and makes no delivery that is missed today."""
+        mends = self.cost.missed_after < self.cost.missed_before
+        return bool(self.steps) and not mends and self.price is not None and self.price.saved < 0.0
 
     def strangers(self) -> tuple[str, ...]:
         """Brokers of only one of the two overlays, unless a step says that they come or go."""

@@ -26,8 +26,8 @@ from meshwright.cli.console.options import (
     Rates,
     Seed,
 )
-from meshwright.cli.console.screen import answer, working
-from meshwright.model.wording import counted
+from meshwright.cli.console.screen import answer, plain_table, working
+from meshwright.model.wording import amount, counted
 
 if TYPE_CHECKING:
     from meshwright.model.overlay import Overlay
@@ -204,10 +204,13 @@ def answer_plan(
             "reconfiguration_cost": plan.reconfiguration_cost,
             "net_benefit": plan.net_benefit,
             **({} if plan.against is None else {"against": plan.against}),
+            **price_document(plan),
             **more,
         },
         plan.summary,
-        f"{out}: {counted(len(plan.steps), 'step')}, net benefit {plan.net_benefit:,.0f}",
+        *told_price_of(plan),
+        f"{out}: {counted(len(plan.steps), 'step')}"
+        + ("" if plan.price else f", net benefit {plan.net_benefit:,.0f}"),
         *told_against(plan),
         *told,
     )
@@ -242,6 +245,56 @@ def write_recommended(
         write_plan(plan_towards(source, best.overlay, snapshot, delay_weight=weight), plan_out)
         files["plan"] = plan_out
     return files
+
+
+def price_document(plan: Plan) -> dict[str, Any]:
+    """The price before and after for a script, and whether the plan is at a loss."""
+    if plan.price is None:
+        return {}
+    return {"price": plan.price, "saved": plan.price.saved, "is_at_a_loss": plan.is_at_a_loss}
+
+
+def told_price_of(plan: Plan) -> list[Any]:
+    """The parts of the price before and after a plan, and what follows from them."""
+    from meshwright.model.price import PARTS, TOLD
+
+    price = plan.price
+    if price is None:
+        return []
+    before, after = price.before.shown(), price.after.shown()
+    rows = [[TOLD[part], before[part], after[part]] for part in PARTS]
+    table = plain_table(
+        {"of a publication": False, "before": True, "after": True},
+        [*rows, ["price", before["price"], after["price"]]],
+    )
+    return [table, plan_verdict(plan)]
+
+
+def plan_verdict(plan: Plan) -> str:
+    """In one sentence what a plan does to the price, and whether that pays."""
+    from meshwright.model.price import PARTS, TOLD
+
+    price = plan.price
+    assert price is not None
+    before, after = price.before.shown()["price"], price.after.shown()["price"]
+    if not plan.steps:
+        return f"Nothing changes: a publication costs {before}."
+    change = (
+        f"The price of a publication goes from {before} to {after}, the change included; over "
+        f"{amount(price.publications)} publications"
+    )
+    if plan.cost.missed_after < plan.cost.missed_before:
+        return f"{change}, and deliveries that are missed today are made."
+    if price.saved > 0.0:
+        return f"{change} that saves {amount(price.saved)} messages."
+    old, new = price.before.parts(), price.after.parts()
+    dearest = max(PARTS, key=lambda part: new[part] - old[part])
+    if price.saved == 0.0:
+        return f"{change} that saves nothing."
+    return (
+        f"{change} that loses {amount(-price.saved)} messages, mostly for {TOLD[dearest]}: "
+        "the plan is at a loss."
+    )
 
 
 def told_against(plan: Plan) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import msgspec
 import typer
@@ -19,11 +19,15 @@ from meshwright.cli.console.options import (
     Data,
     DelayWeight,
     Json,
+    LinkPrice,
+    ManagementWeight,
     Master,
     Objective,
     OwnK,
     Placement,
     PlanMethod,
+    ReconfigurationWeight,
+    RelayWeight,
     Remote,
     Seed,
     Slot,
@@ -31,9 +35,14 @@ from meshwright.cli.console.options import (
     TFree,
     known_design,
 )
-from meshwright.cli.console.screen import answer, plain_table
+from meshwright.cli.console.screen import CHECK_SAYS_NO, answer, plain_table
 from meshwright.cli.console.times import duration_s, time_us
-from meshwright.cli.overlays.overlay_plans import answer_plan, told_against
+from meshwright.cli.overlays.overlay_plans import (
+    answer_plan,
+    price_document,
+    told_against,
+    told_price_of,
+)
 from meshwright.cli.traces.plan_churn import ChurnWish, Known, churn_plan
 from meshwright.cli.traces.plan_goals import DegreeMax, GoalsFile, GoalWords, read_goals
 from meshwright.cli.traces.plan_orders import abort, apply, undo
@@ -53,7 +62,7 @@ from meshwright.model.wording import amount, counted
 
 if TYPE_CHECKING:
     from meshwright.model.overlay import Overlay
-    from meshwright.model.plan import Plan, Step
+    from meshwright.model.plan import Plan
     from meshwright.pipeline.snapshots import TraceMoment
     from meshwright.planning.changes.broker_change import BrokerChange
     from meshwright.planning.changes.differences import PlanDifference
@@ -171,6 +180,13 @@ def create(
         bool,
         typer.Option("--predict", help="Say what a delivery will cost; of a live network's trace."),
     ] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Write a plan that takes more than it saves, too.")
+    ] = False,
+    relay_weight: RelayWeight = 1.0,
+    management_weight: ManagementWeight = 1.0,
+    reconfiguration_weight: ReconfigurationWeight = 1.0,
+    link_weight: LinkPrice = 0.1,
     seed: Seed = 0,
     master: Master = None,
     remote: Remote = None,
@@ -178,7 +194,9 @@ def create(
 ) -> None:
     """Plan the network of a trace as it stands at the end, or at a time, for any design.
 
-    With --manager instead of a trace: the network that runs, of the telemetry collected there.
+    A plan that takes more than it saves, by the price of a publication whose parts are shown, is
+    not written without --force: exit code 1. With --manager instead of a trace: the network that
+    runs, of the telemetry collected there.
     A plan that breaks a goal is refused with the goal's name. With --method churn a trace is not
     needed: what brokers want is asked of those that run in --data, or read from --interests.
 
@@ -194,6 +212,7 @@ def create(
     from meshwright.cli.console.spark import is_short_work, spark_work
     from meshwright.errors import OperatorError
     from meshwright.files.reading import blaming
+    from meshwright.model.price import PriceWeights
     from meshwright.pipeline.snapshots import Moment, TraceMoment
     from meshwright.pipeline.traces import check_trace
     from meshwright.planning.changes.expectation import expected_cost
@@ -211,7 +230,13 @@ def create(
         raise OperatorError("Give a TRACE and its --design, or a manager with --manager URL.")
     check_trace(trace)
     today = _today(source, data)
-    wish = PlanWish(design, objective, method, delay_weight, k)
+    weights = PriceWeights(
+        relay=relay_weight,
+        management=management_weight,
+        reconfiguration=reconfiguration_weight,
+        link=link_weight,
+    )
+    wish = PlanWish(design, objective, method, delay_weight, k, weights=weights)
     moment = Moment(
         at_us=None if at is None else time_us(at),
         slot_s=duration_s(slot),
@@ -241,6 +266,8 @@ def create(
     predicted = None
     if population is not None and published:
         predicted = expected_cost(made, snapshot, population, published)
+    if made.is_at_a_loss and change.is_none and not force:
+        _refuse_loss(as_json, made, seed)
     kept = _kept(made, predicted, out, data)
     notes = notes_on(snapshot)
     answer_plan(as_json, "plan create", made, kept, seed, notes=notes, predicted=predicted)
@@ -258,7 +285,7 @@ def show(
     plan: PlanName,
     *,
     steps: Annotated[
-        int, typer.Option("--steps", min=0, help="How many steps are shown to people.")
+        int, typer.Option("--steps", min=0, help="How many lines of steps are shown to people.")
     ] = 20,
     data: Data = DEFAULT_DATA,
     manager: ManagerUrl = None,
@@ -288,10 +315,8 @@ def show(
         {"command": "plan show", **named, "plan": found},
         *told,
         found.summary,
-        _cost_table(found),
-        f"The change costs {amount(found.reconfiguration_cost)} messages; "
-        f"the net benefit is {amount(found.net_benefit)}.",
-        *(_told_step(number, step) for number, step in enumerate(found.steps[:steps], start=1)),
+        *(told_price_of(found) or _told_cost(found)),
+        *_told_steps(found, steps),
         f"{counted(len(found.steps), 'step')}; to move: {counted(found.moved, 'broker')} and "
         f"{counted(len(found.client_moves()), 'client')}.",
         *told_against(found),
@@ -303,6 +328,9 @@ def diff(
     first: PlanName,
     second: PlanName,
     *,
+    lines: Annotated[
+        int, typer.Option("--lines", min=0, help="How many differences are shown to people.")
+    ] = 20,
     data: Data = DEFAULT_DATA,
     manager: ManagerUrl = None,
     token_file: TokenFile = None,
@@ -336,7 +364,7 @@ def diff(
         f"- {first}",
         f"+ {second}",
         _worth_table(found),
-        *_told(found),
+        *_told(found, lines),
     )
 
 
@@ -390,6 +418,17 @@ def _kept(plan: Plan, predicted: DeliveryCost | None, out: Path | None, data: Pa
     return str(out)
 
 
+def _refuse_loss(as_json: bool, made: Plan, seed: int) -> NoReturn:
+    """No plan that takes more than it saves, unless it is asked for."""
+    answer(
+        as_json,
+        {"command": "plan create", "seed": seed, "plan": None, **price_document(made)},
+        *told_price_of(made),
+        "No plan was written; --force writes it all the same.",
+    )
+    raise typer.Exit(CHECK_SAYS_NO)
+
+
 def _cost_table(plan: Plan) -> Any:
     cost = plan.cost
     rows = [
@@ -410,9 +449,25 @@ def _cost_table(plan: Plan) -> Any:
     )
 
 
-def _told_step(number: int, step: Step) -> str:
-    change = f"{step.metric} {amount(step.before)} to {amount(step.after)}, by {step.algorithm}"
-    return f"{number:5}. {step.action} {' '.join(step.brokers)}: {step.why} ({change})"
+def _told_cost(plan: Plan) -> list[Any]:
+    """What a plan that nobody has priced does to the cost that its algorithm lowers."""
+    price, benefit = amount(plan.reconfiguration_cost), amount(plan.net_benefit)
+    told = f"The change costs {price} messages; the net benefit is {benefit}."
+    return [_cost_table(plan), told]
+
+
+def _told_steps(plan: Plan, count: int) -> list[str]:
+    """The first lines of steps, those alike in one, and how many more there are."""
+    from meshwright.planning.changes.grouping import grouped
+
+    groups = grouped(plan.steps)
+    lines = [f"{group.number:5}. {group.sentence}" for group in groups[:count]]
+    return _shortened(lines, len(groups))
+
+
+def _shortened(lines: list[str], count: int) -> list[str]:
+    more = count - len(lines)
+    return lines if more <= 0 else [*lines, f"       and {counted(more, 'line')} more"]
 
 
 def _worth_table(found: PlanDifference) -> Any:
@@ -427,17 +482,20 @@ def _worth_table(found: PlanDifference) -> Any:
     )
 
 
-def _told(found: PlanDifference) -> list[str]:
-    """Differences line by line; - is the first plan's alone, + the second's."""
+def _told(found: PlanDifference, count: int) -> list[str]:
+    """Differences, those alike in one line; - is the first plan's alone, + the second's."""
+    from meshwright.planning.changes.grouping import grouped_links, grouped_moves, some
+
     if found.is_none:
         return ["Both plans lead to the same network."]
     one, other = found.designs
-    return [
+    lines = [
         *([] if found.same_source else ["They start from different overlays."]),
         *([] if one == other else [f"- design {one}", f"+ design {other}"]),
-        *(f"- link {a} {b}" for a, b in found.links_first),
-        *(f"+ link {a} {b}" for a, b in found.links_second),
-        *(f"~ position of {name}" for name in found.positions),
-        *(f"- client {m.client}: {m.source} to {m.target}" for m in found.moves_first),
-        *(f"+ client {m.client}: {m.source} to {m.target}" for m in found.moves_second),
+        *(f"- {clause}" for clause in grouped_links(found.links_first)),
+        *(f"+ {clause}" for clause in grouped_links(found.links_second)),
+        *([f"~ position of {some(found.positions)}"] if found.positions else []),
+        *(f"- {clause}" for clause in grouped_moves(found.moves_first)),
+        *(f"+ {clause}" for clause in grouped_moves(found.moves_second)),
     ]
+    return _shortened(lines[:count], len(lines))

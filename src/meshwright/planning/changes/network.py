@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import msgspec
@@ -20,6 +20,7 @@ from meshwright.model.designs import (
 )
 from meshwright.model.overlay import Overlay, Parameter
 from meshwright.model.plan import Plan
+from meshwright.model.price import PriceWeights
 from meshwright.model.snapshot import Snapshot
 from meshwright.planning.adaptation.plan import adapt
 from meshwright.planning.adaptation.rounds import AdaptationRules
@@ -36,6 +37,7 @@ Objective = Literal["net", "cost"]
 
 # Of a topic-connected design: links change where brokers come and go, and nowhere else.
 CHURN = "churn"
+BARE = "hash"  # as the design is built, fitted to nothing
 METHOD = "best"  # of arranging brokers, where neither the wish nor the design names one
 
 
@@ -50,6 +52,7 @@ class PlanWish:
     everybody [DYNATOPS, Alg. 3]; None to try always. degree_max: links that a broker on a tree may
     come to have. params: of the builder of a topic-connected design, by name.
     subscriptions: those expected in the horizon; None: each interest of the snapshot once.
+    weights: of the price by which the plan is judged; delay_weight is that of its delay.
     """
 
     design: str
@@ -61,6 +64,7 @@ class PlanWish:
     reconfigurability_beta: float | None = None
     params: tuple[tuple[str, Parameter], ...] = ()
     subscriptions: float | None = None
+    weights: PriceWeights = field(default_factory=PriceWeights)
 
     @property
     def joined_as(self) -> str:
@@ -201,6 +205,9 @@ def _redesigned(snapshot: Snapshot, wish: PlanWish, source: Overlay, seed: int) 
 
 def _planner(wish: PlanWish) -> Planner:
     is_fixed = wish.row.forwarding == "acyclic" and not wish.row.can_adapt
+    is_bare = wish.method == BARE and wish.row.forwarding in {"acyclic", "partition"}
+    if is_bare:
+        return _unmoved
     return _unmoved if is_fixed else PLANNERS[wish.row.forwarding]
 
 

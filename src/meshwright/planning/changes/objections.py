@@ -44,12 +44,13 @@ def objections_to(
     *,
     clients_per_s: float = CLIENTS_PER_S,
     data_until_us: int | None = None,
+    sights: tuple[Sight, Sight] | None = None,
 ) -> Objections:
     """What speaks against a plan.
 
     before, after: the network as it is, and with clients where the plan moves them; None for after
     where it moves none. Both have the same topics. clients_per_s: how many clients a broker sends
-    away in a second; 0 for all at once.
+    away in a second; 0 for all at once. sights: of both networks, where they are known already.
     """
     moves = plan.client_moves()
     leaving = Counter(move.source for move in moves)
@@ -58,8 +59,7 @@ def objections_to(
     topics: tuple[WorseTopic, ...] = ()
     count = 0
     if plan.steps:
-        old = _sight(plan.source, before)
-        new = _sight(plan.target, before if after is None else after)
+        old, new = sights or plan_sights(plan, before, after)
         metrics = (*_dearer(plan), *_worse_metrics(old, new))
         topics, count = _worse_topics(old, new, before)
     return Objections(
@@ -75,7 +75,7 @@ def objections_to(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Sight:
+class Sight:
     """One overlay: its row of metrics, and by topic the mean figures of one publication."""
 
     evaluation: Evaluation
@@ -86,7 +86,13 @@ class _Sight:
     made_share: float
 
 
-def _sight(overlay: Overlay, snapshot: Snapshot) -> _Sight:
+def plan_sights(plan: Plan, before: Snapshot, after: Snapshot | None = None) -> tuple[Sight, Sight]:
+    """The network before a plan and after it; the same one where the plan changes nothing."""
+    old = _sight(plan.source, before)
+    return old, _sight(plan.target, before if after is None else after) if plan.steps else old
+
+
+def _sight(overlay: Overlay, snapshot: Snapshot) -> Sight:
     totals = forwarding_of(overlay, snapshot).totals()
     publishers = len(snapshot.brokers)
     # Of a topic that nobody wants, nothing is delivered and nothing is waited for.
@@ -94,7 +100,7 @@ def _sight(overlay: Overlay, snapshot: Snapshot) -> _Sight:
     wanted = (totals.delivered + totals.missed).astype(np.float64)
     messages = (totals.internal + totals.external + totals.entry) / publishers
     all_made = float(totals.delivered @ snapshot.publications)
-    return _Sight(
+    return Sight(
         evaluation_of(overlay, snapshot, totals),
         messages * np.maximum(wanted, 1.0) / delivered,
         totals.delay_hops / delivered,
@@ -116,7 +122,7 @@ def _dearer(plan: Plan) -> tuple[WorseMetric, ...]:
     return (WorseMetric(metric="cost", before=before, after=after),)
 
 
-def _worse_metrics(old: _Sight, new: _Sight) -> tuple[WorseMetric, ...]:
+def _worse_metrics(old: Sight, new: Sight) -> tuple[WorseMetric, ...]:
     found = []
     for metric in METRICS:
         before, after = _figure(old, metric), _figure(new, metric)
@@ -128,7 +134,7 @@ def _worse_metrics(old: _Sight, new: _Sight) -> tuple[WorseMetric, ...]:
     return tuple(found)
 
 
-def _figure(sight: _Sight, metric: str) -> float | None:
+def _figure(sight: Sight, metric: str) -> float | None:
     """A metric; sums of messages are those that all deliveries would take at the same price."""
     value = getattr(sight.evaluation, metric)
     if value is None:
@@ -138,9 +144,7 @@ def _figure(sight: _Sight, metric: str) -> float | None:
     return float(value)
 
 
-def _worse_topics(
-    old: _Sight, new: _Sight, snapshot: Snapshot
-) -> tuple[tuple[WorseTopic, ...], int]:
+def _worse_topics(old: Sight, new: Sight, snapshot: Snapshot) -> tuple[tuple[WorseTopic, ...], int]:
     """Topics with more messages or more delay, most harm over the horizon first, and how many."""
     worse = _grows(old.messages, new.messages) | _grows(old.delay_hops, new.delay_hops)
     if old.delay_ms is not None and new.delay_ms is not None:
@@ -154,7 +158,7 @@ def _worse_topics(
     return tuple(_topic(old, new, snapshot, int(topic)) for topic in worst), len(topics)
 
 
-def _topic(old: _Sight, new: _Sight, snapshot: Snapshot, topic: int) -> WorseTopic:
+def _topic(old: Sight, new: Sight, snapshot: Snapshot, topic: int) -> WorseTopic:
     return WorseTopic(
         topic=snapshot.topics[topic],
         messages_before=float(old.messages[topic]),

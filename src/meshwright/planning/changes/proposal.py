@@ -16,7 +16,7 @@ from meshwright.errors import CallerError, ProblemError
 from meshwright.model.goals import Goals
 from meshwright.model.interests import Int64Array
 from meshwright.model.overlay import Overlay
-from meshwright.model.plan import Plan
+from meshwright.model.plan import Plan, PlanPrice
 from meshwright.model.snapshot import Snapshot
 from meshwright.planning.changes.broker_change import NO_CHANGE, BrokerChange
 from meshwright.planning.changes.churn import plan_churn
@@ -30,8 +30,9 @@ from meshwright.planning.changes.goals import Outlook, broken_goals, preferred
 from meshwright.planning.changes.links import link_plan
 from meshwright.planning.changes.membership import plan_for_brokers
 from meshwright.planning.changes.network import CHURN, PlanWish, plan_network
-from meshwright.planning.changes.objections import CLIENTS_PER_S, objections_to
+from meshwright.planning.changes.objections import CLIENTS_PER_S, objections_to, plan_sights
 from meshwright.planning.placement.clients import NO_BROKER, Clients
+from meshwright.planning.pricing import price_of
 
 Candidate = tuple[Plan, Outlook]
 
@@ -70,14 +71,22 @@ def propose(
         raise CallerError("the goal clients_max needs the population of the network")
     found = _candidates(snapshot, _helped(wish, goals), around, goals)
     plan, outlook = _chosen(found, snapshot, wish, around, goals)
+    sights = plan_sights(plan, snapshot, outlook.snapshot)
     against = objections_to(
         plan,
         snapshot,
         outlook.snapshot,
         clients_per_s=around.clients_per_s,
         data_until_us=around.data_until_us,
+        sights=sights,
     )
-    return msgspec.structs.replace(plan, against=against)
+    weights = msgspec.structs.replace(wish.weights, delay=wish.delay_weight)
+    price = PlanPrice(
+        before=price_of(sights[0].evaluation, snapshot, weights),
+        after=price_of(sights[1].evaluation, outlook.snapshot, weights, plan.reconfiguration_cost),
+        publications=float(snapshot.publications.sum()),
+    )
+    return msgspec.structs.replace(plan, against=against, price=price)
 
 
 def plan_without(

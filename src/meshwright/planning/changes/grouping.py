@@ -1,0 +1,107 @@
+"""Steps of a plan as people read them: those alike in one sentence, with how many they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from meshwright.model.plan import ClientMove, Step
+from meshwright.model.wording import amount, counted
+
+NAMED_MAX = 4
+LINK_WORDS = {"add_link": "is linked with", "remove_link": "is linked no more with"}
+
+
+@dataclass(frozen=True, slots=True)
+class StepGroup:
+    """Steps of one action that one sentence tells; number: of the first of them, from 1."""
+
+    number: int
+    steps: tuple[Step, ...]
+    sentence: str
+
+
+def grouped(steps: Sequence[Step]) -> list[StepGroup]:
+    """Clients that go the same way, and links of one broker, together; in the order of steps."""
+    groups: dict[tuple[str, ...], list[tuple[int, Step]]] = {}
+    for number, step in enumerate(steps, start=1):
+        groups.setdefault(_key(number, step), []).append((number, step))
+    found = []
+    for members in groups.values():
+        alike = tuple(step for _, step in members)
+        found.append(StepGroup(members[0][0], alike, _sentence(alike)))
+    return found
+
+
+def grouped_moves(moves: Iterable[ClientMove]) -> list[str]:
+    """A clause for each way that clients go, the busiest first."""
+    ways: dict[tuple[str, str], list[str]] = {}
+    for move in moves:
+        ways.setdefault((move.source, move.target), []).append(move.client)
+    busiest = sorted(ways.items(), key=lambda way: -len(way[1]))
+    return [f"{_clients(clients)}: {source} to {target}" for (source, target), clients in busiest]
+
+
+def grouped_links(links: Iterable[tuple[str, str]]) -> list[str]:
+    """A clause for each broker and those that it is linked with."""
+    ends: dict[str, list[str]] = {}
+    for one, other in links:
+        ends.setdefault(one, []).append(other)
+    return [f"link {one} {some(others)}" for one, others in ends.items()]
+
+
+def some(names: Sequence[str]) -> str:
+    """The first of some names, and how many more there are."""
+    more = f" and {len(names) - NAMED_MAX} more" if len(names) > NAMED_MAX else ""
+    return ", ".join(names[:NAMED_MAX]) + more
+
+
+def _key(number: int, step: Step) -> tuple[str, ...]:
+    if step.action == "move_client":
+        return step.action, *step.brokers[1:], step.algorithm
+    if step.action in LINK_WORDS:
+        return step.action, step.brokers[0], step.algorithm, step.metric
+    return step.action, str(number)
+
+
+def _sentence(steps: tuple[Step, ...]) -> str:
+    first = steps[0]
+    if len(steps) == 1:
+        change = f"{first.metric} {amount(first.before)} to {amount(first.after)}"
+        told = f"({change}, by {first.algorithm})"
+        return f"{first.action} {' '.join(first.brokers)}: {first.why} {told}"
+    if first.action == "move_client":
+        return _moved(steps)
+    others = [step.brokers[1] for step in steps]
+    return f"{first.brokers[0]} {LINK_WORDS[first.action]} {some(others)}: {_linked(steps)}"
+
+
+def _moved(steps: tuple[Step, ...]) -> str:
+    _, source, target = steps[0].brokers
+    here, there = (
+        sum(getattr(step, name) for step in steps) / len(steps) for name in ("before", "after")
+    )
+    why = (
+        f"on average they share {amount(round(there, 1))} topics with others of {target}, and "
+        f"{amount(round(here, 1))} with those of {source}"
+        if there > here
+        else f"they are served as well there: {steps[0].why}"
+    )
+    names = some([step.brokers[0] for step in steps])
+    return f"{len(steps):,} clients of {source} to {target}: {why} ({names})"
+
+
+def _linked(steps: tuple[Step, ...]) -> str:
+    first = steps[0]
+    if first.metric == "topic_parts":
+        joined = round(sum(step.before - step.after for step in steps))
+        return f"the links join parts of {counted(joined, 'topic')}."
+    if first.metric == "links":
+        return "the other links carry what they share."
+    if first.action == "add_link":
+        return f"{first.algorithm} links them."
+    return f"{first.algorithm} does not link them."
+
+
+def _clients(names: Sequence[str]) -> str:
+    return f"client {names[0]}" if len(names) == 1 else f"{len(names):,} clients"
