@@ -123,7 +123,7 @@ def test_people_who_only_check_in_want_the_cells_of_themselves_and_their_friends
     for table in (BROKERS_TABLE, DELAYS):
         rmtree(tmp_path / "trace" / table.name)
     made = TraceMoment(spark, tmp_path / "trace", Moment(at_us=at_us)).snapshot()
-    assert made.brokers == ("b1/1", "b9/9")
+    assert made.brokers == ("b1.50,1.50", "b9.50,9.50")
     assert made.interests.dense().tolist() == [[True, True], [False, True]]
     again = TraceMoment(spark, tmp_path / "trace", Moment(at_us=at_us), made.brokers[::-1])
     assert again.snapshot().interests.dense().tolist() == [[False, True], [True, True]]

@@ -10,6 +10,7 @@ from meshwright.planning.replay_judgement import (
     LineSlots,
     ReplayedCandidate,
     ReplayWish,
+    gains_of_moves,
     judge_replay,
     slot_noise,
     unpaid_moves,
@@ -117,3 +118,13 @@ def test_a_line_under_which_nothing_paid_says_from_where_on_it_would() -> None:
     lines = [candidate(), candidate(design="dynatops", reconfigurations=0, pays_from=143.2)]
     (sentence,) = unpaid_moves(lines)
     assert sentence.startswith("dynatops with static placement: no move pays below about 143 pub")
+
+
+def test_a_line_whose_brokers_moved_says_what_that_gained_beside_chord() -> None:
+    moving = candidate(design="dynatops", messages_external=2.0, reconfiguration_messages=4.0)
+    lines = [candidate(reconfiguration_messages=0.0), moving, candidate(design="gm")]
+    (sentence,) = gains_of_moves(lines)
+    assert sentence.startswith("dynatops with static placement: 1 change took 4 messages, and all")
+    assert "saved 4 messages and hops beside chord (2.1 %)" in sentence
+    (lost,) = gains_of_moves([lines[0], candidate(design="dynatops")])
+    assert "lost 10 messages" in lost

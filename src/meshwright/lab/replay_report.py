@@ -46,8 +46,9 @@ class ReplayFindings:
     """What a report tells: of what trace, every line and its verdict, and the histories.
 
     histories: by placement and metric, slot by slot, under the recommended design. slot_begins: in
-    UTC, (slot,). overlays: before and after, under what is recommended; None where nothing fits.
-    coordinates: of the brokers, (broker, 2), where they are known.
+    UTC, (slot,). notes: what else is to be said, a sentence each. overlays: before and after, under
+    what is recommended; None where nothing fits. coordinates: of the brokers, (broker, 2), where
+    they are known.
     """
 
     title: str
@@ -56,6 +57,7 @@ class ReplayFindings:
     recommendation: ReplayRecommendation
     histories: Mapping[str, Mapping[str, Sequence[float]]]
     slot_begins: NDArray[np.datetime64]
+    notes: Sequence[str] = ()
     overlays: tuple[Overlay, Overlay] | None = None
     coordinates: Float64Array | None = None
 
@@ -74,6 +76,7 @@ def report_page(findings: ReplayFindings) -> bytes:
         f"<title>{title}</title><style>{STYLE}</style></head><body><h1>{title}</h1>",
         f"<p>{escape(findings.told)}</p>",
         f"<p class='answer'><b>Recommendation.</b> {escape(findings.recommendation.reason)}</p>",
+        *(f"<p>{escape(note)}</p>" for note in findings.notes),
         "<h2>The price of a publication, part by part</h2>",
         _bars(findings.lines()),
         *_overlays(findings),
@@ -136,7 +139,8 @@ def _bars(lines: Sequence[tuple[ReplayedCandidate, Verdict]]) -> str:
             for part, value in verdict.parts.parts().items()
             if value > 0.0
         )
-        name = f"{escape(each.design)} <small>{escape(each.placement)}</small>"
+        unfit = "" if verdict.fits else ", does not fit"
+        name = f"{escape(each.design)} <small>{escape(each.placement)}{unfit}</small>"
         rows.append(
             f"<div class='bar {_kind(verdict)}'><b>{_mark(verdict)}{name}</b>"
             f"<span class='track'>{pieces}</span><em>{written['price']}</em></div>"
@@ -162,9 +166,7 @@ def _overlays(findings: ReplayFindings) -> list[str]:
     if findings.overlays is None:
         return []
     before, after = findings.overlays
-    parts = ["<h2>The overlay, before and after</h2>"]
-    if before.links == after.links:
-        parts.append("<p>No link changes: both are the same.</p>")
+    parts = ["<h2>The overlay, before and after</h2>", f"<p>{_told_change(before, after)}</p>"]
     panels = [
         Panel(
             word,
@@ -176,11 +178,18 @@ def _overlays(findings: ReplayFindings) -> list[str]:
     ]
     parts.append(f"<div class='wide'>{pair_svg(Pair('links of a broker', *panels))}</div>")
     if findings.coordinates is not None:
-        parts.append("<h2>On the map</h2>")
+        parts.append("<h2>On the map, before and after</h2>")
         parts.append(
             f"<div class='wide'>{map_picture((before, after), findings.coordinates)}</div>"
         )
     return parts
+
+
+def _told_change(before: Overlay, after: Overlay) -> str:
+    old, new = ({frozenset(link) for link in each.links} for each in (before, after))
+    if old == new:
+        return "No link changes: both are the same."
+    return f"{counted(len(new - old), 'link')} came and {len(old - new):,} went."
 
 
 def _histories(findings: ReplayFindings) -> list[str]:
@@ -204,7 +213,7 @@ COLUMNS: dict[str, Callable[[ReplayedCandidate], str]] = {
     "load deviation": lambda each: f"{each.load_deviation:,.1f}",
     "most links": lambda each: f"{each.degree_max}",
 }
-HEADINGS = ("placement", "design", "fits", "price", *PARTS, *COLUMNS, "why")
+HEADINGS = ("placement", "design", "fits", "price", "why", *PARTS, *COLUMNS)
 
 
 def _table(lines: Sequence[tuple[ReplayedCandidate, Verdict]]) -> str:
@@ -217,9 +226,9 @@ def _table(lines: Sequence[tuple[ReplayedCandidate, Verdict]]) -> str:
             each.design,
             verdict.told,
             written["price"],
+            verdict.sentence,
             *(written[part] for part in PARTS),
             *(told(each) for told in COLUMNS.values()),
-            verdict.sentence,
         )
         named = zip(HEADINGS, cells, strict=True)
         row = "".join(

@@ -8,7 +8,7 @@ h1{font-size:1.6rem}h2{font-size:1.2rem;margin-top:2rem}
 .wide{overflow-x:auto}svg{max-width:100%;height:auto}
 .legend span{display:inline-block;margin-right:1rem;font-size:.85rem}
 .legend i{display:inline-block;width:.8rem;height:.8rem;margin-right:.3rem;vertical-align:-.1rem}
-.bar{display:grid;grid-template-columns:16rem 1fr 5rem;gap:.6rem;align-items:center;margin:.15rem 0}
+.bar{display:grid;grid-template-columns:19rem 1fr 5rem;gap:.6rem;align-items:center;margin:.15rem 0}
 .bar b{font-weight:400;font-size:.9rem;text-align:right}.bar small{color:#5b6b7b}
 .bar em{font-style:normal;font-variant-numeric:tabular-nums;font-size:.9rem}
 .track{display:flex;height:1rem}.track i{height:100%}
@@ -21,7 +21,7 @@ th,td{padding:.3rem .55rem;border-bottom:1px solid #dfe6ee;vertical-align:top}
 th{cursor:pointer;vertical-align:bottom;background:#f4f7fa;position:sticky;top:0}
 th[aria-sort=ascending]::after{content:' \\2191'}th[aria-sort=descending]::after{content:' \\2193'}
 .number{text-align:right;white-space:nowrap}th.number{white-space:normal}
-.word,.why{text-align:left}td.why{min-width:24rem;white-space:normal;font-weight:400}
+.word,.why{text-align:left}td.why{min-width:19rem;white-space:normal;font-weight:400}
 tr.chosen{background:#eaf5ee;font-weight:600}tr.unfit{color:#6d7884}
 @media(max-width:640px){
 body{margin:1rem auto;padding:0 .8rem}

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from meshwright.model.price import PriceWeights
+from meshwright.pipeline.paying_period import EPOCH_SLOTS
 from meshwright.planning.arrangement.reconfiguration import RECONFIGURABILITY_BETA
 from meshwright.planning.placement.strategies import PlacementRules
 from meshwright.planning.succession import EpochRules
@@ -27,11 +28,12 @@ class _Part(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 class TimeParameters(_Part, frozen=True, kw_only=True):
     """Slots (T_update), epochs (T_free), and slots left out of the comparison.
 
-    slot_s: None for about a hundredth of the trace, in whole hours.
+    slot_s: None for about a hundredth of the trace, in whole hours. epoch_slots: 0 for as many as a
+    move of brokers needs to pay for itself.
     """
 
     slot_s: Count | None = None
-    epoch_slots: Count = 10
+    epoch_slots: WholeNumber = EPOCH_SLOTS
     warmup_slots: WholeNumber = 0
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from pathlib import Path
 from typing import Any, get_args
@@ -14,12 +14,15 @@ from pyspark.sql import functions as sf
 
 from meshwright.errors import OperatorError
 from meshwright.model import replay_schema, schema
-from meshwright.model.designs import NOW
+from meshwright.model.designs import NOW, design
 from meshwright.model.overlay import Overlay
 from meshwright.model.schema import Table
+from meshwright.model.times import SECOND_US
 from meshwright.pipeline.brokers import Brokers
 from meshwright.pipeline.keeping import Keeper, Kept, files_digest
 from meshwright.pipeline.parameters import PlacementName, ReplayParameters
+from meshwright.pipeline.paying_period import EPOCH_SLOTS, paying_period
+from meshwright.pipeline.snapshots import Moment, TraceMoment
 from meshwright.pipeline.stages.broker_interests import (
     broker_changes,
     broker_spans,
@@ -65,7 +68,8 @@ class TraceReplay:
 
     content_count: subscriptions that take only some messages of their topics; all are counted.
     unwanted_count: topics that were published and that nobody ever wanted.
-    today: the overlay that stood before, if one was given.
+    today: the overlay that stood before, if one was given. period: why it plans as often as it
+    does, where that was chosen.
     """
 
     parameters: ReplayParameters
@@ -77,6 +81,7 @@ class TraceReplay:
     content_count: int = 0
     unwanted_count: int = 0
     today: Overlay | None = None
+    period: str = ""
 
 
 def replay_trace(
@@ -110,6 +115,7 @@ class _Replay:
         self.parameters = parameters
         self.keeper = keeper
         self.today = today
+        self.period = ""
         self.names = table_names(trace)
         self.kept: dict[str, Kept] = {}
 
@@ -137,6 +143,7 @@ class _Replay:
             self._content_count(),
             self._unwanted_count(),
             self.today,
+            self.period,
         )
         self._keep_replay(found)
         found.tables.update({name: kept.frame for name, kept in self.kept.items()})
@@ -216,7 +223,11 @@ class _Replay:
         if span.begin is None:
             raise OperatorError(f"{self.trace}: nobody wants anything in this trace; give another.")
         time = self.parameters.time
-        timeline = spanning(span.begin, span.end, time.slot_s, time.epoch_slots)
+        timeline = spanning(span.begin, span.end, time.slot_s, time.epoch_slots or EPOCH_SLOTS)
+        if not time.epoch_slots and any(
+            "arrangement" in design(name).given for name in replayed_designs(self.parameters)
+        ):
+            timeline = self._paying(timeline)
         if time.warmup_slots >= timeline.slot_count:
             raise OperatorError(
                 f"{self.trace}: the trace has {timeline.slot_count} slots and {time.warmup_slots} "
@@ -224,6 +235,25 @@ class _Replay:
                 "fewer."
             )
         return timeline
+
+    def _paying(self, timeline: Timeline) -> Timeline:
+        """The timeline with epochs in which a move of brokers can pay for itself."""
+        slot_s = timeline.slot_us / SECOND_US
+        chosen = self.parameters
+        moment = Moment(
+            slot_s=slot_s,
+            horizon_s=EPOCH_SLOTS * slot_s,
+            alpha=chosen.publications.alpha,
+            cell_degrees=chosen.interests.cell_degrees,
+            publications_per_slot=float(chosen.publications.per_slot),
+            broker_count=chosen.brokers.count,
+            seed=chosen.seed,
+        )
+        snapshot = TraceMoment(self.session, self.trace, moment).snapshot()
+        weight = chosen.overlay.delay_weight
+        period = paying_period(snapshot, timeline.slot_count, delay_weight=weight)
+        self.period = period.reason
+        return replace(timeline, epoch_slots=period.epoch_slots)
 
     def _keep_rates(self, timeline: Timeline) -> None:
         chosen = self.parameters.publications

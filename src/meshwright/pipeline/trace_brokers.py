@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 from scipy.sparse.csgraph import csgraph_from_dense, floyd_warshall
 
-from meshwright.errors import InputFileError, OperatorError
+from meshwright.errors import CallerError, InputFileError, OperatorError
 from meshwright.model.identifiers import BrokerName
 from meshwright.model.schema import BROKERS, CONNECTIONS, DELAYS, Table
 from meshwright.model.snapshot import Float64Array
@@ -25,6 +25,7 @@ from meshwright.pipeline.traces import table_names
 
 Reader: TypeAlias = "Callable[[Table], DataFrame]"
 Places: TypeAlias = "dict[str, tuple[float | None, float | None, str | None]]"
+NAME_DIGITS, NAME_DIGITS_MAX = 2, 12  # of latitudes and longitudes in brokers' names
 
 
 def has_brokers(trace: Path) -> bool:
@@ -77,12 +78,21 @@ def made_brokers(count: int, visits: DataFrame | None, cell_degrees: float) -> B
             f"Everybody is in one cell of {cell_degrees:g} degrees, and one broker is no network; "
             "choose smaller cells."
         )
-    named = sorted((f"b{row.cell_north}/{row.cell_east}", row) for row in cells)
-    middles = [[row.cell_north + 0.5, row.cell_east + 0.5] for _, row in named]
+    places = np.array([(row.cell_north + 0.5, row.cell_east + 0.5) for row in cells])
+    named = sorted(zip(place_names(places * cell_degrees), range(len(cells)), strict=True))
     return Brokers(
         tuple(BrokerName(name) for name, _ in named),
-        np.array(middles, dtype=np.float64) * cell_degrees,
+        (places * cell_degrees)[[number for _, number in named]],
     )
+
+
+def place_names(places: Float64Array) -> list[str]:
+    """Names by latitude and longitude, with as many digits as tell all places apart."""
+    for digits in range(NAME_DIGITS, NAME_DIGITS_MAX):
+        names = [f"b{north:.{digits}f},{east:.{digits}f}" for north, east in places.tolist()]
+        if len(set(names)) == len(names):
+            return names
+    raise CallerError("two brokers stand at the same place")
 
 
 def refuse_strangers(trace: Path, connections: DataFrame, brokers: Brokers) -> None:

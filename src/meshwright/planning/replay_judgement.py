@@ -28,6 +28,8 @@ from meshwright.planning.recommendation import (
     ranked,
 )
 
+STILL, MOVING = "chord", "dynatops"  # the same ring, with brokers by hash and with brokers moved
+
 
 class ReplayedCandidate(msgspec.Struct, frozen=True, kw_only=True):
     """A line of the comparison: sums over the trace, means over publications or deliveries."""
@@ -101,6 +103,31 @@ def unpaid_moves(candidates: Sequence[ReplayedCandidate]) -> list[str]:
         for each in candidates
         if each.pays_from is not None
     ]
+
+
+def gains_of_moves(candidates: Sequence[ReplayedCandidate]) -> list[str]:
+    """A sentence for each line of dynatops whose brokers moved: what that gained beside chord."""
+    still = {each.placement: each for each in candidates if each.design == STILL}
+    told = []
+    for each in candidates:
+        beside = still.get(each.placement)
+        if each.design != MOVING or beside is None or not each.reconfigurations:
+            continue
+        saved = _sent(beside) - _sent(each)
+        word = "saved" if saved >= 0.0 else "lost"
+        told.append(
+            f"{each.name}: {counted(each.reconfigurations, 'change')} took "
+            f"{each.reconfiguration_messages:,.0f} messages, and all in all {word} "
+            f"{abs(saved):,.0f} messages and hops beside {STILL} "
+            f"({100.0 * abs(saved) / (_sent(beside) or 1.0):.1f} %)."
+        )
+    return told
+
+
+def _sent(each: ReplayedCandidate) -> float:
+    """All messages of a line and its hops of delay; links are the same on one ring."""
+    price = replayed_price(each, PriceWeights(link=0.0))
+    return price.total * max(each.publications, 1)
 
 
 def judge_replay(

@@ -66,8 +66,15 @@ def compare(
         ),
     ] = None,
     epoch: Annotated[
-        int, typer.Option("--epoch", min=1, metavar="SLOTS", help="How often to plan (T_free).")
-    ] = 10,
+        int | None,
+        typer.Option(
+            "--epoch",
+            min=1,
+            metavar="SLOTS",
+            show_default="so that moves of brokers pay, else 10",
+            help="How often to plan (T_free).",
+        ),
+    ] = None,
     warmup: Annotated[
         int, typer.Option("--warmup", min=0, metavar="SLOTS", help="First slots not to compare.")
     ] = 0,
@@ -117,7 +124,7 @@ def compare(
         seed=seed,
         time=TimeParameters(
             slot_s=None if slot is None else whole_seconds(slot),
-            epoch_slots=epoch,
+            epoch_slots=epoch or 0,
             warmup_slots=warmup,
         ),
         interests=InterestParameters(cell_degrees=cell),

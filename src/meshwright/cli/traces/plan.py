@@ -63,6 +63,7 @@ from meshwright.model.wording import amount, counted
 if TYPE_CHECKING:
     from meshwright.model.overlay import Overlay
     from meshwright.model.plan import Plan
+    from meshwright.model.price import PriceWeights
     from meshwright.pipeline.snapshots import TraceMoment
     from meshwright.planning.changes.broker_change import BrokerChange
     from meshwright.planning.changes.differences import PlanDifference
@@ -212,7 +213,6 @@ def create(
     from meshwright.cli.console.spark import is_short_work, spark_work
     from meshwright.errors import OperatorError
     from meshwright.files.reading import blaming
-    from meshwright.model.price import PriceWeights
     from meshwright.pipeline.snapshots import Moment, TraceMoment
     from meshwright.pipeline.traces import check_trace
     from meshwright.planning.changes.expectation import expected_cost
@@ -230,12 +230,7 @@ def create(
         raise OperatorError("Give a TRACE and its --design, or a manager with --manager URL.")
     check_trace(trace)
     today = _today(source, data)
-    weights = PriceWeights(
-        relay=relay_weight,
-        management=management_weight,
-        reconfiguration=reconfiguration_weight,
-        link=link_weight,
-    )
+    weights = _weights(relay_weight, management_weight, reconfiguration_weight, link_weight)
     wish = PlanWish(design, objective, method, delay_weight, k, weights=weights)
     moment = Moment(
         at_us=None if at is None else time_us(at),
@@ -271,6 +266,14 @@ def create(
     kept = _kept(made, predicted, out, data)
     notes = notes_on(snapshot)
     answer_plan(as_json, "plan create", made, kept, seed, notes=notes, predicted=predicted)
+
+
+def _weights(relay: float, management: float, reconfiguration: float, link: float) -> PriceWeights:
+    from meshwright.model.price import PriceWeights
+
+    return PriceWeights(
+        relay=relay, management=management, reconfiguration=reconfiguration, link=link
+    )
 
 
 def _with_subscriptions(wish: PlanWish, state: TraceMoment) -> PlanWish:

@@ -54,8 +54,6 @@ def replay_parts(
     files: dict[str, Path],
 ) -> tuple[dict[str, Any], list[RenderableType]]:
     """A document for scripts, and what people are shown."""
-    from meshwright.planning.replay_judgement import unpaid_moves
-
     document = {
         "trace": str(trace),
         **replay_document(replay, candidates, recommendation),
@@ -67,10 +65,18 @@ def replay_parts(
         EXPLANATION,
         "",
         recommendation.reason,
-        *unpaid_moves(candidates),
+        *_told_moves(replay, candidates),
         *([f"Report: {files['report']}"] if files else []),
     ]
     return document, shown
+
+
+def _told_moves(replay: TraceReplay, candidates: list[ReplayedCandidate]) -> list[str]:
+    """How often brokers could move, and what that gained or from when on it would."""
+    from meshwright.planning.replay_judgement import gains_of_moves, unpaid_moves
+
+    period = [replay.period] if replay.period else []
+    return [*period, *gains_of_moves(candidates), *unpaid_moves(candidates)]
 
 
 def replay_table(
@@ -111,6 +117,8 @@ def replay_document(
         "slots": timeline.slot_count,
         "slot_s": timeline.slot_us // 1_000_000,
         "epochs": timeline.epoch_count,
+        "epoch_slots": timeline.epoch_slots,
+        "period": replay.period or None,
         "brokers": replay.brokers.count,
         **_notes(replay).document(),
         "weights": replay.parameters.weights(),
@@ -178,6 +186,7 @@ def write_report(
         recommendation=recommendation,
         histories=histories(replay, design, list(HISTORIES)),
         slot_begins=replay.timeline.begins(),
+        notes=_told_moves(replay, candidates),
         overlays=None
         if recommendation.placement is None
         else before_and_after(replay, recommendation.placement, design),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from meshwright.model.designs import DEFAULT_DESIGN as RING
 from meshwright.model.designs import design
 from meshwright.model.overlay import Overlay
 from meshwright.model.snapshot import Snapshot
@@ -16,6 +17,22 @@ from meshwright.planning.arrangement.reconfiguration import (
 )
 from meshwright.planning.arrangement.search import new_search
 from meshwright.planning.arrangement.seats import read_seats
+from meshwright.planning.designs import build_overlay
+
+
+def paying_share(
+    snapshot: Snapshot, *, delay_weight: float = 1.0, beta: float = RECONFIGURABILITY_BETA
+) -> float | None:
+    """How many horizons of a snapshot it takes until a move on a Chord ring has paid for itself.
+
+    From the hash arrangement; None where no move ever pays, or nothing is published.
+    """
+    expected = float(np.mean(snapshot.publications)) if len(snapshot.topics) else 0.0
+    if not expected:
+        return None
+    ring = build_overlay(RING, snapshot, rng=np.random.default_rng(0))
+    needed = break_even(ring, snapshot, delay_weight=delay_weight, beta=beta)
+    return None if needed is None else needed / expected
 
 
 def break_even(
