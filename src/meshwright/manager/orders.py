@@ -79,7 +79,9 @@ class Orders:
             given_us=self._now_us(),
             cost_before=cost_before,
         )
-        return self._store.write(saved.become(BEGINS[action], order=order))
+        # Why it was made is of interest still when it is in force; why it was refused once is not.
+        why = saved.detail if saved.state is PlanState.PROPOSED else ""
+        return self._store.write(saved.become(BEGINS[action], why, order=order))
 
     def finish(self, saved: SavedPlan, tell: Tell) -> SavedPlan:
         """Give an order unless brokers have it, follow it, and keep its outcome.
@@ -91,7 +93,7 @@ class Orders:
         assert order is not None
         begun = self._known(order, plan) or self._given(saved, order, plan)
         given = msgspec.structs.replace(order, leader=begun.broker, epoch=begun.epoch)
-        saved = self._store.write(saved.become(saved.state, order=given))
+        saved = self._store.write(saved.become(saved.state, saved.detail, order=given))
         outcome = follow(self._network, order.action, begun, plan, tell)
         return self._store.write(self._ended(saved, outcome))
 
@@ -165,7 +167,7 @@ class Orders:
         changes: dict[str, Any] = {"outcome": outcome}
         if state is PlanState.APPLIED and outcome.action == "apply":
             changes["measured"] = None
-        return saved.become(state, outcome.detail, **changes)
+        return saved.become(state, outcome.detail or saved.detail, **changes)
 
 
 def _name_at_brokers(action: Action, plan: Plan) -> str:
