@@ -60,6 +60,10 @@ RATES_FAULTS = [
     (b"topic,publications\nt0,1_0\n", "line 2: publications '1_0' is not a finite number"),
     (b"topic,publications\nt0,1\nt1,2\nt0,1\n", "line 4: topic 't0' stands on line 2 already"),
     (b"topic,publications\nt0,1\n", "topic 't1' has no rate"),
+    (
+        b"topic,publications,broker\nt0,1,b0\nt1,2,\nt0,1,b0\n",
+        "line 4: topic 't0' of broker 'b0' stands on line 2 already",
+    ),
 ]
 
 TRAFFIC_FAULTS = [
@@ -130,6 +134,20 @@ def test_filters_take_topics_with_a_rate_and_a_group_is_at_its_first_broker(
         [0, 1, 0, 0],
         [1, 1, 1, 0],
     ]
+
+
+def test_rates_by_broker_say_where_publications_enter_and_are_written_so(tmp_path: Path) -> None:
+    interests = written(tmp_path, "interests.csv", b"broker,topic\nb0,t\nb1,t\n")
+    content = b"broker,topic,publications\nb1,t,4\nb2,t,2\n,u,6\n"
+    snapshot = read_snapshot(interests, written(tmp_path, "rates.csv", content))
+    again = read_snapshot(*write_snapshot(snapshot, tmp_path / "again"), snapshot.brokers)
+    for found in (snapshot, again):
+        assert found.brokers == ("b0", "b1", "b2")
+        assert found.publications.tolist() == [6.0, 6.0]
+        assert found.publishers is not None
+        assert found.publishers.tolist() == [[0.0, 2.0], [4.0, 2.0], [2.0, 2.0]]
+    with pytest.raises(InputFileError, match="published at 'b2', which is not in the overlay"):
+        read_snapshot(interests, tmp_path / "rates.csv", ("b0", "b1"))
 
 
 def test_filters_that_no_known_topic_fits_are_refused(tmp_path: Path) -> None:

@@ -74,6 +74,25 @@ def test_who_left_wants_nothing(spark: SparkSession, tmp_path: Path) -> None:
     assert snapshot.publications.tolist() == [10.0]
 
 
+def test_publications_enter_where_their_publishers_are_now(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    for broker, count in (("b0", 3), ("b1", 1)):
+        recorder = TraceRecorder(tmp_path / "telemetry", broker, 0)
+        recorder.connection(BEGIN_US, f"of-{broker}", is_on=True)
+        recorder.subscription(BEGIN_US, f"of-{broker}", "news/#", is_on=True)
+        recorder.publication(BEGIN_US + 1, "news/a", f"of-{broker}", 1, count=count)
+        recorder.publication(BEGIN_US + 1, "news/b", "who-left", 1)
+        recorder.flush()
+    moment = Moment(horizon_s=3600.0)
+    snapshot = TraceMoment(spark, tmp_path / "telemetry", moment).snapshot()
+    assert (snapshot.brokers, snapshot.topics) == (("b0", "b1"), ("news/a", "news/b"))
+    assert snapshot.interests.dense().all()
+    assert snapshot.publications.tolist() == pytest.approx([4.0, 2.0])
+    assert snapshot.publishers is not None
+    assert snapshot.publishers.ravel().tolist() == pytest.approx([3.0, 1.0, 1.0, 1.0])
+
+
 def test_a_client_is_where_it_came_last_even_if_its_former_broker_notices_late(
     spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from meshwright.model.snapshot import Float64Array, Snapshot
 
 INTERESTS_COLUMNS = ("broker", "topic")
 RATES_COLUMNS = ("topic", "publications")
+PUBLISHING_BROKER = "broker"
 DELAYS_COLUMNS = ("source", "target", "delay_ms")
 
 
@@ -41,10 +43,17 @@ class InterestsFile:
 
 
 class Rate(NamedTuple):
-    """Publications of a topic in the horizon, and the line that says so."""
+    """Publications of a topic in the horizon, and the line that first says so.
 
-    publications: float
+    entering: publications by the broker where they enter; those of "" enter anywhere.
+    """
+
     line: int
+    entering: dict[str, float]
+
+    @property
+    def publications(self) -> float:
+        return sum(self.entering.values())
 
 
 def read_interests(path: Path, brokers: tuple[str, ...] | None = None) -> InterestsFile:
@@ -94,14 +103,19 @@ def read_interests(path: Path, brokers: tuple[str, ...] | None = None) -> Intere
 def read_rates(path: Path) -> dict[str, Rate]:
     """Publications of each topic, in the order of the file."""
     rates: dict[str, Rate] = {}
-    for row in read_table(path, RATES_COLUMNS):
+    lines: dict[tuple[str, str], int] = {}
+    for row in read_table(path, RATES_COLUMNS, optional=PUBLISHING_BROKER):
         topic = row.name(0, "topic")
-        if topic in rates:
+        broker = row.name(2, "broker") if row.fields[2] else ""
+        if (topic, broker) in lines:
+            of = f" of broker {broker!r}" if broker else ""
             raise row.fault(
-                f"topic {topic!r} stands on line {rates[topic].line} already",
+                f"topic {topic!r}{of} stands on line {lines[topic, broker]} already",
                 "remove one of the two rows",
             )
-        rates[topic] = Rate(row.amount(1, "publications"), row.line)
+        lines[topic, broker] = row.line
+        rate = rates.setdefault(topic, Rate(row.line, {}))
+        rate.entering[broker] = row.amount(1, "publications")
     return rates
 
 
@@ -163,20 +177,25 @@ def read_snapshot(
             remedy="name the topics that are published, in a file of rates",
             line=file.topic_lines[0],
         )
-    broker_numbers = {name: number for number, name in enumerate(file.brokers)}
+    publishing = dict.fromkeys(name for rate in rates.values() for name in rate.entering if name)
+    if brokers is not None and rates_path is not None:
+        _refuse_strangers(rates_path, rates, set(brokers))
+    names = tuple(dict.fromkeys([*file.brokers, *map(BrokerName, publishing)]))
+    broker_numbers = {name: number for number, name in enumerate(names)}
     topic_numbers = {name: number for number, name in enumerate(topics)}
     return Snapshot(
-        file.brokers,
+        names,
         tuple(TopicName(topic) for topic in topics),
         interests_from_pairs(
             np.array([broker_numbers[BrokerName(broker)] for broker, _ in pairs], dtype=np.int64),
             np.array([topic_numbers[topic] for _, topic in pairs], dtype=np.int64),
-            len(file.brokers),
+            len(names),
             len(topics),
         ),
         np.array([1.0 if rates_path is None else _rate(rates, topic) for topic in topics]),
-        delays_ms=None if delays_path is None else read_delays(delays_path, file.brokers),
+        delays_ms=None if delays_path is None else read_delays(delays_path, names),
         content_subscriptions=sum(asks_content(wanted) for _, wanted in file.holdings()),
+        publishers=_publishers(rates, broker_numbers, topic_numbers) if publishing else None,
     )
 
 
@@ -185,7 +204,7 @@ def write_snapshot(snapshot: Snapshot, folder: Path) -> tuple[Path, Path]:
     interests_path, rates_path = folder / "interests.csv", folder / "rates.csv"
     interests = snapshot.interests
     pairs = zip(interests.row_of_pairs().tolist(), interests.columns.tolist(), strict=True)
-    rates = zip(snapshot.topics, snapshot.publications.tolist(), strict=True)
+    columns, rates = _rate_rows(snapshot)
     make_folder(folder)
     write_whole(
         {
@@ -193,11 +212,55 @@ def write_snapshot(snapshot: Snapshot, folder: Path) -> tuple[Path, Path]:
                 INTERESTS_COLUMNS, ((snapshot.brokers[b], snapshot.topics[t]) for b, t in pairs)
             ),
             rates_path: table_bytes(
-                RATES_COLUMNS, ((topic, f"{rate:.17g}") for topic, rate in rates)
+                columns, ((topic, f"{rate:.17g}", *broker) for topic, rate, *broker in rates)
             ),
         }
     )
     return interests_path, rates_path
+
+
+def _rate_rows(snapshot: Snapshot) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
+    """The header and rows of rates.csv; a row for each broker where publishers have places."""
+    if snapshot.publishers is None:
+        rates = zip(snapshot.topics, snapshot.publications.tolist(), strict=True)
+        return RATES_COLUMNS, list(rates)
+    rows = [
+        (topic, amount, broker)
+        for topic, column in zip(snapshot.topics, snapshot.publishers.T.tolist(), strict=True)
+        for broker, amount in zip(snapshot.brokers, column, strict=True)
+        if amount or (broker == snapshot.brokers[0] and not any(column))
+    ]
+    return (*RATES_COLUMNS, PUBLISHING_BROKER), rows
+
+
+def _publishers(
+    rates: dict[str, Rate],
+    broker_numbers: Mapping[BrokerName, int],
+    topic_numbers: Mapping[str, int],
+) -> Float64Array:
+    """Publications by the broker where they enter: (broker, topic)."""
+    entering = np.zeros((len(broker_numbers), len(topic_numbers)), dtype=np.float64)
+    for topic, rate in rates.items():
+        column = entering[:, topic_numbers[topic]]
+        for broker, amount in rate.entering.items():
+            if broker:
+                column[broker_numbers[BrokerName(broker)]] += amount
+            else:
+                column += amount / len(column)
+    return entering
+
+
+def _refuse_strangers(rates_path: Path, rates: dict[str, Rate], brokers: set[str]) -> None:
+    """Refuse publishers at a broker that is not in the overlay."""
+    for topic, rate in rates.items():
+        for broker in rate.entering:
+            if broker and broker not in brokers:
+                raise InputFileError(
+                    str(rates_path),
+                    f"topic {topic!r} is published at {broker!r}, which is not in the overlay",
+                    remedy="use the overlay of these brokers",
+                    line=rate.line,
+                )
 
 
 def _rate(rates: dict[str, Rate], topic: str) -> float:

@@ -60,8 +60,13 @@ class TableRow:
         return int(text)
 
 
-def read_table(path: Path, columns: tuple[str, ...]) -> Iterator[TableRow]:
-    """Rows of a CSV file with exactly these columns, in any order; blank lines are skipped."""
+def read_table(
+    path: Path, columns: tuple[str, ...], *, optional: str | None = None
+) -> Iterator[TableRow]:
+    """Rows of a CSV file with exactly these columns, in any order; blank lines are skipped.
+
+    optional: a column that may be there, whose field comes last, or is empty where it is not.
+    """
     wanted = ",".join(columns)
     records = _records(path)
     header_line, header = next(records, (1, []))
@@ -69,7 +74,11 @@ def read_table(path: Path, columns: tuple[str, ...]) -> Iterator[TableRow]:
         raise InputFileError(
             str(path), "the file is empty", remedy=f"begin it with the header {wanted}", line=1
         )
+    if optional in header:
+        columns = (*columns, str(optional))
+        optional = None
     order = _column_order(path, header_line, header, columns)
+    absent = () if optional is None else ("",)
     row_count = 0
     for line, record in records:
         if len(record) != len(columns):
@@ -80,7 +89,7 @@ def read_table(path: Path, columns: tuple[str, ...]) -> Iterator[TableRow]:
                 line=line,
             )
         row_count += 1
-        yield TableRow(path, line, tuple(record[position] for position in order))
+        yield TableRow(path, line, (*(record[position] for position in order), *absent))
     if not row_count:
         raise InputFileError(
             str(path),

@@ -21,7 +21,9 @@ class Snapshot:
     interests: brokers by topics. publications: publications of each topic in the horizon, (topic,).
     delays_ms: one-way broker to broker, (broker, broker), or None where every hop costs one.
     coordinates: latitude and longitude in degrees, (broker, 2), or None. content_subscriptions: how
-    many take only some messages of their topics; here they count as if they took all.
+    many take only some messages of their topics; here they count as if they took all. publishers:
+    publications of each topic by the broker where they enter, (broker, topic), or None where any
+    broker is as likely as another.
     """
 
     brokers: tuple[BrokerName, ...]
@@ -31,6 +33,7 @@ class Snapshot:
     delays_ms: Float64Array | None = None
     coordinates: Float64Array | None = None
     content_subscriptions: int = 0
+    publishers: Float64Array | None = None
 
     @property
     def topics_unwanted(self) -> int:
@@ -54,6 +57,8 @@ class Snapshot:
         shape = (self.interests.row_count, self.interests.column_count)
         if shape != (len(self.brokers), len(self.topics)) or len(self.publications) != shape[1]:
             raise CallerError("a snapshot's names, interests and publications differ in length")
-        for array in (self.publications, self.delays_ms, self.coordinates):
+        if self.publishers is not None and self.publishers.shape != shape:
+            raise CallerError("a snapshot's publishers are not by broker and topic")
+        for array in (self.publications, self.delays_ms, self.coordinates, self.publishers):
             if array is not None:
                 array.setflags(write=False)

@@ -7,12 +7,13 @@ Messages climb towards the root and descend where they are wanted; there are no 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from meshwright.errors import CallerError, ProblemError
-from meshwright.model.interests import BoolArray, Int32Array, Int64Array
+from meshwright.model.interests import BoolArray, Int32Array
 from meshwright.model.wording import counted
 from meshwright.overlays.graph import Graph, components, graph
 
@@ -91,9 +92,9 @@ def path(hung: Tree, source: int, target: int) -> list[int]:
     return up + down[-2::-1]
 
 
-def subtree_sums(hung: Tree, values: NDArray[np.integer]) -> Int64Array:
+def subtree_sums(hung: Tree, values: NDArray[Any]) -> NDArray[Any]:
     """Sum of the values of each broker and all below it; first axis is brokers, others are kept."""
-    sums = np.array(values, dtype=np.int64)
+    sums = np.array(values, dtype=np.float64 if values.dtype.kind == "f" else np.int64)
     for level in _levels(hung)[:0:-1]:
         np.add.at(sums, hung.parents[level], sums[level])
     return sums

@@ -39,7 +39,12 @@ SETTINGS_OF_A_DRIVER = {
     "spark.ui.showConsoleProgress": "false",
     "spark.executorEnv.TZ": "UTC",
 }
-SETTINGS_OF_THIS_MACHINE = {"spark.ui.enabled": "false"}
+SETTINGS_OF_THIS_MACHINE = {
+    "spark.ui.enabled": "false",
+    # To open a file costs little here, and to list one is not worth a task: many are read as one.
+    "spark.sql.files.openCostInBytes": "16384",
+    "spark.sql.sources.parallelPartitionDiscovery.parallelism": "8",
+}
 PARTITIONS_PER_CORE = 4
 # For a minute's work: what Java compiles thoroughly would not run long enough to pay.
 SHORT_WORK = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}

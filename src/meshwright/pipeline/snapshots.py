@@ -119,6 +119,7 @@ class TraceMoment:
             self._brokers.delays_ms,
             self._brokers.coordinates,
             self._content_count(),
+            self._publishers(topics, expected),
         )
 
     def subscriptions(self) -> float:
@@ -251,6 +252,37 @@ class TraceMoment:
             slots = self._moment.horizon_s / self._moment.slot_s
             return np.full(len(topics), self._moment.publications_per_slot * slots)
         return np.array([expected.get(topic, 0.0) for topic in topics], dtype=np.float64)
+
+    def _publishers(
+        self, topics: tuple[TopicName, ...], expected: dict[str, float]
+    ) -> Float64Array | None:
+        """What is expected by where publishers are now, (broker, topic); None if nobody knows.
+
+        Publications of those who are not here now may enter anywhere.
+        """
+        if not {PUBLICATIONS.name, CONNECTIONS.name} <= set(self._tables):
+            return None
+        names = self._brokers.names
+        counted = (
+            self._read(PUBLICATIONS)
+            .groupBy(sf.col("publisher").alias("client"), "topic")
+            .agg(sf.count("*").alias("publications"))
+            .join(self._hosts(), on="client", how="left")
+            .groupBy("broker", "topic")
+            .agg(sf.sum("publications").alias("publications"))
+            .toArrow()
+        )
+        rows = pa.compute.index_in(counted["broker"], value_set=pa.array(names, pa.string()))
+        columns = _numbers(counted["topic"], topics, "topic", self._trace)
+        amounts = counted["publications"].to_numpy().astype(np.float64)
+        is_here = ~np.asarray(rows.is_null())
+        entering = np.zeros((len(names), len(topics)), dtype=np.float64)
+        brokers = rows.fill_null(0).to_numpy()
+        np.add.at(entering, (brokers[is_here], columns[is_here]), amounts[is_here])
+        np.add.at(entering.T, columns[~is_here], amounts[~is_here, None] / len(names))
+        known = np.array([expected.get(topic, 0.0) for topic in topics], dtype=np.float64)
+        found: Float64Array = entering * (known / np.maximum(entering.sum(axis=0), 1e-300))
+        return found
 
     def _expected(self) -> dict[str, float]:
         """Publications of each topic that was ever published, in the horizon."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import fields
 
 import numpy as np
+import pytest
 from dull_messages import Trace, Twin, members_of
 
 from meshwright.model.snapshot import Snapshot
@@ -22,6 +23,39 @@ def check_counts(forwarding: Forwarding, twin: Twin, snapshot: Snapshot) -> None
     check_totals(forwarding, traces, snapshot)
     if not isinstance(forwarding, Rendezvous):
         check_carrier(forwarding, forwarding, snapshot)
+
+
+def check_places(forwarding: Forwarding, carrier: Carrier, twin: Twin, placed: Snapshot) -> None:
+    """With publishers in places, sums are those of the messages sent, each as often as it is."""
+    assert placed.publishers is not None
+    totals, traffic, members = forwarding.totals(), carrier.traffic(), members_of(placed)
+    broker_count = len(placed.brokers)
+    loads = np.zeros(broker_count)
+    for topic, entering in enumerate(placed.publishers.T.tolist()):
+        expected = dict.fromkeys((field.name for field in fields(Traffic)), 0.0)
+        for publisher, count in enumerate(entering):
+            weight = count * broker_count / sum(entering) if sum(entering) else 1.0
+            trace = twin.publication(topic, publisher)
+            internal = sum(target in members[topic] for _, target in trace.spread)
+            hops = sum(trace.arrivals_hops.values())
+            expected["internal"] += weight * internal
+            expected["external"] += weight * (len(trace.spread) - internal)
+            expected["entry"] += weight * len(trace.entry)
+            expected["delivered"] += weight * len(trace.arrivals_hops)
+            expected["missed"] += weight * (len(members[topic]) - len(trace.arrivals_hops))
+            expected["delay_hops"] += weight * hops
+            expected["delay_tree_hops"] += weight * (
+                hops - len(trace.arrivals_hops) * len(trace.entry)
+            )
+            expected["delay_ms"] += weight * sum(trace.arrivals_ms.values())
+            for broker in (end for ends in trace.messages for end in ends):
+                loads[broker] += weight * placed.publications[topic]
+        del expected["delay_tree_ms"]
+        for found in (totals, traffic):
+            for name, value in expected.items():
+                if (sums := getattr(found, name)) is not None:
+                    assert sums[topic] == pytest.approx(value), name
+    assert totals.loads == pytest.approx(loads)
 
 
 def check_single_counts(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import msgspec
 import numpy as np
 import pytest
-from counting import check_counts
+from counting import check_counts, check_places
 from dull_messages import (
     DullAcyclic,
     DullHierarchy,
@@ -18,7 +20,8 @@ from dull_messages import (
 from meshwright.errors import ProblemError
 from meshwright.lab.workloads import generate_snapshot
 from meshwright.model.designs import DESIGNS, candidates, joined_as
-from meshwright.model.identifiers import topic_key
+from meshwright.model.identifiers import BrokerName, TopicName, topic_key
+from meshwright.model.interests import interests_from_sets
 from meshwright.model.overlay import Overlay, Parameter
 from meshwright.model.snapshot import Snapshot
 from meshwright.overlays.hypercube import Readings, dimensions_for
@@ -31,6 +34,7 @@ from meshwright.planning.arrangement.problem import arrangement_problem
 from meshwright.planning.arrangement.seats import read_seats
 from meshwright.planning.designs import build_overlay
 from meshwright.planning.evaluation.evaluate import (
+    carrier_of,
     evaluate,
     forwarding_of,
     management_messages,
@@ -75,6 +79,47 @@ def test_the_same_seed_builds_the_same_bytes(design: str, snapshot: Snapshot) ->
 def test_a_design_sends_the_messages_that_are_counted(design: str, snapshot: Snapshot) -> None:
     overlay = built(design, snapshot)
     check_counts(forwarding_of(overlay, snapshot), twin_of(overlay, snapshot), snapshot)
+
+
+@pytest.mark.parametrize("design", candidates())
+@pytest.mark.parametrize("delays_are_known", [False, True])
+def test_a_design_sends_the_messages_that_are_counted_of_publishers_in_places(
+    design: str, delays_are_known: bool, snapshot: Snapshot
+) -> None:
+    rng = np.random.default_rng(7)
+    entering = rng.integers(0, 4, size=(len(snapshot.brokers), len(snapshot.topics)))
+    entering[:, 0] = 0
+    delays = rng.integers(1, 50, size=(len(snapshot.brokers),) * 2).astype(np.float64)
+    placed = replace(
+        snapshot,
+        publications=entering.sum(axis=0).astype(np.float64),
+        publishers=entering.astype(np.float64),
+        delays_ms=delays if delays_are_known else None,
+    )
+    overlay = built(design, snapshot)
+    forwarding, carrier = forwarding_of(overlay, placed), carrier_of(overlay, placed)
+    check_places(forwarding, carrier, twin_of(overlay, placed), placed)
+
+
+def test_where_publishers_are_makes_the_ways_in_longer_or_shorter() -> None:
+    # A line b0 - b1 - b2 - b3, of which b3 alone wants t: five publications at b0 or at b2.
+    names = tuple(BrokerName(f"b{number}") for number in range(4))
+    links = tuple((names[number], names[number + 1]) for number in range(3))
+    line = Overlay(design="tree", brokers=names, links=links)
+    costs = []
+    for publisher in (0, 2):
+        entering = np.zeros((4, 1))
+        entering[publisher] = 5.0
+        snapshot = Snapshot(
+            names,
+            (TopicName("t"),),
+            interests_from_sets([[], [], [], [0]], 1),
+            np.array([5.0]),
+            publishers=entering,
+        )
+        found = evaluate(line, snapshot)
+        costs.append((found.messages_internal, found.messages_external, found.delay_hops_mean))
+    assert costs == [(5.0, 10.0, 3.0), (5.0, 0.0, 1.0)]
 
 
 @pytest.mark.parametrize("design", candidates())

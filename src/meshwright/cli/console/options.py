@@ -95,7 +95,7 @@ Interests = Annotated[
     Path, typer.Option("--interests", metavar="FILE", help="CSV of broker,topic (also .csv.gz).")
 ]
 Rates = Annotated[
-    Path, typer.Option("--rates", metavar="FILE", help="CSV of topic,publications (also .csv.gz).")
+    Path, typer.Option("--rates", metavar="FILE", help="CSV of topic,publications[,broker].")
 ]
 Delays = Annotated[
     Path | None,

@@ -89,6 +89,7 @@ def _part(problem: Problem, server: int, server_count: int) -> Problem:
             len(topics),
         ),
         publications=snapshot.publications[topics],
+        publishers=None,  # ways from the roots on are the same wherever publications enter
     )
     return arrangement_problem(own, problem.geometry, problem.delay_weight)
 

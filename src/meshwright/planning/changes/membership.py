@@ -15,7 +15,7 @@ from meshwright.model.identifiers import BrokerName
 from meshwright.model.interests import Int32Array, Interests, interests_from_pairs
 from meshwright.model.overlay import Overlay
 from meshwright.model.plan import Plan, Step
-from meshwright.model.snapshot import Snapshot
+from meshwright.model.snapshot import Float64Array, Snapshot
 from meshwright.model.wording import counted
 from meshwright.overlays.growth import with_broker, without_broker
 from meshwright.planning.changes.broker_change import BrokerChange
@@ -145,7 +145,19 @@ def _renamed(snapshot: Snapshot, change: BrokerChange) -> Snapshot:
         interests=_kept_rows(snapshot.interests, staying, len(names)),
         delays_ms=delays[np.ix_(staying, staying)] if is_known and delays is not None else None,
         coordinates=places[staying] if is_known and places is not None else None,
+        publishers=_kept_publishers(snapshot, staying, len(names)),
     )
+
+
+def _kept_publishers(snapshot: Snapshot, rows: list[int], row_count: int) -> Float64Array | None:
+    """Where publications enter once some brokers are gone: what entered there does so anywhere."""
+    if snapshot.publishers is None:
+        return None
+    entering = np.zeros((row_count, len(snapshot.topics)), dtype=np.float64)
+    entering[: len(rows)] = snapshot.publishers[rows]
+    homeless = snapshot.publishers.sum(axis=0) - entering.sum(axis=0)
+    moved: Float64Array = entering + homeless / row_count
+    return moved
 
 
 def _kept_rows(interests: Interests, rows: list[int], row_count: int) -> Interests:
@@ -193,6 +205,7 @@ def linked_without(today: Overlay, name: str, after: Snapshot) -> Overlay:
         interests=interests,
         delays_ms=None,
         coordinates=None,
+        publishers=None,
     )
     k = today.params.get("k")
     found = leave(

@@ -21,6 +21,7 @@ from meshwright.model.snapshot import Float64Array, Snapshot
 from meshwright.overlays.tree import Tree, subtree_sums, tree
 from meshwright.planning.evaluation.forwarding import (
     PublicationMessages,
+    Sums,
     Totals,
     Traffic,
     parts_of,
@@ -32,20 +33,22 @@ from meshwright.planning.evaluation.kernels.subscribing import (
     climbing_messages,
     outward_messages,
 )
+from meshwright.planning.evaluation.publishers import publisher_weights
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Acyclic:
     """A tree of brokers, and who is interested below each edge.
 
-    sizes: brokers in the subtree of each: (broker,). members: (broker, topic).
+    sizes: publishers in the subtree of each, (broker, topic) or (broker, 1). members: (broker,
+    topic).
     below: members in the subtree of each broker: (broker, topic).
     climbs: every publication goes up to the root, and subscriptions go nowhere else.
     """
 
     snapshot: Snapshot
     hung: Tree
-    sizes: Int64Array
+    sizes: Sums
     members: BoolArray
     below: Int64Array
     climbs: bool = False
@@ -116,22 +119,22 @@ class Acyclic:
             k_held=1,
         )
 
-    def _crossings(self) -> tuple[Int64Array, Int64Array]:
+    def _crossings(self) -> tuple[Sums, Sums]:
         """Publishers whose messages go down and up each edge: (child, topic) each."""
         children = self.hung.order[1:]
         below = self.below[children]
-        inside = self.sizes[children][:, None]
+        inside = self.sizes[children]
         downward = (self.hung.broker_count - inside) * (below > 0)
         upward = inside * (self.climbs | (self.below[self.hung.root] > below))
         return downward, upward
 
-    def _traffic(self, downward: Int64Array, upward: Int64Array) -> Traffic:
+    def _traffic(self, downward: Sums, upward: Sums) -> Traffic:
         children = self.hung.order[1:]
         parents = self.hung.parents[children]
         broker_count = self.hung.broker_count
         below = self.below[children]
         above = self.below[self.hung.root] - below
-        inside = self.sizes[children][:, None]
+        inside = self.sizes[children]
         internal = (downward * self.members[children] + upward * self.members[parents]).sum(axis=0)
         messages = (downward + upward).sum(axis=0)
         crossings_down = (broker_count - inside) * below
@@ -162,7 +165,7 @@ class Acyclic:
             return int(self.below[self.hung.root, topic] - self.below[here, topic])
         return int(self.below[target, topic])
 
-    def _loads(self, messages: Int64Array) -> Float64Array:
+    def _loads(self, messages: Sums) -> Float64Array:
         """Every message is handled at both ends of its edge; messages: (child, topic)."""
         handled = messages @ self.snapshot.publications
         children = self.hung.order[1:]
@@ -203,10 +206,12 @@ def acyclic_of(overlay: Overlay, snapshot: Snapshot) -> Acyclic:
 def acyclic(hung: Tree, snapshot: Snapshot, *, climbs: bool = False) -> Acyclic:
     """The forwarding of a tree of the snapshot's brokers; climbs: all goes up to its root."""
     members = snapshot.interests.dense()
+    weights = publisher_weights(snapshot)
+    everybody = np.ones((hung.broker_count, 1), dtype=np.int64)
     return Acyclic(
         snapshot=snapshot,
         hung=hung,
-        sizes=subtree_sums(hung, np.ones(hung.broker_count, dtype=np.int64)),
+        sizes=subtree_sums(hung, everybody if weights is None else weights),
         members=members,
         below=subtree_sums(hung, members.astype(np.int64)),
         climbs=climbs,

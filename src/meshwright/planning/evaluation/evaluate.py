@@ -40,7 +40,7 @@ CARRIERS: dict[ForwardingKind, Callable[[Overlay, Snapshot], Carrier]] = {
 
 
 def evaluate(overlay: Overlay, snapshot: Snapshot, *, delay_weight: float = 1.0) -> Evaluation:
-    """The metrics of an overlay; every broker is as likely as any other to be the publisher's."""
+    """The metrics of an overlay, with publishers where the snapshot has them, or anywhere alike."""
     totals = forwarding_of(overlay, snapshot).totals()
     return evaluation_of(overlay, snapshot, totals, delay_weight=delay_weight)
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from meshwright.model.interests import Int32Array, Int64Array
 from meshwright.model.snapshot import Float64Array, Snapshot
+
+# Whole numbers where every broker publishes alike.
+Sums: TypeAlias = NDArray[Any]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,17 +47,18 @@ class PublicationMessages:
 class Traffic:
     """Every topic published once by each broker, summed over the publishers: (topic,) each.
 
-    Delays are summed over deliveries too, and a publisher's own interested broker is one of them;
-    those in milliseconds are None where the snapshot knows none.
+    Where the snapshot knows where publications enter, as many as there are brokers are shared out
+    by that, and sums are fractions. Delays are summed over deliveries too, and a publisher's own
+    interested broker is one of them; those in milliseconds are None where the snapshot knows none.
     """
 
-    internal: Int64Array
-    external: Int64Array
-    entry: Int64Array
-    delivered: Int64Array
-    missed: Int64Array
-    delay_hops: Int64Array
-    delay_tree_hops: Int64Array
+    internal: Sums
+    external: Sums
+    entry: Sums
+    delivered: Sums
+    missed: Sums
+    delay_hops: Sums
+    delay_tree_hops: Sums
     delay_ms: Float64Array | None
     delay_tree_ms: Float64Array | None
 

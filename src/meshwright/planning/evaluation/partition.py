@@ -13,8 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from meshwright.model.interests import BoolArray, Int32Array, Int64Array, Interests
 from meshwright.model.overlay import Overlay
@@ -29,12 +31,19 @@ from meshwright.overlays.hypercube import (
 )
 from meshwright.planning.evaluation.forwarding import (
     PublicationMessages,
+    Sums,
     Totals,
     Traffic,
     parts_of,
 )
 from meshwright.planning.evaluation.indexes import cube_positions
 from meshwright.planning.evaluation.kernels.subscribing import Subscribing, climbing_messages
+from meshwright.planning.evaluation.publishers import (
+    at_topics,
+    counts_by,
+    over_publishers,
+    publisher_weights,
+)
 from meshwright.planning.evaluation.routes import (
     greatest_others,
     hop_by_hop,
@@ -171,9 +180,10 @@ class Partition:
         announced: Int64Array = self._announced * is_dominating
         return announced
 
-    def _origins(self) -> Int64Array:
-        """Publishers that climb to each dominating node: (dominator,)."""
-        return np.bincount(self.words[self.positions], minlength=len(self.cube.dominators))
+    def _origins(self) -> Sums:
+        """Publishers that climb to each dominating node: (dominator, topic) or (dominator, 1)."""
+        weights = publisher_weights(self.snapshot)
+        return counts_by(self.words[self.positions], len(self.cube.dominators), weights)
 
     def _traffic(self, received: BoolArray) -> Traffic:
         broker_count, topic_count = len(self.positions), self.members.row_count
@@ -181,13 +191,13 @@ class Partition:
         topics, places = self.members.row_of_pairs(), self.positions[self.members.columns]
         is_interested = self.snapshot.interests.dense()
         origins = self._origins()
-        across = origins @ self.broadcasts.is_message
-        internal = across @ is_interested[self.hosts[self.cube.dominators]] + (
+        across = self.broadcasts.is_message.T @ origins
+        internal = (across * is_interested[self.hosts[self.cube.dominators]]).sum(axis=0) + (
             broker_count * np.count_nonzero(received & is_interested[self.hosts].T, axis=1)
         )
-        messages = across.sum() + broker_count * np.count_nonzero(received, axis=1)
-        entry = np.full(topic_count, self.climbs.hops[self.positions].sum(), dtype=np.int64)
-        from_start = (origins @ self.broadcasts.hops)[self.words[places]]
+        messages = across.sum(axis=0) + broker_count * np.count_nonzero(received, axis=1)
+        entry = self._ways_up(self.climbs.hops)
+        from_start = at_topics(self.broadcasts.hops.T @ origins, self.words[places], topics)
         tree_hops = sums_by(
             topics, from_start + broker_count * self.climbs.hops[places], topic_count
         )
@@ -204,25 +214,30 @@ class Partition:
             delay_tree_ms=delay_tree_ms,
         )
 
+    def _ways_up(self, ways: NDArray[Any]) -> Sums:
+        """Ways up over publishers, (topic,); ways: (position,)."""
+        every_topic = np.zeros(self.members.row_count, dtype=np.int64)
+        weights = publisher_weights(self.snapshot)
+        return over_publishers(ways[self.positions][:, None], every_topic, weights)
+
     def _received(self, below: Int64Array) -> BoolArray:
         """Whether a position below its dominating node gets a message: (..., position)."""
         if self.readings.events == "broadcast":
             below = below[..., self.cube.dominating_nodes]
         return (below > 0) & self.climbs.is_message
 
-    def _delays_ms(
-        self, origins: Int64Array
-    ) -> tuple[Float64Array, Float64Array] | tuple[None, None]:
+    def _delays_ms(self, origins: Sums) -> tuple[Float64Array, Float64Array] | tuple[None, None]:
         """Whole ways, and ways from the dominating node on, summed as hops are: (topic,) each."""
         if self.snapshot.delays_ms is None:
             return None, None
         places = self.positions[self.members.columns]
-        to_members = (origins @ self.broadcasts.delays_ms)[self.words[places]]
-        to_members += len(self.positions) * self.climbs.down_ms[places]
+        topics = self.members.row_of_pairs()
+        from_start = self.broadcasts.delays_ms.T @ origins
+        to_members = at_topics(from_start, self.words[places], topics)
+        to_members = to_members + len(self.positions) * self.climbs.down_ms[places]
         delays = np.zeros(self.members.row_count, dtype=np.float64)
-        np.add.at(delays, self.members.row_of_pairs(), to_members)
-        ways_up = self.climbs.up_ms[self.positions].sum()
-        return delays + ways_up * self.members.counts(), delays
+        np.add.at(delays, topics, to_members)
+        return delays + self._ways_up(self.climbs.up_ms) * self.members.counts(), delays
 
     def _diameters(self) -> Int64Array:
         """The longest way from one member to another, over each pair of dominating nodes."""
@@ -242,18 +257,21 @@ class Partition:
             diameters[topic] = max(between.max(), within.max())
         return diameters
 
-    def _loads(self, origins: Int64Array, received: BoolArray) -> Float64Array:
+    def _loads(self, origins: Sums, received: BoolArray) -> Float64Array:
         """Messages at both their ends, times publications: (broker,)."""
         publications = self.snapshot.publications
-        every = float(publications.sum())
+        weights = publisher_weights(self.snapshot)
+        own = np.full(len(self.positions), publications.sum())
+        own = own if weights is None else weights @ publications
         loads = np.zeros(len(self.positions), dtype=np.float64)
-        for _, here, above in _climb(self.cube, self.positions):
+        for routes, here, above in _climb(self.cube, self.positions):
             leaving = self.climbs.is_message[here]
-            np.add.at(loads, self.hosts[here[leaving]], every)
-            np.add.at(loads, self.hosts[above[leaving]], every)
+            np.add.at(loads, self.hosts[here[leaving]], own[routes[leaving]])
+            np.add.at(loads, self.hosts[above[leaving]], own[routes[leaving]])
         starts, words = np.nonzero(self.broadcasts.is_message)
-        np.add.at(loads, self.hosts[self.cube.dominators[words]], every * origins[starts])
-        np.add.at(loads, self.broadcasts.senders[starts, words], every * origins[starts])
+        spread = (origins * publications).sum(axis=1)[starts]
+        np.add.at(loads, self.hosts[self.cube.dominators[words]], spread)
+        np.add.at(loads, self.broadcasts.senders[starts, words], spread)
         handled = len(self.positions) * (publications @ received)
         np.add.at(loads, self.hosts, handled)
         np.add.at(loads, self.hosts[self.cube.parents], handled)

@@ -20,9 +20,11 @@ from meshwright.overlays.key_geometries import roots as topic_roots
 from meshwright.planning.arrangement.seats import read_seats
 from meshwright.planning.evaluation.forwarding import PublicationMessages, Totals
 from meshwright.planning.evaluation.kernels.trees import ways_through
+from meshwright.planning.evaluation.publishers import publisher_weights
 from meshwright.planning.evaluation.routes import (
     greatest_by,
     greatest_others,
+    hop_by_hop,
     members_below,
     sums_by,
 )
@@ -86,12 +88,12 @@ class Rendezvous:
         received = self._received()
         internal = sums_by(topics, positions != roots, topic_count)
         ways_in = self._entry_hops()
-        entry = ways_in.sum(axis=0, dtype=np.int64)[self.roots]
         entry_hops, tree_hops = ways_in[positions, roots], self.geometry.hops[roots, positions]
         delay_tree_hops = broker_count * sums_by(topics, tree_hops, topic_count)
         carrier = TreeCarrier(
             self.snapshot, self.geometry, self.positions, self.roots, self.members
         )
+        entry = carrier.entry_hops()
         delay_ms, delay_tree_ms = carrier.delays_ms()
         tree_loads = broker_count * self._tree_loads(received)
         return Totals(
@@ -138,12 +140,31 @@ class Rendezvous:
     def _entry_loads(self) -> Float64Array:
         """Messages of the ways in of one publication by each broker, at both ends: (position,)."""
         used_roots, trees = np.unique(self.roots, return_inverse=True)
-        rates = np.bincount(trees, weights=self.snapshot.publications)
         inwards = np.ascontiguousarray(self.geometry.next_hops.T[used_roots])
-        sent = rates[:, None] * ways_through(inwards)
+        weights = publisher_weights(self.snapshot)
+        if weights is None:
+            rates = np.bincount(trees, weights=self.snapshot.publications)
+            sent = (rates[:, None] * ways_through(inwards)).astype(np.float64)
+        else:
+            sent = self._sent_inwards(inwards, used_roots, trees, weights)
         received = np.bincount(inwards.ravel(), weights=sent.ravel(), minlength=inwards.shape[1])
         loads: Float64Array = sent.sum(axis=0) + received
         return loads
+
+    def _sent_inwards(
+        self, inwards: Int32Array, used_roots: Int32Array, trees: Int64Array, weights: Float64Array
+    ) -> Float64Array:
+        """Publications that each position sends on towards each root: (root, position)."""
+        flows = np.zeros((len(used_roots), len(self.positions)), dtype=np.float64)
+        np.add.at(flows, trees, (weights * self.snapshot.publications).T)
+        sent = np.zeros_like(flows)
+        rows, brokers = (array.ravel() for array in np.indices(flows.shape))
+        starts, ends = self.positions[brokers], used_roots[rows]
+        for routes, here, _ in hop_by_hop(
+            starts, ends, lambda routes, here: inwards[rows[routes], here]
+        ):
+            np.add.at(sent, (rows[routes], here), flows[rows[routes], brokers[routes]])
+        return sent
 
     def _tree_loads(self, received: BoolArray) -> Float64Array:
         """Messages of one publication of each topic at both their ends: (position,)."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,12 +69,11 @@ def greatest_others(offsets: Int64Array, values: NDArray[np.integer]) -> Int64Ar
     return others
 
 
-def sums_by(
-    groups: NDArray[np.integer], values: NDArray[np.integer | np.bool_], group_count: int
-) -> Int64Array:
-    """The sum of each group's values: (group,)."""
-    sums = np.zeros(group_count, dtype=np.int64)
-    np.add.at(sums, groups, values.astype(np.int64))
+def sums_by(groups: NDArray[np.integer], values: NDArray[Any], group_count: int) -> NDArray[Any]:
+    """The sum of each group's values, whole numbers of such: (group,)."""
+    kind = np.float64 if values.dtype.kind == "f" else np.int64
+    sums = np.zeros(group_count, dtype=kind)
+    np.add.at(sums, groups, values.astype(kind))
     return sums
 
 

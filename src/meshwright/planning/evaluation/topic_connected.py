@@ -19,6 +19,7 @@ from meshwright.overlays.graph import Graph, graph
 from meshwright.overlays.graph import links as graph_links
 from meshwright.planning.evaluation.forwarding import (
     PublicationMessages,
+    Sums,
     Totals,
     Traffic,
     parts_of,
@@ -33,6 +34,7 @@ from meshwright.planning.evaluation.kernels.pushes import (
     push_from_all,
     topic_graph,
 )
+from meshwright.planning.evaluation.publishers import over_publishers, publisher_weights
 from meshwright.planning.evaluation.routes import greatest_by, hop_by_hop, sums_by
 from meshwright.planning.topic_connected.validation import k_held
 
@@ -104,7 +106,9 @@ class TopicConnected:
         traffic = Traffic(
             internal=sums_by(topics, entering * (pushes.reached - 1), topic_count),
             external=np.zeros(topic_count, dtype=np.int64),
-            entry=self.ways.hops.sum(axis=1, dtype=np.int64),
+            entry=over_publishers(
+                self.ways.hops.T, np.arange(topic_count), publisher_weights(self.snapshot)
+            ),
             delivered=delivered,
             missed=broker_count * self.members.counts() - delivered,
             delay_hops=entry_hops + tree_hops,
@@ -137,7 +141,7 @@ class TopicConnected:
             _rows(self.joined), rows, weights, unknown if delays_ms is None else delays_ms
         )
 
-    def _ways_in(self) -> tuple[Int64Array, Int64Array, Float64Array, Float64Array]:
+    def _ways_in(self) -> tuple[Sums, Sums, Float64Array, Float64Array]:
         """Publishers that hand in at each member, their hops and delays, (pair,); (broker,) loads.
 
         Every member hands in at itself.
@@ -145,7 +149,9 @@ class TopicConnected:
         topics, starts = np.nonzero(self.ways.hops > 0)
         ends = self.ways.entries[topics, starts]
         shape = self.ways.hops.shape
-        rates = self.snapshot.publications[topics]
+        weights = publisher_weights(self.snapshot)
+        amounts = np.ones(len(topics), np.int64) if weights is None else weights[starts, topics]
+        rates = self.snapshot.publications[topics] * amounts
         loads = np.zeros(shape[1], dtype=np.float64)
         delays = np.zeros(shape, dtype=np.float64)
         for routes, here, following in hop_by_hop(
@@ -157,13 +163,13 @@ class TopicConnected:
             np.add.at(loads, following, rates[routes])
             if self.snapshot.delays_ms is not None:
                 hop_ms = self.snapshot.delays_ms[here, following]
-                np.add.at(delays, (topics[routes], ends[routes]), hop_ms)
-        entering = np.zeros(shape, dtype=np.int64)
-        np.add.at(entering, (topics, ends), 1)
-        hops = np.zeros(shape, dtype=np.int64)
-        np.add.at(hops, (topics, ends), self.ways.hops[topics, starts])
+                np.add.at(delays, (topics[routes], ends[routes]), hop_ms * amounts[routes])
+        entering, hops = np.zeros((2, *shape), dtype=amounts.dtype)
+        np.add.at(entering, (topics, ends), amounts)
+        np.add.at(hops, (topics, ends), self.ways.hops[topics, starts] * amounts)
         pairs = (self.members.row_of_pairs(), self.members.columns)
-        return entering[pairs] + 1, hops[pairs], delays[pairs], loads
+        own = 1 if weights is None else weights.T[pairs]
+        return entering[pairs] + own, hops[pairs], delays[pairs], loads
 
     def _k_held(self, degrees: Int64Array) -> int:
         """The least connectivity of a topic that can be parted at all; degrees: (pair,).

@@ -17,13 +17,14 @@ from meshwright.model.snapshot import Float64Array, Snapshot
 from meshwright.overlays.geometry import KeyGeometry
 from meshwright.overlays.key_geometries import roots as topic_roots
 from meshwright.planning.arrangement.seats import read_seats
-from meshwright.planning.evaluation.forwarding import Traffic
+from meshwright.planning.evaluation.forwarding import Sums, Traffic
 from meshwright.planning.evaluation.kernels.trees import (
     TopicTrees,
     joining_messages,
     tree_sizes,
     way_delays,
 )
+from meshwright.planning.evaluation.publishers import over_publishers, publisher_weights
 from meshwright.planning.evaluation.routes import sums_by
 
 
@@ -47,7 +48,7 @@ class TreeCarrier:
         topics, counts = self.members.row_of_pairs(), self.members.counts()
         roots, places = self.roots[topics], self.positions[self.members.columns]
         internal = sums_by(topics, places != roots, topic_count)
-        entry = self._entry_hops().sum(axis=0, dtype=np.int64)[self.roots]
+        entry = self.entry_hops()
         tree_hops = sums_by(topics, self.geometry.hops[roots, places], topic_count)
         delay_ms, delay_tree_ms = self.delays_ms()
         return Traffic(
@@ -62,6 +63,11 @@ class TreeCarrier:
             delay_tree_ms=delay_tree_ms,
         )
 
+    def entry_hops(self) -> Sums:
+        """Hops to the root over publishers: (topic,)."""
+        ways = self._entry_hops()[self.positions]
+        return over_publishers(ways, self.roots, publisher_weights(self.snapshot))
+
     def delays_ms(self) -> tuple[Float64Array, Float64Array] | tuple[None, None]:
         """Whole ways, and ways down, over publishers and members: (topic,) each."""
         delays_ms = self.snapshot.delays_ms
@@ -71,7 +77,10 @@ class TreeCarrier:
         used_roots, trees = np.unique(self.roots, return_inverse=True)
         brokers = np.argsort(self.positions).astype(np.int32)
         inwards = np.ascontiguousarray(self.geometry.next_hops.T[used_roots])
-        entry_ms = way_delays(inwards, brokers, delays_ms.copy()).sum(axis=1)[trees]
+        ways_ms = way_delays(inwards, brokers, delays_ms.copy())
+        entry_ms = over_publishers(
+            ways_ms.T[self.positions], trees, publisher_weights(self.snapshot)
+        )
         # From the root down, the upper broker sends.
         outwards = self.geometry.parents[used_roots]
         tree_ms = way_delays(outwards, brokers, np.ascontiguousarray(delays_ms.T))
