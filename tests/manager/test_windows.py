@@ -50,7 +50,20 @@ def test_counting_begins_anew_when_a_broker_was_started_again_or_left() -> None:
     assert measuring.cost() is None
     measuring.see(seen(7, 31, 3, "b0", "b1"))
     assert measuring.cost() == 20.0
-    measuring.see(seen(8, 41, 4, "b0"))
+    measuring.see(seen(9, 51, 5, "b0"))
+    assert measuring.cost() is None
+
+
+def test_a_broker_that_once_does_not_answer_in_time_ends_no_measurement() -> None:
+    measuring = Measuring(4 * SECOND_US)
+    for second in range(8):
+        is_late = second % 3 == 2
+        brokers = ("b0",) if is_late else ("b0", "b1")
+        measuring.see(seen(second, 10 * second, second, *brokers))
+    assert measuring.cost() == 20.0
+    measuring.see(seen(11, 110, 11, "b0", "b1"))
+    assert measuring.cost() == 20.0
+    measuring.see(seen(15, 150, 15, "b0"))
     assert measuring.cost() is None
 
 

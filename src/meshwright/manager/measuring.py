@@ -53,7 +53,9 @@ def look(network: RunningNetwork, now_us: int) -> Look:
 class Measuring:
     """Looks of the last while; begins anew when asked to, or when brokers came, left or restarted.
 
-    length_us: for how long it looks before it answers.
+    A look in which a broker did not answer is left out: on a machine that is busy that happens, and
+    nothing is lost by it. length_us: for how long it looks before it answers, and for how long a
+    broker may be silent before it counts as one that left.
     """
 
     def __init__(self, length_us: int) -> None:
@@ -71,7 +73,11 @@ class Measuring:
         """One more look."""
         with self._lock:
             looks = self._looks
-            if looks and not _goes_on(looks[-1], seen):
+            if looks and set(seen.carried) < set(looks[-1].carried):
+                if seen.time_us - looks[-1].time_us < self._length_us:
+                    return
+                looks.clear()
+            elif looks and not _goes_on(looks[-1], seen):
                 looks.clear()
             looks.append(seen)
             while len(looks) > 2 and looks[1].time_us <= seen.time_us - self._length_us:
