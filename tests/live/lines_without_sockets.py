@@ -129,7 +129,7 @@ async def one_broker(
         folder,
         PeerSettings(network="test", secret=b""),
         recorded=lambda _now_us, _record: None,
-        refused=lambda _reason: None,
+        refused=lambda _reason, _address: None,
         failed=_fail,
         is_durable=False,
     )

@@ -108,7 +108,12 @@ async def live_brokers(design: str, folder: Path, count: int = 3) -> AsyncIterat
 
 @asynccontextmanager
 async def running_brokers(
-    design: str, folder: Path, count: int = 3, redraw: Redraw | None = None, **options: Any
+    design: str,
+    folder: Path,
+    count: int = 3,
+    redraw: Redraw | None = None,
+    recorded: Callable[[int, Any], None] = lambda _time_us, _record: None,
+    **options: Any,
 ) -> AsyncIterator[list[LiveBroker]]:
     """Brokers of a network, with any other settings."""
     overlay = small_overlay(design, count)
@@ -121,8 +126,8 @@ async def running_brokers(
                 **{"peers": PeerLinkSettings(listen=ANY_PORT), **options},
             ),
             overlay,
-            recorded=lambda _time_us, _record: None,
-            refused=lambda _reason: None,
+            recorded=recorded,
+            refused=lambda _reason, _address: None,
             redraw=redraw,
         )
         for name in overlay.brokers
@@ -155,7 +160,7 @@ async def newcomer(name: str, folder: Path, through: LiveBroker, **options: Any)
         found.overlay,
         founders=found.founders,
         recorded=lambda _time_us, _record: None,
-        refused=lambda _reason: None,
+        refused=lambda _reason, _address: None,
     )
     broker.host.peers.brokers |= found.brokers
     return broker
@@ -168,6 +173,11 @@ def introduce(hosts: Iterable[Host], known: dict[str, Whereabouts]) -> None:
         for name in known:
             if name > host.name:
                 host.peers.open(name)
+
+
+def hearing(reasons: list[str]) -> Callable[[str, str], None]:
+    """What is told of brokers that are refused: it keeps the reasons."""
+    return lambda reason, _address: reasons.append(reason)
 
 
 def port_of(broker: LiveBroker) -> int:
@@ -185,7 +195,7 @@ def new_host(name: str, overlay: Overlay, folder: Path, settings: PeerSettings =
         folder / name,
         settings,
         recorded=lambda _time_us, _record: None,
-        refused=lambda _reason: None,
+        refused=lambda _reason, _address: None,
         failed=failed,
     )
 

@@ -82,7 +82,7 @@ async def brokers_with(
             ),
             overlay,
             recorded=lambda _time_us, _record: None,
-            refused=lambda _reason: None,
+            refused=lambda _reason, _address: None,
         )
         for name in overlay.brokers
     ]

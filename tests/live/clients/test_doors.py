@@ -46,7 +46,7 @@ async def broker_with(
         settings,
         small_overlay("chord", 1),
         recorded=lambda _time_us, _record: None,
-        refused=lambda _reason: None,
+        refused=lambda _reason, _address: None,
     )
     await broker.start()
     try:

@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 import pytest
 from certificates import Papers
-from live_network import LOOPBACK, SETTINGS, new_host, reader_and_writer, small_overlay
+from live_network import LOOPBACK, SETTINGS, hearing, new_host, reader_and_writer, small_overlay
 from ordinary_clients import until
 from typer.testing import CliRunner
 
@@ -143,7 +143,7 @@ def test_what_is_meddled_with_between_brokers_breaks_the_link(
         overlay = small_overlay("chord", 2)
         first, second = (new_host(name, overlay, tmp_path) for name in ("b0", "b1"))
         told: list[str] = []
-        second.peers._refused = told.append
+        second.peers._refused = hearing(told)
         await first.start(LOOPBACK)
         found = await second.start(LOOPBACK)
         meddler = Meddler(found.peers, changed)
@@ -194,7 +194,7 @@ def test_handshakes_that_are_nearly_right_harm_nobody(tmp_path: Path) -> None:
         asyncio.get_running_loop().set_exception_handler(lambda _, what: wrong.append(what))
         async with pair(tmp_path) as (first, _):
             told: list[str] = []
-            first.peers._refused = told.append
+            first.peers._refused = hearing(told)
             address = parse_address(first.peers.brokers["b0"].peers)
             for _ in range(10):
                 await asyncio.gather(*(knock(address) for _ in range(20)))
@@ -226,12 +226,12 @@ def test_a_broker_that_knows_the_secret_cannot_take_the_name_of_another(tmp_path
     async def story() -> None:
         async with pair(tmp_path) as (first, second):
             heard: list[str] = []
-            first.peers._refused = heard.append
+            first.peers._refused = hearing(heard)
             await second.stop()
             await until(lambda: not first.peers.connected())
             told: list[str] = []
             thief = new_host("b1", small_overlay("chord", 2), tmp_path / "elsewhere")
-            thief.peers._refused = told.append
+            thief.peers._refused = hearing(told)
             await thief.start(LOOPBACK)
             thief.peers.brokers["b0"] = first.peers.brokers["b0"]
             thief.peers.open("b0")
@@ -261,7 +261,7 @@ def test_a_newcomer_learns_who_has_which_name_from_whom_it_joins(tmp_path: Path)
             await until(lambda: "b0" in third.peers.connected())
             await second.stop()
             heard: list[str] = []
-            third.peers._refused = heard.append
+            third.peers._refused = hearing(heard)
             thief = new_host("b1", small_overlay("chord", 3), tmp_path / "elsewhere")
             await thief.start(LOOPBACK)
             thief.peers.brokers["b2"] = third.peers.brokers["b2"]
@@ -278,7 +278,7 @@ def test_a_name_that_is_taken_is_refused_aloud_to_who_would_join(tmp_path: Path)
     async def story() -> None:
         async with pair(tmp_path) as (first, second):
             heard: list[str] = []
-            first.peers._refused = heard.append
+            first.peers._refused = hearing(heard)
             for name, at in (("b1", first), ("b0", first)):
                 address = at.peers.brokers[at.name].peers
                 with pytest.raises(OperatorError, match=rf"{name} cannot join at {address}: .*nam"):
@@ -324,7 +324,7 @@ def test_who_passes_on_words_of_another_through_its_own_certificate_is_found_out
         first = new_host("b0", overlay, tmp_path, shown_by(papers))
         second = new_host("b1", overlay, tmp_path, lying)
         heard: list[str] = []
-        first.peers._refused = heard.append
+        first.peers._refused = hearing(heard)
         at = [await host.start(LOOPBACK) for host in (first, second)]
         first.peers.brokers["b1"] = at[1]
         first.peers.open("b1")

@@ -7,7 +7,15 @@ from pathlib import Path
 
 import pytest
 from certificates import Papers
-from live_network import ANY_PORT, LOOPBACK, introduce, new_host, running_brokers, small_overlay
+from live_network import (
+    ANY_PORT,
+    LOOPBACK,
+    hearing,
+    introduce,
+    new_host,
+    running_brokers,
+    small_overlay,
+)
 
 from meshwright.live.peers.peers import PeerSettings
 from meshwright.live.processes.live_broker import peer_settings
@@ -39,7 +47,7 @@ def test_brokers_link_up_with_certificates_and_a_secret_or_not_at_all(
         first = new_host("b0", overlay, tmp_path, settings_of(ours, secret))
         second = new_host("b1", overlay, tmp_path, other)
         refusals: list[str] = []
-        first.peers._refused = second.peers._refused = refusals.append
+        first.peers._refused = second.peers._refused = hearing(refusals)
         hosts = (first, second)
         brokers = {host.name: await host.start(LOOPBACK) for host in hosts}
         introduce(hosts, brokers)

@@ -8,7 +8,15 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from live_network import LOOPBACK, SETTINGS, introduce, new_host, reader_and_writer, small_overlay
+from live_network import (
+    LOOPBACK,
+    SETTINGS,
+    hearing,
+    introduce,
+    new_host,
+    reader_and_writer,
+    small_overlay,
+)
 from ordinary_clients import until
 
 from meshwright.errors import OperatorError, PeerError
@@ -41,7 +49,7 @@ def test_a_broker_of_a_version_that_is_not_spoken_is_refused_once_at_both_ends(
         heard: dict[str, list[str]] = {"b0": [], "b1": []}
         hosts = (first, second)
         for host in hosts:
-            host.peers._refused = heard[host.name].append
+            host.peers._refused = hearing(heard[host.name])
         introduce(hosts, {host.name: await host.start(LOOPBACK) for host in hosts})
         for _ in range(3):
             for host, peer in ((first, "b1"), (second, "b0")):
@@ -81,7 +89,7 @@ def test_a_broker_of_version_2_can_read_why_it_is_refused(tmp_path: Path) -> Non
     async def story() -> None:
         host = new_host("b0", small_overlay("chord", 2), tmp_path)
         heard: list[str] = []
-        host.peers._refused = heard.append
+        host.peers._refused = hearing(heard)
         address = parse_address((await host.start(LOOPBACK)).peers)
         answers, line = await asyncio.open_connection(*address)
         line.write(len(GREETING_2).to_bytes(4, "big") + GREETING_2)

@@ -39,6 +39,24 @@ LOOKS_A_TURN = 200
 HELD_BACK_S = 0.05
 # The largest packet whose length is one byte.
 SHORT_BYTES_MAX = 129
+# What is wrong with who may not come in.
+PROBLEMS = {
+    packets.BAD_USER_NAME_OR_PASSWORD: "the user name or the password is wrong",
+    packets.NOT_AUTHORIZED: "the user, or its will, is not allowed here",
+    packets.SERVER_BUSY: "too many passwords are being checked",
+}
+# Of names that strangers give themselves, so much is told.
+NAME_CHARACTERS_MAX = 100
+
+
+class TurnedAway(msgspec.Struct, frozen=True, kw_only=True):
+    """A client was not let in, or its connection ended for a fault of its own."""
+
+    client: str
+    user: str
+    address: str
+    reason: str
+    problem: str
 
 
 class ClientLine(asyncio.Protocol):
@@ -289,7 +307,7 @@ class ClientLine(asyncio.Protocol):
             # Not now: the broker is in the middle of carrying out a step.
             asyncio.get_running_loop().call_soon(self._pass_on, left)
         if isinstance(packet, packets.Connack):
-            self._answered(packet.reason)
+            self._answered(packet)
             asyncio.get_running_loop().call_soon(self._open_lane)
             self._listener.deadlines.watch(self)
             asyncio.get_running_loop().call_soon(self._settle_reading)
@@ -350,7 +368,7 @@ class ClientLine(asyncio.Protocol):
             if not refusal and not self.gate.allows_will(connect.will):
                 refusal = packets.NOT_AUTHORIZED
         if refusal:
-            self._meter.client_turned_away(refusal)
+            self._turned_away(refusal)
             machine.refuse(refusal)
         else:
             self._host.client_up(self, machine.accept(self.user))
@@ -379,13 +397,27 @@ class ClientLine(asyncio.Protocol):
         if asks_for_system(packet):
             self._asked[packet.packet_id] = packet
 
-    def _answered(self, reason: int) -> None:
+    def _answered(self, packet: packets.Connack) -> None:
         """The broker let the client in, or did not."""
-        if reason:
-            self._meter.client_turned_away(reason)
+        if packet.reason:
+            self._turned_away(packet.reason, packet.reason_text)
             return
         self._was_let_in = True
         self._meter.client_came(self.client)
+
+    def _turned_away(self, reason: int, problem: str | None = None) -> None:
+        """Count it, and tell who it was."""
+        self._meter.client_turned_away(reason)
+        connect = self._machine.connect
+        user = self.user if connect is None else connect.user_name or self.user
+        record = TurnedAway(
+            client="" if connect is None else connect.client_id[:NAME_CHARACTERS_MAX],
+            user=user[:NAME_CHARACTERS_MAX],
+            address=self.address,
+            reason=f"0x{reason:02X}",
+            problem=problem or PROBLEMS.get(reason, ""),
+        )
+        self._host.record(record)
 
     @property
     def _ends_with_connection(self) -> bool:
@@ -468,7 +500,7 @@ class ClientLine(asyncio.Protocol):
             self._transport = None
             fault = self._machine.fault
             if fault is not None:
-                self._meter.client_turned_away(fault.reason)
+                self._turned_away(fault.reason, fault.problem)
             if self._websocket is not None:
                 transport.write(self._websocket.end())
             if self._machine.connect is None:

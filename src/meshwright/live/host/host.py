@@ -118,7 +118,7 @@ class Host:
         peer_settings: PeerSettings,
         *,
         recorded: Callable[[int, Any], None],
-        refused: Callable[[str], None],
+        refused: Callable[[str, str], None],
         failed: Callable[[Exception], None],
         is_durable: bool = True,
         disk_bytes_max: int = 0,
@@ -306,6 +306,10 @@ class Host:
     def _send_peer(self, effect: SendPeer) -> None:
         self.meter.peer_sent(effect.envelope)
         self.peers.send(effect.peer, effect.envelope)
+
+    def record(self, record: Any) -> None:
+        """Tell of something that happened outside the broker's core."""
+        self._recorded(self.clock.now_us(), record)
 
     def _report(self, effect: Report) -> None:
         self.meter.reported(effect.record)

@@ -67,6 +67,7 @@ class PeerConnection(asyncio.Protocol):
         lost: Callable[[PeerConnection, str | None], None],
     ) -> None:
         self.is_dialler = is_dialler
+        self.address = ""
         self.peer: Greeting | None = None
         self.told = Known()
         self._state = PeerState.GREETING
@@ -87,6 +88,8 @@ class PeerConnection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
+        peer = transport.get_extra_info("peername")
+        self.address = str(peer[0]) if peer else ""
         if not self._opened(self):
             self._state = PeerState.NOTHING
             self.close()

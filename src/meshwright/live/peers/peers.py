@@ -65,7 +65,7 @@ class Peers:
         settings: PeerSettings,
         *,
         tell: Callable[[Event], None],
-        refused: Callable[[str], None],
+        refused: Callable[[str, str], None],
         belongs_to: Callable[[], Belonging] = lambda: (None, ()),
     ) -> None:
         self.brokers: dict[str, Whereabouts] = {}
@@ -251,15 +251,18 @@ class Peers:
     def _lost(self, connection: PeerConnection, reason: str | None) -> None:
         self._strangers.discard(connection)
         if reason is not None:
-            self._say(reason)
+            self._say(reason, connection.address)
         if connection.peer is not None and connection is self._connections.get(
             connection.peer.name
         ):
             del self._connections[connection.peer.name]
             self._tell(LinkDown(connection.peer.name))
 
-    def _say(self, reason: str) -> None:
-        """Tell of a refusal, unless the same was told lately or there are too many."""
+    def _say(self, reason: str, address: str = "") -> None:
+        """Tell of a refusal, unless the same was told lately or there are too many.
+
+        address: where the other broker is.
+        """
         now_s = asyncio.get_running_loop().time()
         if len(self._said_s) >= SAID_MAX:
             lately = self._said_s.items()
@@ -267,7 +270,7 @@ class Peers:
         said_s = self._said_s.get(reason)
         if len(self._said_s) < SAID_MAX and (said_s is None or now_s - said_s >= SAY_AGAIN_S):
             self._said_s[reason] = now_s
-            self._refused(reason)
+            self._refused(reason, address)
 
 
 def new_greeting(

@@ -56,7 +56,7 @@ class LiveBroker:
         *,
         founders: tuple[str, ...] = (),
         recorded: Callable[[int, Any], None],
-        refused: Callable[[str], None],
+        refused: Callable[[str, str], None],
         redraw: Redraw | None = None,
     ) -> None:
         self.settings = settings

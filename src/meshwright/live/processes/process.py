@@ -46,7 +46,9 @@ async def _run(
         network.overlay,
         founders=network.founders,
         recorded=log.record,
-        refused=lambda reason: log.event(broker.host.clock.now_us(), "peer_refused", reason=reason),
+        refused=lambda reason, address: log.event(
+            broker.host.clock.now_us(), "peer_refused", address=address, reason=reason
+        ),
         redraw=redraw,
     )
     broker.host.peers.brokers |= network.brokers

@@ -15,7 +15,7 @@ from meshwright.errors import OperatorError
 from meshwright.files.writing import private_opener
 from meshwright.model.times import SECOND_US
 
-OFTEN = ("Refused", "Dropped", "QueueRecord", "HeldBackRecord", "TopicCohesion")
+OFTEN = ("Refused", "Dropped", "QueueRecord", "HeldBackRecord", "TopicCohesion", "TurnedAway")
 
 
 class Log:
