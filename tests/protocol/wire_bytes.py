@@ -13,8 +13,8 @@ from typing import Any, get_args
 
 from wire_examples import DISK_EXAMPLES, EXAMPLES
 
-from meshwright.protocol.forwarding.climbing_trees import BranchTable
-from meshwright.protocol.forwarding.rooted_trees import TreeTable
+from meshwright.protocol.forwarding.rendezvous.rooted_trees import TreeTable
+from meshwright.protocol.forwarding.topic_trees.climbing_trees import BranchTable
 from meshwright.protocol.foundation.message import Message
 from meshwright.protocol.mobility.proxies import ProxyPacket
 from meshwright.protocol.mqtt.packets import Packet

@@ -36,34 +36,38 @@ from meshwright.protocol.directory.entries import (
     PutWhole,
 )
 from meshwright.protocol.directory.erasures import Erase
-from meshwright.protocol.forwarding.acyclic import (
+from meshwright.protocol.forwarding.acyclic.acyclic import (
     AdvertisementChange,
     AlongTree,
     ChangeInstalled,
     FilterChange,
 )
-from meshwright.protocol.forwarding.climbing_trees import (
-    BranchTable,
-    TreeInstalled,
-    TreeJoin,
-    TreeLeave,
+from meshwright.protocol.forwarding.acyclic.tree_tables import Said, StarLink
+from meshwright.protocol.forwarding.partition.partition import (
+    AcrossDominators,
+    FromDominator,
+    ToDominator,
 )
-from meshwright.protocol.forwarding.demands import End, Trail
-from meshwright.protocol.forwarding.neighbour_interest import InterestChange
-from meshwright.protocol.forwarding.offers import Graft, Offer, Push
-from meshwright.protocol.forwarding.partition import AcrossDominators, FromDominator, ToDominator
-from meshwright.protocol.forwarding.rendezvous import FromRoot, ToRoot
-from meshwright.protocol.forwarding.rooted_trees import (
+from meshwright.protocol.forwarding.partition.sub_partitions import SubPartitionNews
+from meshwright.protocol.forwarding.rendezvous.rendezvous import FromRoot, ToRoot
+from meshwright.protocol.forwarding.rendezvous.rooted_trees import (
     ReceiverInstall,
     ReceiverJoin,
     ReceiverLeave,
     ReceiverPrune,
     TreeTable,
 )
-from meshwright.protocol.forwarding.sub_partitions import SubPartitionNews
-from meshwright.protocol.forwarding.topic_connected import HandIn, Prune
-from meshwright.protocol.forwarding.tree_tables import Said, StarLink
-from meshwright.protocol.forwarding.trees import TellAgain
+from meshwright.protocol.forwarding.topic_connected.neighbour_interest import InterestChange
+from meshwright.protocol.forwarding.topic_connected.offers import Graft, Offer, Push
+from meshwright.protocol.forwarding.topic_connected.topic_connected import HandIn, Prune
+from meshwright.protocol.forwarding.topic_trees.climbing_trees import (
+    BranchTable,
+    TreeInstalled,
+    TreeJoin,
+    TreeLeave,
+)
+from meshwright.protocol.forwarding.topic_trees.demands import End, Trail
+from meshwright.protocol.forwarding.topic_trees.trees import TellAgain
 from meshwright.protocol.foundation.message import Message
 from meshwright.protocol.foundation.stream_frames import StreamFrame
 from meshwright.protocol.mobility.messages import (

@@ -18,7 +18,7 @@ from meshwright.protocol.adaptation.star_part import StarPart
 from meshwright.protocol.adaptation.stars import Stars
 from meshwright.protocol.broker import Broker
 from meshwright.protocol.directory.directory import Directory
-from meshwright.protocol.forwarding.acyclic import Acyclic
+from meshwright.protocol.forwarding.acyclic.acyclic import Acyclic
 from meshwright.protocol.forwarding.recent_frames import RecentFrames
 from meshwright.protocol.foundation.turn import Journal
 from meshwright.protocol.mobility.departing import Departing

@@ -15,7 +15,7 @@ from meshwright.protocol.adaptation.self_adaptation import AdaptationAround, Sel
 from meshwright.protocol.adaptation.star_around import StarSettings
 from meshwright.protocol.adaptation.star_master import Ended
 from meshwright.protocol.adaptation.stars import Stars, StarsAround
-from meshwright.protocol.forwarding.acyclic import Acyclic
+from meshwright.protocol.forwarding.acyclic.acyclic import Acyclic
 from meshwright.protocol.forwarding.by_epoch import ForwardingByEpoch
 from meshwright.protocol.forwarding.forwarding import Forwarding, ForwardingMessage, Surroundings
 from meshwright.protocol.forwarding.machines import FRAMES, TELLINGS, machine_for

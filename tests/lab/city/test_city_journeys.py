@@ -20,7 +20,7 @@ from meshwright.lab.city.streets import (
 )
 from meshwright.lab.city.travellers import CATALOGUE, TOPICS
 from meshwright.lab.city.unicast import Tally
-from meshwright.protocol.forwarding.living_tree import living_root
+from meshwright.protocol.forwarding.acyclic.living_tree import living_root
 
 HOURS = 8
 TRAVEL = Travel(duration_us=HOURS * 60 * MINUTE_US)

@@ -19,7 +19,7 @@ from meshwright.planning.designs import build_overlay
 from meshwright.planning.evaluation.evaluate import evaluate
 from meshwright.planning.evaluation.rendezvous import rendezvous_of
 from meshwright.planning.evaluation.topic_trees import tree_carrier_of
-from meshwright.protocol.forwarding.key_routes import key_routes
+from meshwright.protocol.forwarding.rendezvous.key_routes import key_routes
 
 OTHER_TOPICS = ("news", "cell/north", "cell/1/2/3", "area/1/2")
 

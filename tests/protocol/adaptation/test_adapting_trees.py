@@ -18,7 +18,7 @@ from meshwright.planning.adaptation.rounds import adapt_in_rounds
 from meshwright.planning.adaptation.values import Traffic
 from meshwright.protocol.adaptation.self_adaptation import AdaptationRecord
 from meshwright.protocol.adaptation.star_messages import StarRecord
-from meshwright.protocol.forwarding.acyclic import AlongTree
+from meshwright.protocol.forwarding.acyclic.acyclic import AlongTree
 from meshwright.protocol.mobility.redirects import ClientMoveRecord
 from meshwright.sim.brokers.adapting import adapting_settings, build_adapting_broker
 from meshwright.sim.runs.run import Run, run

@@ -10,11 +10,11 @@ from broker_pump import Pump
 
 from meshwright.model.overlay import Overlay, Parameter
 from meshwright.overlays.hypercube import dimensions_for
-from meshwright.protocol.forwarding.acyclic import Acyclic
+from meshwright.protocol.forwarding.acyclic.acyclic import Acyclic
 from meshwright.protocol.forwarding.forwarding import Surroundings
-from meshwright.protocol.forwarding.partition import Partition
-from meshwright.protocol.forwarding.rendezvous import Rendezvous
-from meshwright.protocol.forwarding.topic_connected import TopicConnected
+from meshwright.protocol.forwarding.partition.partition import Partition
+from meshwright.protocol.forwarding.rendezvous.rendezvous import Rendezvous
+from meshwright.protocol.forwarding.topic_connected.topic_connected import TopicConnected
 
 # A broker drawn at random.
 ANY = "any"

@@ -17,8 +17,8 @@ from meshwright.model.interests import interests_from_sets
 from meshwright.model.overlay import Overlay
 from meshwright.model.publication import Publication
 from meshwright.model.snapshot import Snapshot
+from meshwright.protocol.forwarding.acyclic.living_tree import living_root
 from meshwright.protocol.forwarding.forwarding import Forwarding, Surroundings
-from meshwright.protocol.forwarding.living_tree import living_root
 from meshwright.protocol.foundation.effects import SetTimer, TimerKey
 from meshwright.protocol.foundation.stream_frames import StreamFrame
 from meshwright.protocol.foundation.turn import Turn

@@ -18,9 +18,9 @@ from broker_stories import (
 from meshwright.errors import CallerError
 from meshwright.filters.filter import Filter
 from meshwright.planning.evaluation.evaluate import forwarding_of
-from meshwright.protocol.forwarding.partition import Partition
+from meshwright.protocol.forwarding.partition.partition import Partition
 from meshwright.protocol.forwarding.rehearsal import Rehearsal
-from meshwright.protocol.forwarding.topic_connected import TopicConnected
+from meshwright.protocol.forwarding.topic_connected.topic_connected import TopicConnected
 from meshwright.protocol.foundation.turn import Turn
 
 every_kind = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)

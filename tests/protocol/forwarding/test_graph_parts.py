@@ -18,17 +18,17 @@ from meshwright.model.overlay import Overlay
 from meshwright.model.publication import Publication
 from meshwright.overlays.graph import graph
 from meshwright.planning.evaluation.kernels.pushes import Rows, nearest_members
-from meshwright.protocol.forwarding.acyclic import Acyclic, AlongTree, FilterChange
-from meshwright.protocol.forwarding.answers import Answers
+from meshwright.protocol.forwarding.acyclic.acyclic import Acyclic, AlongTree, FilterChange
+from meshwright.protocol.forwarding.acyclic.answers import Answers
 from meshwright.protocol.forwarding.machines import MACHINES, MESSAGES
-from meshwright.protocol.forwarding.offers import Offer, Push
-from meshwright.protocol.forwarding.push_trees import (
+from meshwright.protocol.forwarding.topic_connected.offers import Offer, Push
+from meshwright.protocol.forwarding.topic_connected.push_trees import (
     GROUPS_BELOW,
     joined_brokers,
     push_tree,
     ways_in,
 )
-from meshwright.protocol.forwarding.topic_connected import HandIn, TopicConnected
+from meshwright.protocol.forwarding.topic_connected.topic_connected import HandIn, TopicConnected
 from meshwright.protocol.foundation.stream_frames import StreamFrame
 from meshwright.protocol.foundation.turn import Turn
 

@@ -10,8 +10,11 @@ from meshwright.errors import CallerError
 from meshwright.model.overlay import Overlay
 from meshwright.model.publication import Publication
 from meshwright.overlays.hypercube import hypercube
-from meshwright.protocol.forwarding.cube_hosts import cube_hosts
-from meshwright.protocol.forwarding.demands import (
+from meshwright.protocol.forwarding.partition.cube_hosts import cube_hosts
+from meshwright.protocol.forwarding.recent_frames import REMEMBERED_MIN, RecentFrames, frame_key
+from meshwright.protocol.forwarding.rendezvous.key_routes import key_routes
+from meshwright.protocol.forwarding.rendezvous.rendezvous import FromRoot, Rendezvous, ToRoot
+from meshwright.protocol.forwarding.topic_trees.demands import (
     HOPS_MAX,
     HOPS_STRAIGHT_MAX,
     Demand,
@@ -19,9 +22,6 @@ from meshwright.protocol.forwarding.demands import (
     End,
     Trail,
 )
-from meshwright.protocol.forwarding.key_routes import key_routes
-from meshwright.protocol.forwarding.recent_frames import REMEMBERED_MIN, RecentFrames, frame_key
-from meshwright.protocol.forwarding.rendezvous import FromRoot, Rendezvous, ToRoot
 from meshwright.protocol.foundation.stream_frames import StreamFrame
 from meshwright.protocol.foundation.turn import Turn
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from small_network import SmallNetwork
 
 from meshwright.model.overlay import Overlay
-from meshwright.protocol.forwarding.key_routes import key_routes
+from meshwright.protocol.forwarding.rendezvous.key_routes import key_routes
 from meshwright.protocol.foundation.events import PlanGiven
 from meshwright.protocol.reconfiguration.conversation_marks import (
     PeerMark,

@@ -25,7 +25,7 @@ from meshwright.planning.adaptation.search import SearchRules
 from meshwright.planning.designs import build_overlay
 from meshwright.protocol.adaptation.self_adaptation import AdaptationRecord
 from meshwright.protocol.broker import Broker
-from meshwright.protocol.forwarding.acyclic import AlongTree
+from meshwright.protocol.forwarding.acyclic.acyclic import AlongTree
 from meshwright.protocol.foundation.events import PlanGiven
 from meshwright.protocol.reconfiguration.tree_rows import with_links_replaced
 from meshwright.protocol.settings import BrokerSettings

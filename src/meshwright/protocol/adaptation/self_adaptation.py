@@ -22,7 +22,7 @@ from meshwright.model.overlay import Overlay
 from meshwright.model.publication import Publication
 from meshwright.protocol.adaptation.own_clients import OwnClients
 from meshwright.protocol.adaptation.traffic_classes import LinkSet, TrafficClasses
-from meshwright.protocol.forwarding.living_tree import living_tree
+from meshwright.protocol.forwarding.acyclic.living_tree import living_tree
 from meshwright.protocol.foundation.effects import DiskKey
 from meshwright.protocol.foundation.events import HoldingGiven
 from meshwright.protocol.foundation.turn import Turn

@@ -10,7 +10,7 @@ import msgspec
 
 from meshwright.protocol.adaptation.star_messages import StarRecord
 from meshwright.protocol.adaptation.tree_news import TreeNews
-from meshwright.protocol.forwarding.acyclic import Acyclic
+from meshwright.protocol.forwarding.acyclic.acyclic import Acyclic
 from meshwright.protocol.foundation.turn import Action, Turn
 from meshwright.protocol.reconfiguration.in_force import InForce
 from meshwright.protocol.reconfiguration.tree_rows import TreeRow

@@ -25,7 +25,7 @@ from meshwright.protocol.adaptation.star_messages import (
     StarSwitch,
     StarTables,
 )
-from meshwright.protocol.forwarding.tree_tables import star_links
+from meshwright.protocol.forwarding.acyclic.tree_tables import star_links
 from meshwright.protocol.foundation.dispatch import Handlers, on
 from meshwright.protocol.foundation.transitions import Transitions
 from meshwright.protocol.foundation.turn import Action, Turn

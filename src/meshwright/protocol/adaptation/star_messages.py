@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import msgspec
 
-from meshwright.protocol.forwarding.tree_tables import StarLink
+from meshwright.protocol.forwarding.acyclic.tree_tables import StarLink
 from meshwright.protocol.foundation.message import PeerMessage
 from meshwright.protocol.reconfiguration.tree_rows import TreeRow
 

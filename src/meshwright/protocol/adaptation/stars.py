@@ -18,7 +18,7 @@ from meshwright.protocol.adaptation.star_master import Ended, StarMaster
 from meshwright.protocol.adaptation.star_messages import StarLock
 from meshwright.protocol.adaptation.star_part import StarPart
 from meshwright.protocol.adaptation.tree_news import TreeNews
-from meshwright.protocol.forwarding.acyclic import Acyclic
+from meshwright.protocol.forwarding.acyclic.acyclic import Acyclic
 from meshwright.protocol.forwarding.forwarding import Forwarding
 from meshwright.protocol.foundation.dispatch import Handlers, on
 from meshwright.protocol.foundation.effects import DiskKey

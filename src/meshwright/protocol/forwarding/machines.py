@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from meshwright.model.designs import ForwardingKind, design
-from meshwright.protocol.forwarding.acyclic import Acyclic
+from meshwright.protocol.forwarding.acyclic.acyclic import Acyclic
 from meshwright.protocol.forwarding.forwarding import Forwarding, ForwardingMessage, Surroundings
-from meshwright.protocol.forwarding.partition import Partition
-from meshwright.protocol.forwarding.rendezvous import Rendezvous
-from meshwright.protocol.forwarding.topic_connected import TopicConnected
+from meshwright.protocol.forwarding.partition.partition import Partition
+from meshwright.protocol.forwarding.rendezvous.rendezvous import Rendezvous
+from meshwright.protocol.forwarding.topic_connected.topic_connected import TopicConnected
 from meshwright.protocol.foundation.message import kinds_of
 
 MACHINES: dict[ForwardingKind, Callable[[Surroundings], Forwarding]] = {

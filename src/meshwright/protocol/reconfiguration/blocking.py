@@ -21,9 +21,9 @@ from meshwright.model.overlay import Overlay
 from meshwright.overlays.key_geometries import KEY_GEOMETRIES, key_geometry
 from meshwright.protocol.forwarding.by_epoch import ForwardingByEpoch
 from meshwright.protocol.forwarding.forwarding import Forwarding
-from meshwright.protocol.forwarding.key_routes import key_routes
-from meshwright.protocol.forwarding.rendezvous import Rendezvous
-from meshwright.protocol.forwarding.rooted_trees import RootedTrees, TreeTable
+from meshwright.protocol.forwarding.rendezvous.key_routes import key_routes
+from meshwright.protocol.forwarding.rendezvous.rendezvous import Rendezvous
+from meshwright.protocol.forwarding.rendezvous.rooted_trees import RootedTrees, TreeTable
 from meshwright.protocol.foundation.dispatch import Handlers, on
 from meshwright.protocol.foundation.message import PeerMessage
 from meshwright.protocol.foundation.turn import Action, Turn

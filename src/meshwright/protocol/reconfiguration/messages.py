@@ -12,8 +12,8 @@ import msgspec
 
 from meshwright.model.overlay import Overlay
 from meshwright.model.plan import ClientMove
-from meshwright.protocol.forwarding.climbing_trees import BranchTable
-from meshwright.protocol.forwarding.rooted_trees import TreeTable
+from meshwright.protocol.forwarding.rendezvous.rooted_trees import TreeTable
+from meshwright.protocol.forwarding.topic_trees.climbing_trees import BranchTable
 from meshwright.protocol.foundation.message import PeerMessage
 from meshwright.protocol.reconfiguration.conversation_marks import PeerMark
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from meshwright.protocol.forwarding.tree_tables import TreeTables
+from meshwright.protocol.forwarding.acyclic.tree_tables import TreeTables
 from meshwright.protocol.foundation.turn import Action
 
 # How many actions may wait while a star is redrawn; with more, none waits any longer.

@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from meshwright.filters.filter import Filter
-from meshwright.protocol.forwarding.demands import (
+from meshwright.protocol.forwarding.forwarding import ForwardingMessage, Surroundings
+from meshwright.protocol.forwarding.topic_trees.demands import (
     Demand,
     Demands,
     End,
@@ -22,8 +23,7 @@ from meshwright.protocol.forwarding.demands import (
     inherited,
     inherited_place,
 )
-from meshwright.protocol.forwarding.forwarding import ForwardingMessage, Surroundings
-from meshwright.protocol.forwarding.trees import Trees
+from meshwright.protocol.forwarding.topic_trees.trees import Trees
 from meshwright.protocol.foundation.dispatch import Handlers, on
 from meshwright.protocol.foundation.message import Message
 from meshwright.protocol.foundation.turn import Turn

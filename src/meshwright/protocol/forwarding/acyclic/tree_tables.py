@@ -14,8 +14,8 @@ import msgspec
 
 from meshwright.filters.filter import Filter
 from meshwright.filters.values import Properties
-from meshwright.protocol.forwarding.link_filters import LinkFilters
-from meshwright.protocol.forwarding.own_advertisements import may_send
+from meshwright.protocol.forwarding.acyclic.link_filters import LinkFilters
+from meshwright.protocol.forwarding.acyclic.own_advertisements import may_send
 
 Filters = tuple[Filter, ...]
 

@@ -11,8 +11,8 @@ from broker_stories import change_interests, check_counts, some_of, tell_who_is_
 from meshwright.filters.filter import parse_filter
 from meshwright.overlays.hypercube import dimensions_for, dominating_node, low_bit_count_of
 from meshwright.planning.low_bits import with_low_bits
-from meshwright.protocol.forwarding.cube_hosts import cube_hosts
-from meshwright.protocol.forwarding.partition import Partition
+from meshwright.protocol.forwarding.partition.cube_hosts import cube_hosts
+from meshwright.protocol.forwarding.partition.partition import Partition
 from meshwright.protocol.foundation.turn import Turn, nothing
 
 TELLING = KINDS["hypercube that tells sub-partitions"]

@@ -15,14 +15,19 @@ from typing import Any, Literal
 
 from meshwright.filters.filter import Filter
 from meshwright.protocol.forwarding.forwarding import ForwardingMessage, Surroundings, drop_circling
-from meshwright.protocol.forwarding.neighbour_interest import (
+from meshwright.protocol.forwarding.recent_frames import FrameKey, RecentFrames, frame_key
+from meshwright.protocol.forwarding.topic_connected.neighbour_interest import (
     InterestChange,
     NeighbourInterest,
     NeighbourKnowledge,
 )
-from meshwright.protocol.forwarding.offers import Graft, Offer, Offers, Push
-from meshwright.protocol.forwarding.push_trees import Crowd, joined_brokers, push_tree, ways_in
-from meshwright.protocol.forwarding.recent_frames import FrameKey, RecentFrames, frame_key
+from meshwright.protocol.forwarding.topic_connected.offers import Graft, Offer, Offers, Push
+from meshwright.protocol.forwarding.topic_connected.push_trees import (
+    Crowd,
+    joined_brokers,
+    push_tree,
+    ways_in,
+)
 from meshwright.protocol.foundation.dispatch import on, table_of
 from meshwright.protocol.foundation.effects import TimerKey
 from meshwright.protocol.foundation.stream_frames import StreamFrame

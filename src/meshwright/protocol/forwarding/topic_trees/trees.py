@@ -5,9 +5,9 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import Any
 
-from meshwright.protocol.forwarding.demands import Demands
 from meshwright.protocol.forwarding.forwarding import ForwardingMessage, Surroundings
 from meshwright.protocol.forwarding.own_topics import OwnTopics
+from meshwright.protocol.forwarding.topic_trees.demands import Demands
 from meshwright.protocol.foundation.dispatch import Handlers, on
 from meshwright.protocol.foundation.turn import Turn
 

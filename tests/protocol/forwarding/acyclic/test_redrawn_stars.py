@@ -22,9 +22,9 @@ from test_acyclic_forwarding import (
 
 from meshwright.filters.filter import matches, parse_filter
 from meshwright.model.overlay import Overlay, Parameter
-from meshwright.protocol.forwarding.acyclic import Acyclic, AlongTree
-from meshwright.protocol.forwarding.star_change import PUT_OFF_MAX
-from meshwright.protocol.forwarding.tree_tables import star_links
+from meshwright.protocol.forwarding.acyclic.acyclic import Acyclic, AlongTree
+from meshwright.protocol.forwarding.acyclic.star_change import PUT_OFF_MAX
+from meshwright.protocol.forwarding.acyclic.tree_tables import star_links
 from meshwright.protocol.reconfiguration.messages import BuiltLate
 from meshwright.protocol.reconfiguration.tree_rows import peers_of, with_links_replaced
 

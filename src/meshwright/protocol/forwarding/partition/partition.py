@@ -16,12 +16,12 @@ from typing import Any, Literal, NamedTuple
 
 from meshwright.filters.filter import Filter
 from meshwright.overlays.hypercube import SubscriptionReading, readings_of
-from meshwright.protocol.forwarding.climbing_trees import BranchTable, ClimbingTrees
-from meshwright.protocol.forwarding.cube_hosts import cube_hosts
-from meshwright.protocol.forwarding.demands import End, Place
 from meshwright.protocol.forwarding.forwarding import ForwardingMessage, Surroundings, linked_with
+from meshwright.protocol.forwarding.partition.cube_hosts import cube_hosts
+from meshwright.protocol.forwarding.partition.sub_partitions import ToldTrees
 from meshwright.protocol.forwarding.recent_frames import RecentFrames, frame_key
-from meshwright.protocol.forwarding.sub_partitions import ToldTrees
+from meshwright.protocol.forwarding.topic_trees.climbing_trees import BranchTable, ClimbingTrees
+from meshwright.protocol.forwarding.topic_trees.demands import End, Place
 from meshwright.protocol.foundation.dispatch import on, table_of
 from meshwright.protocol.foundation.effects import TimerKey
 from meshwright.protocol.foundation.stream_frames import StreamFrame

@@ -18,15 +18,20 @@ from typing import Any, Literal, NamedTuple
 from meshwright.filters.filter import Filter
 from meshwright.model.overlay import Overlay
 from meshwright.model.publication import Publication
-from meshwright.protocol.forwarding.answers import Answers, Wait
+from meshwright.protocol.forwarding.acyclic.answers import Answers, Wait
+from meshwright.protocol.forwarding.acyclic.link_filters import Change, LinkKnowledge
+from meshwright.protocol.forwarding.acyclic.living_tree import living_root, living_tree, next_hop
+from meshwright.protocol.forwarding.acyclic.own_advertisements import OwnAdvertisements
+from meshwright.protocol.forwarding.acyclic.star_change import Pause, StarChange
+from meshwright.protocol.forwarding.acyclic.tree_tables import (
+    Behind,
+    StarLink,
+    TableRules,
+    TreeTables,
+)
 from meshwright.protocol.forwarding.forwarding import ForwardingMessage, Surroundings, drop_circling
-from meshwright.protocol.forwarding.link_filters import Change, LinkKnowledge
-from meshwright.protocol.forwarding.living_tree import living_root, living_tree, next_hop
-from meshwright.protocol.forwarding.own_advertisements import OwnAdvertisements
 from meshwright.protocol.forwarding.own_topics import WantedCounts
 from meshwright.protocol.forwarding.recent_frames import RecentFrames, frame_key
-from meshwright.protocol.forwarding.star_change import Pause, StarChange
-from meshwright.protocol.forwarding.tree_tables import Behind, StarLink, TableRules, TreeTables
 from meshwright.protocol.foundation.dispatch import on, table_of
 from meshwright.protocol.foundation.effects import TimerKey
 from meshwright.protocol.foundation.stream_frames import StreamFrame

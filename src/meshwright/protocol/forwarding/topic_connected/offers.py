@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from meshwright.protocol.forwarding.forwarding import ForwardingMessage, Surroundings
-from meshwright.protocol.forwarding.push_trees import Crowd
 from meshwright.protocol.forwarding.recent_frames import FrameKey, RecentFrames
+from meshwright.protocol.forwarding.topic_connected.push_trees import Crowd
 from meshwright.protocol.foundation.effects import TimerKey
 from meshwright.protocol.foundation.stream_frames import StreamFrame
 from meshwright.protocol.foundation.turn import Turn

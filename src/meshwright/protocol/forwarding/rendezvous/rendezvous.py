@@ -12,17 +12,17 @@ from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
 from meshwright.filters.filter import Filter
-from meshwright.protocol.forwarding.climbing_trees import BranchTable, ClimbingTrees
-from meshwright.protocol.forwarding.demands import HOPS_MAX, End, Place
 from meshwright.protocol.forwarding.forwarding import (
     ForwardingMessage,
     Surroundings,
     drop_circling,
     linked_with,
 )
-from meshwright.protocol.forwarding.key_routes import key_routes
 from meshwright.protocol.forwarding.recent_frames import RecentFrames, frame_key
-from meshwright.protocol.forwarding.rooted_trees import RootedTrees, TreeTable
+from meshwright.protocol.forwarding.rendezvous.key_routes import key_routes
+from meshwright.protocol.forwarding.rendezvous.rooted_trees import RootedTrees, TreeTable
+from meshwright.protocol.forwarding.topic_trees.climbing_trees import BranchTable, ClimbingTrees
+from meshwright.protocol.forwarding.topic_trees.demands import HOPS_MAX, End, Place
 from meshwright.protocol.foundation.dispatch import on, table_of
 from meshwright.protocol.foundation.effects import TimerKey
 from meshwright.protocol.foundation.stream_frames import StreamFrame

@@ -11,9 +11,17 @@ from collections.abc import Callable
 from functools import partial
 
 from meshwright.filters.filter import Filter
-from meshwright.protocol.forwarding.demands import Demand, Demands, End, Heirs, Place, Row, Trail
 from meshwright.protocol.forwarding.forwarding import ForwardingMessage, Surroundings
-from meshwright.protocol.forwarding.trees import Trees
+from meshwright.protocol.forwarding.topic_trees.demands import (
+    Demand,
+    Demands,
+    End,
+    Heirs,
+    Place,
+    Row,
+    Trail,
+)
+from meshwright.protocol.forwarding.topic_trees.trees import Trees
 from meshwright.protocol.foundation.dispatch import Handlers, on
 from meshwright.protocol.foundation.message import Message
 from meshwright.protocol.foundation.turn import Turn

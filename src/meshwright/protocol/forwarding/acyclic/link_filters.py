@@ -19,7 +19,7 @@ from meshwright.filters.index import FilterIndex
 from meshwright.filters.names import TopicNames
 from meshwright.filters.topics import has_wildcard
 from meshwright.filters.values import Properties
-from meshwright.protocol.forwarding.own_advertisements import may_send
+from meshwright.protocol.forwarding.acyclic.own_advertisements import may_send
 
 ROUTES_MAX = 65_536
 

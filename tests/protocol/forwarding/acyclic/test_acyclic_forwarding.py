@@ -17,15 +17,15 @@ from meshwright.filters.covering import covers
 from meshwright.filters.filter import Filter, matches, parse_filter
 from meshwright.model.overlay import Overlay, Parameter
 from meshwright.model.publication import Publication
-from meshwright.protocol.forwarding.acyclic import (
+from meshwright.protocol.forwarding.acyclic.acyclic import (
     HELD_MAX,
     Acyclic,
     AdvertisementChange,
     ChangeInstalled,
     FilterChange,
 )
-from meshwright.protocol.forwarding.living_tree import living_root, living_tree, next_hop
-from meshwright.protocol.forwarding.own_advertisements import OwnAdvertisements, may_send
+from meshwright.protocol.forwarding.acyclic.living_tree import living_root, living_tree, next_hop
+from meshwright.protocol.forwarding.acyclic.own_advertisements import OwnAdvertisements, may_send
 
 FILTERS = (
     "a", "a/b", "a/c", "a/+", "a/#", "#", "+/b", "$where/x=1/a/b", "$where/x>2/a/b",

@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Collection
 from functools import cached_property
 
-from meshwright.protocol.forwarding.climbing_trees import ClimbingTrees
-from meshwright.protocol.forwarding.cube_hosts import CubeHosts, cube_hosts
-from meshwright.protocol.forwarding.demands import Place
 from meshwright.protocol.forwarding.forwarding import ForwardingMessage, Surroundings
+from meshwright.protocol.forwarding.partition.cube_hosts import CubeHosts, cube_hosts
+from meshwright.protocol.forwarding.topic_trees.climbing_trees import ClimbingTrees
+from meshwright.protocol.forwarding.topic_trees.demands import Place
 from meshwright.protocol.foundation.dispatch import Handlers, on
 from meshwright.protocol.foundation.turn import Turn
 

@@ -20,14 +20,18 @@ from meshwright.model.overlay import Overlay
 from meshwright.planning.designs import build_overlay
 from meshwright.planning.evaluation.topic_connected import TopicConnected as ClosedForm
 from meshwright.planning.evaluation.topic_connected import topic_connected_of
-from meshwright.protocol.forwarding.offers import (
+from meshwright.protocol.forwarding.topic_connected.offers import (
     GRAFT_AFTER_US,
     KEPT_MIN,
     OFFER_AFTER_US,
     Graft,
     Offer,
 )
-from meshwright.protocol.forwarding.topic_connected import HandIn, Prune, TopicConnected
+from meshwright.protocol.forwarding.topic_connected.topic_connected import (
+    HandIn,
+    Prune,
+    TopicConnected,
+)
 from meshwright.protocol.foundation.effects import SetTimer
 from meshwright.protocol.foundation.turn import Turn
 

@@ -1,0 +1,1 @@
+"""Forwarding on a tree: filters by link, and stars that are redrawn."""

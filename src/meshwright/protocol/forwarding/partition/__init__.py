@@ -1,0 +1,1 @@
+"""Forwarding on a hypercube: brokers that stand for positions, and parts with heads."""

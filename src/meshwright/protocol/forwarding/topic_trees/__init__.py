@@ -1,0 +1,1 @@
+"""Trees of topics on a geometry of keys or positions, held by demands."""
