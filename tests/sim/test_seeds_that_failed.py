@@ -304,3 +304,22 @@ def test_a_subscription_waits_for_an_origin_that_has_yet_to_be_told_what_it_miss
         ordered=True,
     )
     assert not simulate(parameters, 19432).failures
+
+
+def test_a_session_that_its_next_broker_had_not_on_disk_goes_with_the_last_one() -> None:
+    """Not lost by the brokers: one was gone for good, the other crashed before its disk synced."""
+    parameters = SimulationParameters(
+        design="dynatops",
+        brokers=5,
+        clients=17,
+        topics=5,
+        duration_s=5.0,
+        publications_per_s=26.0,
+        changes_per_s=2.1,
+        shared_share=0.3,
+        faults=("crash", "never_returns", "joins"),
+        mobility="prefetching+logging+device",
+        tight=True,
+        ordered=True,
+    )
+    assert not simulate(parameters, 30109).failures

@@ -58,9 +58,11 @@ def _lose(world: World, broker: str) -> None:
 def _note_gone(world: World, kept: dict[DiskKey, Any]) -> None:
     """Write down of what a disk that is gone for good had the only copy."""
     for key, value in kept.items():
-        # A session that was given to another broker is on the disk of that, too.
-        if key[0] == "session" and ("given", key[1]) not in kept:
-            world.history.gone_sessions.add(str(key[1]))
+        if key[0] == "session":
+            # A session that was given to another broker may be on the disk of that, too.
+            target = kept.get(("given", key[1]))
+            if target is None or key not in world.hosts[target].disk.kept:
+                world.history.gone_sessions.add(str(key[1]))
         elif key[0] == "shared":
             event = read_payload(value[0].payload)
             if event is not None:
