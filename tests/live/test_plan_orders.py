@@ -9,18 +9,28 @@ import aiomqtt
 import msgspec
 import pytest
 from changing_networks import plan_of
-from live_network import port_of, running_brokers, small_overlay
+from live_network import DirectClient, port_of, running_brokers, small_overlay
 from ordinary_clients import AioReader, until
 from typer.testing import CliRunner, Result
 
 from meshwright.cli.main import app
 from meshwright.errors import OperatorError
 from meshwright.files.plans import write_plan
+from meshwright.live.host.host import Host
 from meshwright.live.operating.control_client import BrokerControl
 from meshwright.live.telemetry.plan_log import PlanProgress
 from meshwright.model.overlay import Overlay
 from meshwright.model.plan import Plan
 from meshwright.overlays.growth import with_broker, without_broker
+from meshwright.protocol.mqtt.packets import (
+    Connack,
+    Connect,
+    Disconnect,
+    Publish,
+    Suback,
+    Subscribe,
+    Subscription,
+)
 
 
 def swapped(overlay: Overlay) -> Overlay:
@@ -110,6 +120,50 @@ def test_a_plan_moves_clients_and_says_which_stay_and_why(tmp_path: Path) -> Non
                 found = await progress(tmp_path, "b0")
             assert found.staying == {"its session would end with its connection": 1}
             assert found.moved == 0
+
+    asyncio.run(story())
+
+
+def test_only_who_was_moved_is_sent_again_what_it_did_not_acknowledge_and_marked(
+    tmp_path: Path,
+) -> None:
+    source = small_overlay("chord")
+
+    async def come(host: Host, name: str) -> DirectClient:
+        client = DirectClient(host, name)
+        client.connect(Connect(session_expiry_s=60))
+        await client.until(lambda got: any(isinstance(one, Connack) for one in got))
+        return client
+
+    def published(client: DirectClient) -> list[Publish]:
+        return [one for one in client.got if isinstance(one, Publish)]
+
+    async def story() -> None:
+        async with running_brokers("chord", tmp_path, 4) as brokers:
+            hosts = [one.host for one in brokers]
+            moved, stays = [await come(hosts[0], name) for name in ("moved", "stays")]
+            for client in (moved, stays):
+                client.say(Subscribe(1, (Subscription("t", qos=1),)))
+                await client.until(lambda got: any(isinstance(one, Suback) for one in got))
+            writer = await come(hosts[3], "writer")
+            writer.say(Publish("t", b"1", qos=1, packet_id=1))
+            for client in (moved, stays):
+                await client.until(lambda got: any(isinstance(one, Publish) for one in got))
+            plan = plan_of(source, small_overlay("gm"), ("moved", "b0", "b2"))
+            epoch = await decided(tmp_path, "b1", "apply", plan)
+            await moved.until(lambda got: any(isinstance(one, Disconnect) for one in got))
+            again = await come(hosts[2], "moved")
+            await again.until(lambda got: any(isinstance(one, Publish) for one in got))
+            await over(tmp_path, "b1", epoch)
+            writer.say(Publish("t", b"2", qos=1, packet_id=2))
+            for client, count in ((again, 2), (stays, 2)):
+                await client.until(lambda _, of=client, count=count: len(published(of)) >= count)
+            first, (repeated, _) = published(moved)[0], published(again)
+            assert not first.is_duplicate
+            assert repeated.is_duplicate
+            assert (repeated.payload, repeated.packet_id) == (b"1", first.packet_id)
+            found = [(one.payload, one.is_duplicate) for one in published(stays)]
+            assert found == [(b"1", False), (b"2", False)]
 
     asyncio.run(story())
 
