@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from commands import answered, call, refused
 
+from meshwright.files.plans import read_plan
 from meshwright.pipeline import session
 
 CONFIG = """trace = "trace"
@@ -44,7 +45,10 @@ def trace(generated: Path, tmp_path: Path) -> Path:
 def test_a_trace_is_compared_and_reported_on_one_page(trace: Path, tmp_path: Path) -> None:
     out = tmp_path / "findings"
     words = ("compare", trace, "--designs", "chord,gm", "--placements", "static", "--out", out)
-    document = answered(*words)
+    document = answered(*words, "--out-plan", tmp_path / "plan.json")
+    plan = read_plan(tmp_path / "plan.json")
+    assert plan.price is not None
+    assert len(plan.target.brokers) == document["brokers"]
     lines = document["comparison"]
     assert {line["placement"] for line in lines} == {"static"}
     assert {line["design"] for line in lines} == {"chord", "gm", "mesh", "star"}

@@ -7,7 +7,7 @@ import pytest
 
 from meshwright.errors import ProblemError
 from meshwright.lab.workloads import generate_snapshot
-from meshwright.model.designs import DESIGNS
+from meshwright.model.designs import DESIGNS, NOW
 from meshwright.model.interests import interests_from_sets
 from meshwright.model.snapshot import Snapshot
 from meshwright.planning.evaluation.evaluate import evaluate
@@ -134,3 +134,27 @@ def test_an_epoch_in_which_nobody_wants_anything_has_an_overlay_too() -> None:
 def test_an_unknown_design_is_refused_with_those_there_are() -> None:
     with pytest.raises(ProblemError, match="choose one of chord"):
         follow("ring", None, snapshot(1, 1.0), RULES, seed=0)
+
+
+def test_what_stands_today_stays_and_the_others_pay_for_leaving_it() -> None:
+    here = snapshot(1, 5000.0)
+    today = follow("tree", None, here, RULES, seed=0).overlay
+    rules = EpochRules(today=today)
+    now = follow(NOW, None, here, rules, seed=0)
+    later = follow(NOW, now, snapshot(2, 5000.0), rules, seed=0)
+    assert now.overlay == later.overlay == today
+    assert now.reconfiguration_messages == later.reconfiguration_messages == 0.0
+    ring = follow("chord", None, here, rules, seed=0)
+    changed = {frozenset(link) for link in today.links} ^ {
+        frozenset(link) for link in ring.overlay.links
+    }
+    assert ring.reconfiguration_messages == len(changed) > 0
+    assert follow("chord", ring, here, rules, seed=0).reconfiguration_messages == 0.0
+
+
+def test_brokers_on_a_ring_are_moved_from_where_they_stand_today() -> None:
+    here = snapshot(1, 5000.0)
+    moved = follow("dynatops", None, here, RULES, seed=0)
+    again = follow("dynatops", None, here, EpochRules(today=moved.overlay), seed=0)
+    assert again.plan is not None
+    assert again.plan.source == moved.overlay

@@ -6,9 +6,15 @@ import msgspec
 import numpy as np
 from pyspark.sql import functions as sf
 
+from meshwright.model.identifiers import TopicName
+from meshwright.model.interests import interests_from_pairs
 from meshwright.model.overlay import Overlay
+from meshwright.model.plan import Plan
 from meshwright.model.price import PriceWeights
+from meshwright.model.snapshot import Snapshot
 from meshwright.pipeline.replay import TraceReplay
+from meshwright.planning.changes.proposal import Circumstances, judged_plan
+from meshwright.planning.changes.towards import plan_towards
 from meshwright.planning.replay_judgement import (
     LineSlots,
     ReplayedCandidate,
@@ -72,3 +78,37 @@ def before_and_after(replay: TraceReplay, placement: str, design: str) -> tuple[
     chain = rows.where(sf.col("design") == design).select("epoch", "overlay").orderBy("epoch")
     overlays = [msgspec.json.decode(row.overlay, type=Overlay) for row in chain.collect()]
     return replay.today or overlays[0], overlays[-1]
+
+
+def recommended_plan(replay: TraceReplay, found: ReplayRecommendation) -> Plan | None:
+    """From what stands, or where the recommended design began, to what it ended with.
+
+    It is priced by what brokers want and expect in the last epoch, under the placement that is
+    recommended; clients are not moved by it.
+    """
+    if found.placement is None or found.design is None:
+        return None
+    before, after = before_and_after(replay, found.placement, found.design)
+    snapshot = _last_snapshot(replay, found.placement)
+    weights = replay.parameters.weights()
+    plan = plan_towards(before, after, snapshot, delay_weight=weights.delay)
+    return judged_plan(plan, (snapshot, snapshot), weights, Circumstances())
+
+
+def _last_snapshot(replay: TraceReplay, placement: str) -> Snapshot:
+    """Who wants what as the last epoch begins, and what is expected of it."""
+    last = replay.timeline.epoch_count - 1
+    rows = replay.tables["snapshots"].where(sf.col("placement") == placement)
+    table = rows.where(sf.col("epoch") == last).select("broker", "topic", "publications").toArrow()
+    names = replay.brokers.names
+    topics = tuple(TopicName(name) for name in sorted(set(table["topic"].to_pylist())))
+    numbers = {name: number for number, name in enumerate(topics)}
+    expected = np.zeros(len(topics))
+    columns = np.array([numbers[name] for name in table["topic"].to_pylist()], dtype=np.int64)
+    expected[columns] = table["publications"].to_numpy()
+    order = {str(name): number for number, name in enumerate(names)}
+    brokers = np.array([order[name] for name in table["broker"].to_pylist()], dtype=np.int64)
+    interests = interests_from_pairs(brokers, columns, len(names), len(topics))
+    return Snapshot(
+        names, topics, interests, expected, replay.brokers.delays_ms, replay.brokers.coordinates
+    )

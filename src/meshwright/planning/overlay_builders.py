@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from itertools import pairwise
 
 import msgspec
 import numpy as np
@@ -29,7 +30,6 @@ from meshwright.planning.arrangement.methods import arrangement_method
 from meshwright.planning.arrangement.problem import arrangement_problem, hash_positions
 from meshwright.planning.arrangement.search import new_search
 from meshwright.planning.arrangement.seats import arranged_overlay
-from meshwright.planning.evaluation.evaluate import node_degrees
 from meshwright.planning.topic_connected.builders import build_links, supported_k
 
 
@@ -151,21 +151,17 @@ def topic_connected(
 def joined_up(overlay: Overlay) -> Overlay:
     """The overlay with links between its parts, so that whatever anybody publishes finds its way.
 
-    A part is joined to those before it, each by the broker in it that has the fewest links.
+    A part is joined to the one before it, each by the first broker in it: these links stay while
+    parts do, however the links within them change.
     """
     numbers = {name: number for number, name in enumerate(overlay.brokers)}
     pairs = [(numbers[one], numbers[other]) for one, other in overlay.links]
     links = np.array(pairs, dtype=np.int32).reshape(-1, 2)
-    firsts, parts = np.unique(components(graph(len(numbers), links)), return_inverse=True)
-    degrees = node_degrees(overlay)
-    added = []
-    for part in range(1, len(firsts)):
-        one, other = (
-            int(members[np.argmin(degrees[members])])
-            for members in (np.flatnonzero(parts < part), np.flatnonzero(parts == part))
-        )
-        degrees[[one, other]] += 1
-        added.append((overlay.brokers[one], overlay.brokers[other]))
+    firsts = np.unique(components(graph(len(numbers), links)), return_index=True)[1]
+    added = tuple(
+        (overlay.brokers[one], overlay.brokers[other])
+        for one, other in pairwise(sorted(firsts.tolist()))
+    )
     return msgspec.structs.replace(overlay, links=(*overlay.links, *added))
 
 

@@ -17,6 +17,7 @@ from meshwright.cli.console.options import (
     LinkPrice,
     ManagementWeight,
     Master,
+    OutPlan,
     ReconfigurationWeight,
     RelayWeight,
     Remote,
@@ -56,6 +57,7 @@ def compare(
             help="Today's overlay.json or plan.json, replayed with the rest.",
         ),
     ] = None,
+    out_plan: OutPlan = None,
     slot: Annotated[
         str | None,
         typer.Option(
@@ -101,9 +103,8 @@ def compare(
 
     Example: meshwright compare city --designs chord,dynatops,gm2 --out findings
     """
-    from meshwright.cli.traces.replay_answer import replay_parts, write_report
+    from meshwright.cli.traces import replay_answer
     from meshwright.files.plans import read_overlay_or_target
-    from meshwright.files.writing import refuse_folder
     from meshwright.model.designs import compared_designs
     from meshwright.pipeline.findings import compared
     from meshwright.pipeline.keeping import passing_keeper
@@ -144,8 +145,7 @@ def compare(
     )
     refuse_impossible(trace, parameters)  # before Spark starts
     today = None if source is None else read_overlay_or_target(source)
-    if out is not None:
-        refuse_folder(out)
+    replay_answer.refuse_places(out, out_plan)
     files: dict[str, Path] = {}
     with (
         spark_work(
@@ -156,7 +156,9 @@ def compare(
         replay = replay_trace(work.session, trace, parameters, keeper, today)
         candidates, recommendation = compared(replay)
         if out is not None:
-            files = write_report(replay, trace, candidates, recommendation, out)
-    document, shown = replay_parts(replay, trace, candidates, recommendation, files)
+            files = replay_answer.write_report(replay, trace, candidates, recommendation, out)
+        if out_plan is not None:
+            files |= replay_answer.write_recommended_plan(replay, recommendation, out_plan)
+    document, shown = replay_answer.replay_parts(replay, trace, candidates, recommendation, files)
     replayed = f"Replayed in {work.seconds:.1f} s"
     answer(as_json, {"command": "compare", **document}, *shown, replayed)

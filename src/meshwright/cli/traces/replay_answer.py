@@ -14,6 +14,7 @@ from meshwright.cli.overlays.metrics_table import (
     price_cells,
     verdict_document,
 )
+from meshwright.model.designs import NOW
 from meshwright.model.wording import counted
 
 if TYPE_CHECKING:
@@ -66,7 +67,8 @@ def replay_parts(
         "",
         recommendation.reason,
         *_told_moves(replay, candidates),
-        *([f"Report: {files['report']}"] if files else []),
+        *([f"Report: {files['report']}"] if "report" in files else []),
+        *(_told_plan(trace, recommendation, files["plan"]) if "plan" in files else []),
     ]
     return document, shown
 
@@ -209,6 +211,41 @@ def write_report(
         }
     )
     return files
+
+
+def refuse_places(folder: Path | None, plan: Path | None) -> None:
+    """Say why what is found could not be written, before it is looked for."""
+    from meshwright.files.writing import refuse_folder, refuse_unwritable
+
+    if folder is not None:
+        refuse_folder(folder)
+    if plan is not None:
+        refuse_unwritable(plan)
+
+
+def write_recommended_plan(
+    replay: TraceReplay, recommendation: ReplayRecommendation, out: Path
+) -> dict[str, Path]:
+    """The plan.json that leads to the recommended overlay, unless nothing fits."""
+    from meshwright.files.plans import write_plan
+    from meshwright.pipeline.findings import recommended_plan
+
+    plan = recommended_plan(replay, recommendation)
+    if plan is None:
+        return {}
+    write_plan(plan, out)
+    return {"plan": out}
+
+
+def _told_plan(trace: Path, found: ReplayRecommendation, plan: Path) -> list[str]:
+    """Where the plan is and, if clients are to be elsewhere, what moves them."""
+    told = [f"Plan: {plan}; meshwright plan show {plan}"]
+    if found.design != NOW and (found.placement or "").startswith("similarity"):
+        told.append(
+            f"It moves no clients; that does: meshwright plan create {trace} --design "
+            f"{found.design} --placement {found.placement} --from {plan} --out clients.json"
+        )
+    return told
 
 
 def _fields(each: ReplayedCandidate) -> dict[str, Any]:

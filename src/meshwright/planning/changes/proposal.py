@@ -17,6 +17,7 @@ from meshwright.model.goals import Goals
 from meshwright.model.interests import Int64Array
 from meshwright.model.overlay import Overlay
 from meshwright.model.plan import Plan, PlanPrice
+from meshwright.model.price import PriceWeights
 from meshwright.model.snapshot import Snapshot
 from meshwright.planning.changes.broker_change import NO_CHANGE, BrokerChange
 from meshwright.planning.changes.churn import plan_churn
@@ -71,20 +72,31 @@ def propose(
         raise CallerError("the goal clients_max needs the population of the network")
     found = _candidates(snapshot, _helped(wish, goals), around, goals)
     plan, outlook = _chosen(found, snapshot, wish, around, goals)
-    sights = plan_sights(plan, snapshot, outlook.snapshot)
+    weights = msgspec.structs.replace(wish.weights, delay=wish.delay_weight)
+    return judged_plan(plan, (snapshot, outlook.snapshot), weights, around)
+
+
+def judged_plan(
+    plan: Plan,
+    snapshots: tuple[Snapshot, Snapshot],
+    weights: PriceWeights,
+    around: Circumstances,
+) -> Plan:
+    """The plan with what speaks against it and what a publication costs before and after."""
+    before, after = snapshots
+    sights = plan_sights(plan, before, after)
     against = objections_to(
         plan,
-        snapshot,
-        outlook.snapshot,
+        before,
+        after,
         clients_per_s=around.clients_per_s,
         data_until_us=around.data_until_us,
         sights=sights,
     )
-    weights = msgspec.structs.replace(wish.weights, delay=wish.delay_weight)
     price = PlanPrice(
-        before=price_of(sights[0].evaluation, snapshot, weights),
-        after=price_of(sights[1].evaluation, outlook.snapshot, weights, plan.reconfiguration_cost),
-        publications=float(snapshot.publications.sum()),
+        before=price_of(sights[0].evaluation, before, weights),
+        after=price_of(sights[1].evaluation, after, weights, plan.reconfiguration_cost),
+        publications=float(before.publications.sum()),
     )
     return msgspec.structs.replace(plan, against=against, price=price)
 
