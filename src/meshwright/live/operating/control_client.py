@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import ssl
+import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -28,6 +29,8 @@ FIND_AGAIN_S = 1.0
 ASKED_AT_ONCE_MAX = 32
 
 T = TypeVar("T")
+_DECODERS: dict[Any, msgspec.json.Decoder[Any]] = {}
+_MAKING = threading.Lock()
 Views = dict[str, tuple["BrokerControl", BrokerView]]
 
 
@@ -73,9 +76,7 @@ class BrokerControl:
     def view(self, timeout_s: float = TIMEOUT_S) -> BrokerView | None:
         """All that is to be seen of it; None if it does not run, or hangs."""
         try:
-            found = msgspec.json.decode(
-                self._ask("GET", "/view", timeout_s=timeout_s), type=BrokerView
-            )
+            found = _decoded(self._ask("GET", "/view", timeout_s=timeout_s), BrokerView)
         except PermissionError:
             raise OperatorError(
                 f"{self.where}: this broker's socket may not be opened (permission denied); ask "
@@ -89,7 +90,7 @@ class BrokerControl:
 
     def get(self, path: str, kind: type[T]) -> T:
         """The answer to a question."""
-        return msgspec.json.decode(self._ask("GET", path), type=kind)
+        return _decoded(self._ask("GET", path), kind)
 
     def report(self, table: str, name: str) -> bytes:
         """A finished file of its telemetry, as GET /reports names them."""
@@ -201,3 +202,17 @@ class _UnixConnection(http.client.HTTPConnection):
 
     def connect(self) -> None:
         self.sock = connected_socket(self._path, self._timeout_s)
+
+
+def _decoded(content: bytes, kind: type[T]) -> T:
+    """An answer, read by the one decoder of its kind.
+
+    msgspec looks at a struct's fields when it is first decoded, and another thread that decodes it
+    meanwhile crashes the process: decoders are made one at a time, before anybody uses them.
+    """
+    with _MAKING:
+        decoder = _DECODERS.get(kind)
+        if decoder is None:
+            decoder = _DECODERS[kind] = msgspec.json.Decoder(kind)
+    found: T = decoder.decode(content)
+    return found
