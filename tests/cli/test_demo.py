@@ -6,9 +6,13 @@ import json
 import re
 from pathlib import Path
 
+import pytest
 from commands import answered, call, refused
 
-from meshwright.lab.demo import SETTINGS_NAME, DemoFolder
+from meshwright.errors import ProblemError
+from meshwright.lab.demo import SETTINGS_NAME, DemoFolder, refuse_nothing
+from meshwright.model.plan import Plan, PlanCost
+from meshwright.planning.founding import founding_overlay
 
 
 def test_a_network_is_measured_planned_changed_and_measured_again(
@@ -43,6 +47,20 @@ def test_a_network_is_measured_planned_changed_and_measured_again(
     assert 120 / 6 <= int(fullest["predicted"]) < 120
     again = answered("check", tmp_path / "demo" / "history.jsonl")["totals"]
     assert again["delivered"] == document["delivered"]
+
+
+def test_a_plan_that_changes_nothing_is_told_and_not_given_to_brokers() -> None:
+    today = founding_overlay("chord", ("b0", "b1"))
+    cost = PlanCost(
+        before=1.0, after=1.0, overhead_external_before=0.0, overhead_external_after=0.0,
+        delay_before=1.0, delay_after=1.0,
+    )  # fmt: skip
+    nothing = Plan(
+        source=today, target=today, steps=(), cost=cost, reconfiguration_cost=0.0,
+        net_benefit=0.0, moved=0, summary="",
+    )  # fmt: skip
+    with pytest.raises(ProblemError, match="leave everything as it is"):
+        refuse_nothing(nothing)
 
 
 def test_what_a_stopped_demonstration_left_is_not_in_the_way(tmp_path: Path) -> None:

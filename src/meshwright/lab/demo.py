@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from meshwright.errors import OperatorError
+from meshwright.errors import OperatorError, ProblemError
 from meshwright.files.plans import write_plan
 from meshwright.files.writing import make_folder, write_whole
 from meshwright.history.history import History
@@ -298,6 +298,15 @@ def make_plan(session: Session, parameters: DemoParameters, folder: DemoFolder) 
     )
     write_plan(plan, folder.plan)
     return plan
+
+
+def refuse_nothing(plan: Plan) -> None:
+    """A plan that changes nothing is a right answer, but there is nothing to demonstrate by it."""
+    if not plan.steps:
+        raise ProblemError(
+            "The plan is to leave everything as it is, so there is no change to show; ask for more "
+            "clients, more brokers or another design."
+        )
 
 
 def predict(plan: Plan, history: History, window: Window) -> Prediction:

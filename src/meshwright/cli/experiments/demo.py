@@ -202,7 +202,7 @@ class Stage:
 
     def _planned(self, play: Play, before: Act) -> tuple[Plan, Prediction]:
         from meshwright.cli.experiments.demo_screen import reasons
-        from meshwright.lab.demo import make_plan, predict
+        from meshwright.lab.demo import make_plan, predict, refuse_nothing
         from meshwright.lab.demo_report import promise
 
         with (
@@ -210,6 +210,7 @@ class Stage:
             session_work(self._session, "Act 2, planning a better network"),
         ):
             plan = make_plan(self._session, self._parameters, self._folder)
+            refuse_nothing(plan)
             predicted = predict(plan, play.seen(), before.window)
         for line in (promise(plan, predicted), *reasons(plan)):
             typer.echo(line, err=True)
