@@ -27,7 +27,7 @@ TOO_LONG := tests/architecture/test_dependencies.py tests/architecture/test_docs
 	tests/sim/test_runs.py tests/sim/test_simulation.py tests/sim/test_wills.py tests/sim/test_wire.py
 SEEDS ?= 1..100
 BASE ?= HEAD
-.PHONY: help setup demo test quick check format bench swarm same torture fuzz figures lock clean
+.PHONY: help setup demo test quick check format bench swarm cluster same torture fuzz figures lock clean
 
 help: ## show this list
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -58,6 +58,9 @@ bench: $(VENV)/.development ## measure speed and quality against the papers' fig
 
 swarm: $(VENV)/.runtime ## simulate many seeds of every design on all cores (SEEDS=1..100)
 	@$(BIN)/meshwright swarm --seeds $(SEEDS)
+
+cluster: $(VENV)/.development ## run the jobs on a Spark cluster of processes that loses a worker, and over Connect
+	$(BIN)/python -m pytest tests/cluster
 
 same: $(VENV)/.runtime ## see that simulated runs leave the records that they leave at another commit (BASE=HEAD)
 	@$(BIN)/python tests/sim/golden.py $(BASE)

@@ -39,8 +39,8 @@ COMMANDS_ON_SPARK = (
     "tests/cli/test_sweep_command.py",
     "tests/lab/experiments/test_running.py",
 )
-# Each of these goes to one process: commands that need the same kernels, and a Spark cluster.
-TOGETHER = ("tests/architecture/test_docs.py", "tests/pipeline/test_cluster.py")
+# Goes to one process: commands that need the same kernels.
+TOGETHER = ("tests/architecture/test_docs.py",)
 
 
 # Tests leave few circles: looking for them every 700 objects takes a fifth of a simulated run.
@@ -48,7 +48,7 @@ ALLOCATIONS_BETWEEN = 20_000
 
 
 class Companions(LoadScopeScheduling):
-    """Tests on Spark go to one process, which starts one virtual machine; a cluster's to another.
+    """Tests on Spark go to one process, which starts one virtual machine.
 
     The groups of pytest-xdist are marks that pytest 9.2 no longer hands on.
     """
