@@ -20,8 +20,8 @@ from meshwright.filters.names import TopicNames
 SEVERAL = r"^\$(share|where)/|(^|/)[+#](/|$)"
 SHARED = r"^\$share/"
 CONTENT = r"^(\$share/[^/]*/)?\$where/"
-# What stands before the topic filter.
-PREFIX = r"^(\$share/[^/]*/)?(\$where/[^/]*/)?"
+# What stands before the topic filter, of filters that brokers accept.
+PREFIX = r"^(\$share/[^/+#]+/)?(\$where/[^/]*[<=>][^/]*/)?"
 _several = re.compile(SEVERAL)
 _content = re.compile(CONTENT)
 _prefix = re.compile(PREFIX)
