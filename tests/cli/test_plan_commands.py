@@ -19,6 +19,7 @@ PLAN_KEYS = {
     "command", "seed", "plan", "summary", "moved", "steps", "cost", "reconfiguration_cost",
     "net_benefit",
 }  # fmt: skip
+TRAFFIC_KEYS = {"content_subscriptions", "topics_unwanted"}
 
 
 def arrange(folder: Path, *more: str | Path, method: str = "best") -> tuple[str | Path, ...]:
@@ -34,7 +35,7 @@ def arrange(folder: Path, *more: str | Path, method: str = "best") -> tuple[str 
 def test_every_method_plans_on_every_geometry(geometry: str, method: str, tmp_path: Path) -> None:
     document = answered(*arrange(tmp_path, "--geometry", geometry, method=method))
     plan = read_plan(tmp_path / "plan.json")
-    assert set(document) == PLAN_KEYS
+    assert set(document) == PLAN_KEYS | TRAFFIC_KEYS
     assert set(document["cost"]) == set(PlanCost.__struct_fields__)
     assert plan.target.design == geometry
     assert (document["moved"], document["net_benefit"]) == (plan.moved, plan.net_benefit)
@@ -164,7 +165,6 @@ def test_rates_and_interests_must_agree(tmp_path: Path) -> None:
     interests, rates = small_network(tmp_path)
     words = ("overlay", "compare", "--interests", interests, "--rates", rates)
     for content, fault in (
-        ("topic,publications\nt0,1\nt1,1\nt2,1\nt3,1\n", "rates.csv, line 5: nobody wants topic"),
         ("topic,publications\nt0,1\nt1,1\n", "interests.csv, line 7: topic 't2' has no rate"),
         ("topic,publications\nt0,-1\nt1,1\nt2,1\n", "rates.csv, line 2: publications '-1' is neg"),
         ("topic,publications\nt0,inf\nt1,1\nt2,1\n", "rates.csv, line 2: publications 'inf' is"),
@@ -175,6 +175,14 @@ def test_rates_and_interests_must_agree(tmp_path: Path) -> None:
         assert fault in refused(*words)
     rates.unlink()
     assert "rates.csv: there is no such file" in refused(*words)
+
+
+def test_a_published_topic_that_nobody_wants_is_told(tmp_path: Path) -> None:
+    interests, rates = small_network(tmp_path)
+    rates.write_text("topic,publications\nt0,1\nt1,1\nt2,1\nt3,1\n")
+    words = ("overlay", "compare", "--interests", interests, "--rates", rates)
+    assert answered(*words)["topics_unwanted"] == 1
+    assert "1 published topic is wanted by nobody" in " ".join(call(*words).stdout.split())
 
 
 def test_every_design_is_compared_with_a_sentence(tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ from meshwright.pipeline.parameters import (
     ReplayParameters,
     TimeParameters,
 )
+from meshwright.pipeline.trace_brokers import place_names
 
 BASELINE, OURS = ("static", "tapestry"), ("similarity-bounded", "dynatops")
 
@@ -65,13 +66,9 @@ def with_brokers(tables: Tables, count: int, cell_degrees: float) -> Tables:
     visits = cell_visits(tables, cell_degrees)
     cells = visits.groupby(["north", "east"], as_index=False).size()
     cells = cells.sort_values(["size", "north", "east"], ascending=[False, True, True])[:count]
-    made = pd.DataFrame(
-        {
-            "broker": "b" + cells.north.astype(str) + "/" + cells.east.astype(str),
-            "latitude": (cells.north + 0.5) * cell_degrees,
-            "longitude": (cells.east + 0.5) * cell_degrees,
-        }
-    )
+    places = (cells[["north", "east"]].to_numpy(dtype=np.float64) + 0.5) * cell_degrees
+    made = pd.DataFrame(places, columns=["latitude", "longitude"])
+    made.insert(0, "broker", place_names(places))
     return {**tables, "brokers": made}
 
 
