@@ -48,7 +48,7 @@ ALLOCATIONS_BETWEEN = 20_000
 
 
 class Companions(LoadScopeScheduling):
-    """Tests on Spark go to one process, which starts one virtual machine.
+    """Tests on Spark go to two processes, each of which starts one virtual machine.
 
     The groups of pytest-xdist are marks that pytest 9.2 no longer hands on.
     """
@@ -62,21 +62,14 @@ def scope_of(nodeid: str) -> str:
     file = nodeid.partition("::")[0]
     if file in TOGETHER:
         return file
-    is_on_spark = file.startswith("tests/pipeline/") or file in COMMANDS_ON_SPARK
-    return "spark" if is_on_spark else nodeid
+    if file in COMMANDS_ON_SPARK:
+        return "commands on spark"
+    return "spark" if file.startswith("tests/pipeline/") else nodeid
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What takes minutes in one process begins first, so that nobody waits for it in the end.
-
-    Commands on Spark come last there: another process has compiled their kernels by then.
-    """
-    items.sort(
-        key=lambda item: (
-            scope_of(item.nodeid) == item.nodeid,
-            item.nodeid.startswith(COMMANDS_ON_SPARK),
-        )
-    )
+    """What takes minutes in one process begins first, so that nobody waits for it in the end."""
+    items.sort(key=lambda item: scope_of(item.nodeid) == item.nodeid)
 
 
 def pytest_configure() -> None:
