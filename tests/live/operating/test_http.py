@@ -106,3 +106,31 @@ def test_who_asks_is_answered_though_many_sit_there_in_silence() -> None:
         server.close()
 
     asyncio.run(story())
+
+
+def test_a_door_that_closes_sends_all_away_after_their_answers() -> None:
+    async def story() -> None:
+        loop, guests = asyncio.get_running_loop(), HttpGuests(4)
+        asked, may_answer = asyncio.Event(), asyncio.Event()
+
+        async def slow(request: Request) -> Response:
+            asked.set()
+            await may_answer.wait()
+            return await answer(request)
+
+        server = await loop.create_server(lambda: HttpConnection(slow, guests), "127.0.0.1", 0)
+        address = server.sockets[0].getsockname()
+        silent, asking = [await asyncio.open_connection(*address) for _ in range(2)]
+        asking[1].write(GOOD)
+        async with asyncio.timeout(10):
+            await asked.wait()
+            server.close()
+            guests.send_away()
+            with suppress(ConnectionError):
+                assert await silent[0].read() == b""
+            may_answer.set()
+            assert b" 200 " in await asking[0].read()
+        for _, line in (silent, asking):
+            line.close()
+
+    asyncio.run(story())

@@ -98,6 +98,7 @@ class Control:
         self._stop = stop
         self._lag = LoopLag()
         self._servers: list[asyncio.Server] = []
+        self._doors: list[HttpGuests] = []
         self.address: Address | None = None
         self._path = host.folder / SOCKET_NAME
         self._leases = Leases(host.folder)
@@ -133,8 +134,7 @@ class Control:
         loop = asyncio.get_running_loop()
         self._lag.start()
         self._leases.open()
-        guests_max = file_budget().http
-        answer, operators = partial(self._answer, self._all), HttpGuests(guests_max)
+        answer, operators = partial(self._answer, self._all), self._new_door()
         self._servers.append(
             await loop.create_unix_server(
                 lambda: HttpConnection(answer, operators, body_bytes_max=PLAN_BYTES_MAX),
@@ -142,15 +142,19 @@ class Control:
             )
         )
         if private.listen is not None:
-            await self._open_to_others(private, private.listen, HttpGuests(guests_max))
+            await self._open_to_others(private, private.listen, self._new_door())
         if public is None:
             return None
-        public_answer, strangers = partial(self._answer, self._public), HttpGuests(guests_max)
+        public_answer, strangers = partial(self._answer, self._public), self._new_door()
         server = await _server(
             public, "telemetry.http", lambda: HttpConnection(public_answer, strangers)
         )
         self._servers.append(server)
         return _bound(server)
+
+    def _new_door(self) -> HttpGuests:
+        self._doors.append(HttpGuests(file_budget().http))
+        return self._doors[-1]
 
     async def _open_to_others(
         self, settings: ControlSettings, listen: str, guests: HttpGuests
@@ -184,6 +188,8 @@ class Control:
         self._lag.stop()
         for server in self._servers:
             server.close()
+        for guests in self._doors:
+            guests.send_away()
         if self._servers:
             self._path.unlink(missing_ok=True)
 

@@ -72,6 +72,11 @@ class HttpGuests:
         """One is gone."""
         self._guests.pop(guest, None)
 
+    def send_away(self) -> None:
+        """The door closes: all go, those that are being answered after that."""
+        for guest in list(self._guests):
+            guest.end_once_answered()
+
 
 class HttpConnection(asyncio.Protocol):
     """One connection: its requests are answered one after the other, each in its time."""
@@ -95,6 +100,7 @@ class HttpConnection(asyncio.Protocol):
         self._body = bytearray()
         self._answering: asyncio.Task[None] | None = None
         self._is_idle = False
+        self._is_last = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
@@ -127,6 +133,13 @@ class HttpConnection(asyncio.Protocol):
         """Break the connection."""
         if self._transport is not None:
             self._transport.abort()
+
+    def end_once_answered(self) -> None:
+        """Break the connection, after the answer that is under way."""
+        if self._answering is None:
+            self.end()
+        else:
+            self._is_last = True
 
     def _end_in(self, patience_s: float) -> None:
         if self._deadline is not None:
@@ -171,7 +184,7 @@ class HttpConnection(asyncio.Protocol):
         self._answering = None
         self._is_idle = True
         self._end_in(IDLE_S)
-        if self._connection.our_state is h11.MUST_CLOSE:
+        if self._is_last or self._connection.our_state is h11.MUST_CLOSE:
             if self._transport is not None:
                 self._transport.close()
         elif self._connection.our_state is h11.DONE:
