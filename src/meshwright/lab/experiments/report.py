@@ -35,7 +35,8 @@ STYLE = (
 )
 CLASSES = {"reproduces": "yes", "does not": "no", "cannot be told": "unknown"}
 BEGIN, END = "<!-- lab: begin -->", "<!-- lab: end -->"
-COLUMNS_MAX = 100
+# A sign such as ± takes two bytes, and some count those.
+COLUMNS_MAX = 96
 
 
 def report_page(found: list[Finding]) -> bytes:
