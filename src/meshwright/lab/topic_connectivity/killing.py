@@ -8,7 +8,7 @@ that wants it gets nothing.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import coo_matrix
@@ -68,23 +68,35 @@ def cut_topics(links: Int32Array, interests: Interests, dead: Any) -> list[int]:
     return [int(topic) for topic in np.flatnonzero(lowest < highest)]
 
 
-def measure_simulated_cuts(
-    *, seed: int, design: str, k: int, killed: int, **workload: Any
-) -> dict[str, Any]:
-    """Topics cut in a simulated network right after brokers died, and after it mended itself."""
+class Doomed(NamedTuple):
+    """A network, the brokers that are to die, and the topics that its links say are cut then."""
+
+    snapshot: Snapshot
+    overlay: Overlay
+    dead: tuple[int, ...]
+    topics_cut_by_links: int
+
+
+def doomed_network(*, seed: int, design: str, k: int, killed: int, **workload: Any) -> Doomed:
+    """The network of a seed, and who of it dies."""
     names = ("brokers", "topics", "topics_per_broker", "popularity")
     snapshot = generate_snapshot(*(workload[name] for name in names), seed=seed)
     rng = np.random.default_rng(seed)
     overlay = build_overlay(design, snapshot, k=k, rng=rng)
-    dead = [snapshot.brokers[one] for one in rng.choice(len(snapshot.brokers), killed, False)]
-    by_links = cut_topics(
-        link_indexes(overlay, snapshot),
-        snapshot.interests,
-        [snapshot.brokers.index(name) for name in dead],
-    )
-    at_once, mended = _simulated(overlay, snapshot, dead, seed)
+    dead = rng.choice(len(snapshot.brokers), killed, replace=False)
+    by_links = cut_topics(link_indexes(overlay, snapshot), snapshot.interests, dead)
+    return Doomed(snapshot, overlay, tuple(dead.tolist()), len(by_links))
+
+
+def measure_simulated_cuts(
+    *, seed: int, design: str, k: int, killed: int, **workload: Any
+) -> dict[str, Any]:
+    """Topics cut in a simulated network right after brokers died, and after it mended itself."""
+    doomed = doomed_network(seed=seed, design=design, k=k, killed=killed, **workload)
+    names = [doomed.snapshot.brokers[one] for one in doomed.dead]
+    at_once, mended = _simulated(doomed.overlay, doomed.snapshot, names, seed)
     return {
-        "topics_cut_by_links": len(by_links),
+        "topics_cut_by_links": doomed.topics_cut_by_links,
         "topics_cut_at_once": at_once,
         "topics_cut_mended": mended,
     }

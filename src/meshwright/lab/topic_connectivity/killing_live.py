@@ -14,16 +14,15 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from meshwright.history.history import History
-from meshwright.lab.topic_connectivity.killing import BEFORE_ANYBODY_KNOWS_US, SECOND_US, cut_topics
+from meshwright.lab.topic_connectivity.killing import (
+    BEFORE_ANYBODY_KNOWS_US,
+    SECOND_US,
+    doomed_network,
+)
 from meshwright.lab.witness import Stopwatch, Witness
-from meshwright.lab.workloads import generate_snapshot
 from meshwright.live.processes.local_network import LocalNetwork, free_ports
 from meshwright.model.snapshot import Snapshot
-from meshwright.planning.designs import build_overlay
-from meshwright.planning.evaluation.indexes import link_indexes
 
 WAIT_S = BEFORE_ANYBODY_KNOWS_US / SECOND_US
 LOOK_EVERY_S = 0.05
@@ -33,22 +32,19 @@ def measure_live_cuts(
     *, seed: int, design: str, k: int, killed: int, **workload: Any
 ) -> dict[str, Any]:
     """Topics cut in a live network right after brokers were killed."""
-    names = ("brokers", "topics", "topics_per_broker", "popularity")
-    snapshot = generate_snapshot(*(workload[name] for name in names), seed=seed)
-    rng = np.random.default_rng(seed)
-    overlay = build_overlay(design, snapshot, k=k, rng=rng)
-    dead = rng.choice(len(snapshot.brokers), killed, replace=False)
-    count = len(snapshot.brokers)
+    doomed = doomed_network(seed=seed, design=design, k=k, killed=killed, **workload)
+    count = len(doomed.snapshot.brokers)
     port = free_ports(2 * count)
     with tempfile.TemporaryDirectory(prefix="meshwright-") as folder:
-        network = LocalNetwork(overlay, Path(folder) / "net", port=port, peer_port=port + count)
+        network = LocalNetwork(
+            doomed.overlay, Path(folder) / "net", port=port, peer_port=port + count
+        )
         network.start()
         try:
-            cut = asyncio.run(_Trial(network, snapshot).run([int(one) for one in dead]))
+            cut = asyncio.run(_Trial(network, doomed.snapshot).run(doomed.dead))
         finally:
             network.stop()
-    by_links = cut_topics(link_indexes(overlay, snapshot), snapshot.interests, dead)
-    return {"topics_cut_by_links": len(by_links), "topics_cut_at_once": cut}
+    return {"topics_cut_by_links": doomed.topics_cut_by_links, "topics_cut_at_once": cut}
 
 
 class _Trial:
