@@ -141,7 +141,7 @@ COMMUTE = Experiment(
         "small": Sweep(
             grid={"scenario": ["commute"], "policy": POLICIES, "subscribers": [20, 80],
                   "publishers": [9], "hours": [4.5]},
-            seeds=2, task_cpu_s=2.0,
+            seeds=10, task_cpu_s=2.0,
         ),
         "paper": Sweep(
             grid={"scenario": ["commute"], "policy": POLICIES, "subscribers": SIZES,
@@ -294,7 +294,7 @@ RANDOM = Experiment(
         "small": Sweep(
             grid={"scenario": ["random"], "policy": POLICIES, "subscribers": [20, 80],
                   "publishers": [18], "hours": [1.0]},
-            seeds=3, task_cpu_s=1.5,
+            seeds=10, task_cpu_s=1.5,
         ),
         "paper": Sweep(
             grid={"scenario": ["random"], "policy": POLICIES, "subscribers": SIZES, "hours": [8.0]},
@@ -380,7 +380,7 @@ LOCALITY = Experiment(
         "small": Sweep(
             grid={"scenario": ["random"], "policy": POLICIES, "locality": [0.3, 0.9],
                   "subscribers": [60], "publishers": [18], "hours": [0.75]},
-            seeds=3, task_cpu_s=1.2,
+            seeds=5, task_cpu_s=1.2,
         ),
         "paper": Sweep(
             grid={"scenario": ["random"], "policy": POLICIES, "locality": [0.3, 0.6, 0.9],
@@ -432,7 +432,7 @@ LOG_SIZE = Experiment(
         "small": Sweep(
             grid={"scenario": ["random"], "policy": ["logging"], "log_max": [10, 800, 1200],
                   "subscribers": [60], "publishers": [18], "hours": [0.75]},
-            seeds=3, task_cpu_s=1.2,
+            seeds=5, task_cpu_s=1.2,
         ),
         "paper": Sweep(
             grid={"scenario": ["random"], "policy": ["logging"],
@@ -465,7 +465,7 @@ PERVASIVE = Experiment(
         "small": Sweep(
             grid={"scenario": ["pervasive"], "policy": [*POLICIES, "standard+device"],
                   "subscribers": [8], "publishers": [18], "hours": [1.0], "gap_s": [10.0]},
-            seeds=3, task_cpu_s=1.3,
+            seeds=5, task_cpu_s=1.3,
         ),
         "paper": Sweep(
             grid={"scenario": ["pervasive"], "policy": [*POLICIES, "standard+device"],
@@ -539,7 +539,7 @@ FILTERS = Experiment(
             grid={"scenario": ["random"], "policy": ["standard"], "design": ["hierarchy", "tree"],
                   "covering": [False, True], "advertisements": [False, True],
                   "subscribers": [60], "publishers": [12], "hours": [0.75]},
-            seeds=3, task_cpu_s=1.0,
+            seeds=10, task_cpu_s=1.0,
         ),
         "paper": Sweep(
             grid={"scenario": ["random", "commute"], "policy": ["standard", "logging"],
@@ -609,7 +609,7 @@ PREDICTION = Experiment(
             grid={"scenario": ["habits"], "policy": ["standard", "prefetching", "watching"],
                   "foresees": [False, True], "habit": [0.5, 1.0], "subscribers": [16],
                   "publishers": [12], "hours": [2.0]},
-            seeds=2, task_cpu_s=1.0,
+            seeds=5, task_cpu_s=1.0,
         ),
         "paper": Sweep(
             grid={"scenario": ["habits"], "policy": ["standard", "prefetching", "watching"],
@@ -655,7 +655,7 @@ MOBILE_SHARE = Experiment(
         "small": Sweep(
             grid={"scenario": ["random"], "policy": ["standard"], "mobile_share": [0.1, 1.0],
                   "subscribers": [80], "publishers": [18], "hours": [0.75]},
-            seeds=3, task_cpu_s=1.0,
+            seeds=5, task_cpu_s=1.0,
         ),
         "paper": Sweep(
             grid={"scenario": ["random", "commute"], "policy": ["standard"],
@@ -692,7 +692,7 @@ MODEL = Experiment(
         "small": Sweep(
             grid={"scenario": ["random"], "policy": [*POLICIES, "standard+device"],
                   "subscribers": [30], "publishers": [18], "hours": [1.0]},
-            seeds=2, task_cpu_s=1.2,
+            seeds=5, task_cpu_s=1.2,
         ),
         "paper": Sweep(
             grid={"scenario": ["random", "commute"], "policy": [*POLICIES, "standard+device"],
