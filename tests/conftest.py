@@ -32,6 +32,7 @@ QUICK_START = {
     **QUICK_QUERIES,
     "spark.driver.extraJavaOptions": QUICK_JAVA,
     "spark.default.parallelism": "2",
+    "spark.driver.memory": "1g",  # what waits to be collected takes gigabytes otherwise
 }
 COMMANDS_ON_SPARK = (
     "tests/cli/test_demo.py",
@@ -41,6 +42,8 @@ COMMANDS_ON_SPARK = (
 )
 # Goes to one process: commands that need the same kernels.
 TOGETHER = ("tests/architecture/test_docs.py",)
+# How far all other tests stand back, so that these long chains do not end last.
+STEP_BACK = 5
 
 
 # Tests leave few circles: looking for them every 700 objects takes a fifth of a simulated run.
@@ -70,6 +73,17 @@ def scope_of(nodeid: str) -> str:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What takes minutes in one process begins first, so that nobody waits for it in the end."""
     items.sort(key=lambda item: scope_of(item.nodeid) == item.nodeid)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """A process of a whole run that has no chain to work off leaves the cores to those that have.
+
+    Nobody may take that back, so a process that is through with its chain stands back, too.
+    """
+    is_one_of_many = "PYTEST_XDIST_WORKER" in os.environ
+    if is_one_of_many and scope_of(item.nodeid) == item.nodeid and os.nice(0) < STEP_BACK:
+        os.nice(STEP_BACK)
 
 
 def pytest_configure() -> None:
