@@ -7,6 +7,7 @@ secret can come by a name that is taken.
 
 from __future__ import annotations
 
+import asyncio
 from hashlib import sha256
 from pathlib import Path
 
@@ -101,6 +102,7 @@ class KnownPeers:
     def __init__(self, folder: Path) -> None:
         self._path = folder / KNOWN_NAME
         self.keys: dict[str, bytes] = {}
+        self._is_written = True
 
     def open(self) -> None:
         """Read what is known from earlier lives."""
@@ -130,10 +132,16 @@ class KnownPeers:
     def learn(self, keys: dict[str, bytes], *, but: str) -> None:
         """Remember those of whom nothing was known before, but for one's own name."""
         news = {name: key for name, key in keys.items() if name not in {*self.keys, but}}
-        if not news or len(self.keys) + len(news) > KNOWN_MAX:
-            return
-        self.keys |= news
-        write_whole({self._path: msgspec.json.encode(self.keys)}, is_private=True)
+        if news and len(self.keys) + len(news) <= KNOWN_MAX:
+            self.keys |= news
+            self._is_written = False
+
+    async def write(self) -> None:
+        """Keep all that was learnt, also meanwhile; on a full disk until the next news."""
+        while not self._is_written:
+            self._is_written = True
+            content = msgspec.json.encode(self.keys)
+            await asyncio.to_thread(write_whole, {self._path: content}, is_private=True)
 
 
 def mark(public: bytes) -> str:

@@ -78,6 +78,7 @@ class Peers:
         self._said_s: dict[str, float] = {}
         self._identity: Identity | None = None
         self._known = KnownPeers(folder)
+        self._writing: asyncio.Task[None] | None = None
         self._belongs_to = belongs_to
         self._incarnation = 0
         self._server: asyncio.Server | None = None
@@ -151,6 +152,8 @@ class Peers:
         self._strangers.clear()
         for connection in connections:
             connection.close()
+        if self._writing is not None:
+            await self._writing
 
     async def _dial(self, peer: str) -> None:
         loop = asyncio.get_running_loop()
@@ -224,8 +227,14 @@ class Peers:
         self._tell(LinkUp(peer.name))
 
     def _learn(self, keys: dict[str, bytes]) -> None:
+        self._known.learn(keys, but=self._name)
+        if self._writing is None or self._writing.done():
+            self._writing = asyncio.get_running_loop().create_task(self._write_known())
+
+    async def _write_known(self) -> None:
+        """Beside the loop: a broker that meets a hundred others would stand still for seconds."""
         try:
-            self._known.learn(keys, but=self._name)
+            await self._known.write()
         except OperatorError as error:  # on a full disk they are known until the next start
             self._say(str(error))
 
