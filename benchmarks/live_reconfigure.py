@@ -250,7 +250,7 @@ async def _started(overlay: Overlay, folder: Path) -> list[LiveBroker]:
             ),
             overlay,
             recorded=lambda _time_us, _record: None,
-            refused=lambda _reason: None,
+            refused=lambda _reason, _address: None,
         )
         for name in overlay.brokers
     ]

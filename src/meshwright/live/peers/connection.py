@@ -50,8 +50,9 @@ class PeerConnection(asyncio.Protocol):
 
     opened is told this connection when it stands, and says whether there is room for it.
     recognised refuses who is known to be another. established, received and lost are told this
-    connection; received gets envelopes in order. lost is called once, with the reason if the other
-    side broke a rule. known: what it is told; told: what it tells.
+    connection; established gets what the other side tells, and keeps it or not; received gets
+    envelopes in order. lost is called once, with the reason if the other side broke a rule. known:
+    what the other side is told.
     """
 
     def __init__(
@@ -59,17 +60,16 @@ class PeerConnection(asyncio.Protocol):
         handshake: Handshake,
         *,
         is_dialler: bool,
-        known: Callable[[], Known],
+        known: Callable[[Greeting], Known],
         opened: Callable[[PeerConnection], bool],
         recognised: Callable[[Greeting], None],
-        established: Callable[[PeerConnection], None],
+        established: Callable[[PeerConnection, Known], None],
         received: Callable[[PeerConnection, list[Any]], None],
         lost: Callable[[PeerConnection, str | None], None],
     ) -> None:
         self.is_dialler = is_dialler
         self.address = ""
         self.peer: Greeting | None = None
-        self.told = Known()
         self._state = PeerState.GREETING
         self._handshake = handshake
         self._known = known
@@ -210,7 +210,7 @@ class PeerConnection(asyncio.Protocol):
         self._recognised(theirs)
         self._state = PeerState.PROOF
         if self.is_dialler:
-            self._prove()
+            self._prove(theirs)
 
     def _check_certificate(self, theirs: Greeting) -> None:
         """Refuse who passes on the words of another through an encrypted connection of its own."""
@@ -224,9 +224,9 @@ class PeerConnection(asyncio.Protocol):
             raise PeerError(f"{theirs.name!r} shows another certificate than it says.")
 
     def _trust(self, theirs: Greeting, proof: Proof) -> None:
-        self.told = self._handshake.check(proof, theirs, is_dialler=not self.is_dialler)
+        told = self._handshake.check(proof, theirs, is_dialler=not self.is_dialler)
         if not self.is_dialler:
-            self._prove()
+            self._prove(theirs)
         assert self._transport is not None
         if self._transport.get_extra_info("ssl_object") is None:
             self._sealing = self._handshake.sealed(is_dialler=self.is_dialler)
@@ -234,7 +234,8 @@ class PeerConnection(asyncio.Protocol):
         self._state = PeerState.ENVELOPES
         if self._deadline is not None:
             self._deadline.cancel()
-        self._established(self)
+        self._established(self, told)
 
-    def _prove(self) -> None:
-        self._write(encode(self._handshake.prove(self._known(), is_dialler=self.is_dialler)))
+    def _prove(self, theirs: Greeting) -> None:
+        known = self._known(theirs)
+        self._write(encode(self._handshake.prove(known, is_dialler=self.is_dialler)))

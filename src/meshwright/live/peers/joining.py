@@ -69,8 +69,7 @@ async def _ask(identity: Identity, text: str, settings: PeerSettings) -> Network
     """One member's answer, or its refusal; None if nobody is there that proves to be one."""
     answer: asyncio.Future[Network | str | None] = asyncio.get_running_loop().create_future()
 
-    def established(connection: PeerConnection) -> None:
-        told = connection.told
+    def established(connection: PeerConnection, told: Known) -> None:
         if told.overlay is not None and not answer.done():
             answer.set_result(Network(told.overlay, told.brokers, told.founders))
         connection.close()
@@ -87,7 +86,7 @@ async def _ask(identity: Identity, text: str, settings: PeerSettings) -> Network
                 lambda: PeerConnection(
                     Handshake(identity, greeting, settings.secret),
                     is_dialler=True,
-                    known=Known,
+                    known=lambda _theirs: Known(),
                     opened=lambda _connection: True,
                     recognised=lambda _theirs: None,
                     established=established,

@@ -197,23 +197,25 @@ class Peers:
             self._strangers.add(connection)
         return has_room
 
-    def _tells(self) -> Known:
+    def _tells(self, theirs: Greeting) -> Known:
+        """Who is where and has which key; who asks is told of the network, too."""
         assert self._identity is not None
         keys = {**self._known.keys, self._name: self._identity.public}
-        return Known(self.brokers, *self._belongs_to(), keys)
+        overlay, founders = self._belongs_to() if theirs.is_asking else (None, ())
+        return Known(self.brokers, overlay, founders, keys)
 
     def _recognise(self, theirs: Greeting) -> None:
         self._known.check(theirs.name, theirs.public)
 
-    def _established(self, connection: PeerConnection) -> None:
+    def _established(self, connection: PeerConnection, told: Known) -> None:
         assert connection.peer is not None
         peer = connection.peer
         if peer.is_asking:
             asyncio.get_running_loop().call_later(DIAL_S, connection.close)
             return
         self._strangers.discard(connection)
-        self._learn({**connection.told.keys, peer.name: peer.public})
-        for name, whereabouts in connection.told.brokers.items():
+        self._learn({**told.keys, peer.name: peer.public})
+        for name, whereabouts in told.brokers.items():
             self.brokers.setdefault(name, whereabouts)
         self.brokers[peer.name] = peer.whereabouts
         former = self._connections.get(peer.name)
