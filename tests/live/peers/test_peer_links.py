@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from pathlib import Path
 
 import pytest
+import uvloop
 from certificates import Papers
 from live_network import (
     ANY_PORT,
@@ -16,10 +18,15 @@ from live_network import (
     running_brokers,
     small_overlay,
 )
+from ordinary_clients import until
 
+from meshwright.live.peers import connection, peers
+from meshwright.live.peers.connection import PeerConnection
 from meshwright.live.peers.peers import PeerSettings
 from meshwright.live.processes.live_broker import peer_settings
 from meshwright.live.settings import PeerLinkSettings
+
+GIVEN_UP_S = 0.1
 
 
 def settings_of(papers: Papers, secret: Path) -> PeerSettings:
@@ -77,8 +84,8 @@ def test_a_broker_that_falls_silent_is_lost_after_four_heartbeats(
     heartbeat_s: float, is_noticed: bool, tmp_path: Path
 ) -> None:
     async def story() -> None:
-        peers = PeerLinkSettings(listen=ANY_PORT, heartbeat_s=heartbeat_s)
-        async with running_brokers("chord", tmp_path, 2, peers=peers) as (first, second):
+        links = PeerLinkSettings(listen=ANY_PORT, heartbeat_s=heartbeat_s)
+        async with running_brokers("chord", tmp_path, 2, peers=links) as (first, second):
             async with asyncio.timeout(20):
                 while len(first.host.view().alive) < 2:
                     await asyncio.sleep(0.01)
@@ -89,3 +96,31 @@ def test_a_broker_that_falls_silent_is_lost_after_four_heartbeats(
             assert (len(first.host.view().alive) == 1) is is_noticed
 
     asyncio.run(story())
+
+
+def test_a_dial_that_is_given_up_once_it_stands_leaves_nothing_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stands = PeerConnection.connection_made
+
+    def stands_late(self: PeerConnection, transport: asyncio.BaseTransport) -> None:
+        stands(self, transport)
+        time.sleep(2 * GIVEN_UP_S if self.is_dialler else 0)  # all else waits, as on a busy machine
+
+    monkeypatch.setattr(peers, "DIAL_S", GIVEN_UP_S)
+    monkeypatch.setattr(connection, "HANDSHAKE_S", 2 * GIVEN_UP_S)
+    monkeypatch.setattr(PeerConnection, "connection_made", stands_late)
+    faults: list[object] = []
+
+    async def strangers_left() -> list[PeerConnection]:
+        asyncio.get_running_loop().set_exception_handler(lambda _, fault: faults.append(fault))
+        async with running_brokers("chord", tmp_path, 2) as brokers:
+            await asyncio.sleep(10 * GIVEN_UP_S)
+            monkeypatch.setattr(PeerConnection, "connection_made", stands)
+            await until(lambda: all(one.host.peers.connected() for one in brokers))
+            return [left for one in brokers for left in one.host.peers._strangers]
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        left = runner.run(strangers_left())
+    assert not faults
+    assert not left

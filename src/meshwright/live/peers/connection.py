@@ -121,6 +121,8 @@ class PeerConnection(asyncio.Protocol):
             del unread[:position]
 
     def connection_lost(self, exc: Exception | None) -> None:
+        if self._transport is None:  # see abandon
+            return
         if self._deadline is not None:
             self._deadline.cancel()
         self._transport = None
@@ -147,6 +149,11 @@ class PeerConnection(asyncio.Protocol):
         """Break the connection; what was not sent is lost."""
         if self._transport is not None:
             self._transport.abort()
+
+    def abandon(self) -> None:
+        """Break a connection whose dial was given up: uvloop closes it and tells nobody."""
+        self.close()
+        self.connection_lost(None)
 
     def fail(self, reason: str) -> None:
         """Break the connection, and say why, to the other side too if it may not know."""

@@ -156,18 +156,19 @@ class Peers:
             await self._writing
 
     async def _dial(self, peer: str) -> None:
-        loop = asyncio.get_running_loop()
+        loop, connection = asyncio.get_running_loop(), self._new_connection(is_dialler=True)
         try:
             address = parse_address(self.brokers[peer].peers)
             async with asyncio.timeout(DIAL_S):
                 await loop.create_connection(
-                    lambda: self._new_connection(is_dialler=True),
+                    lambda: connection,
                     address.host,
                     address.port,
                     ssl=self._settings.dialling,
                 )
         except (OSError, TimeoutError, OperatorError, UnicodeError):
             # Nobody is there, or what was told of it is no address.
+            connection.abandon()
             del self._dials[peer]
             if peer not in self._connections:
                 self._tell(LinkDown(peer))
