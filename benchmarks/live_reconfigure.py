@@ -28,6 +28,7 @@ from meshwright.lab.workloads import generate_snapshot
 from meshwright.live.processes.live_broker import LiveBroker
 from meshwright.live.settings import ListenerSettings, LiveSettings, PeerLinkSettings
 from meshwright.live.system.addresses import Whereabouts
+from meshwright.live.telemetry.plan_log import PlanStepView
 from meshwright.model.overlay import Overlay
 from meshwright.model.plan import Plan
 from meshwright.model.snapshot import Snapshot
@@ -41,7 +42,9 @@ PUBLICATIONS_PER_S = 40
 STILL_S = 20.0
 # Time for what a change leaves to come to its end.
 REST_S = 5.0
-CHANGE_S = 180.0
+# What a change of a whole network in one process may take on a machine that has more to do.
+CHANGE_S = 300.0
+ENDS = ("done", "aborted", "superseded")
 LOOK_EVERY_S = 0.05
 ANY_PORT = "127.0.0.1:0"
 LEADER = 0
@@ -199,11 +202,14 @@ class _Network:
         begun = await host.decide(action, plan)
         assert begun.refusal is None, begun.refusal
         async with asyncio.timeout(CHANGE_S):
-            while not any(
-                (step.epoch, step.step) == (begun.epoch, "done")
-                for step in host.plan_log.progress(host.view()).steps
-            ):
+            while (ended := self._end_of(begun.epoch)) is None:
                 await asyncio.sleep(LOOK_EVERY_S)
+        assert ended.step == "done", ended.detail
+
+    def _end_of(self, epoch: int) -> PlanStepView | None:
+        host = self._brokers[LEADER].host
+        steps = host.plan_log.progress(host.view()).steps
+        return next((one for one in steps if one.epoch == epoch and one.step in ENDS), None)
 
     async def _blocked(self, plan: Plan) -> None:
         self._brokers[LEADER].host.tell(PlanGiven("apply-blocking", plan))

@@ -31,6 +31,7 @@ from meshwright.protocol.mobility.placement import PlacementSettings
 from meshwright.protocol.mobility.policies import MobilitySettings, parse_policies
 from meshwright.protocol.peers.conversations import ConversationSettings
 from meshwright.protocol.peers.round_trips import RoundTripSettings
+from meshwright.protocol.reconfiguration.reconfigure import ReconfigureSettings
 from meshwright.protocol.sessions.session import RECEIVE_MAXIMUM, UNLIMITED
 from meshwright.protocol.sessions.session_settings import SessionSettings
 from meshwright.protocol.settings import BrokerSettings
@@ -40,6 +41,9 @@ from meshwright.protocol.streams.outgoing import OutgoingSettings
 SECRET_BYTES_MIN = 16
 # A broker that was not heard for so long is taken for lost.
 SILENT_HEARTBEATS = 4
+# A plan that is not decided after so long is aborted; an overlay that is left is dropped after so
+# long, whether it is drained or not.
+PATIENCE_HEARTBEATS, FORGOTTEN_HEARTBEATS = 20, 30
 
 
 class LiveBroker:
@@ -183,6 +187,7 @@ def _core_settings(
         conversations=ConversationSettings(
             heartbeat_us=heartbeat_us, suspect_us=SILENT_HEARTBEATS * heartbeat_us
         ),
+        reconfigure=_reconfigure_settings(heartbeat_us),
         outgoing=OutgoingSettings(across_topics=settings.order.across_topics),
         round_trips=RoundTripSettings(site=settings.site or "", cluster_size=wanted.cluster_size),
         moving=moving,
@@ -193,6 +198,15 @@ def _core_settings(
         ),
         placement=placement,
         adaptation=adaptation,
+    )
+
+
+def _reconfigure_settings(heartbeat_us: int) -> ReconfigureSettings:
+    """A network that hears of itself more seldom is given more time for a change."""
+    usual = ReconfigureSettings()
+    return ReconfigureSettings(
+        patience_us=max(usual.patience_us, PATIENCE_HEARTBEATS * heartbeat_us),
+        forget_us=max(usual.forget_us, FORGOTTEN_HEARTBEATS * heartbeat_us),
     )
 
 
