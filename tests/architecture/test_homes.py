@@ -48,6 +48,28 @@ def test_the_core_imports_nothing_impure() -> None:
     assert not strays
 
 
+def test_types_are_given_to_msgspec_in_one_place_or_when_a_module_is_imported() -> None:
+    """Two threads that have it look at the same type for the first time crash the process."""
+    strays = [
+        f"{module_name(path)}:{call.lineno} {ast.unparse(call.func)}"
+        for path in python_files("src")
+        if not re.fullmatch(rf"{CORE}|meshwright\.files\.decoding", module_name(path))
+        for function in ast.walk(parsed(path))
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+        for call in ast.walk(function)
+        if isinstance(call, ast.Call) and gives_a_type(call)
+    ]
+    assert not strays
+
+
+def gives_a_type(call: ast.Call) -> bool:
+    name = ast.unparse(call.func)
+    is_typed = any(keyword.arg == "type" for keyword in call.keywords)
+    return name == "msgspec.convert" or (
+        name.startswith("msgspec.") and (name.endswith(".Decoder") or is_typed)
+    )
+
+
 def test_live_writes_into_no_session_of_the_core() -> None:
     fields = set(Session.__slots__)
     strays = [

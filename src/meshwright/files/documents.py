@@ -11,6 +11,7 @@ from typing import Any, NoReturn, TypeVar
 import msgspec
 
 from meshwright.errors import InputFileError
+from meshwright.files.decoding import converted
 from meshwright.files.reading import read_text
 
 T = TypeVar("T", bound=msgspec.Struct)
@@ -44,7 +45,7 @@ class Document:
         for place, version in versions.items():
             self._check_version(kind, place, version)
         try:
-            return msgspec.convert(self.raw, kind)
+            return converted(self.raw, kind)
         except msgspec.ValidationError as error:
             message = str(error)
             place_text = match.group(1) if (match := _PLACE.search(message)) else ""

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from meshwright.errors import FilterError, InputFileError
+from meshwright.files.decoding import converted, decoded
 from meshwright.files.reading import read_text
 from meshwright.files.writing import write_whole
 from meshwright.filters.filter import parse_filter
@@ -39,7 +40,7 @@ def read_history(path: Path) -> History:
         if not line.strip():
             continue
         try:
-            fact = msgspec.json.decode(line, type=dict[str, Any])
+            fact = decoded(line, dict[str, Any])
             take = _TAKERS.get(fact.pop("kind", None))
             if take is None:
                 known = ", ".join(filter(None, _TAKERS))
@@ -73,7 +74,7 @@ def _facts(history: History) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _take_published(history: History, fact: dict[str, Any]) -> None:
-    history.attempted(msgspec.convert(fact, Published))
+    history.attempted(converted(fact, Published))
 
 
 def _take_delivered(history: History, fact: dict[str, Any]) -> None:
@@ -81,19 +82,19 @@ def _take_delivered(history: History, fact: dict[str, Any]) -> None:
 
 
 def _take_subscribed(history: History, fact: dict[str, Any]) -> None:
-    subscribed = msgspec.convert(fact, Subscribed)
+    subscribed = converted(fact, Subscribed)
     parse_filter(subscribed.filter_text)
     history.subscriptions.append(subscribed)
 
 
 def _take_ordered(history: History, fact: dict[str, Any]) -> None:
-    text = msgspec.convert(fact.get("filter_text"), str)
+    text = converted(fact.get("filter_text"), str)
     parse_filter(text)
     history.ordered += (text,)
 
 
 def _take_connected(history: History, fact: dict[str, Any]) -> None:
-    connected = msgspec.convert(fact, Connected)
+    connected = converted(fact, Connected)
     history.connections.setdefault(connected.client, []).append(connected)
 
 
@@ -110,7 +111,7 @@ def _in_order(fact: dict[str, Any], kind: Any, names: tuple[str, ...]) -> Any:
     missing = [name for name in names if name not in fact]
     if missing:
         raise msgspec.ValidationError(f"Object missing required field `{missing[0]}`")
-    return msgspec.convert([fact[name] for name in names], kind)
+    return converted([fact[name] for name in names], kind)
 
 
 def _fault(path: Path, number: int, problem: str, remedy: str) -> InputFileError:

@@ -14,6 +14,7 @@ from typing import Any, Literal, TypeVar, get_args, get_origin
 import msgspec
 
 from meshwright.errors import InputFileError, MeshwrightError, SettingError
+from meshwright.files.decoding import converted
 from meshwright.files.reading import read_text
 
 T = TypeVar("T", bound=msgspec.Struct)
@@ -50,7 +51,7 @@ def read_settings(path: Path, kind: type[T], *, documented_in: str) -> T:
         raise InputFileError(str(path), problem, remedy=f"see {documented_in}", line=line) from None
     _refuse_unknown_keys(path, text, raw, kind)
     try:
-        return msgspec.convert(raw, kind, dec_hook=beside)
+        return converted(raw, kind, hook=beside)
     except msgspec.ValidationError as error:
         message, place = str(error), Place()
         if match := _PLACE.match(message):

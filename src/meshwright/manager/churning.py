@@ -13,6 +13,7 @@ from pathlib import Path
 
 import msgspec
 
+from meshwright.files.decoding import decoded
 from meshwright.files.reading import read_if_there
 from meshwright.files.writing import make_folder, write_whole
 from meshwright.manager.wanted import Wanted, wanted_of
@@ -49,9 +50,7 @@ class Churning:
     def __init__(self, folder: Path) -> None:
         self._path = folder / KNOWN_NAME
         content = read_if_there(self._path)
-        self._known: set[str] | None = (
-            None if content is None else set(msgspec.json.decode(content, type=list[str]))
-        )
+        self._known: set[str] | None = None if content is None else set(decoded(content, list[str]))
         self._wanted: Wanted = {}
         self._looks: dict[str, int] = {}
         self._lost_us: dict[str, int] = {}

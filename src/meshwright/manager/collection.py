@@ -14,6 +14,7 @@ from pathlib import Path
 import msgspec
 
 from meshwright.errors import OperatorError
+from meshwright.files.decoding import decoded
 from meshwright.files.reading import read_if_there
 from meshwright.files.writing import make_folder, write_whole
 from meshwright.live.operating.control_client import BrokerControl
@@ -56,7 +57,7 @@ class Collection:
     def span(self) -> Span | None:
         """What the trace spans; None before the first round."""
         content = read_if_there(self._span_path)
-        return None if content is None else msgspec.json.decode(content, type=Span)
+        return None if content is None else decoded(content, Span)
 
     def collect(self, now_us: int, *, is_read: bool = False) -> Collected:
         """Take what brokers have finished.

@@ -13,11 +13,12 @@ import sys
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Literal, Protocol
 
 import msgspec
 
 from meshwright.errors import OperatorError
+from meshwright.files.decoding import decoded
 from meshwright.files.overlays import write_overlay
 from meshwright.files.plans import read_plan
 from meshwright.files.snapshots import write_snapshot
@@ -74,6 +75,12 @@ class NetworkView(msgspec.Struct, frozen=True, kw_only=True):
     wanted: Wanted = {}
 
 
+class _Answer(msgspec.Struct, frozen=True):
+    """What is read of the command's own answer."""
+
+    predicted: Cost | None = None
+
+
 class Planner(Protocol):
     """Plans for a network that runs."""
 
@@ -110,10 +117,7 @@ class SparkPlanner:
             *self.options(view.source, request),
         ]  # fmt: skip
         answer = self._run(command)
-        return Made(
-            plan=read_plan(plan_path),
-            predicted=msgspec.convert(answer.get("predicted"), Cost | None),
-        )
+        return Made(plan=read_plan(plan_path), predicted=answer.predicted)
 
     def _churned(
         self, view: NetworkView, request: PlanRequest, overlay_path: Path, plan_path: Path
@@ -169,7 +173,7 @@ class SparkPlanner:
             *_repeated("--remove-broker", request.remove_brokers),
         ]
 
-    def _run(self, command: list[str]) -> dict[str, Any]:
+    def _run(self, command: list[str]) -> _Answer:
         with subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
@@ -192,7 +196,7 @@ class SparkPlanner:
                 self._child = None
         if child.returncode:
             raise OperatorError(_reason(child.returncode, stderr))
-        return msgspec.json.decode(stdout, type=dict[str, Any])
+        return decoded(stdout, _Answer)
 
 
 def _goal_words(goals: Goals, request: PlanRequest) -> list[str]:

@@ -12,6 +12,7 @@ from urllib.parse import quote, urlsplit
 import msgspec
 
 from meshwright.errors import OperatorError
+from meshwright.files.decoding import decoded
 from meshwright.files.tokens import read_token
 from meshwright.live.operating.control_client import PlanBegun
 from meshwright.manager.execution import Action, Tell
@@ -101,8 +102,8 @@ class RestDesk:
             connection.close()
         try:
             if response.status >= http.client.BAD_REQUEST:
-                raise OperatorError(msgspec.json.decode(answer, type=dict[str, str])["reason"])
-            return msgspec.json.decode(answer, type=kind)
+                raise OperatorError(decoded(answer, dict[str, str])["reason"])
+            return decoded(answer, kind)
         except (msgspec.MsgspecError, KeyError):
             raise OperatorError(
                 f"{self._url} answers {response.status}, and not as a manager does; check the "

@@ -15,6 +15,7 @@ from typing import Literal
 import msgspec
 
 from meshwright.errors import OperatorError
+from meshwright.files.decoding import decoded
 from meshwright.files.documents import Document, Place, document_bytes
 from meshwright.files.writing import make_folder, write_whole
 from meshwright.manager.execution import Action, Outcome
@@ -203,7 +204,7 @@ class PlanStore:
         """A line of the list; None if it has made room meanwhile."""
         path = self._folder / f"p{number}.json"
         try:
-            return msgspec.json.decode(path.read_bytes(), type=PlanEntry)
+            return decoded(path.read_bytes(), PlanEntry)
         except FileNotFoundError:
             return None
         except msgspec.MsgspecError:

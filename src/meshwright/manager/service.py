@@ -18,6 +18,7 @@ from starlette.exceptions import HTTPException as AnyHTTPException
 
 from meshwright import __version__
 from meshwright.errors import MeshwrightError, OperatorError
+from meshwright.files.decoding import converted
 from meshwright.files.reading import is_absent
 from meshwright.files.tokens import read_token
 from meshwright.files.writing import make_folder, write_whole
@@ -146,7 +147,7 @@ def _add_plans(app: FastAPI, manager: Manager) -> None:
             "add_brokers": add_brokers, "remove_brokers": remove_brokers,
         }  # fmt: skip
         try:
-            request = msgspec.convert(asked, PlanRequest)
+            request = converted(asked, PlanRequest)
         except msgspec.ValidationError as error:
             raise OperatorError(f"This is no wish for a plan ({error}); see /docs.") from None
         return _answer(manager.make(request), ACCEPTED)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import msgspec
 import numpy as np
 from pyspark.sql import functions as sf
 
+from meshwright.files.decoding import converted, decoded
 from meshwright.model.identifiers import TopicName
 from meshwright.model.interests import interests_from_pairs
 from meshwright.model.overlay import Overlay
@@ -35,7 +35,7 @@ METRICS_OF_PRICES = (
 def compared(replay: TraceReplay) -> tuple[list[ReplayedCandidate], ReplayRecommendation]:
     """The lines of the comparison in the order that was asked for, and the verdicts on them."""
     rows = {
-        (row.placement, row.design): msgspec.convert(row.asDict(), ReplayedCandidate)
+        (row.placement, row.design): converted(row.asDict(), ReplayedCandidate)
         for row in replay.tables["comparison"].collect()
     }
     candidates = [rows[p, d] for p in replay.placements for d in replay.designs]
@@ -76,7 +76,7 @@ def before_and_after(replay: TraceReplay, placement: str, design: str) -> tuple[
     """The overlay that stood first and the one that a design ended with."""
     rows = replay.tables["overlays"].where(sf.col("placement") == placement)
     chain = rows.where(sf.col("design") == design).select("epoch", "overlay").orderBy("epoch")
-    overlays = [msgspec.json.decode(row.overlay, type=Overlay) for row in chain.collect()]
+    overlays = [decoded(row.overlay, Overlay) for row in chain.collect()]
     return replay.today or overlays[0], overlays[-1]
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from meshwright.errors import InputFileError, OperatorError
+from meshwright.files.decoding import decoded
 from meshwright.files.reading import read_bytes
 from meshwright.files.settings import blaming_settings, read_settings
 from meshwright.live.settings import (
@@ -68,7 +69,7 @@ def _given(**options: Any) -> dict[str, Any]:
 def known_brokers(path: Path) -> dict[str, Whereabouts]:
     """Where brokers listen, from a file."""
     try:
-        found = msgspec.json.decode(read_bytes(path), type=dict[str, Whereabouts])
+        found = decoded(read_bytes(path), dict[str, Whereabouts])
     except msgspec.MsgspecError as error:
         raise InputFileError(
             str(path), f"this says not where brokers are ({error})", remedy="write it again"

@@ -203,13 +203,12 @@ def _simulated(parameters: SimulationParameters, seeds: range) -> Iterator[Simul
 def _simulated_on_spark(
     parameters: SimulationParameters, seeds: range, *, master: str | None, remote: str | None
 ) -> list[SimulationResult]:
-    import msgspec
-
     from meshwright.cli.console.spark import spark_work
+    from meshwright.files.decoding import converted
     from meshwright.pipeline.sweep import TaskGrid, sweep
     from meshwright.sim.runs.simulation import SimulationResult
 
     # Java only hands out seeds here.
     with spark_work("Simulating seeds", master=master, remote=remote, is_short=True) as work:
         found = sweep(work.session, partial(simulated_seed, parameters), TaskGrid({}, seeds))
-    return [msgspec.convert(value, SimulationResult) for _, value in found]
+    return [converted(value, SimulationResult) for _, value in found]

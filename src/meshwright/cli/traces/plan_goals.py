@@ -39,6 +39,7 @@ def read_goals(file: Path | None, words: list[str] | None, degree_max: int | Non
     import msgspec
 
     from meshwright.errors import OperatorError
+    from meshwright.files.decoding import converted
     from meshwright.files.settings import blaming_settings, read_settings
     from meshwright.model.goals import Goals
 
@@ -47,7 +48,7 @@ def read_goals(file: Path | None, words: list[str] | None, degree_max: int | Non
     if degree_max is not None:
         given["degree_max"] = degree_max
     try:
-        goals = msgspec.convert({**msgspec.to_builtins(known), **given}, Goals, strict=False)
+        goals = converted({**msgspec.to_builtins(known), **given}, Goals, strict=False)
     except msgspec.ValidationError as error:
         problem, _, name = str(error).rstrip("`").partition(" - at `$.")
         raise OperatorError(

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as arrow_parquet
 
 from meshwright.errors import InputFileError, OperatorError
+from meshwright.files.decoding import decoded
 from meshwright.files.result_tables import table_writer
 from meshwright.files.writing import make_folder, write_whole
 from meshwright.lab.experiments.experiment import Scale
@@ -85,7 +86,7 @@ class ResultFolder:
         """What was asked."""
         path = self.folder / QUESTION_FILE
         try:
-            return msgspec.json.decode(path.read_bytes(), type=Question)
+            return decoded(path.read_bytes(), Question)
         except msgspec.DecodeError as error:
             raise InputFileError(
                 str(path), f"this is no question of an experiment ({error})",

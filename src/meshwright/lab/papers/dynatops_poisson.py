@@ -11,10 +11,10 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-import msgspec
 import numpy as np
 import pandas as pd
 
+from meshwright.files.decoding import decoded
 from meshwright.lab.experiments.experiment import Claim, Experiment, Plot, Sweep
 from meshwright.lab.replays.reading import read_trace, tables_of_model
 from meshwright.lab.replays.replaying import PlainReplay, plain_replay
@@ -147,7 +147,7 @@ def _row(system: str, found: PlainReplay, epochs: int) -> dict[str, Any]:
 
 def _links_changed(documents: list[str], epochs: int) -> int:
     """Links that were made or cut as epochs began, from the first that counts on."""
-    links = [set(msgspec.json.decode(text, type=Overlay).links) for text in documents]
+    links = [set(decoded(text, Overlay).links) for text in documents]
     return sum(len(one ^ other) for one, other in pairwise(links[max(epochs - 1, 0) :]))
 
 

@@ -17,6 +17,7 @@ from typing import Any
 import msgspec
 
 from meshwright.errors import OperatorError
+from meshwright.files.decoding import converted, decoded
 from meshwright.files.tokens import read_token
 from meshwright.live.access.tls import listening_context
 from meshwright.live.clients.listener import Listener
@@ -290,7 +291,7 @@ class Control:
 
     async def _decide(self, action: str, body: bytes) -> Response:
         try:
-            plan = msgspec.json.decode(body, type=Plan) if body or action == "apply" else None
+            plan = decoded(body, Plan) if body or action == "apply" else None
         except msgspec.MsgspecError as error:
             return _refusal(f"this is no plan of version {PLAN_VERSION} ({error})")
         answer = await self._host.decide(action, plan)
@@ -334,7 +335,7 @@ class Control:
     def _lease(self, request: Request) -> Response:
         query = request.query
         try:
-            wanted = msgspec.convert(
+            wanted = converted(
                 {"manager": query.get("manager", ""), "number": query.get("number", "")},
                 Seen,
                 strict=False,

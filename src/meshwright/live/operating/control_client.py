@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import http.client
 import ssl
-import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -16,6 +15,7 @@ from urllib.parse import urlencode
 import msgspec
 
 from meshwright.errors import OperatorError
+from meshwright.files.decoding import converted, decoded
 from meshwright.live.operating.control import SOCKET_NAME
 from meshwright.live.operating.unix_sockets import connected_socket
 from meshwright.live.system.addresses import Address
@@ -29,8 +29,6 @@ FIND_AGAIN_S = 1.0
 ASKED_AT_ONCE_MAX = 32
 
 T = TypeVar("T")
-_DECODERS: dict[Any, msgspec.json.Decoder[Any]] = {}
-_MAKING = threading.Lock()
 Views = dict[str, tuple["BrokerControl", BrokerView]]
 
 
@@ -76,7 +74,7 @@ class BrokerControl:
     def view(self, timeout_s: float = TIMEOUT_S) -> BrokerView | None:
         """All that is to be seen of it; None if it does not run, or hangs."""
         try:
-            found = _decoded(self._ask("GET", "/view", timeout_s=timeout_s), BrokerView)
+            found = decoded(self._ask("GET", "/view", timeout_s=timeout_s), BrokerView)
         except PermissionError:
             raise OperatorError(
                 f"{self.where}: this broker's socket may not be opened (permission denied); ask "
@@ -90,7 +88,7 @@ class BrokerControl:
 
     def get(self, path: str, kind: type[T]) -> T:
         """The answer to a question."""
-        return _decoded(self._ask("GET", path), kind)
+        return decoded(self._ask("GET", path), kind)
 
     def report(self, table: str, name: str) -> bytes:
         """A finished file of its telemetry, as GET /reports names them."""
@@ -109,12 +107,12 @@ class BrokerControl:
         """
         body = b"" if plan is None else msgspec.json.encode(plan)
         options = {} if lease is None else {"lease": str(lease)}
-        return msgspec.convert(self._order(f"/plan/{action}", options, body), PlanBegun)
+        return converted(self._order(f"/plan/{action}", options, body), PlanBegun)
 
     def _order(self, path: str, options: dict[str, str], body: bytes = b"") -> dict[str, Any]:
         asked = f"{path}?{urlencode(options)}" if options else path
         try:
-            return msgspec.json.decode(self._ask("POST", asked, body), type=dict[str, Any])
+            return decoded(self._ask("POST", asked, body), dict[str, Any])
         except OSError as error:
             # Where nobody listens nobody heard it.
             is_unheard = isinstance(error, ConnectionRefusedError | FileNotFoundError)
@@ -135,7 +133,7 @@ class BrokerControl:
             connection.close()
         is_refused = HTTPStatus.BAD_REQUEST <= response.status < HTTPStatus.INTERNAL_SERVER_ERROR
         if is_refused and response.headers.get_content_type() == "application/json":
-            reason = msgspec.json.decode(body, type=dict[str, str])["reason"]
+            reason = decoded(body, dict[str, str])["reason"]
             raise OperatorError(f"{self.name} will not: {reason}.")
         if response.status not in (HTTPStatus.OK, HTTPStatus.ACCEPTED):
             raise OSError(f"it answers {response.status} to {path}")
@@ -202,17 +200,3 @@ class _UnixConnection(http.client.HTTPConnection):
 
     def connect(self) -> None:
         self.sock = connected_socket(self._path, self._timeout_s)
-
-
-def _decoded(content: bytes, kind: type[T]) -> T:
-    """An answer, read by the one decoder of its kind.
-
-    msgspec looks at a struct's fields when it is first decoded, and another thread that decodes it
-    meanwhile crashes the process: decoders are made one at a time, before anybody uses them.
-    """
-    with _MAKING:
-        decoder = _DECODERS.get(kind)
-        if decoder is None:
-            decoder = _DECODERS[kind] = msgspec.json.Decoder(kind)
-    found: T = decoder.decode(content)
-    return found

@@ -13,6 +13,7 @@ from pathlib import Path
 import msgspec
 
 from meshwright.errors import InputFileError, OperatorError
+from meshwright.files.decoding import decoded
 from meshwright.files.reading import read_if_there
 from meshwright.files.writing import write_whole
 from meshwright.model.times import SECOND_US
@@ -51,7 +52,7 @@ class Leases:
         if content is None:
             return
         try:
-            self._seen = msgspec.json.decode(content, type=Seen)
+            self._seen = decoded(content, Seen)
         except msgspec.MsgspecError as error:
             raise InputFileError(
                 str(self._path),

@@ -16,6 +16,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from meshwright.errors import InputFileError, OperatorError, PeerError
+from meshwright.files.decoding import decoded
 from meshwright.files.reading import read_if_there
 from meshwright.files.writing import make_folder, write_whole
 
@@ -59,7 +60,7 @@ def find_identity(name: str, folder: Path) -> Identity | None:
     if content is None:
         return None
     try:
-        found = msgspec.json.decode(content, type=Identity)
+        found = decoded(content, Identity)
     except msgspec.MsgspecError as error:
         raise InputFileError(
             str(path),
@@ -110,7 +111,7 @@ class KnownPeers:
         if content is None:
             return
         try:
-            self.keys = msgspec.json.decode(content, type=dict[str, bytes])
+            self.keys = decoded(content, dict[str, bytes])
         except msgspec.MsgspecError as error:
             raise InputFileError(
                 str(self._path),

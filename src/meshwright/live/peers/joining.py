@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 
 from meshwright.errors import OperatorError
+from meshwright.files.decoding import decoded
 from meshwright.files.reading import read_if_there
 from meshwright.files.writing import write_whole
 from meshwright.live.peers.connection import PeerConnection
@@ -41,7 +42,7 @@ def find_network(
     if found is None:
         content = read_if_there(path)
         try:
-            found = msgspec.json.decode(content or b"", type=Network)
+            found = decoded(content or b"", Network)
         except msgspec.MsgspecError:
             raise OperatorError(
                 f"No broker answers at {', '.join(addresses)}; check the addresses, and start "

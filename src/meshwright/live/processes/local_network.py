@@ -17,6 +17,7 @@ from typing import NamedTuple
 import msgspec
 
 from meshwright.errors import InputFileError, OperatorError
+from meshwright.files.decoding import decoded
 from meshwright.files.overlays import read_overlay, write_overlay
 from meshwright.files.reading import read_if_there
 from meshwright.files.settings import read_settings
@@ -254,7 +255,7 @@ def first_ports(folder: Path, overlay: Overlay) -> FirstPorts:
     if content is None:
         return FirstPorts()
     try:
-        first = msgspec.json.decode(content, type=dict[str, Whereabouts])[overlay.brokers[0]]
+        first = decoded(content, dict[str, Whereabouts])[overlay.brokers[0]]
         return FirstPorts(parse_address(first.clients).port, parse_address(first.peers).port)
     except (msgspec.DecodeError, KeyError, OperatorError):
         raise InputFileError(

@@ -11,11 +11,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import msgspec
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
+from meshwright.files.decoding import decoded
 from meshwright.model.overlay import Overlay
 from meshwright.model.replay_schema import REPLAYED
 from meshwright.pipeline.brokers import Brokers
@@ -126,7 +126,7 @@ def _replayer(brokers: Brokers, timeline: Timeline) -> Callable[..., pa.Table]:
         for design, document in sorted(
             zip(overlays["design"].to_pylist(), overlays["overlay"].to_pylist(), strict=True)
         ):
-            overlay = msgspec.json.decode(document, type=Overlay)
+            overlay = decoded(document, Overlay)
             counts = counted(unit, carrier_of(overlay, unit.snapshot))
             for slot in range(slot_count):
                 row = {name: values[slot] for name, values in counts.items()}

@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from meshwright.errors import OperatorError
+from meshwright.files.decoding import decoded
 from meshwright.files.documents import document_bytes
 from meshwright.files.plans import read_plan
 from meshwright.files.writing import write_whole
@@ -131,7 +132,7 @@ class Judge:
         """A period comes once; again only if Spark repeats the batch that judged it."""
         if not record.exists():
             return
-        known = msgspec.json.decode(record.read_bytes(), type=PeriodRecord)
+        known = decoded(record.read_bytes(), PeriodRecord)
         if known.batch != batch:
             raise OperatorError(
                 f"{record}: this period was judged already, in another run; choose an empty folder."

@@ -31,6 +31,7 @@ BUCKET_COUNT = 32
 FINDINGS = "period long, broker string, topic string, publications long, rate double"
 STATE = "bucket binary"
 MICROSECONDS = 1000
+_BUCKET = msgspec.msgpack.Decoder(Bucket)
 
 
 def findings(
@@ -91,9 +92,7 @@ def _bucket_step(
         del key
         # Spark pads what we give with empty rows, of which its own pandas warns.
         warnings.filterwarnings("ignore", "The behavior of DataFrame concat", FutureWarning)
-        bucket = (
-            msgspec.msgpack.decode(bytes(state.get[0]), type=Bucket) if state.exists else Bucket()
-        )
+        bucket = _BUCKET.decode(bytes(state.get[0])) if state.exists else Bucket()
         if not state.hasTimedOut:
             for batch in batches:
                 _hear(bucket, clockwork, batch)
