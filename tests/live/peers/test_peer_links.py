@@ -12,6 +12,7 @@ from certificates import Papers
 from live_network import (
     ANY_PORT,
     LOOPBACK,
+    SETTINGS,
     hearing,
     introduce,
     new_host,
@@ -22,9 +23,11 @@ from ordinary_clients import until
 
 from meshwright.live.peers import connection, peers
 from meshwright.live.peers.connection import PeerConnection
-from meshwright.live.peers.peers import PeerSettings
+from meshwright.live.peers.handshake import Known
+from meshwright.live.peers.peers import Peers, PeerSettings
 from meshwright.live.processes.live_broker import peer_settings
 from meshwright.live.settings import PeerLinkSettings
+from meshwright.protocol.foundation.events import LinkUp
 
 GIVEN_UP_S = 0.1
 
@@ -124,3 +127,31 @@ def test_a_dial_that_is_given_up_once_it_stands_leaves_nothing_behind(
         left = runner.run(strangers_left())
     assert not faults
     assert not left
+
+
+def test_a_peer_that_comes_while_nobody_knows_where_it_is_stays_connected(tmp_path: Path) -> None:
+    async def story() -> list[object]:
+        told: list[object] = []
+        here, there = (
+            Peers(
+                name, tmp_path / name, SETTINGS, tell=tell, refused=lambda _reason, _address: None
+            )
+            for name, tell in (("here", told.append), ("there", lambda _event: None))
+        )
+        there.brokers |= {"here": await here.listen(LOOPBACK, 1)}
+        await there.listen(LOOPBACK, 1)
+        comes = here._established
+
+        def wanted_as_it_comes(connection: PeerConnection, news: Known) -> None:
+            here.open("there")
+            comes(connection, news)
+
+        here._established = wanted_as_it_comes  # type: ignore[method-assign]
+        there.open("here")
+        await until(lambda: bool(told))
+        await asyncio.sleep(0.01)
+        await there.close()
+        await here.close()
+        return told
+
+    assert asyncio.run(story()) == [LinkUp("there")]

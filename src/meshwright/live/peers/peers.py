@@ -117,7 +117,7 @@ class Peers:
         if peer in self._connections:
             return
         if peer not in self.brokers:
-            asyncio.get_running_loop().call_soon(self._tell, LinkDown(peer))
+            asyncio.get_running_loop().call_soon(self._not_reached, peer)
         elif peer not in self._dials:
             self._dials[peer] = asyncio.get_running_loop().create_task(self._dial(peer))
 
@@ -170,11 +170,15 @@ class Peers:
             # Nobody is there, or what was told of it is no address.
             connection.abandon()
             del self._dials[peer]
-            if peer not in self._connections:
-                self._tell(LinkDown(peer))
+            self._not_reached(peer)
         else:
             # From here on the connection itself tells how it goes.
             del self._dials[peer]
+
+    def _not_reached(self, peer: str) -> None:
+        """Say so, unless the peer has come by itself meanwhile."""
+        if peer not in self._connections:
+            self._tell(LinkDown(peer))
 
     def _new_connection(self, *, is_dialler: bool) -> PeerConnection:
         assert self._identity is not None
