@@ -12,6 +12,7 @@ from meshwright.lab.demo import Act, Prediction
 from meshwright.lab.figures.before_after import Pair, Panel, pair_svg
 from meshwright.lab.live_measures import Measures
 from meshwright.manager.measuring import Traffic
+from meshwright.model.designs import founded_as
 from meshwright.model.overlay import Overlay
 from meshwright.model.plan import Plan
 from meshwright.model.snapshot import Float64Array
@@ -154,7 +155,7 @@ def _pair(story: Story) -> Pair:
 
 def _panel(title: str, overlay: Overlay, act: Act) -> Panel:
     cost = act.measures.messages_per_delivery
-    caption = f"{overlay.design}; {cost:.2f} messages for a delivery"
+    caption = f"{founded_as(overlay)}; {cost:.2f} messages for a delivery"
     return Panel(title, caption, overlay, _relays(overlay, act.traffic, act.window.seconds))
 
 

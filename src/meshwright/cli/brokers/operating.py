@@ -53,7 +53,7 @@ def status(*, data: Data = Path(".meshwright"), as_json: Json = False) -> None:
     }
     document = {
         "command": "status",
-        "design": first.overlay.design,
+        "design": founded_as(first.overlay),
         "epoch": first.epoch,
         "brokers": rows,
         "not_running_here": missing,

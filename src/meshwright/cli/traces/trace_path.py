@@ -59,7 +59,7 @@ def path(
             "command": "trace path",
             "topic": topic,
             "from": source,
-            "design": first.overlay.design,
+            "design": founded_as(first.overlay),
             "epoch": first.epoch,
             "hops": [{"number": hop.number, "from": hop.source, "to": hop.target} for hop in hops],
             "wanted_at": receivers,

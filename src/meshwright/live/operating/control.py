@@ -40,6 +40,7 @@ from meshwright.live.system.file_budget import file_budget
 from meshwright.live.telemetry.carried import CarriedCounts
 from meshwright.live.telemetry.lag import LoopLag
 from meshwright.live.telemetry.metrics import CONTENT_TYPE, Readings, metrics_text
+from meshwright.model.designs import founded_as
 from meshwright.model.plan import PLAN_VERSION, Plan
 from meshwright.model.times import SECOND_US
 from meshwright.protocol.foundation.events import EmptyingGiven, HoldingGiven
@@ -255,7 +256,7 @@ class Control:
             ClusterView(
                 broker=host.name,
                 epoch=view.epoch,
-                design=view.overlay.design,
+                design=founded_as(view.overlay),
                 links=view.overlay.links,
                 brokers=tuple(members),
             )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from meshwright.model.designs import founded_as
 from meshwright.model.overlay import Overlay
 from meshwright.model.plan import ClientMove, Plan
 from meshwright.model.wording import counted
@@ -44,7 +45,7 @@ def plan_difference(first: Plan, second: Plan) -> PlanDifference:
     first_moves, second_moves = first.client_moves(), second.client_moves()
     return PlanDifference(
         same_source=first.source == second.source,
-        designs=(first.target.design, second.target.design),
+        designs=(founded_as(first.target), founded_as(second.target)),
         cost_after=(first.cost.after, second.cost.after),
         reconfiguration_cost=(first.reconfiguration_cost, second.reconfiguration_cost),
         net_benefit=(first.net_benefit, second.net_benefit),

@@ -7,6 +7,7 @@ from typing import Literal
 
 import numpy as np
 
+from meshwright.model.designs import founded_as
 from meshwright.model.identifiers import BrokerName
 from meshwright.model.interests import Int64Array, Interests
 from meshwright.model.overlay import Overlay
@@ -128,7 +129,7 @@ def _replacements(
     worths: tuple[Worth, Worth],
 ) -> tuple[Step, ...]:
     """Links of one design give way to those of another, for the sake of the whole."""
-    old, new = (overlay.design for overlay in overlays)
+    old, new = map(founded_as, overlays)
 
     def step(action: Literal["add_link", "remove_link"], link: Link, why: str) -> Step:
         return Step(
