@@ -26,7 +26,12 @@ from meshwright.history.reordered import reordered
 from meshwright.lab.scripted import Deed, Play, Script, playing
 from meshwright.lab.workloads import generate_snapshot
 from meshwright.live.processes.live_broker import LiveBroker
-from meshwright.live.settings import ListenerSettings, LiveSettings, PeerLinkSettings
+from meshwright.live.settings import (
+    ListenerSettings,
+    LiveSettings,
+    PeerLinkSettings,
+    TelemetrySettings,
+)
 from meshwright.live.system.addresses import Whereabouts
 from meshwright.live.telemetry.plan_log import PlanStepView
 from meshwright.model.overlay import Overlay
@@ -48,8 +53,9 @@ ENDS = ("done", "aborted", "superseded")
 LOOK_EVERY_S = 0.05
 ANY_PORT = "127.0.0.1:0"
 LEADER = 0
-# At one second, brokers of one process would do little else than hear of each other.
-HEARTBEAT_S = 10.0
+# At one second, brokers of one process would do little else than hear of each other; and on a
+# machine with more to do they would take each other for dead.
+HEARTBEAT_S = 30.0
 
 T = TypeVar("T")
 
@@ -253,6 +259,7 @@ async def _started(overlay: Overlay, folder: Path) -> list[LiveBroker]:
                 folder=folder / name,
                 listeners=(ListenerSettings(address=ANY_PORT, anonymous=True),),
                 peers=PeerLinkSettings(listen=ANY_PORT, heartbeat_s=HEARTBEAT_S),
+                telemetry=TelemetrySettings(sys_every_s=0),
             ),
             overlay,
             recorded=lambda _time_us, _record: None,

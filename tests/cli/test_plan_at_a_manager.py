@@ -8,15 +8,20 @@ from commands import refused
 
 from meshwright.cli.traces.plan_saved import request_of
 from meshwright.manager.planner import PlanRequest
+from meshwright.model.goals import Goals
 
 
-def test_what_ifs_and_limits_go_to_the_manager() -> None:
+def test_what_ifs_and_goals_go_to_the_manager() -> None:
     given = {
         "manager": "http://127.0.0.1:8090", "as_json": True, "k": 2, "degree_max": 5,
-        "add_broker": ("n",), "remove_broker": ("b0", "b1"),
+        "goal": ["k_min=2", "clients_max=40"], "add_broker": ("n",), "remove_broker": ("b0", "b1"),
     }  # fmt: skip
     assert request_of(given, is_early=True) == PlanRequest(
-        k=2, degree_max=5, add_brokers=("n",), remove_brokers=("b0", "b1"), early=True
+        k=2,
+        goals=Goals(k_min=2, clients_max=40, degree_max=5),
+        add_brokers=("n",),
+        remove_brokers=("b0", "b1"),
+        early=True,
     )
 
 

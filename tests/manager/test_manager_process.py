@@ -67,6 +67,12 @@ class Running:
         self.process.wait()
 
 
+class Misspelt(msgspec.Struct):
+    """No goals."""
+
+    kmin: int
+
+
 @contextmanager
 def manager(brokers: Brokers, folder: Path, name: str) -> Iterator[Running]:
     settings = folder / f"{name}.toml"
@@ -206,7 +212,10 @@ def plans_on_spark(north: Running, source: Overlay, cost: float) -> None:
     asked = ("--manager", north.url, "--token-file", north.token_file)
     refused = call("create", "--seed", "3", *asked)
     assert "A manager takes no 'seed' with a plan" in refused.stderr
-    made = call("create", "--objective", "cost", "--early", *asked, "--json")
+    broken = call("create", "--early", "--goal", "degree_max=1", *asked)
+    assert broken.exit_code == 2, broken.output
+    assert "goal degree_max = 1 is broken at broker" in broken.stderr
+    made = call("create", "--objective", "cost", "--early", "--goal", "k_min=1", *asked, "--json")
     assert made.exit_code == 0, made.output
     saved = msgspec.convert(json.loads(made.stdout)["saved"], SavedPlan)
     assert saved.state in (PlanState.PROPOSED, PlanState.NOTHING_BETTER)
@@ -226,6 +235,9 @@ def refuses_bad_input(north: Running, folder: Path) -> None:
     refused = call("list", "--manager", north.url, "--token-file", wrong)
     assert refused.exit_code == 2
     assert refused.stderr.startswith("error: The token is wrong or missing; ")
+    misspelt = PlanRequest(goals=Misspelt(kmin=2))  # type: ignore[arg-type]
+    with pytest.raises(OperatorError, match=r"no wish for a plan .*unknown field `kmin`"):
+        north.desk.make(misspelt, print)
     with pytest.raises(OperatorError, match=r"There is no plan 'p7' in .*; there are none"):
         north.desk.plan("p7")
     with pytest.raises(OperatorError, match="There is no plan 'p7'"):

@@ -39,6 +39,7 @@ from meshwright.manager.settings import (
     WindowSettings,
     check_settings,
 )
+from meshwright.model.goals import Goals
 from meshwright.model.identifiers import BrokerName
 from meshwright.overlays.growth import without_broker
 
@@ -188,6 +189,7 @@ def test_what_no_plan_can_reach_is_refused_at_once(brokers: Brokers, tmp_path: P
             (PlanRequest(add_brokers=("b1",)), "Broker 'b1' is in the network already"),
             (PlanRequest(design="treee"), "There is no design 'treee'"),
             (PlanRequest(design="tree", k=3), "The design tree cannot be built for k = 3"),
+            (PlanRequest(goals=Goals(k_min=3), degree_max=2), "degree_max = 2 allows fewer"),
         ):
             with pytest.raises(ProblemError, match=sentence):
                 manager.make(request)

@@ -17,12 +17,14 @@ from meshwright.planning.founding import founding_overlay
 def test_goals_and_what_ifs_go_to_the_command(tmp_path: Path) -> None:
     goals = Goals(k_min=2, degree_max=9, prefer=("delay", "cost"))
     planner = SparkPlanner(tmp_path, PlanningSettings(), goals)
-    request = PlanRequest(degree_max=5, add_brokers=("n",), remove_brokers=("b0", "b1"))
+    request = PlanRequest(
+        goals=Goals(clients_max=40), degree_max=5, add_brokers=("n",), remove_brokers=("b0", "b1")
+    )
     source = founding_overlay("gm", ("b0", "b1", "b2", "b3"))
     words = " ".join(planner.options(source, request))
     for asked in (
         "--design gm",
-        "--goal k_min=2 --goal degree_max=5 --goal prefer=delay,cost",
+        "--goal k_min=2 --goal clients_max=40 --goal degree_max=5 --goal prefer=delay,cost",
         "--add-broker n --remove-broker b0 --remove-broker b1",
     ):
         assert asked in words

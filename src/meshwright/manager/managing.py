@@ -29,7 +29,13 @@ from meshwright.manager.execution import Action, Sight
 from meshwright.manager.leasing import Leasing, read_identity
 from meshwright.manager.measuring import Measuring, look
 from meshwright.manager.orders import Orders
-from meshwright.manager.planner import NetworkView, Planner, PlanRequest, SparkPlanner
+from meshwright.manager.planner import (
+    NetworkView,
+    Planner,
+    PlanRequest,
+    SparkPlanner,
+    goals_of,
+)
 from meshwright.manager.policy import (
     changed,
     decide,
@@ -57,7 +63,7 @@ from meshwright.manager.status import (
 )
 from meshwright.manager.wanted import wanted_of
 from meshwright.manager.windows import Windows, windows_of
-from meshwright.model.designs import check_k, design
+from meshwright.model.designs import check_k, design, founded_as
 from meshwright.model.times import SECOND_US
 from meshwright.planning.changes.broker_change import BrokerChange
 from meshwright.planning.changes.differences import PlanDifference, plan_difference
@@ -191,6 +197,7 @@ class Manager:
         if request.method == "churn":  # who has come already is placed
             added = tuple(name for name in added if name not in brokers)
         BrokerChange(added, request.remove_brokers).check(brokers)
+        goals_of(request, self._settings.goals).check()
         if request.design is not None:
             design(request.design)
             check_k(request.design, request.k)
@@ -234,7 +241,7 @@ class Manager:
         newest = max(views.values(), key=lambda view: view.epoch)
         return NetworkState(
             epoch=newest.epoch,
-            design=newest.overlay.design,
+            design=founded_as(newest.overlay),
             links=newest.overlay.links,
             brokers=tuple(
                 BrokerState(

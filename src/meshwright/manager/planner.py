@@ -38,7 +38,8 @@ class PlanRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """What a plan is to reach where that is not what the settings say; early: of too little.
 
     add_brokers, remove_brokers: what if these came or went? method: churn changes the links of
-    these only, by what brokers want now, and an added one may have come already.
+    these only, by what brokers want now, and an added one may have come already. goals: each that
+    is given goes before the one of the settings; degree_max: the same as in them.
     """
 
     design: str | None = None
@@ -48,6 +49,7 @@ class PlanRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     )
     k: int | None = None
     method: Literal["churn"] | None = None
+    goals: Goals = Goals()
     degree_max: int | None = None
     add_brokers: tuple[str, ...] = ()
     remove_brokers: tuple[str, ...] = ()
@@ -168,7 +170,7 @@ class SparkPlanner:
     def _named(self, request: PlanRequest) -> list[str]:
         """Goals, and brokers that come and go."""
         return [
-            *_repeated("--goal", _goal_words(self._goals, request)),
+            *_repeated("--goal", _goal_words(goals_of(request, self._goals))),
             *_repeated("--add-broker", request.add_brokers),
             *_repeated("--remove-broker", request.remove_brokers),
         ]
@@ -199,11 +201,22 @@ class SparkPlanner:
         return decoded(stdout, _Answer)
 
 
-def _goal_words(goals: Goals, request: PlanRequest) -> list[str]:
-    """Goals as the command takes them; what is asked for goes before what is set."""
-    hard = {name: getattr(goals, name) for name in HARD_GOALS}
+def goals_of(request: PlanRequest, settings: Goals) -> Goals:
+    """What a plan must keep and is chosen by: as is asked for, else as is set."""
+    asked, usual = request.goals, Goals()
     if request.degree_max is not None:
-        hard["degree_max"] = request.degree_max
+        asked = msgspec.structs.replace(asked, degree_max=request.degree_max)
+    given = {
+        name: getattr(asked, name)
+        for name in Goals.__struct_fields__
+        if getattr(asked, name) != getattr(usual, name)
+    }
+    return msgspec.structs.replace(settings, **given)
+
+
+def _goal_words(goals: Goals) -> list[str]:
+    """Goals as the command takes them."""
+    hard = {name: getattr(goals, name) for name in HARD_GOALS}
     words = [f"{name}={value}" for name, value in hard.items() if value is not None]
     return [
         *words,

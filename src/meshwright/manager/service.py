@@ -135,7 +135,17 @@ def _add_plans(app: FastAPI, manager: Manager) -> None:
             Literal["churn"] | None,
             Body(description="churn: change links only where brokers come, came and go."),
         ] = None,
-        degree_max: Annotated[int | None, Body(ge=1, description="Links of one broker.")] = None,
+        goals: Annotated[
+            dict[str, Any] | None,
+            Body(
+                description="What the plan must keep, in place of the manager's own goals: k_min, "
+                "clients_max, messages_per_s_max, degree_max; prefer: a list of what it is chosen "
+                "by. A plan that breaks one is refused with the goal's name."
+            ),
+        ] = None,
+        degree_max: Annotated[
+            int | None, Body(ge=1, description="Links of one broker: the same as in goals.")
+        ] = None,
         add_brokers: Annotated[tuple[str, ...], Body(description="What if these came?")] = (),
         remove_brokers: Annotated[tuple[str, ...], Body(description="What if these went?")] = (),
         early: Annotated[bool, Body(description="Of fewer windows than are needed.")] = False,
@@ -143,7 +153,7 @@ def _add_plans(app: FastAPI, manager: Manager) -> None:
         """Begin to make a plan for the network as it runs; ask for it by the id in the answer."""
         asked = {
             "design": design, "objective": objective, "placement": placement, "k": k,
-            "method": method, "degree_max": degree_max, "early": early,
+            "method": method, "goals": goals or {}, "degree_max": degree_max, "early": early,
             "add_brokers": add_brokers, "remove_brokers": remove_brokers,
         }  # fmt: skip
         try:

@@ -12,6 +12,7 @@ import typer
 from meshwright.cli.console.options import Data, Json
 from meshwright.cli.console.screen import answer, plain_table, task_bar
 from meshwright.cli.overlays.overlay_plans import told_against
+from meshwright.cli.traces.plan_goals import read_goals
 from meshwright.model.times import SECOND_US
 from meshwright.model.wording import counted
 
@@ -79,11 +80,11 @@ WISHES = {
     "placement": "placement",
     "k": "k",
     "method": "method",
-    "degree_max": "degree_max",
     "add_broker": "add_brokers",
     "remove_broker": "remove_brokers",
 }
-MANAGERS_OWN = {*WISHES, "manager", "token_file", "early", "as_json"}
+GOALS = {"goal", "goals_file", "degree_max"}
+MANAGERS_OWN = {*WISHES, *GOALS, "manager", "token_file", "early", "as_json"}
 
 
 class RestPlace(NamedTuple):
@@ -130,7 +131,8 @@ def request_of(given: Mapping[str, Any], *, is_early: bool) -> PlanRequest:
             "see docs/manager.toml."
         )
     wished = {wish: given[name] for name, wish in WISHES.items() if name in given}
-    return PlanRequest(early=is_early, **wished)
+    goals = read_goals(*map(given.get, ("goals_file", "goal", "degree_max")))
+    return PlanRequest(early=is_early, goals=goals, **wished)
 
 
 def named_plan(name: str) -> Path | None:
