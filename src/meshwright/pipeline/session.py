@@ -45,6 +45,7 @@ SETTINGS_OF_THIS_MACHINE = {
     "spark.sql.files.openCostInBytes": "16384",
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "8",
 }
+PLACES = {"spark.master": "--master", "spark.remote": "--remote"}
 PARTITIONS_PER_CORE = 4
 # For a minute's work: what Java compiles thoroughly would not run long enough to pay.
 SHORT_WORK = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
@@ -63,6 +64,7 @@ def open_session(
     On a cluster or a Connect server our package is sent along. is_short: it has little to do.
     """
     _refuse_both(master, remote)
+    _refuse_own_settings(settings or {})
     forget_empty()
     address = remote or master or os.environ.get("SPARK_REMOTE") or os.environ.get("MASTER")
     is_served = remote is not None or (master is None and "SPARK_REMOTE" in os.environ)
@@ -84,6 +86,8 @@ def open_session(
             place = {} if master is None else {"spark.master": master}
             start_spark({**chosen, "spark.app.name": application, **place})
         session = builder.config(map={**chosen}).getOrCreate()
+        if is_served:
+            _refuse_fixed(session, settings or {})
         _settle(session)
     except (PySparkException, Py4JError, ValueError) as error:
         _refuse(address, error)
@@ -100,16 +104,19 @@ def spark_session(
     master: str | None = None,
     remote: str | None = None,
     is_short: bool = False,
+    settings: Mapping[str, str] | None = None,
 ) -> Iterator[SparkSession]:
     """A session for some work, stopped afterwards; one that runs already is used and left running.
 
-    A running session stands where it stands: a master given beside it changes nothing.
+    A running session stands as it stands: a master or settings given beside it change nothing.
     """
     running = SparkSession.getActiveSession()
     if running is not None:
         yield running
         return
-    session = open_session(application, master=master, remote=remote, is_short=is_short)
+    session = open_session(
+        application, master=master, remote=remote, is_short=is_short, settings=settings
+    )
     with ExitStack() as ending:
         ending.callback(_stop, session)
         try:
@@ -118,6 +125,11 @@ def spark_session(
             ending.pop_all()  # a session whose Java has ended would warn that nobody answers
             end_java()
             raise
+
+
+def page_address(session: SparkSession) -> str | None:
+    """Where the web UI of a driver of our own is, if it has one."""
+    return None if is_remote() else session.sparkContext.uiWebUrl
 
 
 def runs_here(session: SparkSession) -> bool:
@@ -156,6 +168,24 @@ def _core_count(place: str) -> int:
 def _refuse_both(master: str | None, remote: str | None) -> None:
     if master is not None and remote is not None:
         raise OperatorError("Spark has either a master or a remote; give --master or --remote.")
+
+
+def _refuse_own_settings(settings: Mapping[str, str]) -> None:
+    """Say which settings are not for users: results rest on them, or an option has them."""
+    for name in settings:
+        if name in SETTINGS_EVERYWHERE:
+            raise OperatorError(f"--conf {name}: Meshwright's results rest on it; leave it out.")
+        if name in PLACES:
+            raise OperatorError(f"--conf {name}: give {PLACES[name]} instead.")
+
+
+def _refuse_fixed(session: SparkSession, settings: Mapping[str, str]) -> None:
+    """Say that a server would pass over a setting: it has its own since it was started."""
+    for name in settings:
+        if not session.conf.isModifiable(name):
+            raise OperatorError(
+                f"{name} cannot be set over Spark Connect; set it where the server is started."
+            )
 
 
 def _refuse(address: str | None, error: Exception) -> NoReturn:

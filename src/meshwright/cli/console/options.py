@@ -79,6 +79,27 @@ Remote = Annotated[
         "--remote", metavar="URL", help="A Spark Connect server to work on: sc://host:15002."
     ),
 ]
+Conf = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--conf",
+        metavar="KEY=VALUE",
+        show_default="none",
+        help="A setting of Spark, such as spark.executor.memory=4g; give it once for each.",
+    ),
+]
+Memory = Annotated[
+    str | None,
+    typer.Option(
+        "--memory",
+        metavar="SIZE",
+        show_default="half of what there is",
+        help="Memory of Spark's driver, on one machine of all its work: 800m, 4g, ...",
+    ),
+]
+Ui = Annotated[
+    bool, typer.Option("--ui", help="Serve Spark's web UI while it works, and say where.")
+]
 Cell = Annotated[
     float,
     typer.Option(

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import logging
+import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import typer
+
 from meshwright.cli.console.screen import task_bar, working
+from meshwright.errors import OperatorError
 from meshwright.model.wording import counted
 from meshwright.pipeline.interrupts import interrupts_held
 
@@ -20,6 +25,40 @@ if TYPE_CHECKING:
 # Some million packed rows: half of Java's time at 100,000 of them goes into compiling thoroughly.
 SHORT_WORK_BYTES_MAX = 32 * 2**20
 SHORT_WORK_ROWS_MAX = 1_000_000
+MEMORY = re.compile(r"[1-9]\d*[kmgt]b?", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class SparkChoice:
+    """Where Spark works and how, as the options of a command say."""
+
+    master: str | None = None
+    remote: str | None = None
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+
+def chosen_spark(
+    master: str | None,
+    remote: str | None,
+    conf: list[str] | None = None,
+    memory: str | None = None,
+    *,
+    ui: bool = False,
+) -> SparkChoice:
+    """What --master, --remote, --conf, --memory and --ui say; refuses what says nothing."""
+    settings = {}
+    for given in conf or ():
+        key, equals, value = given.partition("=")
+        if not equals or not key.startswith("spark."):
+            raise OperatorError(f"--conf {given}: this sets nothing; write spark.KEY=VALUE.")
+        settings[key] = value
+    if memory is not None:
+        if not MEMORY.fullmatch(memory):
+            raise OperatorError(f"--memory {memory}: this is no size; write 800m, 4g, ...")
+        settings["spark.driver.memory"] = memory
+    if ui:
+        settings["spark.ui.enabled"] = "true"
+    return SparkChoice(master, remote, settings)
 
 
 class SparkWork:
@@ -50,18 +89,27 @@ def is_short_work(*inputs: Path) -> bool:
 
 
 @contextmanager
-def opened_session(
-    *, master: str | None, remote: str | None, is_short: bool = False
-) -> Iterator[Session]:
-    """Open the session, and close it again; is_short: it has little to do."""
+def opened_session(spark: SparkChoice, *, is_short: bool = False) -> Iterator[Session]:
+    """Open the session, and close it again; is_short: it has little to do.
+
+    Where Spark serves its web UI, stderr says where.
+    """
     with ExitStack() as opened:
         opened.enter_context(_quiet_interrupts())
         with working("Starting Spark"):
             with interrupts_held():
-                from meshwright.pipeline.session import spark_session
+                from meshwright.pipeline.session import page_address, spark_session
             session = opened.enter_context(
-                spark_session("meshwright", master=master, remote=remote, is_short=is_short)
+                spark_session(
+                    "meshwright",
+                    master=spark.master,
+                    remote=spark.remote,
+                    is_short=is_short,
+                    settings=spark.settings,
+                )
             )
+        if (address := page_address(session)) is not None:
+            typer.echo(f"Spark's web UI while it works: {address}", err=True)
         yield session
 
 
@@ -81,11 +129,11 @@ def session_work(session: Session, description: str) -> Iterator[SparkWork]:
 
 @contextmanager
 def spark_work(
-    description: str, *, master: str | None, remote: str | None, is_short: bool = False
+    description: str, spark: SparkChoice, *, is_short: bool = False
 ) -> Iterator[SparkWork]:
     """Both at once; the time counts from when the session stands."""
     with (
-        opened_session(master=master, remote=remote, is_short=is_short) as session,
+        opened_session(spark, is_short=is_short) as session,
         session_work(session, description) as work,
     ):
         yield work

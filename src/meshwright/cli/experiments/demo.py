@@ -13,16 +13,19 @@ import typer
 from meshwright.cli.console.options import (
     ALL_DESIGNS,
     WITH_PARAMETERS,
+    Conf,
     Json,
+    Memory,
     OwnK,
     OwnMaster,
     Remote,
     Seed,
+    Ui,
     finite,
     known_design,
 )
 from meshwright.cli.console.screen import CHECK_SAYS_NO, answer, task_bar, working
-from meshwright.cli.console.spark import opened_session, session_work
+from meshwright.cli.console.spark import chosen_spark, opened_session, session_work
 from meshwright.cli.experiments.check import sentences
 from meshwright.model.designs import DEFAULT_DESIGN
 from meshwright.model.wording import counted
@@ -89,6 +92,9 @@ def demo(
     seed: Seed = 1,
     master: OwnMaster = None,
     remote: Remote = None,
+    conf: Conf = None,
+    memory: Memory = None,
+    ui: Ui = False,
     as_json: Json = False,
 ) -> None:
     """Run a poor network under load, plan a better one, and change it while messages flow.
@@ -109,6 +115,7 @@ def demo(
     from meshwright.pipeline.environment import forget_foreign_spark
 
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    spark = chosen_spark(master, remote, conf, memory, ui=ui)
     if master is None and remote is None:
         forget_foreign_spark()
     parameters = DemoParameters(
@@ -121,7 +128,7 @@ def demo(
     with (
         _told_when_stopped(folder),
         compiling_kernels(design, k) as compiled,
-        opened_session(master=master, remote=remote, is_short=True) as session,
+        opened_session(spark, is_short=True) as session,
     ):
         with (
             _stage("Generated the trace that clients follow"),

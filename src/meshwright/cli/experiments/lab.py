@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from meshwright.cli.console.options import Json, Master, Remote
+from meshwright.cli.console.options import Conf, Json, Master, Memory, Remote, Ui
 from meshwright.cli.console.screen import PlainTable, answer, plain_table
 from meshwright.model.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from meshwright.cli.console.spark import SparkChoice
     from meshwright.lab.experiments.experiment import Scale
     from meshwright.lab.experiments.findings import Finding
     from meshwright.lab.experiments.running import Order
@@ -96,19 +97,24 @@ def run(
     anew: Annotated[bool, typer.Option("--anew", help="Measure again what is there, too.")] = False,
     master: Master = None,
     remote: Remote = None,
+    conf: Conf = None,
+    memory: Memory = None,
+    ui: Ui = False,
     as_json: Json = False,
 ) -> None:
     """Run experiments on Spark; what was run before is not run again. Then write the report.
 
     Example: meshwright lab run ktco shg --scale small --out results
     """
+    from meshwright.cli.console.spark import chosen_spark
     from meshwright.lab.experiments.catalogue import chosen_experiments
     from meshwright.lab.experiments.findings import document, findings
     from meshwright.lab.experiments.running import ordered
 
+    spark = chosen_spark(master, remote, conf, memory, ui=ui)
     orders = ordered(chosen_experiments(names), _scale(scale), seeds, traces or ())
     _tell_cost(orders)
-    _run_all(orders, out, anew=anew, master=master, remote=remote)
+    _run_all(orders, out, spark, anew=anew)
     found = findings(out)
     page = _write_report(found, out)
     shown = [order.experiment.name for order in orders]
@@ -180,9 +186,7 @@ def _tell_cost(orders: list[Order]) -> None:
     )
 
 
-def _run_all(
-    orders: list[Order], out: Path, *, anew: bool, master: str | None, remote: str | None
-) -> None:
+def _run_all(orders: list[Order], out: Path, spark: SparkChoice, *, anew: bool) -> None:
     from meshwright.cli.console.spark import opened_session, session_work
     from meshwright.files.writing import make_folder, refuse_folder
     from meshwright.lab.experiments.results import ResultFolder
@@ -194,7 +198,7 @@ def _run_all(
         ResultFolder(out / order.experiment.name).refuse(asked(order, asked_at), anew=anew)
     make_folder(out)
     left_s = _TimeLeft(orders)
-    with opened_session(master=master, remote=remote) as session:
+    with opened_session(spark) as session:
         for order in orders:
             began_s = time.monotonic()
             with session_work(session, order.experiment.name) as work:

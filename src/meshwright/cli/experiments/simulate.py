@@ -11,16 +11,19 @@ import typer
 from meshwright.cli.console.options import (
     BrokerCosts,
     BrokerWeight,
+    Conf,
     DesignName,
     Iterations,
     Json,
     LinkCosts,
     LinkWeight,
     Master,
+    Memory,
     MoveClients,
     MovesTried,
     OwnK,
     Remote,
+    Ui,
     finite,
 )
 from meshwright.cli.console.screen import CHECK_SAYS_NO, answer, plain_table, tracked
@@ -29,6 +32,7 @@ from meshwright.model.wording import counted
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from meshwright.cli.console.spark import SparkChoice
     from meshwright.sim.runs.simulation import Failure, SimulationResult
     from meshwright.sim.scenario.parameters import SimulationParameters
 
@@ -96,6 +100,9 @@ def simulate(
     ] = False,
     master: Master = None,
     remote: Remote = None,
+    conf: Conf = None,
+    memory: Memory = None,
+    ui: Ui = False,
     as_json: Json = False,
 ) -> None:
     """Simulate seeds; exit with 1 if anything was lost, doubled, reordered or sent astray.
@@ -132,7 +139,10 @@ def simulate(
         **({"adaptation": options, "costs": costs} | read_settings(settings or ())),
     )
     if on_spark:
-        results = _simulated_on_spark(parameters, chosen, master=master, remote=remote)
+        from meshwright.cli.console.spark import chosen_spark
+
+        spark = chosen_spark(master, remote, conf, memory, ui=ui)
+        results = _simulated_on_spark(parameters, chosen, spark)
     else:
         results = list(tracked(_simulated(parameters, chosen), len(chosen), "Simulating seeds"))
     totals, messages = summed(results)
@@ -201,7 +211,7 @@ def _simulated(parameters: SimulationParameters, seeds: range) -> Iterator[Simul
 
 
 def _simulated_on_spark(
-    parameters: SimulationParameters, seeds: range, *, master: str | None, remote: str | None
+    parameters: SimulationParameters, seeds: range, spark: SparkChoice
 ) -> list[SimulationResult]:
     from meshwright.cli.console.spark import spark_work
     from meshwright.files.decoding import converted
@@ -209,6 +219,6 @@ def _simulated_on_spark(
     from meshwright.sim.runs.simulation import SimulationResult
 
     # Java only hands out seeds here.
-    with spark_work("Simulating seeds", master=master, remote=remote, is_short=True) as work:
+    with spark_work("Simulating seeds", spark, is_short=True) as work:
         found = sweep(work.session, partial(simulated_seed, parameters), TaskGrid({}, seeds))
     return [converted(value, SimulationResult) for _, value in found]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from meshwright.cli.console.options import Json, Master, Remote
+from meshwright.cli.console.options import Conf, Json, Master, Memory, Remote, Ui
 from meshwright.cli.console.screen import answer, plain_table
 from meshwright.cli.experiments.simulate import seed_range
 
@@ -47,6 +47,9 @@ def sweep(
     ] = "0..0",
     master: Master = None,
     remote: Remote = None,
+    conf: Conf = None,
+    memory: Memory = None,
+    ui: Ui = False,
     as_json: Json = False,
 ) -> None:
     """Call a function for every combination of parameters and seeds, and keep what it returns.
@@ -54,18 +57,19 @@ def sweep(
     Example: meshwright sweep mymodule:measure --grid brokers=10,20 --grid design=gm,best
     --seeds 0..9 --out results.csv
     """
-    from meshwright.cli.console.spark import spark_work
+    from meshwright.cli.console.spark import chosen_spark, spark_work
     from meshwright.files.result_tables import table_writer
     from meshwright.pipeline.shipping import ship_module
     from meshwright.pipeline.sweep import TaskGrid, results_table
     from meshwright.pipeline.sweep import sweep as swept
 
+    spark = chosen_spark(master, remote, conf, memory, ui=ui)
     write = table_writer(out)
     called = imported_function(function)
     tasks = TaskGrid(grid_values(grid or []), seed_range(seeds))
     _refuse_misfit(function, called, list(tasks.values))
     # Java only hands out tasks here.
-    with spark_work(f"Calling {function}", master=master, remote=remote, is_short=True) as work:
+    with spark_work(f"Calling {function}", spark, is_short=True) as work:
         ship_module(work.session, called.__module__)
         table = results_table(swept(work.session, called, tasks))
     write(table)

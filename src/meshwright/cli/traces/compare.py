@@ -10,6 +10,7 @@ import typer
 from meshwright.cli.console.options import (
     BrokerCount,
     Cell,
+    Conf,
     DelayWeight,
     DesignNames,
     Json,
@@ -17,14 +18,16 @@ from meshwright.cli.console.options import (
     LinkPrice,
     ManagementWeight,
     Master,
+    Memory,
     OutPlan,
     ReconfigurationWeight,
     RelayWeight,
     Remote,
     Seed,
+    Ui,
 )
 from meshwright.cli.console.screen import answer
-from meshwright.cli.console.spark import is_short_work, spark_work
+from meshwright.cli.console.spark import chosen_spark, is_short_work, spark_work
 from meshwright.cli.console.times import whole_seconds
 
 if TYPE_CHECKING:
@@ -97,6 +100,9 @@ def compare(
     seed: Seed = 0,
     master: Master = None,
     remote: Remote = None,
+    conf: Conf = None,
+    memory: Memory = None,
+    ui: Ui = False,
     as_json: Json = False,
 ) -> None:
     """Replay a trace against every placement and design, and recommend one.
@@ -120,6 +126,7 @@ def compare(
     from meshwright.pipeline.replay import replay_trace
     from meshwright.pipeline.wishes import refuse_impossible, wanted_placements
 
+    spark = chosen_spark(master, remote, conf, memory, ui=ui)
     chosen: tuple[PlacementName, ...] | None = wanted_placements(placements)
     parameters = ReplayParameters(
         seed=seed,
@@ -148,9 +155,7 @@ def compare(
     replay_answer.refuse_places(out, out_plan)
     files: dict[str, Path] = {}
     with (
-        spark_work(
-            "Replaying the trace", master=master, remote=remote, is_short=is_short_work(trace)
-        ) as work,
+        spark_work("Replaying the trace", spark, is_short=is_short_work(trace)) as work,
         passing_keeper(work.session, trace, on_begin=work.say) as keeper,
     ):
         replay = replay_trace(work.session, trace, parameters, keeper, today)

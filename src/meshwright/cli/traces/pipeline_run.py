@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from meshwright.cli.console.options import Json, Master, Remote
+from meshwright.cli.console.options import Conf, Json, Master, Memory, Remote, Ui
 from meshwright.cli.console.screen import answer, plain_table
-from meshwright.cli.console.spark import is_short_work, spark_work
+from meshwright.cli.console.spark import chosen_spark, is_short_work, spark_work
 
 Ran = tuple[str, bool, float]
 
@@ -19,6 +19,9 @@ def run(
     config: Annotated[Path, typer.Argument(metavar="CONFIG.toml", help="What to replay and how.")],
     master: Master = None,
     remote: Remote = None,
+    conf: Conf = None,
+    memory: Memory = None,
+    ui: Ui = False,
     as_json: Json = False,
 ) -> None:
     """Replay a trace stage by stage; a stage whose inputs and parameters did not change is kept.
@@ -35,6 +38,7 @@ def run(
     from meshwright.pipeline.replay import replay_trace
     from meshwright.pipeline.wishes import refuse_impossible
 
+    spark = chosen_spark(master, remote, conf, memory, ui=ui)
     settings = read_settings(config, RunSettings, documented_in="docs/FILES.md")
     parameters = settings.parameters()
     refuse_impossible(settings.trace, parameters)  # before Spark starts
@@ -42,7 +46,7 @@ def run(
     refuse_folder(settings.out)
     ran: list[Ran] = []
     is_short = is_short_work(settings.trace)
-    with spark_work("Running the stages", master=master, remote=remote, is_short=is_short) as work:
+    with spark_work("Running the stages", spark, is_short=is_short) as work:
         keeper = Keeper(
             work.session,
             settings.out / "stages",

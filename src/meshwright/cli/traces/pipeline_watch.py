@@ -9,10 +9,12 @@ import typer
 
 from meshwright.cli.console.notes import Notes
 from meshwright.cli.console.options import (
+    Conf,
     DelayWeight,
     DesignName,
     Json,
     Master,
+    Memory,
     Objective,
     OwnK,
     PlanMethod,
@@ -20,6 +22,7 @@ from meshwright.cli.console.options import (
     Slot,
     SourceOverlay,
     TFree,
+    Ui,
 )
 from meshwright.cli.console.screen import answer
 from meshwright.cli.console.times import duration_s
@@ -64,6 +67,9 @@ def watch(
     k: OwnK = None,
     seed: Seed = 0,
     master: Master = None,
+    conf: Conf = None,
+    memory: Memory = None,
+    ui: Ui = False,
     as_json: Json = False,
 ) -> None:
     """Watch telemetry; whenever a period is over, test whether a change can pay, and plan it.
@@ -73,7 +79,7 @@ def watch(
     Example: meshwright pipeline watch telemetry --design dynatops --t-free 1h --slot 5min
     --out plans
     """
-    from meshwright.cli.console.spark import is_short_work, spark_work
+    from meshwright.cli.console.spark import chosen_spark, is_short_work, spark_work
     from meshwright.files.plans import read_overlay_or_target
     from meshwright.files.writing import make_folder, refuse_folder
     from meshwright.pipeline.watching.periods import Judge
@@ -82,6 +88,7 @@ def watch(
     from meshwright.planning.arrangement.reconfiguration import RECONFIGURABILITY_BETA
     from meshwright.planning.changes.network import PlanWish
 
+    spark = chosen_spark(master, None, conf, memory, ui=ui)
     refuse_no_telemetry(telemetry)  # before Spark starts, as all that can be refused by then
     refuse_folder(out)
     clockwork = _clockwork(t_free, slot)
@@ -102,7 +109,7 @@ def watch(
         typer.echo(_told(record), err=True)
 
     is_short = once and is_short_work(telemetry)
-    with spark_work("Watching", master=master, remote=None, is_short=is_short) as work:
+    with spark_work("Watching", spark, is_short=is_short) as work:
         late_count = watched(
             work.session,
             telemetry,

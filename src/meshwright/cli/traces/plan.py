@@ -16,12 +16,14 @@ from meshwright.cli.console.options import (
     BrokerCount,
     Cell,
     ClusterSize,
+    Conf,
     Data,
     DelayWeight,
     Json,
     LinkPrice,
     ManagementWeight,
     Master,
+    Memory,
     Objective,
     OwnK,
     Placement,
@@ -33,6 +35,7 @@ from meshwright.cli.console.options import (
     Slot,
     SourceOverlay,
     TFree,
+    Ui,
     known_design,
 )
 from meshwright.cli.console.screen import CHECK_SAYS_NO, answer, plain_table
@@ -191,6 +194,9 @@ def create(
     seed: Seed = 0,
     master: Master = None,
     remote: Remote = None,
+    conf: Conf = None,
+    memory: Memory = None,
+    ui: Ui = False,
     as_json: Json = False,
 ) -> None:
     """Plan the network of a trace as it stands at the end, or at a time, for any design.
@@ -210,7 +216,7 @@ def create(
     if manager is not None:
         make_at_manager(context, RestPlace(manager, token_file), is_early=early)
         return
-    from meshwright.cli.console.spark import is_short_work, spark_work
+    from meshwright.cli.console.spark import chosen_spark, is_short_work, spark_work
     from meshwright.errors import OperatorError
     from meshwright.files.reading import blaming
     from meshwright.pipeline.snapshots import Moment, TraceMoment
@@ -228,6 +234,7 @@ def create(
         return
     if trace is None or design is None:
         raise OperatorError("Give a TRACE and its --design, or a manager with --manager URL.")
+    spark = chosen_spark(master, remote, conf, memory, ui=ui)
     check_trace(trace)
     today = _today(source, data)
     weights = _weights(relay_weight, management_weight, reconfiguration_weight, link_weight)
@@ -241,7 +248,7 @@ def create(
         seed=seed,
     )
     is_short = is_short_work(trace)
-    with spark_work("Reading the trace", master=master, remote=remote, is_short=is_short) as work:
+    with spark_work("Reading the trace", spark, is_short=is_short) as work:
         state = TraceMoment(work.session, trace, moment, None if today is None else today.brokers)
         snapshot, wish = state.snapshot(), _with_subscriptions(wish, state)
         needs_clients = placement or goals.clients_max or remove_broker or is_predicted

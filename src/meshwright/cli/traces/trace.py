@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from meshwright.cli.console.options import Cell, Json, Master, Remote, finite
+from meshwright.cli.console.options import Cell, Conf, Json, Master, Memory, Remote, Ui, finite
 from meshwright.cli.console.screen import PlainTable, answer, plain_table
-from meshwright.cli.console.spark import is_short_work, spark_work
+from meshwright.cli.console.spark import chosen_spark, is_short_work, spark_work
 from meshwright.cli.traces.trace_generate import generate
 from meshwright.cli.traces.trace_path import path
 from meshwright.model.wording import counted
@@ -75,6 +75,9 @@ def import_files(
     ] = False,
     master: Master = None,
     remote: Remote = None,
+    conf: Conf = None,
+    memory: Memory = None,
+    ui: Ui = False,
     as_json: Json = False,
 ) -> None:
     """Make a trace of recorded files; bad rows go to its quarantine, with file, line and reason.
@@ -85,6 +88,7 @@ def import_files(
     from meshwright.pipeline.imports.trace_import import import_trace, refuse_files
     from meshwright.pipeline.traces import refuse_no_trace
 
+    spark = chosen_spark(master, remote, conf, memory, ui=ui)
     refuse_no_trace(out)
     parameters = ImportParameters(
         format=file_format,
@@ -96,7 +100,7 @@ def import_files(
     )
     refuse_files(files, parameters, friends)  # before Spark starts
     is_short = is_short_work(*files)
-    with spark_work("Importing", master=master, remote=remote, is_short=is_short) as work:
+    with spark_work("Importing", spark, is_short=is_short) as work:
         summary = import_trace(work.session, files, parameters, friends=friends, out=out)
     row_count = sum(summary.row_counts.values())
     answer(
@@ -130,6 +134,9 @@ def describe(
     ] = None,
     master: Master = None,
     remote: Remote = None,
+    conf: Conf = None,
+    memory: Memory = None,
+    ui: Ui = False,
     as_json: Json = False,
 ) -> None:
     """Rows, users, span, and how people move: visits, cells seen once, how long they stay.
@@ -138,13 +145,14 @@ def describe(
     """
     from meshwright.pipeline.traces import check_trace
 
+    spark = chosen_spark(master, remote, conf, memory, ui=ui)
     check_trace(trace)
     if picture is not None:
         from meshwright.lab.figures.saving import refuse_undrawable
 
         refuse_undrawable(picture)
     is_short = is_short_work(trace)
-    with spark_work("Describing", master=master, remote=remote, is_short=is_short) as work:
+    with spark_work("Describing", spark, is_short=is_short) as work:
         from meshwright.pipeline.description import describe_trace, movement
 
         described = describe_trace(work.session, trace, cell)

@@ -8,9 +8,9 @@ from typing import Annotated, Any, Literal
 import msgspec
 import typer
 
-from meshwright.cli.console.options import Json, Master, Remote, Seed, finite
+from meshwright.cli.console.options import Conf, Json, Master, Memory, Remote, Seed, Ui, finite
 from meshwright.cli.console.screen import answer, plain_table
-from meshwright.cli.console.spark import SHORT_WORK_ROWS_MAX, spark_work
+from meshwright.cli.console.spark import SHORT_WORK_ROWS_MAX, chosen_spark, spark_work
 from meshwright.pipeline.generators.parameters import LocationParameters, PoissonParameters
 
 Model = Literal["poisson", "location"]
@@ -18,7 +18,7 @@ MODELS: dict[Model, type[PoissonParameters | LocationParameters]] = {
     "poisson": PoissonParameters,
     "location": LocationParameters,
 }
-OF_THE_COMMAND = {"model", "out", "master", "remote", "as_json"}
+OF_THE_COMMAND = {"model", "out", "master", "remote", "conf", "memory", "ui", "as_json"}
 
 
 def _count(name: str, words: str, least: int = 1) -> Any:
@@ -162,6 +162,9 @@ def generate(
     seed: Seed = 0,
     master: Master = None,
     remote: Remote = None,
+    conf: Conf = None,
+    memory: Memory = None,
+    ui: Ui = False,
     as_json: Json = False,
 ) -> None:
     """Make a trace of the paper's Poisson model or of its location model, at any scale.
@@ -171,9 +174,10 @@ def generate(
     parameters = chosen_parameters(model, dict(locals()))
     from meshwright.pipeline.traces import refuse_no_trace
 
+    spark = chosen_spark(master, remote, conf, memory, ui=ui)
     refuse_no_trace(out)
     is_short = parameters.expected_rows() <= SHORT_WORK_ROWS_MAX
-    with spark_work("Generating", master=master, remote=remote, is_short=is_short) as work:
+    with spark_work("Generating", spark, is_short=is_short) as work:
         from meshwright.pipeline.generators.trace_generation import generate_trace
 
         counts = generate_trace(work.session, parameters, out)
