@@ -64,8 +64,8 @@ def is_absent(path: Path) -> bool:
 
 
 @contextmanager
-def blaming(path: Path) -> Iterator[None]:
-    """Name the file whose content asks for what cannot be."""
+def blaming(path: object) -> Iterator[None]:
+    """Name the file, by its path or its address, whose content asks for what cannot be."""
     try:
         yield
     except (CallerError, ProblemError) as error:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 from functools import reduce
-from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from meshwright.errors import OperatorError
 from meshwright.model.schema import CLIENT, POSITIONS, QUARANTINE, TIME, TRACE_TABLES
+from meshwright.pipeline.places.place import Place
 from meshwright.pipeline.stages.visits import cells, user_cells, visits
 from meshwright.pipeline.traces import read_table, row_counts
 
@@ -50,7 +50,7 @@ class Movement:
     stay_counts: tuple[int, ...]
 
 
-def describe_trace(session: SparkSession, trace: Path, cell_degrees: float) -> TraceDescription:
+def describe_trace(session: SparkSession, trace: Place, cell_degrees: float) -> TraceDescription:
     """Count what the trace has; a cell is a square of so many degrees."""
     _refuse_cell(cell_degrees)
     counts = row_counts(trace)
@@ -90,7 +90,7 @@ def describe_trace(session: SparkSession, trace: Path, cell_degrees: float) -> T
     )
 
 
-def movement(session: SparkSession, trace: Path, cell_degrees: float) -> Movement:
+def movement(session: SparkSession, trace: Place, cell_degrees: float) -> Movement:
     """The two distributions that the picture of a trace shows."""
     _refuse_cell(cell_degrees)
     found = visits(cells(read_table(session, trace, POSITIONS), cell_degrees))

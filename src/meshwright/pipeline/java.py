@@ -11,10 +11,11 @@ import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 
-from py4j.java_gateway import JavaGateway
+from py4j.java_gateway import JavaGateway, JVMView
 from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 
+from meshwright.errors import CallerError
 from meshwright.pipeline.interrupts import interrupts_held
 
 STOP_S = 5.0
@@ -32,6 +33,13 @@ def start_spark(settings: Mapping[str, str]) -> None:
             _running.append(launch_gateway(settled, {"start_new_session": True}))
     with _own_interrupts():
         SparkContext(conf=settled, gateway=_running[0])
+
+
+def running_java() -> JVMView:
+    """The classes of the Java that we started."""
+    if not _running:
+        raise CallerError("the session was not opened by meshwright.pipeline.session")
+    return _running[0].jvm
 
 
 def end_java() -> None:

@@ -11,10 +11,11 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
 from meshwright.errors import InputFileError, OperatorError
+from meshwright.pipeline.places.place import place_of
 from meshwright.pipeline.values import UNFIT
 
-UNREADABLE_FILE = re.compile(r"Encountered error while reading file (?:file:/*)?(/\S+?)\.(?:\s|$)")
-UNFIT_VALUE = re.compile(f"{UNFIT}(?:file:/*)?(/[^{UNFIT}]*){UNFIT}([^{UNFIT}]*){UNFIT}")
+UNREADABLE_FILE = re.compile(r"Encountered error while reading file (\S+?)\.(?:\s|$)")
+UNFIT_VALUE = re.compile(f"{UNFIT}([^{UNFIT}]*){UNFIT}([^{UNFIT}]*){UNFIT}")
 REASON_SHOWN_MAX = 300
 
 
@@ -28,11 +29,18 @@ def spark_faults() -> Iterator[None]:
         text = str(cause) if cause is not None else str(error)
         if (found := UNREADABLE_FILE.search(text)) is not None:
             raise InputFileError(
-                found[1], "the file is damaged or cut short", remedy="fetch or make it again"
+                _named(found[1]),
+                "the file is damaged or cut short",
+                remedy="fetch or make it again",
             ) from error
         if (found := UNFIT_VALUE.search(text)) is not None:
             raise InputFileError(
-                unquote(found[1]), found[2], remedy="correct the table, or import it anew"
+                _named(found[1]), found[2], remedy="correct the table, or import it anew"
             ) from error
         reason = text.strip().splitlines()[0][:REASON_SHOWN_MAX]
         raise OperatorError(f"Spark could not finish the work ({reason}).") from error
+
+
+def _named(file: str) -> str:
+    """A file of Spark's by the name that a person gave it."""
+    return str(place_of(file) if file.startswith("file:") else unquote(file))

@@ -1,4 +1,4 @@
-"""Where the tables of stages are kept: in folders that all machines of Spark see.
+"""Where the tables of stages are kept: in folders that all machines of Spark see, or at addresses.
 
 A folder is named by a digest of what made its table: our own sources, the parameters, and the
 digests of the tables that went in. So a table that stands under its name need not be made again.
@@ -19,6 +19,7 @@ from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+from uuid import uuid4
 
 import msgspec
 from pyspark.sql import DataFrame, SparkSession
@@ -27,8 +28,9 @@ from meshwright.errors import OperatorError
 from meshwright.files.writing import make_folder
 from meshwright.model.schema import Table
 from meshwright.pipeline.frames import conform, spark_schema
+from meshwright.pipeline.places.hadoop import files_at, is_committed, remove
+from meshwright.pipeline.places.place import Address, Place, spark_path, spark_target
 from meshwright.pipeline.session import runs_here
-from meshwright.pipeline.traces import spark_path
 
 PACKAGE = Path(__file__).parents[1]
 DIGEST_LENGTH = 16
@@ -48,7 +50,7 @@ class Keeper:
     def __init__(
         self,
         session: SparkSession,
-        folder: Path,
+        folder: Place,
         *,
         on_begin: Callable[[str], None] | None = None,
         on_stage: Callable[[str, bool, float], None] | None = None,
@@ -58,10 +60,10 @@ class Keeper:
         on_stage is told of every stage: its name, whether it was made now, and the seconds.
         """
         self.session = session
-        self.folder = make_folder(folder).resolve()
+        self.folder = folder if isinstance(folder, Address) else make_folder(folder).resolve()
         self.on_begin = on_begin
         self.on_stage = on_stage
-        self.folders: dict[str, Path] = {}
+        self.folders: dict[str, Place] = {}
 
     def keep(
         self,
@@ -74,14 +76,11 @@ class Keeper:
         digest = digest_of(table.name, inputs, parameters)
         home = self.folder / f"{table.name}-{digest}"
         began_s = time.monotonic()
-        is_new = not home.exists()
+        is_new = not (is_committed(home) if isinstance(home, Address) else home.exists())
         if is_new:
             if self.on_begin is not None:
                 self.on_begin(table.name)
-            aside = home.with_name(f".{home.name}.aside")
-            shutil.rmtree(aside, ignore_errors=True)
-            conform(make(), table).write.option("compression", "zstd").parquet(f"file://{aside}")
-            aside.rename(home)
+            _write(conform(make(), table), home)
         self.folders[table.name] = home
         if self.on_stage is not None:
             self.on_stage(table.name, is_new, time.monotonic() - began_s)
@@ -91,10 +90,18 @@ class Keeper:
 
 @contextmanager
 def passing_keeper(
-    session: SparkSession, trace: Path, *, on_begin: Callable[[str], None] | None = None
+    session: SparkSession, trace: Place, *, on_begin: Callable[[str], None] | None = None
 ) -> Iterator[Keeper]:
     """A keeper whose tables are gone when the block ends."""
-    place = None if runs_here(session) else _shared_folder(trace)
+    is_here = runs_here(session)
+    if isinstance(trace, Address) and not is_here:
+        address = trace.parent / f"_replay-{uuid4().hex}"
+        try:
+            yield Keeper(session, address, on_begin=on_begin)
+        finally:
+            remove(address)
+        return
+    place = None if is_here or isinstance(trace, Address) else _shared_folder(trace)
     with TemporaryDirectory(prefix=".replay-", dir=place) as folder:
         yield Keeper(session, Path(folder), on_begin=on_begin)
 
@@ -106,15 +113,36 @@ def digest_of(name: str, inputs: Sequence[Kept], parameters: Mapping[str, Any]) 
     return hashlib.sha256(encoded).hexdigest()[:DIGEST_LENGTH]
 
 
-def files_digest(folder: Path) -> str:
+def files_digest(folder: Place) -> str:
     """Which files a folder has, how long and how old they are."""
     digest = hashlib.sha256()
+    if isinstance(folder, Address):
+        for file in files_at(folder) or ():
+            digest.update(f"{file.name} {file.size} {file.written_us}\n".encode())
+        return digest.hexdigest()[:DIGEST_LENGTH]
     for path in sorted(folder.rglob("*")):
         if path.is_file():
             stamp = path.stat()
             name = path.relative_to(folder).as_posix()
             digest.update(f"{name} {stamp.st_size} {stamp.st_mtime_ns}\n".encode())
     return digest.hexdigest()[:DIGEST_LENGTH]
+
+
+def _write(frame: DataFrame, home: Place) -> None:
+    """Write a table to its folder; what stands there half-written is no table.
+
+    At an address the mark of Spark's committer says that a table is whole, on this machine its
+    name.
+    """
+    writer = frame.write.option("compression", "zstd")
+    if isinstance(home, Address):
+        marked = writer.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "true")
+        marked.mode("overwrite").parquet(spark_target(home))
+        return
+    aside = home.with_name(f".{home.name}.aside")
+    shutil.rmtree(aside, ignore_errors=True)
+    writer.parquet(spark_target(aside))
+    aside.rename(home)
 
 
 def _shared_folder(trace: Path) -> Path:

@@ -126,11 +126,11 @@ class ReplayParameters(_Part, frozen=True, kw_only=True):
 class RunSettings(ReplayParameters, frozen=True, kw_only=True):
     """A file of settings: the parameters, the trace, and the folder for what is found.
 
-    source: today's overlay, if there is one.
+    Trace and folder may be addresses. source: today's overlay, if there is one.
     """
 
-    trace: Path
-    out: Path
+    trace: str
+    out: str
     source: Path | None = msgspec.field(default=None, name="from")
 
     def parameters(self) -> ReplayParameters:

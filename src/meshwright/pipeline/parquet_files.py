@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pyspark.sql import types as spark_types
 
 from meshwright.errors import InputFileError
 from meshwright.model.schema import Column, ColumnKind, Table
 from meshwright.model.wording import counted
+from meshwright.pipeline.places.place import Address, Place
 from meshwright.pipeline.values import range_of, wanted
 
 IS_OF_KIND: dict[ColumnKind, Callable[[pa.DataType], bool]] = {
@@ -21,6 +23,13 @@ IS_OF_KIND: dict[ColumnKind, Callable[[pa.DataType], bool]] = {
     "whole": pa.types.is_signed_integer,
     "number": pa.types.is_floating,
     "truth": pa.types.is_boolean,
+}
+SPARK_KINDS: dict[ColumnKind, type[spark_types.DataType]] = {
+    "time": spark_types.TimestampType,
+    "text": spark_types.StringType,
+    "whole": spark_types.IntegralType,
+    "number": spark_types.FractionalType,
+    "truth": spark_types.BooleanType,
 }
 KIND_WANTED: dict[ColumnKind, str] = {
     "time": "a time in UTC, to the microsecond",
@@ -49,24 +58,43 @@ def check_part(part: Path, table: Table) -> None:
         if column.name not in schema.names:
             if not column.is_required:
                 continue
-            raise InputFileError(
-                str(part),
-                f"the table {table.name} lacks the column {column.name} ({column.meaning})",
-                remedy=f"the columns must be {', '.join(table.column_names())}",
-            )
+            raise _lacking(part, table, column)
         position = schema.names.index(column.name)
         kind = schema.field(position).type
         is_sparks_own_time = (
             column.kind == "time" and footer.schema.column(position).physical_type == "INT96"
         )
         if not is_sparks_own_time and not IS_OF_KIND[column.kind](kind):
-            raise InputFileError(
-                str(part),
-                f"the column {column.name} of the table {table.name} is {kind}",
-                remedy=f"it must be {KIND_WANTED[column.kind]}",
-            )
+            raise _misfit(part, table, column, str(kind))
         _refuse_gaps(part, footer, column, position)
         _refuse_unfit(part, footer, column, position)
+
+
+def check_schema(folder: Address, schema: spark_types.StructType, table: Table) -> None:
+    """Refuse files, taken together, that have not the columns of the table."""
+    kinds = {field.name: field.dataType for field in schema}
+    for column in table.columns:
+        if column.name not in kinds:
+            if column.is_required:
+                raise _lacking(folder, table, column)
+        elif not isinstance(kinds[column.name], SPARK_KINDS[column.kind]):
+            raise _misfit(folder, table, column, kinds[column.name].simpleString())
+
+
+def _lacking(place: Place, table: Table, column: Column) -> InputFileError:
+    return InputFileError(
+        str(place),
+        f"the table {table.name} lacks the column {column.name} ({column.meaning})",
+        remedy=f"the columns must be {', '.join(table.column_names())}",
+    )
+
+
+def _misfit(place: Place, table: Table, column: Column, kind: str) -> InputFileError:
+    return InputFileError(
+        str(place),
+        f"the column {column.name} of the table {table.name} is {kind}",
+        remedy=f"it must be {KIND_WANTED[column.kind]}",
+    )
 
 
 def _refuse_gaps(part: Path, footer: pq.FileMetaData, column: Column, position: int) -> None:

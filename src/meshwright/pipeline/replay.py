@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from pathlib import Path
 from typing import Any, get_args
 
 import msgspec
@@ -22,6 +21,7 @@ from meshwright.pipeline.brokers import Brokers
 from meshwright.pipeline.keeping import Keeper, Kept, files_digest
 from meshwright.pipeline.parameters import PlacementName, ReplayParameters
 from meshwright.pipeline.paying_period import EPOCH_SLOTS, paying_period
+from meshwright.pipeline.places.place import Place
 from meshwright.pipeline.snapshots import Moment, TraceMoment
 from meshwright.pipeline.stages.broker_interests import (
     broker_changes,
@@ -86,7 +86,7 @@ class TraceReplay:
 
 def replay_trace(
     session: SparkSession,
-    trace: Path,
+    trace: Place,
     parameters: ReplayParameters,
     keeper: Keeper,
     today: Overlay | None = None,
@@ -105,7 +105,7 @@ class _Replay:
     def __init__(
         self,
         session: SparkSession,
-        trace: Path,
+        trace: Place,
         parameters: ReplayParameters,
         keeper: Keeper,
         today: Overlay | None,

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -31,6 +30,7 @@ from meshwright.model.snapshot import Float64Array, Snapshot
 from meshwright.model.times import SECOND_US
 from meshwright.pipeline.brokers import Brokers
 from meshwright.pipeline.frames import literal_frame
+from meshwright.pipeline.places.place import Place
 from meshwright.pipeline.stages.homes import asked_homes, located_homes
 from meshwright.pipeline.stages.interests import (
     interest_spans,
@@ -83,7 +83,7 @@ class TraceMoment:
     def __init__(
         self,
         session: SparkSession,
-        trace: Path,
+        trace: Place,
         moment: Moment,
         brokers: tuple[str, ...] | None = None,
     ) -> None:
@@ -348,7 +348,9 @@ class TraceMoment:
         return first, at_us
 
 
-def _numbers(column: pa.ChunkedArray, names: tuple[Any, ...], kind: str, trace: Path) -> Int32Array:
+def _numbers(
+    column: pa.ChunkedArray, names: tuple[Any, ...], kind: str, trace: Place
+) -> Int32Array:
     """The place of every value among the names."""
     places = pa.compute.index_in(column, value_set=pa.array(names, pa.string()))
     if places.null_count:

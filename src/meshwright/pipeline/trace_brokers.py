@@ -21,6 +21,7 @@ from meshwright.model.snapshot import Float64Array
 from meshwright.model.wording import counted
 from meshwright.pipeline.brokers import Brokers
 from meshwright.pipeline.parquet_files import check_part, parts
+from meshwright.pipeline.places.place import Place
 from meshwright.pipeline.traces import table_names
 
 Reader: TypeAlias = "Callable[[Table], DataFrame]"
@@ -28,12 +29,12 @@ Places: TypeAlias = "dict[str, tuple[float | None, float | None, str | None]]"
 NAME_DIGITS, NAME_DIGITS_MAX = 2, 12  # of latitudes and longitudes in brokers' names
 
 
-def has_brokers(trace: Path) -> bool:
+def has_brokers(trace: Place) -> bool:
     """Whether the trace says which brokers there are, in their own table or by who is connected."""
     return not {BROKERS.name, CONNECTIONS.name}.isdisjoint(table_names(trace))
 
 
-def trace_brokers(trace: Path, read: Reader, names: tuple[str, ...] | None = None) -> Brokers:
+def trace_brokers(trace: Place, read: Reader, names: tuple[str, ...] | None = None) -> Brokers:
     """The named brokers in their order, or else all of the trace in the order of their names.
 
     Where the trace does not know one that is named, nothing is known of places and delays.
@@ -95,7 +96,7 @@ def place_names(places: Float64Array) -> list[str]:
     raise CallerError("two brokers stand at the same place")
 
 
-def refuse_strangers(trace: Path, connections: DataFrame, brokers: Brokers) -> None:
+def refuse_strangers(trace: Place, connections: DataFrame, brokers: Brokers) -> None:
     """Refuse connections to a broker that the table of brokers does not name."""
     named = {row.broker for row in connections.select("broker").distinct().collect()}
     strangers = sorted(named - set(brokers.names))
@@ -107,7 +108,7 @@ def refuse_strangers(trace: Path, connections: DataFrame, brokers: Brokers) -> N
         )
 
 
-def _places(trace: Path, read: Reader) -> Places:
+def _places(trace: Place, read: Reader) -> Places:
     """Latitude, longitude and site of brokers, by their table or else of those clients name."""
     if BROKERS.name not in table_names(trace):
         if not has_brokers(trace):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -16,6 +15,7 @@ from meshwright.model.schema import (
     POSITIONS,
     PUBLICATIONS,
 )
+from meshwright.pipeline.places.place import Place
 from meshwright.pipeline.stages.interests import located_interests
 from meshwright.pipeline.stages.visits import cells, visits
 from meshwright.pipeline.traces import read_table
@@ -35,7 +35,7 @@ class TraceDeeds:
     publications: tuple[tuple[int, str, str], ...]
 
 
-def located_deeds(session: SparkSession, trace: Path, cell_degrees: float) -> TraceDeeds:
+def located_deeds(session: SparkSession, trace: Place, cell_degrees: float) -> TraceDeeds:
     """The deeds of people who follow the cell where they are, and those of their friends."""
     seen = visits(cells(read_table(session, trace, POSITIONS), cell_degrees))
     interests = located_interests(seen, read_table(session, trace, FRIENDSHIPS))

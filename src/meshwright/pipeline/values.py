@@ -46,15 +46,26 @@ def is_unfit(column: Column, value: SparkColumn) -> SparkColumn:
     return ~value.between(*map(sf.lit, found))
 
 
-def checked(frame: DataFrame, table: Table) -> DataFrame:
-    """The same rows of Parquet files; a job ends at a value that cannot be, and names its file."""
+def checked(frame: DataFrame, table: Table, *, has_gaps: bool = False) -> DataFrame:
+    """The same rows of Parquet files; a job ends at a value that cannot be, and names its file.
+
+    has_gaps: values may be missing where there must be some.
+    """
     fit = {}
     for column in table.columns:
-        if range_of(column) is None:
-            continue
         value = sf.col(column.name)
-        said = [sf.col("_metadata.file_path"), sf.lit(f"{column.name} is not {wanted(column)}")]
-        fault = sf.raise_error(sf.concat_ws(UNFIT, sf.lit(""), *said, sf.lit("")))
-        kind = SPARK_TYPES[column.kind]
-        fit[column.name] = sf.when(is_unfit(column, value), fault.cast(kind)).otherwise(value)
+        if range_of(column) is not None:
+            fault = _fault(column, f"{column.name} is not {wanted(column)}")
+            fit[column.name] = sf.when(is_unfit(column, value), fault).otherwise(value)
+        if has_gaps and column.is_required:
+            fault = _fault(column, f"a row has no {column.name} ({column.meaning})")
+            known = fit.get(column.name, value)
+            fit[column.name] = sf.when(value.isNull(), fault).otherwise(known)
     return frame.withColumns(fit) if fit else frame
+
+
+def _fault(column: Column, problem: str) -> SparkColumn:
+    """Ends a job with what is wrong with a value of a column, and in which file."""
+    said = [sf.col("_metadata.file_path"), sf.lit(problem)]
+    fault = sf.raise_error(sf.concat_ws(UNFIT, sf.lit(""), *said, sf.lit("")))
+    return fault.cast(SPARK_TYPES[column.kind])

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import NoReturn, get_args
 
 from meshwright.errors import OperatorError
 from meshwright.model import schema
 from meshwright.model.designs import asking, chosen_designs, compared_designs
 from meshwright.pipeline.parameters import InterestParameters, PlacementName, ReplayParameters
+from meshwright.pipeline.places.place import Place
 from meshwright.pipeline.traces import check_trace, table_folder, table_names
 
 
-def refuse_impossible(trace: Path, parameters: ReplayParameters) -> None:
+def refuse_impossible(trace: Place, parameters: ReplayParameters) -> None:
     """Say what can be said of a wish from a trace's tables and their footers alone."""
     names = table_names(trace)
     replayed_designs(parameters)
@@ -54,7 +54,7 @@ def is_tabled(placement: PlacementName, names: Sequence[str]) -> bool:
     return placement != "location" or schema.POSITIONS.name in names
 
 
-def raise_impossible(trace: Path, placement: PlacementName) -> NoReturn:
+def raise_impossible(trace: Place, placement: PlacementName) -> NoReturn:
     """Say what a placement needs."""
     needed = "connections" if placement == "recorded" else "positions and placed brokers"
     raise OperatorError(

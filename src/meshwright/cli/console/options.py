@@ -100,6 +100,16 @@ Memory = Annotated[
 Ui = Annotated[
     bool, typer.Option("--ui", help="Serve Spark's web UI while it works, and say where.")
 ]
+TRACE_HELP = "A trace: a folder of Parquet tables, also at hdfs://, s3a://, abfs://, ..."
+TracePlace = Annotated[str, typer.Argument(metavar="TRACE", help=TRACE_HELP)]
+TraceOut = Annotated[
+    str,
+    typer.Option(
+        "--out",
+        metavar="TRACE",
+        help="Folder for the trace, also at hdfs://, s3a://, abfs://, ...",
+    ),
+]
 Cell = Annotated[
     float,
     typer.Option(

@@ -6,7 +6,7 @@ import logging
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,6 +17,7 @@ from meshwright.cli.console.screen import task_bar, working
 from meshwright.errors import OperatorError
 from meshwright.model.wording import counted
 from meshwright.pipeline.interrupts import interrupts_held
+from meshwright.pipeline.places.place import Address, Place
 
 if TYPE_CHECKING:
     from meshwright.pipeline.session import Session
@@ -77,15 +78,20 @@ class SparkWork:
         return f"{counted(row_count, 'row')} in {self.seconds:.1f} s"
 
 
-def is_short_work(*inputs: Path) -> bool:
-    """Whether files and folders are small enough that starting up costs more than the work."""
+def is_short_work(*inputs: Place) -> bool:
+    """Whether files and folders are small enough that starting up costs more than the work.
+
+    What is at an address is not looked at before Spark starts, and taken to be large.
+    """
+    paths = [place for place in inputs if isinstance(place, Path)]
     files = (
         file
-        for path in inputs
+        for path in paths
         for file in (path.rglob("*") if path.is_dir() else (path,))
         if file.is_file()
     )
-    return sum(file.stat().st_size for file in files) <= SHORT_WORK_BYTES_MAX
+    size = sum(file.stat().st_size for file in files)
+    return len(paths) == len(inputs) and size <= SHORT_WORK_BYTES_MAX
 
 
 @contextmanager
@@ -129,14 +135,31 @@ def session_work(session: Session, description: str) -> Iterator[SparkWork]:
 
 @contextmanager
 def spark_work(
-    description: str, spark: SparkChoice, *, is_short: bool = False
+    description: str,
+    spark: SparkChoice,
+    *,
+    is_short: bool = False,
+    only_in: Place | None = None,
 ) -> Iterator[SparkWork]:
-    """Both at once; the time counts from when the session stands."""
-    with (
-        opened_session(spark, is_short=is_short) as session,
-        session_work(session, description) as work,
-    ):
-        yield work
+    """Both at once; the time counts from when the session stands.
+
+    only_in: the folder that no other run may write to meanwhile; one of this machine is looked at
+    before Spark starts.
+    """
+    with ExitStack() as entered:
+        if isinstance(only_in, Path):
+            entered.enter_context(_alone_in(only_in))
+        session = entered.enter_context(opened_session(spark, is_short=is_short))
+        if isinstance(only_in, Address):
+            entered.enter_context(_alone_in(only_in))
+        yield entered.enter_context(session_work(session, description))
+
+
+def _alone_in(folder: Place) -> AbstractContextManager[bool]:
+    with interrupts_held():
+        from meshwright.pipeline.places.alone import alone_in
+
+    return alone_in(folder)
 
 
 @contextmanager

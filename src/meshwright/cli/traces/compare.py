@@ -24,6 +24,7 @@ from meshwright.cli.console.options import (
     RelayWeight,
     Remote,
     Seed,
+    TracePlace,
     Ui,
 )
 from meshwright.cli.console.screen import answer
@@ -32,11 +33,12 @@ from meshwright.cli.console.times import whole_seconds
 
 if TYPE_CHECKING:
     from meshwright.pipeline.parameters import PlacementName
+    from meshwright.pipeline.places.place import Place
 
 
 def compare(
     *,
-    trace: Annotated[Path, typer.Argument(metavar="TRACE", help="The folder of a trace.")],
+    trace_place: TracePlace,
     designs: DesignNames = None,
     placements: Annotated[
         str | None,
@@ -48,8 +50,12 @@ def compare(
         ),
     ] = None,
     out: Annotated[
-        Path | None,
-        typer.Option("--out", metavar="DIR", help="Folder for report.html and comparison.csv."),
+        str | None,
+        typer.Option(
+            "--out",
+            metavar="DIR",
+            help="Folder for report.html and comparison.csv, also at hdfs://, s3a://, ...",
+        ),
     ] = None,
     source: Annotated[
         Path | None,
@@ -123,6 +129,7 @@ def compare(
         ReplayParameters,
         TimeParameters,
     )
+    from meshwright.pipeline.places.place import place_of
     from meshwright.pipeline.replay import replay_trace
     from meshwright.pipeline.wishes import refuse_impossible, wanted_placements
 
@@ -150,18 +157,22 @@ def compare(
             link_weight=link_weight,
         ),
     )
-    refuse_impossible(trace, parameters)  # before Spark starts
+    trace, folder = place_of(trace_place), None if out is None else place_of(out)
+    if isinstance(trace, Path):
+        refuse_impossible(trace, parameters)  # before Spark starts
     today = None if source is None else read_overlay_or_target(source)
-    replay_answer.refuse_places(out, out_plan)
-    files: dict[str, Path] = {}
+    replay_answer.refuse_places(folder, out_plan)
+    files: dict[str, Place] = {}
     with (
-        spark_work("Replaying the trace", spark, is_short=is_short_work(trace)) as work,
+        spark_work(
+            "Replaying the trace", spark, is_short=is_short_work(trace), only_in=folder
+        ) as work,
         passing_keeper(work.session, trace, on_begin=work.say) as keeper,
     ):
         replay = replay_trace(work.session, trace, parameters, keeper, today)
         candidates, recommendation = compared(replay)
-        if out is not None:
-            files = replay_answer.write_report(replay, trace, candidates, recommendation, out)
+        if folder is not None:
+            files |= replay_answer.write_report(replay, trace, candidates, recommendation, folder)
         if out_plan is not None:
             files |= replay_answer.write_recommended_plan(replay, recommendation, out_plan)
     document, shown = replay_answer.replay_parts(replay, trace, candidates, recommendation, files)

@@ -35,28 +35,32 @@ def run(
     from meshwright.pipeline.findings import compared
     from meshwright.pipeline.keeping import Keeper
     from meshwright.pipeline.parameters import RunSettings
+    from meshwright.pipeline.places.place import place_of
     from meshwright.pipeline.replay import replay_trace
     from meshwright.pipeline.wishes import refuse_impossible
 
     spark = chosen_spark(master, remote, conf, memory, ui=ui)
     settings = read_settings(config, RunSettings, documented_in="docs/FILES.md")
     parameters = settings.parameters()
-    refuse_impossible(settings.trace, parameters)  # before Spark starts
+    trace, out = (place_of(name, config.parent) for name in (settings.trace, settings.out))
+    if isinstance(trace, Path):
+        refuse_impossible(trace, parameters)  # before Spark starts
     today = None if settings.source is None else read_overlay_or_target(settings.source)
-    refuse_folder(settings.out)
+    if isinstance(out, Path):
+        refuse_folder(out)
     ran: list[Ran] = []
-    is_short = is_short_work(settings.trace)
-    with spark_work("Running the stages", spark, is_short=is_short) as work:
+    is_short = is_short_work(trace)
+    with spark_work("Running the stages", spark, is_short=is_short, only_in=out) as work:
         keeper = Keeper(
             work.session,
-            settings.out / "stages",
+            out / "stages",
             on_begin=work.say,
             on_stage=lambda *stage: ran.append(stage),
         )
-        replay = replay_trace(work.session, settings.trace, parameters, keeper, today)
+        replay = replay_trace(work.session, trace, parameters, keeper, today)
         candidates, found = compared(replay)
-        files = write_report(replay, settings.trace, candidates, found, settings.out)
-    document, (told, *shown) = replay_parts(replay, settings.trace, candidates, found, files)
+        files = write_report(replay, trace, candidates, found, out)
+    document, (told, *shown) = replay_parts(replay, trace, candidates, found, files)
     stages = [
         {"stage": name, "ran": is_new, "seconds": seconds, "folder": str(keeper.folders[name])}
         for name, is_new, seconds in ran

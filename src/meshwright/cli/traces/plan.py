@@ -12,6 +12,7 @@ import typer
 from meshwright.cli.console.notes import notes_on
 from meshwright.cli.console.options import (
     ALL_DESIGNS,
+    TRACE_HELP,
     WITH_PARAMETERS,
     BrokerCount,
     Cell,
@@ -95,10 +96,10 @@ def plan() -> None:
 def create(
     context: typer.Context,
     trace: Annotated[
-        Path | None,
+        str | None,
         typer.Argument(
             metavar="TRACE",
-            help="A folder of Parquet tables.",
+            help=TRACE_HELP,
             show_default="the telemetry of the manager",
         ),
     ] = None,
@@ -219,6 +220,7 @@ def create(
     from meshwright.cli.console.spark import chosen_spark, is_short_work, spark_work
     from meshwright.errors import OperatorError
     from meshwright.files.reading import blaming
+    from meshwright.pipeline.places.place import place_of
     from meshwright.pipeline.snapshots import Moment, TraceMoment
     from meshwright.pipeline.traces import check_trace
     from meshwright.planning.changes.expectation import expected_cost
@@ -235,7 +237,9 @@ def create(
     if trace is None or design is None:
         raise OperatorError("Give a TRACE and its --design, or a manager with --manager URL.")
     spark = chosen_spark(master, remote, conf, memory, ui=ui)
-    check_trace(trace)
+    place = place_of(trace)
+    if isinstance(place, Path):
+        check_trace(place)
     today = _today(source, data)
     weights = _weights(relay_weight, management_weight, reconfiguration_weight, link_weight)
     wish = PlanWish(design, objective, method, delay_weight, k, weights=weights)
@@ -247,9 +251,9 @@ def create(
         broker_count=brokers,
         seed=seed,
     )
-    is_short = is_short_work(trace)
+    is_short = is_short_work(place)
     with spark_work("Reading the trace", spark, is_short=is_short) as work:
-        state = TraceMoment(work.session, trace, moment, None if today is None else today.brokers)
+        state = TraceMoment(work.session, place, moment, None if today is None else today.brokers)
         snapshot, wish = state.snapshot(), _with_subscriptions(wish, state)
         needs_clients = placement or goals.clients_max or remove_broker or is_predicted
         population = state.population(snapshot, cluster_size) if needs_clients else None
@@ -263,7 +267,7 @@ def create(
         change=change,
         seed=seed,
     )
-    with blaming(source or trace):
+    with blaming(source or place):
         made = propose(snapshot, wish, around, goals)
     predicted = None
     if population is not None and published:

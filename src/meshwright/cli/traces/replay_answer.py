@@ -18,9 +18,12 @@ from meshwright.model.designs import NOW
 from meshwright.model.wording import counted
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from rich.console import RenderableType
 
     from meshwright.cli.console.screen import PlainTable
+    from meshwright.pipeline.places.place import Place
     from meshwright.pipeline.replay import TraceReplay
     from meshwright.planning.replay_judgement import ReplayedCandidate, ReplayRecommendation
 
@@ -49,10 +52,10 @@ FILES_TOLD = {
 
 def replay_parts(
     replay: TraceReplay,
-    trace: Path,
+    trace: Place,
     candidates: list[ReplayedCandidate],
     recommendation: ReplayRecommendation,
-    files: dict[str, Path],
+    files: Mapping[str, Place],
 ) -> tuple[dict[str, Any], list[RenderableType]]:
     """A document for scripts, and what people are shown."""
     document = {
@@ -139,7 +142,7 @@ def replay_document(
     }
 
 
-def replay_told(replay: TraceReplay, trace: Path) -> str:
+def replay_told(replay: TraceReplay, trace: Place) -> str:
     """What was replayed, in one sentence."""
     from meshwright.pipeline.trace_brokers import has_brokers
 
@@ -164,13 +167,12 @@ def _notes(replay: TraceReplay) -> Notes:
 
 def write_report(
     replay: TraceReplay,
-    trace: Path,
+    trace: Place,
     candidates: list[ReplayedCandidate],
     recommendation: ReplayRecommendation,
-    out: Path,
-) -> dict[str, Path]:
-    """report.html, comparison.csv and a README of both, all or none."""
-    from meshwright.files.writing import make_folder, write_whole
+    out: Place,
+) -> dict[str, Place]:
+    """report.html, comparison.csv and a README of both."""
     from meshwright.lab.replay_report import (
         HISTORIES,
         ReplayFindings,
@@ -179,10 +181,11 @@ def write_report(
         report_page,
     )
     from meshwright.pipeline.findings import before_and_after, histories
+    from meshwright.pipeline.places.results import is_folder, write_results
 
     design = recommendation.design or candidates[0].design
     findings = ReplayFindings(
-        title=f"{trace.resolve().name} replayed",
+        title=f"{_name(trace)} replayed",
         told=replay_told(replay, trace),
         candidates=candidates,
         recommendation=recommendation,
@@ -194,30 +197,28 @@ def write_report(
         else before_and_after(replay, recommendation.placement, design),
         coordinates=replay.brokers.coordinates,
     )
-    make_folder(out)
-    files = {
-        "report": out / "report.html",
-        "comparison": out / "comparison.csv",
-        "guide": out / "README.md",
-    }
-    told = {file.name: FILES_TOLD[kind] for kind, file in files.items() if kind in FILES_TOLD}
-    if (out / "stages").is_dir():
+    names = {"report": "report.html", "comparison": "comparison.csv", "guide": "README.md"}
+    told = {name: FILES_TOLD[kind] for kind, name in names.items() if kind in FILES_TOLD}
+    if is_folder(out / "stages"):
         told["stages/"] = FILES_TOLD["stages"]
-    write_whole(
-        {
-            files["report"]: report_page(findings),
-            files["comparison"]: comparison_csv(findings),
-            files["guide"]: folder_guide(findings, told),
-        }
-    )
-    return files
+    contents = {
+        names["report"]: report_page(findings),
+        names["comparison"]: comparison_csv(findings),
+        names["guide"]: folder_guide(findings, told),
+    }
+    write_results(out, contents)
+    return {kind: out / name for kind, name in names.items()}
 
 
-def refuse_places(folder: Path | None, plan: Path | None) -> None:
+def _name(trace: Place) -> str:
+    return trace.resolve().name if isinstance(trace, Path) else trace.name
+
+
+def refuse_places(folder: Place | None, plan: Path | None) -> None:
     """Say why what is found could not be written, before it is looked for."""
     from meshwright.files.writing import refuse_folder, refuse_unwritable
 
-    if folder is not None:
+    if isinstance(folder, Path):
         refuse_folder(folder)
     if plan is not None:
         refuse_unwritable(plan)
@@ -237,7 +238,7 @@ def write_recommended_plan(
     return {"plan": out}
 
 
-def _told_plan(trace: Path, found: ReplayRecommendation, plan: Path) -> list[str]:
+def _told_plan(trace: Place, found: ReplayRecommendation, plan: Place) -> list[str]:
     """Where the plan is and, if clients are to be elsewhere, what moves them."""
     told = [f"Plan: {plan}; meshwright plan show {plan}"]
     if found.design != NOW and (found.placement or "").startswith("similarity"):

@@ -7,7 +7,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from meshwright.cli.console.options import Cell, Conf, Json, Master, Memory, Remote, Ui, finite
+from meshwright.cli.console.options import (
+    Cell,
+    Conf,
+    Json,
+    Master,
+    Memory,
+    Remote,
+    TraceOut,
+    TracePlace,
+    Ui,
+    finite,
+)
 from meshwright.cli.console.screen import PlainTable, answer, plain_table
 from meshwright.cli.console.spark import chosen_spark, is_short_work, spark_work
 from meshwright.cli.traces.trace_generate import generate
@@ -17,13 +28,12 @@ from meshwright.pipeline.imports.parameters import Format, ImportParameters, Top
 
 if TYPE_CHECKING:
     from meshwright.pipeline.description import TraceDescription
+    from meshwright.pipeline.places.place import Place
 
 app = typer.Typer(no_args_is_help=True, help="Import, generate and describe traces.")
 
 app.command()(generate)
 app.command()(path)
-
-TraceOut = Annotated[Path, typer.Option("--out", metavar="TRACE", help="Folder for the trace.")]
 
 
 @app.callback()
@@ -38,7 +48,7 @@ def import_files(
     ],
     *,
     file_format: Annotated[Format, typer.Option("--format", help="What the files are.")],
-    out: TraceOut,
+    out_place: TraceOut,
     friends: Annotated[
         Path | None,
         typer.Option("--friends", metavar="FILE", help="CSV of user_a,user_b (also .csv.gz)."),
@@ -86,10 +96,13 @@ def import_files(
     --out city
     """
     from meshwright.pipeline.imports.trace_import import import_trace, refuse_files
+    from meshwright.pipeline.places.place import place_of
     from meshwright.pipeline.traces import refuse_no_trace
 
     spark = chosen_spark(master, remote, conf, memory, ui=ui)
-    refuse_no_trace(out)
+    out = place_of(out_place)
+    if isinstance(out, Path):
+        refuse_no_trace(out)
     parameters = ImportParameters(
         format=file_format,
         is_strict=strict,
@@ -125,7 +138,7 @@ def import_files(
 
 @app.command()
 def describe(
-    trace: Annotated[Path, typer.Argument(metavar="TRACE", help="A folder of Parquet tables.")],
+    trace_place: TracePlace,
     *,
     cell: Cell = 1.0,
     picture: Annotated[
@@ -143,10 +156,13 @@ def describe(
 
     Example: meshwright trace describe city --cell 1 --picture city.svg
     """
+    from meshwright.pipeline.places.place import place_of
     from meshwright.pipeline.traces import check_trace
 
     spark = chosen_spark(master, remote, conf, memory, ui=ui)
-    check_trace(trace)
+    trace = place_of(trace_place)
+    if isinstance(trace, Path):
+        check_trace(trace)
     if picture is not None:
         from meshwright.lab.figures.saving import refuse_undrawable
 
@@ -178,7 +194,7 @@ def describe(
 
 
 def _document(
-    trace: Path, cell: float, described: TraceDescription, seconds: float, picture: Path | None
+    trace: Place, cell: float, described: TraceDescription, seconds: float, picture: Path | None
 ) -> dict[str, object]:
     return {
         "command": "trace describe",

@@ -8,7 +8,17 @@ from typing import Annotated, Any, Literal
 import msgspec
 import typer
 
-from meshwright.cli.console.options import Conf, Json, Master, Memory, Remote, Seed, Ui, finite
+from meshwright.cli.console.options import (
+    Conf,
+    Json,
+    Master,
+    Memory,
+    Remote,
+    Seed,
+    TraceOut,
+    Ui,
+    finite,
+)
 from meshwright.cli.console.screen import answer, plain_table
 from meshwright.cli.console.spark import SHORT_WORK_ROWS_MAX, chosen_spark, spark_work
 from meshwright.pipeline.generators.parameters import LocationParameters, PoissonParameters
@@ -18,7 +28,7 @@ MODELS: dict[Model, type[PoissonParameters | LocationParameters]] = {
     "poisson": PoissonParameters,
     "location": LocationParameters,
 }
-OF_THE_COMMAND = {"model", "out", "master", "remote", "conf", "memory", "ui", "as_json"}
+OF_THE_COMMAND = {"model", "out_place", "master", "remote", "conf", "memory", "ui", "as_json"}
 
 
 def _count(name: str, words: str, least: int = 1) -> Any:
@@ -56,7 +66,7 @@ Amount = float | None
 def generate(
     *,
     model: Annotated[Model, typer.Option("--model", help="Topics that change, or places.")],
-    out: Annotated[Path, typer.Option("--out", metavar="TRACE", help="Folder for the trace.")],
+    out_place: TraceOut,
     users: Annotated[Count, _count("--users", "Number of users.")] = None,
     begin: Annotated[
         str | None,
@@ -172,10 +182,13 @@ def generate(
     Example: meshwright trace generate --model poisson --pattern multimodal --users 50000 --out city
     """
     parameters = chosen_parameters(model, dict(locals()))
+    from meshwright.pipeline.places.place import place_of
     from meshwright.pipeline.traces import refuse_no_trace
 
     spark = chosen_spark(master, remote, conf, memory, ui=ui)
-    refuse_no_trace(out)
+    out = place_of(out_place)
+    if isinstance(out, Path):
+        refuse_no_trace(out)
     is_short = parameters.expected_rows() <= SHORT_WORK_ROWS_MAX
     with spark_work("Generating", spark, is_short=is_short) as work:
         from meshwright.pipeline.generators.trace_generation import generate_trace

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import assert_never
 
 from pyspark.sql import SparkSession
@@ -11,11 +10,12 @@ from meshwright.pipeline.generators.blocks import BlockTable, generated
 from meshwright.pipeline.generators.location import location_tables
 from meshwright.pipeline.generators.parameters import LocationParameters, PoissonParameters
 from meshwright.pipeline.generators.poisson import poisson_tables
+from meshwright.pipeline.places.place import Place
 from meshwright.pipeline.traces import row_counts, staged_trace, write_table
 
 
 def generate_trace(
-    session: SparkSession, parameters: PoissonParameters | LocationParameters, out: Path
+    session: SparkSession, parameters: PoissonParameters | LocationParameters, out: Place
 ) -> dict[str, int]:
     """Write a trace of the model; rows of every table."""
     tables = model_tables(parameters)

@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as sf
 
 from meshwright.errors import InputFileError
-from meshwright.pipeline.traces import spark_path
+from meshwright.pipeline.places.place import spark_path
 
 ORIGIN = ("file", "file_number", "line", "text")
 HEADER_BYTES_MAX = 65_536

@@ -21,6 +21,7 @@ from meshwright.pipeline.imports.lines import distinct_files, first_line, united
 from meshwright.pipeline.imports.mosquitto_log import imported_mosquitto_log
 from meshwright.pipeline.imports.own_tables import check_table, imported_tables
 from meshwright.pipeline.imports.parameters import ImportParameters
+from meshwright.pipeline.places.place import Place
 from meshwright.pipeline.traces import row_counts, staged_trace, write_table
 
 
@@ -62,7 +63,7 @@ def import_trace(
     parameters: ImportParameters,
     *,
     friends: Path | None,
-    out: Path,
+    out: Place,
 ) -> ImportSummary:
     """Write a trace of the files; rows that cannot be used go to its quarantine.
 

@@ -23,7 +23,7 @@ from pyspark.sql.types import StructField, StructType
 from meshwright.files.writing import make_folder
 from meshwright.model.schema import CONNECTIONS, PUBLICATIONS, SUBSCRIPTIONS
 from meshwright.pipeline.frames import spark_schema
-from meshwright.pipeline.traces import spark_path
+from meshwright.pipeline.places.place import spark_path
 from meshwright.pipeline.watching.bucket import Bucket, Clockwork, Event, Finding
 
 WATCHED = (SUBSCRIPTIONS, PUBLICATIONS, CONNECTIONS)

@@ -1,0 +1,1 @@
+"""Places of tables and files: folders of this machine, and addresses that Spark reaches."""
