@@ -2,7 +2,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from meshwright.cli.console.spark import SHORT_WORK_BYTES_MAX, is_short_work
+import pytest
+from commands import refused
+
+from meshwright.cli.console.spark import SHORT_WORK_BYTES_MAX, chosen_spark, is_short_work
+from meshwright.pipeline.places.place import Address
 
 
 def test_work_is_short_while_its_files_are_small_together(tmp_path: Path) -> None:
@@ -15,3 +19,46 @@ def test_work_is_short_while_its_files_are_small_together(tmp_path: Path) -> Non
     assert is_short_work(table / "two")
     assert not is_short_work(table / "one", table / "two")
     assert not is_short_work(tmp_path / "trace")
+    assert not is_short_work(Address("s3a://bucket/trace"))  # nobody has looked yet
+
+
+def test_options_say_how_spark_works() -> None:
+    chosen = chosen_spark("yarn", None, ["spark.a=1", "spark.b=c=d", "spark.a=2"], "4g", ui=True)
+    assert (chosen.master, chosen.remote) == ("yarn", None)
+    assert chosen.settings == {
+        "spark.a": "2",
+        "spark.b": "c=d",
+        "spark.driver.memory": "4g",
+        "spark.ui.enabled": "true",
+    }
+
+
+@pytest.mark.parametrize(
+    ("words", "fault"),
+    [
+        ("--conf spark.executor.memory", "--conf spark.executor.memory: this sets nothing; write"),
+        ("--conf memory=4g", "--conf memory=4g: this sets nothing; write spark.KEY=VALUE"),
+        ("--memory much", "--memory much: this is no size; write 800m, 4g"),
+    ],
+)
+@pytest.mark.parametrize(
+    "command",
+    [
+        "compare city",
+        "trace describe city",
+        "trace generate --model poisson --out x",
+        "trace import --format csv x --out y",
+        "pipeline run x.toml",
+        "pipeline watch city --design chord --out x",
+        "plan create city --design chord --out x",
+        "sweep a:b --out x.csv",
+        "simulate --design chord --on-spark",
+        "lab run ktco --out x",
+    ],
+)
+def test_a_wrong_setting_is_refused_by_every_command_on_spark(
+    command: str, words: str, fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert fault in refused(*command.split(), *words.split())
+    assert not list(tmp_path.iterdir())

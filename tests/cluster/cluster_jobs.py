@@ -1,6 +1,8 @@
 """The jobs that must give the same wherever they run; a program of its own, for it is a driver.
 
-python cluster_jobs.py FOLDER ADDRESS...: FOLDER/<number>.json for each address in turn.
+python cluster_jobs.py FOLDER ADDRESS...: FOLDER/<number>.json for each address in turn. On one core
+tables are in the folder. Elsewhere they are at the address viewfs://far/d, a mount of it, which
+only Spark's file systems can read; over Connect a trace is written to the folder all the same.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from typing import Any
 
 import msgspec
 from pyspark.sql import SparkSession
+from standalone_cluster import mounted
 
 from meshwright.cli.experiments.simulate import simulated_seed
 from meshwright.model.plan import Plan
@@ -25,6 +28,7 @@ from meshwright.pipeline.parameters import (
     ReplayParameters,
     TimeParameters,
 )
+from meshwright.pipeline.places.place import Address, Place
 from meshwright.pipeline.replay import replay_trace
 from meshwright.pipeline.session import open_session
 from meshwright.pipeline.snapshots import Moment, TraceMoment
@@ -47,24 +51,28 @@ REPLAY = ReplayParameters(
     placement=PlacementParameters(cluster_size=4, methods=("static", "similarity-bounded")),
     overlay=OverlayParameters(designs=("dynatops", "gm")),
 )
+FAR = Address("viewfs://far/d")
 GRID = TaskGrid({"weight": [1, 2]}, range(5))
 
 
 def main(folder: Path, addresses: list[str]) -> None:
     """Do all jobs at every address and write down what came of them."""
     for number, address in enumerate(addresses):
-        session = _session(address)
-        places, trace = folder / f"{number}.places", folder / f"{number}.trace"
+        session = _session(address, folder)
+        places, name = folder / f"{number}.places", f"{number}.trace"
         places.mkdir()
+        root: Place = folder if address.startswith("local") else FAR
+        trace = root / name
+        written = folder / name if address.startswith("sc://") else trace
         outcome = {
             "swept": [value for _, value in sweep(session, partial(multiplied, places), GRID)],
             "simulated": [
                 value
                 for _, value in sweep(session, partial(simulated_seed, TINY), TaskGrid({}, [1, 2]))
             ],
-            "generated": generate_trace(session, GENERATED, trace),
+            "generated": generate_trace(session, GENERATED, written),
             "plan": msgspec.to_builtins(_planned(session, trace)),
-            "replayed": _replayed(session, trace, folder / f"{number}.kept"),
+            "replayed": _replayed(session, trace, root / f"{number}.kept"),
         }
         (folder / f"{number}.json").write_text(json.dumps(outcome, sort_keys=True))
         session.stop()
@@ -76,7 +84,7 @@ def multiplied(places: Path, weight: int, seed: int) -> dict[str, Any]:
     return {"product": weight * seed, "third": weight * seed / 3}
 
 
-def _replayed(session: SparkSession, trace: Path, kept: Path) -> dict[str, Any]:
+def _replayed(session: SparkSession, trace: Place, kept: Place) -> dict[str, Any]:
     """Every number of a replay; the folder shows how far it is."""
     tables = replay_trace(session, trace, REPLAY, Keeper(session, kept)).tables
     return {
@@ -85,13 +93,13 @@ def _replayed(session: SparkSession, trace: Path, kept: Path) -> dict[str, Any]:
     }
 
 
-def _session(address: str) -> SparkSession:
+def _session(address: str, folder: Path) -> SparkSession:
     if address.startswith("sc://"):
         return open_session("cluster jobs", remote=address)
-    return open_session("cluster jobs", master=address, settings=SETTINGS)
+    return open_session("cluster jobs", master=address, settings=SETTINGS | mounted(folder))
 
 
-def _planned(session: SparkSession, trace: Path) -> Plan:
+def _planned(session: SparkSession, trace: Place) -> Plan:
     state = TraceMoment(session, trace, Moment(horizon_s=18_000.0))
     snapshot = state.snapshot()
     population = state.population(snapshot, cluster_size=4)

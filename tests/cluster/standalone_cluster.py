@@ -71,6 +71,11 @@ class SparkProcesses:
         raise AssertionError("\n".join(["Spark does not start", *logs]))
 
 
+def mounted(folder: Path) -> dict[str, str]:
+    """What makes a folder the address viewfs://far/d."""
+    return {"spark.hadoop.fs.viewfs.mounttable.far.link./d": f"file://{folder}"}
+
+
 @contextmanager
 def standalone_cluster(folder: Path, worker_count: int) -> Iterator[tuple[str, SparkProcesses]]:
     """A master and workers, worker-0 and on, of one core each: its address and its processes."""
@@ -94,12 +99,13 @@ def connect_server(folder: Path) -> Iterator[str]:
     """A Spark Connect server of two cores: its address."""
     with _processes(folder) as spark:
         (port,) = _free_ports(1)
+        settings = QUICK_QUERIES | mounted(folder)
         spark.start(
             "connect", "SparkSubmit", "--master", "local[2]", "--driver-java-options", QUICK_JAVA,
             "--class", "org.apache.spark.sql.connect.service.SparkConnectServer",
             "--conf", "spark.connect.grpc.binding.address=127.0.0.1",
             "--conf", f"spark.connect.grpc.binding.port={port}",
-            *(word for setting in QUICK_QUERIES.items() for word in ("--conf", "=".join(setting))),
+            *(word for setting in settings.items() for word in ("--conf", "=".join(setting))),
             "--conf", "spark.ui.enabled=false", "spark-internal",
         )  # fmt: skip
         spark.wait_until(lambda: _listens(port))

@@ -11,8 +11,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
-from cluster_jobs import GRID
-from standalone_cluster import PATIENCE_S, POLL_S, connect_server, standalone_cluster
+from cluster_jobs import FAR, GRID, SETTINGS
+from standalone_cluster import PATIENCE_S, POLL_S, connect_server, mounted, standalone_cluster
 
 JOBS = Path(__file__).parent / "cluster_jobs.py"
 
@@ -44,19 +44,39 @@ def driver(folder: Path, *addresses: str) -> Iterator[subprocess.Popen[bytes]]:
 def done(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where the jobs are done: 0 on one core, 1 on a cluster that loses a worker in the last job.
 
-    One driver does both, as most of its time goes into what it does for the first time.
+    One driver does both, as most of its time goes into what it does for the first time. Then the
+    worker that is left does a command.
     """
     folder = tmp_path_factory.mktemp("done")
     replayed = folder / "1.kept"
-    with (
-        standalone_cluster(folder, worker_count=2) as (master, spark),
-        driver(folder, "local[1]", master) as process,
-    ):
-        while process.poll() is None and not list(replayed.glob("placements-*")):
-            time.sleep(POLL_S)
-        spark.kill("worker-1")
-        assert not list(replayed.glob("overlays-*"))
+    with standalone_cluster(folder, worker_count=2) as (master, spark):
+        with driver(folder, "local[1]", master) as process:
+            while process.poll() is None and not list(replayed.glob("placements-*")):
+                time.sleep(POLL_S)
+            spark.kill("worker-1")
+            assert not list(replayed.glob("overlays-*"))
+        compared = compare(master, folder)
+    assert compared.returncode == 0, compared.stderr
+    (folder / "compared.json").write_text(compared.stdout)
+    (folder / "compared.log").write_text(compared.stderr)
     return folder
+
+
+def compare(master: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """The command, on a trace at an address, with its findings beside it."""
+    settings = SETTINGS | mounted(folder)
+    return subprocess.run(
+        [
+            *(sys.executable, "-m", "meshwright", "compare", str(FAR / "1.trace")),
+            *("--designs", "chord,gm", "--placements", "static", "--slot", "12h", "--json"),
+            *("--out", str(FAR / "found"), "--master", master, "--memory", "600m", "--ui"),
+            *(word for setting in settings.items() for word in ("--conf", "=".join(setting))),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
+    )
 
 
 def test_the_jobs_do_what_they_are_here_for(done: Path) -> None:
@@ -76,6 +96,19 @@ def test_a_cluster_that_loses_a_worker_gives_the_same_from_the_package_that_is_s
     places = [path.read_text() for path in (done / "1.places").iterdir()]
     assert len(places) == len(GRID)
     assert all("meshwright.zip" in place for place in places)
+
+
+def test_a_command_on_a_cluster_reads_and_writes_at_an_address_and_says_where_the_ui_is(
+    done: Path,
+) -> None:
+    compared = json.loads((done / "compared.json").read_text())
+    assert {row["design"] for row in compared["comparison"]} == {"chord", "gm"}
+    assert compared["files"]["report"] == str(FAR / "found" / "report.html")
+    assert "<html" in (done / "found" / "report.html").read_text()
+    found = {path.name for path in (done / "found").iterdir() if path.suffix != ".crc"}
+    assert found == {"report.html", "comparison.csv", "README.md"}
+    assert not list(done.glob("_replay-*"))
+    assert (done / "compared.log").read_text().startswith("Spark's web UI while it works: http")
 
 
 def test_a_connect_server_of_two_cores_gives_what_one_core_gives(

@@ -162,10 +162,14 @@ def test_a_trace_at_an_address_is_whole_or_refused(
 def test_a_job_that_fails_leaves_nothing_at_an_address(
     spark: SparkSession, far: Address, tmp_path: Path
 ) -> None:
-    wrong = literal_frame(spark, FRIENDSHIPS, PAIRS).selectExpr("client", "1 as strange")
-    with pytest.raises(AnalysisException), staged_trace(far / "city") as out:
-        for frame in (literal_frame(spark, FRIENDSHIPS, PAIRS), wrong):
-            write_table(frame, out, FRIENDSHIPS)
+    def write_wrongly() -> None:
+        with staged_trace(far / "city") as out:
+            friends = literal_frame(spark, FRIENDSHIPS, PAIRS)
+            for frame in (friends, friends.select("client")):
+                write_table(frame, out, FRIENDSHIPS)
+
+    with pytest.raises(AnalysisException):
+        write_wrongly()
     assert not [path for path in (tmp_path / "far").rglob("*") if path.is_file()]
 
 

@@ -171,6 +171,18 @@ def test_a_master_and_a_remote_exclude_each_other() -> None:
         open_session("both", master="local", remote="sc://127.0.0.1")
 
 
+@pytest.mark.parametrize(
+    ("key", "fault"),
+    [
+        ("spark.sql.session.timeZone", "results rest on it; leave it out"),
+        ("spark.master", "give --master instead"),
+    ],
+)
+def test_what_is_not_for_users_to_set_is_refused(key: str, fault: str) -> None:
+    with pytest.raises(OperatorError, match=fault):
+        open_session("x", settings={key: "x"})
+
+
 def test_a_master_that_spark_does_not_know_is_one_sentence() -> None:
     script = (
         "from meshwright.errors import OperatorError\n"

@@ -30,7 +30,7 @@ from meshwright.model.schema import Table
 from meshwright.pipeline.frames import conform, spark_schema
 from meshwright.pipeline.places.hadoop import files_at, is_committed, remove
 from meshwright.pipeline.places.place import Address, Place, spark_path, spark_target
-from meshwright.pipeline.session import runs_here
+from meshwright.pipeline.session import give_up, runs_here
 
 PACKAGE = Path(__file__).parents[1]
 DIGEST_LENGTH = 16
@@ -98,12 +98,19 @@ def passing_keeper(
         address = trace.parent / f"_replay-{uuid4().hex}"
         try:
             yield Keeper(session, address, on_begin=on_begin)
+        except KeyboardInterrupt:
+            session.interruptAll()
+            raise
         finally:
             remove(address)
         return
     place = None if is_here or isinstance(trace, Address) else _shared_folder(trace)
     with TemporaryDirectory(prefix=".replay-", dir=place) as folder:
-        yield Keeper(session, Path(folder), on_begin=on_begin)
+        try:
+            yield Keeper(session, Path(folder), on_begin=on_begin)
+        except KeyboardInterrupt:
+            give_up(session)
+            raise
 
 
 def digest_of(name: str, inputs: Sequence[Kept], parameters: Mapping[str, Any]) -> str:

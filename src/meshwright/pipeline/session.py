@@ -123,8 +123,19 @@ def spark_session(
             yield session
         except KeyboardInterrupt:
             ending.pop_all()  # a session whose Java has ended would warn that nobody answers
-            end_java()
+            give_up(session)
             raise
+
+
+def give_up(session: SparkSession) -> None:
+    """End what Spark works on for a command that was stopped; with a driver of our own, that, too.
+
+    What goes on writing would write into folders that are being removed.
+    """
+    if is_remote():
+        session.interruptAll()
+    else:
+        end_java()
 
 
 def page_address(session: SparkSession) -> str | None:

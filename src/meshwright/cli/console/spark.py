@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 # Some million packed rows: half of Java's time at 100,000 of them goes into compiling thoroughly.
 SHORT_WORK_BYTES_MAX = 32 * 2**20
 SHORT_WORK_ROWS_MAX = 1_000_000
+PY4J_COMPLAINTS = ("KeyboardInterrupt", "Exception while sending command")
 MEMORY = re.compile(r"[1-9]\d*[kmgt]b?", re.IGNORECASE)
 
 
@@ -101,7 +102,7 @@ def opened_session(spark: SparkChoice, *, is_short: bool = False) -> Iterator[Se
     Where Spark serves its web UI, stderr says where.
     """
     with ExitStack() as opened:
-        opened.enter_context(_quiet_interrupts())
+        opened.enter_context(_quiet_py4j())
         with working("Starting Spark"):
             with interrupts_held():
                 from meshwright.pipeline.session import page_address, spark_session
@@ -163,8 +164,11 @@ def _alone_in(folder: Place) -> AbstractContextManager[bool]:
 
 
 @contextmanager
-def _quiet_interrupts() -> Iterator[None]:
-    """Have Py4J write no traceback when it is interrupted: whoever pressed Ctrl-C knows."""
+def _quiet_py4j() -> Iterator[None]:
+    """Have Py4J write no traceback when it is interrupted, or Java has ended under it.
+
+    Whoever pressed Ctrl-C knows, and of a Java that ended by itself a sentence of ours tells.
+    """
     root = logging.getLogger()
     root.addFilter(_is_news)
     try:
@@ -174,4 +178,4 @@ def _quiet_interrupts() -> Iterator[None]:
 
 
 def _is_news(record: logging.LogRecord) -> bool:
-    return not str(record.msg).startswith("KeyboardInterrupt")
+    return not str(record.msg).startswith(PY4J_COMPLAINTS)

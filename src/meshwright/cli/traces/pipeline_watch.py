@@ -42,6 +42,15 @@ def watch(
     out: Annotated[
         Path, typer.Option("--out", metavar="PLANS_DIR", help="Folder for plans and checkpoint.")
     ],
+    checkpoint: Annotated[
+        str | None,
+        typer.Option(
+            "--checkpoint",
+            metavar="DIR",
+            show_default="in PLANS_DIR",
+            help="Folder for what Spark remembers, also at hdfs://, s3a://, ...",
+        ),
+    ] = None,
     source: SourceOverlay = None,
     t_free: TFree = "10h",
     slot: Slot = "1h",
@@ -82,6 +91,7 @@ def watch(
     from meshwright.cli.console.spark import chosen_spark, is_short_work, spark_work
     from meshwright.files.plans import read_overlay_or_target
     from meshwright.files.writing import make_folder, refuse_folder
+    from meshwright.pipeline.places.place import place_of
     from meshwright.pipeline.watching.periods import Judge
     from meshwright.pipeline.watching.watch import refuse_no_telemetry
     from meshwright.pipeline.watching.watch import watch as watched
@@ -109,7 +119,7 @@ def watch(
         typer.echo(_told(record), err=True)
 
     is_short = once and is_short_work(telemetry)
-    with spark_work("Watching", spark, is_short=is_short) as work:
+    with spark_work("Watching", spark, is_short=is_short, only_in=out) as work:
         late_count = watched(
             work.session,
             telemetry,
@@ -117,6 +127,7 @@ def watch(
             lateness_s=lateness_s,
             is_once=once,
             files_per_batch=files_per_batch,
+            checkpoint=None if checkpoint is None else place_of(checkpoint),
         )
     answer(
         as_json,

@@ -10,6 +10,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from meshwright.errors import MeshwrightError, OperatorError
 from meshwright.files.writing import make_folder
+from meshwright.pipeline.places.place import Place, spark_target
 from meshwright.pipeline.watching.periods import Judge
 from meshwright.pipeline.watching.telemetry import findings
 
@@ -24,13 +25,17 @@ def watch(
     lateness_s: float,
     is_once: bool,
     files_per_batch: int,
+    checkpoint: Place | None = None,
 ) -> int:
     """Judge every period that is over, now and, unless is_once, as more telemetry comes.
 
-    Answers how many rows came too late to count. The checkpoint is in the folder of plans.
+    Answers how many rows came too late to count. checkpoint: where it is, if not in the folder of
+    plans.
     """
     refuse_no_telemetry(telemetry)
-    checkpoint = make_folder(judge.plans / "checkpoint")
+    kept = checkpoint or judge.plans / "checkpoint"
+    if isinstance(kept, Path):
+        make_folder(kept)
     faults: list[MeshwrightError] = []
 
     def sink(batch: DataFrame, number: int) -> None:
@@ -47,9 +52,7 @@ def watch(
         lateness_s=lateness_s,
         files_per_batch=files_per_batch,
     )
-    writer = frame.writeStream.foreachBatch(sink).option(
-        "checkpointLocation", f"file://{checkpoint.resolve()}"
-    )
+    writer = frame.writeStream.foreachBatch(sink).option("checkpointLocation", spark_target(kept))
     query = (writer.trigger(availableNow=True) if is_once else writer).start()
     try:
         return _followed(query)
