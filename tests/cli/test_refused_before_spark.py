@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 from commands import call, refused
 
 from meshwright.cli.console import spark
+from meshwright.pipeline.places.alone import alone_in
 
 CONFIG = 'trace = "city"\nout = "afile"\n'
 
@@ -16,7 +18,7 @@ PLANNING = "plan create city --design chord --out p.json"
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    def start(**_: object) -> None:
+    def start(*_: object, **__: object) -> None:
         raise AssertionError("Spark was started")
 
     monkeypatch.setattr(spark, "opened_session", start)
@@ -66,6 +68,21 @@ def test_bad_input_is_one_sentence_at_once(folder: Path, words: str, fault: str)
     before = sorted(folder.rglob("*"))
     assert fault in refused(*words.split())
     assert sorted(folder.rglob("*")) == before
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "compare city --out out",
+        "pipeline run shared.toml",
+        "pipeline watch city --design chord --out out",
+    ],
+)
+def test_a_second_run_in_a_folder_is_one_sentence_at_once(folder: Path, words: str) -> None:
+    (folder / "shared.toml").write_text('trace = "city"\nout = "out"\n')
+    with alone_in(folder / "out"):
+        said = refused(*words.split())
+    assert f"out: another run is at work in this folder (process {os.getpid()} on" in said
 
 
 @pytest.mark.usefixtures("folder")

@@ -30,10 +30,10 @@ from meshwright.cli.console.options import (
 from meshwright.cli.console.screen import answer
 from meshwright.cli.console.spark import chosen_spark, is_short_work, spark_work
 from meshwright.cli.console.times import whole_seconds
+from meshwright.pipeline.places.place import Place, place_of
 
 if TYPE_CHECKING:
     from meshwright.pipeline.parameters import PlacementName
-    from meshwright.pipeline.places.place import Place
 
 
 def compare(
@@ -129,7 +129,6 @@ def compare(
         ReplayParameters,
         TimeParameters,
     )
-    from meshwright.pipeline.places.place import place_of
     from meshwright.pipeline.replay import replay_trace
     from meshwright.pipeline.wishes import refuse_impossible, wanted_placements
 
@@ -158,15 +157,14 @@ def compare(
         ),
     )
     trace, folder = place_of(trace_place), None if out is None else place_of(out)
-    if isinstance(trace, Path):
-        refuse_impossible(trace, parameters)  # before Spark starts
+    if isinstance(trace, Path):  # before Spark starts
+        refuse_impossible(trace, parameters)
     today = None if source is None else read_overlay_or_target(source)
     replay_answer.refuse_places(folder, out_plan)
     files: dict[str, Place] = {}
+    is_short = is_short_work(trace)
     with (
-        spark_work(
-            "Replaying the trace", spark, is_short=is_short_work(trace), only_in=folder
-        ) as work,
+        spark_work("Replaying the trace", spark, is_short=is_short, only_in=folder) as work,
         passing_keeper(work.session, trace, on_begin=work.say) as keeper,
     ):
         replay = replay_trace(work.session, trace, parameters, keeper, today)
@@ -176,5 +174,4 @@ def compare(
         if out_plan is not None:
             files |= replay_answer.write_recommended_plan(replay, recommendation, out_plan)
     document, shown = replay_answer.replay_parts(replay, trace, candidates, recommendation, files)
-    replayed = f"Replayed in {work.seconds:.1f} s"
-    answer(as_json, {"command": "compare", **document}, *shown, replayed)
+    answer(as_json, {"command": "compare", **document}, *shown, f"Replayed in {work.seconds:.1f} s")

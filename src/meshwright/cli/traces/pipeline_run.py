@@ -10,6 +10,7 @@ import typer
 from meshwright.cli.console.options import Conf, Json, Master, Memory, Remote, Ui
 from meshwright.cli.console.screen import answer, plain_table
 from meshwright.cli.console.spark import chosen_spark, is_short_work, spark_work
+from meshwright.pipeline.places.place import place_of
 
 Ran = tuple[str, bool, float]
 
@@ -35,7 +36,6 @@ def run(
     from meshwright.pipeline.findings import compared
     from meshwright.pipeline.keeping import Keeper
     from meshwright.pipeline.parameters import RunSettings
-    from meshwright.pipeline.places.place import place_of
     from meshwright.pipeline.replay import replay_trace
     from meshwright.pipeline.wishes import refuse_impossible
 

@@ -27,6 +27,7 @@ from meshwright.cli.console.options import (
 from meshwright.cli.console.screen import answer
 from meshwright.cli.console.times import duration_s
 from meshwright.model.wording import counted
+from meshwright.pipeline.places.place import place_of
 
 if TYPE_CHECKING:
     from meshwright.pipeline.watching.bucket import Clockwork
@@ -91,7 +92,6 @@ def watch(
     from meshwright.cli.console.spark import chosen_spark, is_short_work, spark_work
     from meshwright.files.plans import read_overlay_or_target
     from meshwright.files.writing import make_folder, refuse_folder
-    from meshwright.pipeline.places.place import place_of
     from meshwright.pipeline.watching.periods import Judge
     from meshwright.pipeline.watching.watch import refuse_no_telemetry
     from meshwright.pipeline.watching.watch import watch as watched

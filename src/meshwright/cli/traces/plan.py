@@ -63,6 +63,7 @@ from meshwright.cli.traces.plan_saved import (
     told_costs,
 )
 from meshwright.model.wording import amount, counted
+from meshwright.pipeline.places.place import Place, place_of
 
 if TYPE_CHECKING:
     from meshwright.model.overlay import Overlay
@@ -220,9 +221,7 @@ def create(
     from meshwright.cli.console.spark import chosen_spark, is_short_work, spark_work
     from meshwright.errors import OperatorError
     from meshwright.files.reading import blaming
-    from meshwright.pipeline.places.place import place_of
     from meshwright.pipeline.snapshots import Moment, TraceMoment
-    from meshwright.pipeline.traces import check_trace
     from meshwright.planning.changes.expectation import expected_cost
     from meshwright.planning.changes.network import PlanWish
     from meshwright.planning.changes.proposal import Circumstances, propose
@@ -237,9 +236,7 @@ def create(
     if trace is None or design is None:
         raise OperatorError("Give a TRACE and its --design, or a manager with --manager URL.")
     spark = chosen_spark(master, remote, conf, memory, ui=ui)
-    place = place_of(trace)
-    if isinstance(place, Path):
-        check_trace(place)
+    place = _checked(trace)
     today = _today(source, data)
     weights = _weights(relay_weight, management_weight, reconfiguration_weight, link_weight)
     wish = PlanWish(design, objective, method, delay_weight, k, weights=weights)
@@ -251,8 +248,7 @@ def create(
         broker_count=brokers,
         seed=seed,
     )
-    is_short = is_short_work(place)
-    with spark_work("Reading the trace", spark, is_short=is_short) as work:
+    with spark_work("Reading the trace", spark, is_short=is_short_work(place)) as work:
         state = TraceMoment(work.session, place, moment, None if today is None else today.brokers)
         snapshot, wish = state.snapshot(), _with_subscriptions(wish, state)
         needs_clients = placement or goals.clients_max or remove_broker or is_predicted
@@ -277,6 +273,16 @@ def create(
     kept = _kept(made, predicted, out, data)
     notes = notes_on(snapshot)
     answer_plan(as_json, "plan create", made, kept, seed, notes=notes, predicted=predicted)
+
+
+def _checked(trace: str) -> Place:
+    """Where a trace is; one on this machine is checked before Spark starts."""
+    from meshwright.pipeline.traces import check_trace
+
+    place = place_of(trace)
+    if isinstance(place, Path):
+        check_trace(place)
+    return place
 
 
 def _weights(relay: float, management: float, reconfiguration: float, link: float) -> PriceWeights:

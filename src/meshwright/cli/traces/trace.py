@@ -25,10 +25,10 @@ from meshwright.cli.traces.trace_generate import generate
 from meshwright.cli.traces.trace_path import path
 from meshwright.model.wording import counted
 from meshwright.pipeline.imports.parameters import Format, ImportParameters, TopicOf
+from meshwright.pipeline.places.place import Place, place_of
 
 if TYPE_CHECKING:
     from meshwright.pipeline.description import TraceDescription
-    from meshwright.pipeline.places.place import Place
 
 app = typer.Typer(no_args_is_help=True, help="Import, generate and describe traces.")
 
@@ -96,7 +96,6 @@ def import_files(
     --out city
     """
     from meshwright.pipeline.imports.trace_import import import_trace, refuse_files
-    from meshwright.pipeline.places.place import place_of
     from meshwright.pipeline.traces import refuse_no_trace
 
     spark = chosen_spark(master, remote, conf, memory, ui=ui)
@@ -156,7 +155,6 @@ def describe(
 
     Example: meshwright trace describe city --cell 1 --picture city.svg
     """
-    from meshwright.pipeline.places.place import place_of
     from meshwright.pipeline.traces import check_trace
 
     spark = chosen_spark(master, remote, conf, memory, ui=ui)

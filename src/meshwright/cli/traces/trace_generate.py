@@ -22,6 +22,7 @@ from meshwright.cli.console.options import (
 from meshwright.cli.console.screen import answer, plain_table
 from meshwright.cli.console.spark import SHORT_WORK_ROWS_MAX, chosen_spark, spark_work
 from meshwright.pipeline.generators.parameters import LocationParameters, PoissonParameters
+from meshwright.pipeline.places.place import place_of
 
 Model = Literal["poisson", "location"]
 MODELS: dict[Model, type[PoissonParameters | LocationParameters]] = {
@@ -182,7 +183,6 @@ def generate(
     Example: meshwright trace generate --model poisson --pattern multimodal --users 50000 --out city
     """
     parameters = chosen_parameters(model, dict(locals()))
-    from meshwright.pipeline.places.place import place_of
     from meshwright.pipeline.traces import refuse_no_trace
 
     spark = chosen_spark(master, remote, conf, memory, ui=ui)
