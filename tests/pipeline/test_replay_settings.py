@@ -15,7 +15,7 @@ def test_the_documented_settings_are_all_there_are_and_the_defaults(tmp_path: Pa
     path = tmp_path / "replay.toml"
     path.write_text(example)
     settings = read_settings(path, RunSettings, documented_in="docs/FILES.md")
-    assert settings.trace == tmp_path / "city"
+    assert (settings.trace, settings.out) == ("city", "findings")
     left_out = {"slot_s": 3600, "source": "subscriptions"}
     lists = {"methods", "designs"}
     default = ReplayParameters()

@@ -28,9 +28,9 @@ from meshwright.errors import OperatorError
 from meshwright.files.writing import make_folder
 from meshwright.model.schema import Table
 from meshwright.pipeline.frames import conform, spark_schema
-from meshwright.pipeline.places.hadoop import files_at, is_committed, remove
+from meshwright.pipeline.places.hadoop import files_at, is_committed, removed_after
 from meshwright.pipeline.places.place import Address, Place, spark_path, spark_target
-from meshwright.pipeline.session import give_up, runs_here
+from meshwright.pipeline.session import cancel_jobs, runs_here
 
 PACKAGE = Path(__file__).parents[1]
 DIGEST_LENGTH = 16
@@ -96,21 +96,26 @@ def passing_keeper(
     is_here = runs_here(session)
     if isinstance(trace, Address) and not is_here:
         address = trace.parent / f"_replay-{uuid4().hex}"
-        try:
+        with removed_after(address), _cancelled_when_stopped(session):
             yield Keeper(session, address, on_begin=on_begin)
-        except KeyboardInterrupt:
-            session.interruptAll()
-            raise
-        finally:
-            remove(address)
         return
     place = None if is_here or isinstance(trace, Address) else _shared_folder(trace)
-    with TemporaryDirectory(prefix=".replay-", dir=place) as folder:
-        try:
-            yield Keeper(session, Path(folder), on_begin=on_begin)
-        except KeyboardInterrupt:
-            give_up(session)
-            raise
+    with (
+        # A task that is being cancelled may still write.
+        TemporaryDirectory(prefix=".replay-", dir=place, ignore_cleanup_errors=True) as folder,
+        _cancelled_when_stopped(session),
+    ):
+        yield Keeper(session, Path(folder), on_begin=on_begin)
+
+
+@contextmanager
+def _cancelled_when_stopped(session: SparkSession) -> Iterator[None]:
+    """Have Spark write no more into a folder that is about to be removed."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        cancel_jobs(session)
+        raise
 
 
 def digest_of(name: str, inputs: Sequence[Kept], parameters: Mapping[str, Any]) -> str:

@@ -123,19 +123,16 @@ def spark_session(
             yield session
         except KeyboardInterrupt:
             ending.pop_all()  # a session whose Java has ended would warn that nobody answers
-            give_up(session)
+            if is_remote():
+                cancel_jobs(session)
+            end_java()
             raise
 
 
-def give_up(session: SparkSession) -> None:
-    """End what Spark works on for a command that was stopped; with a driver of our own, that, too.
-
-    What goes on writing would write into folders that are being removed.
-    """
-    if is_remote():
+def cancel_jobs(session: SparkSession) -> None:
+    """Have Spark end what it works on, where nobody waits for it any more."""
+    with suppress(PySparkException, Py4JError, OSError):  # it may have ended by itself
         session.interruptAll()
-    else:
-        end_java()
 
 
 def page_address(session: SparkSession) -> str | None:

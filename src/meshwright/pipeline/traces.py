@@ -22,7 +22,7 @@ from meshwright.model.schema import TRACE_TABLES, Table
 from meshwright.pipeline.frames import conform, spark_schema
 from meshwright.pipeline.parquet_files import check_part, check_schema, parts, row_count
 from meshwright.pipeline.places.alone import IN_USE, alone_in
-from meshwright.pipeline.places.hadoop import names_at, remove
+from meshwright.pipeline.places.hadoop import names_at, remove, removed_on_failure
 from meshwright.pipeline.places.place import Address, Place, spark_path, spark_target
 from meshwright.pipeline.values import checked
 
@@ -186,17 +186,11 @@ def _written_in_place(out: Address) -> Iterator[None]:
                 f"{out}: a trace is here already, and at an address none is replaced; remove it, "
                 "or choose another name."
             )
-        _remove_tables(out)
-        try:
+        tables = [out / name for name in TRACE_TABLES]
+        for table in tables:
+            remove(table)
+        with removed_on_failure(*tables):
             yield
-        except BaseException:
-            _remove_tables(out)
-            raise
-
-
-def _remove_tables(out: Address) -> None:
-    for name in TRACE_TABLES:
-        remove(out / name)
 
 
 @contextmanager

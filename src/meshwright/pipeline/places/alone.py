@@ -20,7 +20,13 @@ from typing import NoReturn
 
 from meshwright.errors import OperatorError
 from meshwright.files.writing import make_folder
-from meshwright.pipeline.places.hadoop import create_file, overwrite_file, read_file, remove
+from meshwright.pipeline.places.hadoop import (
+    create_file,
+    overwrite_file,
+    read_file,
+    remove,
+    removed_after,
+)
 from meshwright.pipeline.places.place import Address, Place
 
 IN_USE = "in-use"
@@ -96,12 +102,12 @@ def _leased(mark: Address) -> Iterator[bool]:
 
     thread = threading.Thread(target=renew, name="folder-in-use", daemon=True)
     thread.start()
-    try:
-        yield was_left
-    finally:
-        is_over.set()
-        thread.join()
-        remove(mark)
+    with removed_after(mark):
+        try:
+            yield was_left
+        finally:
+            is_over.set()
+            thread.join()
 
 
 def _take(mark: Address, own: str) -> bool:

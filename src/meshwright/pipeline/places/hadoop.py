@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 from uuid import uuid4
@@ -81,6 +81,27 @@ def remove(place: Address) -> None:
             return
         system, path = _java(place)
         system.delete(path, True)
+
+
+@contextmanager
+def removed_after(*places: Address) -> Iterator[None]:
+    """Remove places when the block ends; if it fails, its own fault is told, not one of this."""
+    with removed_on_failure(*places):
+        yield
+    for place in places:
+        remove(place)
+
+
+@contextmanager
+def removed_on_failure(*places: Address) -> Iterator[None]:
+    """Remove places if the block fails, as far as Spark still can."""
+    try:
+        yield
+    except BaseException:
+        with suppress(OperatorError):
+            for place in places:
+                remove(place)
+        raise
 
 
 def read_file(file: Address) -> bytes | None:
