@@ -3,20 +3,26 @@ from __future__ import annotations
 from collections import defaultdict
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from literal_tables import found, frame, timeline
 from pyspark.sql import SparkSession
 
 from meshwright.errors import ProblemError
 from meshwright.model.identifiers import TopicName
-from meshwright.model.interests import interests_from_sets
+from meshwright.model.interests import interests_from_pairs, interests_from_sets
 from meshwright.model.replay_schema import HOMES, INTERESTS
 from meshwright.pipeline.brokers import Brokers
 from meshwright.pipeline.stages.homes import asked_homes, located_homes
-from meshwright.pipeline.stages.placement import Selection, placed_at_homes, placed_by_similarity
+from meshwright.pipeline.stages.placement import (
+    Selection,
+    placed_at_homes,
+    placed_by_similarity,
+    slot_by_slot,
+)
 from meshwright.pipeline.stages.selection import NetworkView, selected_brokers
 from meshwright.planning.placement.clients import Clients, PlacementProblem, view_of
-from meshwright.planning.placement.over_time import Asks, place_over_time
+from meshwright.planning.placement.over_time import Asks, ClusterLife, place_over_time
 from meshwright.planning.placement.strategies import PlacementRules, similarity
 
 FOUR = Brokers(("a", "b", "c", "d"))
@@ -159,3 +165,28 @@ def test_selection_in_batches_chooses_what_one_selection_of_all_does(spark: Spar
     problem = PlacementProblem(clients, view, TWO_CLUSTERS)
     expected = similarity(problem, PlacementRules(), rng)
     assert [chosen[f"c{row:03d}"] for row in range(300)] == expected.tolist()
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 100])
+def test_slots_pass_by_whole_wherever_batches_end(size: int) -> None:
+    keys = [(0, 1), (0, 1), (0, 1), (0, 4), (2, 4), (2, 5), (2, 5), (3, 5)]
+    rows = [{"cluster": cluster, "slot": slot} for cluster, slot in keys]
+    pieces = [rows[first : first + size] for first in range(0, len(rows), size)]
+    batches = [pa.RecordBatch.from_pylist(piece) for piece in pieces]
+    found = [(cluster, told.to_pylist()) for cluster, told in slot_by_slot(iter(batches))]
+    expected = [
+        (key[0], [row for row in rows if tuple(row.values()) == key]) for key in dict.fromkeys(keys)
+    ]
+    assert found == expected
+
+
+def test_a_cluster_knows_what_clients_want_now_and_nothing_of_what_they_wanted() -> None:
+    rng = np.random.default_rng(0)
+    life = ClusterLife(3, "similarity-bounded", rng, rules=PlacementRules())
+    clients = np.arange(20, dtype=np.int64)
+    for slot in range(50):
+        wants = rng.random((20, 8)) < 0.5
+        interests = interests_from_pairs(*np.nonzero(wants), 20, 8)
+        slots, leaving = np.full(20, slot), np.zeros(20, dtype=np.bool_)
+        assert (life.answer(Asks(slots, clients, interests, leaving)) >= 0).all()
+    assert life.held_rows <= 2 * len(clients)

@@ -2,16 +2,20 @@
 
 What a cluster's clients do depends on its own brokers alone, as who is in a cluster is decided by
 homes; so clusters are worked out side by side, each by planning's kernels from the first slot on.
+Slots pass by one after the other: a task has those who are in the cluster by then, and no history.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import groupby, pairwise
+from operator import itemgetter
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as sf
 
@@ -21,11 +25,14 @@ from meshwright.pipeline.brokers import Brokers
 from meshwright.pipeline.frames import conform, literal_list, numbered, one_history
 from meshwright.pipeline.stages.interests import interest_spans
 from meshwright.pipeline.timeline import Timeline
-from meshwright.planning.placement.over_time import Asks, place_over_time
+from meshwright.planning.placement.over_time import Asks, ClusterLife
 from meshwright.planning.placement.strategies import PlacementRules
 
-WANTED = ("cluster", "client", "topic", "first", "stop")
+WANTED = ("client", "topic", "first", "stop")
+ASKS = "cluster long, slot long, time_us long, client string, leaves boolean, topics array<string>"
 CHOSEN = "placement string, client string, time_us long, seat long, cluster long"
+
+ROWS_AT_ONCE = 200_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,15 +62,14 @@ def placed_by_similarity(
     A client asks once a slot, with what it wants at the slot's end, and goes at its first change in
     the slot. interests and homes are used several times: keep them if they are dear.
     """
-    told = _told(interests, homes, timeline, selection)
-    # A number given keeps adaptive execution from putting all clusters into one task.
     cluster_count = int(selection.clusters.max()) + 1
-    asks, wants = (
-        side.repartition(cluster_count, "cluster").groupBy("cluster")
-        for side in (_with_farewells(told), _wants(told, interests, timeline))
+    chosen = (
+        _asks(_told(interests, homes, timeline, selection), interests, timeline)
+        # A number given keeps adaptive execution from putting all clusters into one task.
+        .repartition(cluster_count, "cluster")
+        .sortWithinPartitions("cluster", "slot", "time_us", "client")
+        .mapInArrow(_chooser(selection, _network_loads(interests, timeline)), CHOSEN)
     )
-    chooser = _chooser(selection, _network_loads(interests, timeline))
-    chosen = asks.cogroup(wants).applyInArrow(chooser, CHOSEN)
     members = np.argsort(selection.clusters, kind="stable")
     starts = np.searchsorted(selection.clusters[members], np.arange(cluster_count))
     first_seats = literal_list(starts.tolist()).cast("array<long>")
@@ -118,8 +124,20 @@ def _with_farewells(told: DataFrame) -> DataFrame:
     )
 
 
-def _wants(told: DataFrame, interests: DataFrame, timeline: Timeline) -> DataFrame:
-    """cluster, client, topic, first, stop: what clients of a cluster want at the ends of slots.
+def _asks(told: DataFrame, interests: DataFrame, timeline: Timeline) -> DataFrame:
+    """Who asks in which cluster, or leaves it, and the topics that it wants at the slot's end."""
+    count = max(interests.count() // ROWS_AT_ONCE, 1)
+    bucket = sf.pmod(sf.xxhash64("client"), sf.lit(count)).alias("bucket")
+    sides = (
+        side.select("*", bucket).repartition(count, "bucket").groupBy("bucket")
+        for side in (_with_farewells(told), _wants(interests, timeline))
+    )
+    asking, wanting = sides
+    return asking.cogroup(wanting).applyInArrow(_asks_with_topics, ASKS)
+
+
+def _wants(interests: DataFrame, timeline: Timeline) -> DataFrame:
+    """client, topic, first, stop: what clients want at the ends of slots.
 
     Columns are new ones, as those of one source cannot be told apart on both sides of a group.
     """
@@ -129,12 +147,7 @@ def _wants(told: DataFrame, interests: DataFrame, timeline: Timeline) -> DataFra
         timeline.slot_of(sf.col("begin")).alias("first"),
         sf.coalesce(timeline.slot_of(sf.col("end")), sf.lit(timeline.slot_count)).alias("stop"),
     )
-    clients = told.select("cluster", "client").distinct()
-    return (
-        spans.where("first < stop")
-        .join(clients, on="client", how="inner")
-        .select(*(sf.col(name).alias(name) for name in WANTED))
-    )
+    return spans.where("first < stop").select(*(sf.col(name).alias(name) for name in WANTED))
 
 
 def _network_loads(interests: DataFrame, timeline: Timeline) -> Int64Array:
@@ -149,48 +162,15 @@ def _network_loads(interests: DataFrame, timeline: Timeline) -> Int64Array:
     return np.cumsum(loads)
 
 
-def _chooser(selection: Selection, loads: Int64Array) -> Callable[[pa.Table, pa.Table], pa.Table]:
-    """The life of one cluster; seats number its brokers in their order."""
-    sizes = np.bincount(selection.clusters)
-    methods, rules, seed = selection.methods, selection.rules, selection.seed
-
-    def choose(told: pa.Table, wants: pa.Table) -> pa.Table:
-        cluster = told["cluster"][0].as_py()
-        ordered = told.sort_by(
-            [("slot", "ascending"), ("time_us", "ascending"), ("client", "ascending")]
-        )
-        asks = _asks_of(ordered, wants)
-        answers = []
-        for method in methods:
-            seats = place_over_time(
-                asks,
-                int(sizes[cluster]),
-                method,
-                np.random.default_rng([seed, cluster]),
-                rules=rules,
-                network_loads=loads,
-            )
-            answer = {
-                "placement": pa.repeat(method, len(seats)),
-                **{name: ordered[name] for name in ("client", "time_us")},
-                "seat": pa.array(seats.astype(np.int64)),
-                "cluster": ordered["cluster"],
-            }
-            answers.append(pa.table(answer).filter(pa.array(seats >= 0)))
-        return pa.concat_tables(answers)
-
-    return choose
-
-
-def _asks_of(ordered: pa.Table, wants: pa.Table) -> Asks:
-    """Names as numbers, and what is wanted for some slots as what each ask in them wants."""
-    slots = ordered["slot"].to_numpy().astype(np.int64)
-    clients = ordered["client"].combine_chunks().dictionary_encode()
+def _asks_with_topics(told: pa.Table, wants: pa.Table) -> pa.Table:
+    """ASKS of some clients: topics that are wanted for some slots, as those of each ask in them."""
+    slots = told["slot"].to_numpy().astype(np.int64)
+    clients = told["client"].combine_chunks().dictionary_encode()
     numbers = clients.indices.to_numpy(zero_copy_only=False).astype(np.int64)
     # An ask is known by its client and slot; those of a client follow each other in their order.
-    width = int(max(slots.max(), pc.max(wants["stop"]).as_py() or 0)) + 1
+    width = int(max(slots.max(initial=0), pc.max(wants["stop"]).as_py() or 0)) + 1
     keys = numbers * width + slots
-    order = np.argsort(keys)
+    order = np.argsort(keys, kind="stable")
     wanting = pc.index_in(wants["client"], value_set=clients.dictionary).to_numpy() * width
     first, stop = (
         np.searchsorted(keys[order], wanting + wants[name].to_numpy()) for name in ("first", "stop")
@@ -198,14 +178,107 @@ def _asks_of(ordered: pa.Table, wants: pa.Table) -> Asks:
     counts = stop - first
     steps = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
     topics, columns = numbered(wants["topic"])
-    return Asks(
-        slots=slots,
-        clients=numbers,
-        interests=interests_from_pairs(
-            order[np.repeat(first, counts) + steps],
-            np.repeat(columns, counts),
-            len(slots),
-            len(topics),
-        ),
-        leaving=ordered["leaves"].to_numpy().astype(np.bool_),
+    interests = interests_from_pairs(
+        order[np.repeat(first, counts) + steps],
+        np.repeat(columns, counts),
+        len(slots),
+        len(topics),
     )
+    names = pa.array(topics, pa.string()).take(pa.array(interests.columns))
+    wanted = pa.ListArray.from_arrays(pa.array(interests.offsets.astype(np.int32)), names)
+    return told.select(["cluster", "slot", "time_us", "client", "leaves"]).append_column(
+        "topics", wanted
+    )
+
+
+def _chooser(
+    selection: Selection, loads: Int64Array
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """Lives of clusters, one after the other; seats number a cluster's brokers in their order."""
+    sizes = np.bincount(selection.clusters)
+    methods, rules, seed = selection.methods, selection.rules, selection.seed
+
+    def lives_of(cluster: int) -> dict[str, ClusterLife]:
+        return {
+            method: ClusterLife(
+                int(sizes[cluster]),
+                method,
+                np.random.default_rng([seed, cluster]),
+                rules=rules,
+                network_loads=loads,
+            )
+            for method in methods
+        }
+
+    def choose(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for cluster, slots in groupby(slot_by_slot(batches), key=itemgetter(0)):
+            lives = lives_of(cluster)
+            clients, topics = Numbering(), Numbering()
+            for _, told in slots:
+                asks = _asks_of(told, clients, topics)
+                for method, life in lives.items():
+                    yield _chosen(told, method, life.answer(asks))
+
+    return choose
+
+
+def slot_by_slot(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, pa.Table]]:
+    """Clusters with the asks of one slot after the other, wherever batches end."""
+    begun: list[pa.RecordBatch] = []
+    for batch in batches:
+        clusters, slots = (batch[name].to_numpy() for name in ("cluster", "slot"))
+        ends = np.flatnonzero((np.diff(clusters) != 0) | (np.diff(slots) != 0)) + 1
+        for first, end in pairwise([0, *ends.tolist(), len(batch)]):
+            piece = batch.slice(first, end - first)
+            if begun and not _is_same_slot(begun[0], piece):
+                yield begun[0]["cluster"][0].as_py(), pa.Table.from_batches(begun)
+                begun = []
+            begun += [piece] if len(piece) else []
+    if begun:
+        yield begun[0]["cluster"][0].as_py(), pa.Table.from_batches(begun)
+
+
+def _is_same_slot(one: pa.RecordBatch, other: pa.RecordBatch) -> bool:
+    return not len(other) or all(one[name][0] == other[name][0] for name in ("cluster", "slot"))
+
+
+class Numbering:
+    """Numbers for texts, in the order in which they are first seen."""
+
+    def __init__(self) -> None:
+        self.texts = pa.array([], pa.string())
+
+    def of(self, texts: pa.Array) -> NDArray[np.int64]:
+        """The number of each text; those that are new get the next ones."""
+        known = pc.index_in(texts, value_set=self.texts)
+        new = texts.filter(pc.is_null(known)).unique()
+        if len(new):
+            self.texts = pa.concat_arrays([self.texts, new])
+            known = pc.index_in(texts, value_set=self.texts)
+        numbers: NDArray[np.int64] = known.to_numpy(zero_copy_only=False).astype(np.int64)
+        return numbers
+
+
+def _asks_of(told: pa.Table, clients: Numbering, topics: Numbering) -> Asks:
+    """The asks of one slot as planning has them."""
+    wanted = told["topics"].combine_chunks()
+    counts = wanted.value_lengths().to_numpy(zero_copy_only=False)
+    columns = topics.of(wanted.flatten())
+    rows = np.repeat(np.arange(len(told)), counts)
+    return Asks(
+        slots=told["slot"].to_numpy().astype(np.int64),
+        clients=clients.of(told["client"].combine_chunks()),
+        interests=interests_from_pairs(rows, columns, len(told), len(topics.texts)),
+        leaving=told["leaves"].to_numpy().astype(np.bool_),
+    )
+
+
+def _chosen(told: pa.Table, method: str, seats: Int32Array) -> pa.RecordBatch:
+    """CHOSEN of who did not leave."""
+    answer = {
+        "placement": pa.repeat(method, len(told)),
+        **{name: told[name].combine_chunks() for name in ("client", "time_us")},
+        "seat": pa.array(seats.astype(np.int64)),
+        "cluster": told["cluster"].combine_chunks(),
+    }
+    return pa.RecordBatch.from_pydict(answer).filter(pa.array(seats >= 0))
