@@ -14,6 +14,7 @@ from typing import NamedTuple, TypeVar
 
 T = TypeVar("T")
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
 class Cost(NamedTuple):
@@ -33,6 +34,12 @@ def costed(work: Callable[[], T]) -> tuple[Cost, T]:
 def cpu_seconds() -> float:
     """CPU time of the whole tree of processes so far, with that of children that have ended."""
     return sum(sum(map(int, fields[11:15])) / TICKS_PER_S for fields in _tree().values())
+
+
+def memory_mb() -> tuple[float, float]:
+    """What this process holds now, and what its whole tree does; shared pages count to each."""
+    resident = {pid: int(fields[21]) * PAGE_BYTES / 2**20 for pid, fields in _tree().items()}
+    return resident[os.getpid()], sum(resident.values())
 
 
 def _tree() -> dict[int, list[str]]:

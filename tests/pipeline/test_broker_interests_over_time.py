@@ -98,7 +98,7 @@ def test_spans_are_cut_at_epochs_and_begin_with_the_slot_that_sees_them(
 
 def test_a_snapshot_knows_the_rates_of_the_slots_before_it(spark: SparkSession) -> None:
     changes = frame(spark, BROKER_CHANGES, [("p", 0, "a", "t", True), ("p", 3, "b", "t", True)])
-    rates = frame(spark, RATES, [(slot, "t", 7, float(slot)) for slot in range(4)])
+    rates = frame(spark, RATES, [(slot, slot + 1, "t", 7, float(slot)) for slot in range(4)])
     spans = broker_spans(changes, timeline(4, 2))
     assert found(snapshots(spans, rates, timeline(4, 2))) == [
         ("p", 0, "a", "t", 0.0),

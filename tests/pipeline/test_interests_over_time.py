@@ -12,7 +12,12 @@ from meshwright.model.replay_schema import INTERESTS
 from meshwright.model.schema import FRIENDSHIPS, PUBLICATIONS, SUBSCRIPTIONS
 from meshwright.pipeline.stages import taking
 from meshwright.pipeline.stages.interests import located_interests, subscribed_interests
-from meshwright.pipeline.stages.rates import even_rates, filtered, publication_rates
+from meshwright.pipeline.stages.rates import (
+    even_rates,
+    filtered,
+    publication_rates,
+    sparsely_filtered,
+)
 
 
 def test_subscriptions_that_change_nothing_are_no_interests(spark: SparkSession) -> None:
@@ -131,15 +136,33 @@ def test_rates_are_smoothed_period_by_period_and_periods_without_publications_co
         + [(2.5, "u", "p", 1), (9, "u", "p", 1)]
     )
     rates = publication_rates(frame(spark, PUBLICATIONS, rows), timeline(3, 1), alpha=0.3)
-    assert [row[:3] for row in found(rates)] == [
-        (0, "t", 10),
-        (0, "u", 0),
-        (1, "t", 0),
-        (1, "u", 0),
-        (2, "t", 20),
-        (2, "u", 1),
+    assert [row[:4] for row in found(rates)] == [
+        (0, 1, "t", 10),
+        (1, 2, "t", 0),
+        (2, 3, "t", 20),
+        (2, 3, "u", 1),
     ]
-    assert [row[3] for row in found(rates)] == pytest.approx([10, 0, 7, 0, 10.9, 0.3])
+    assert [row[4] for row in found(rates)] == pytest.approx([10, 7, 10.9, 0.3])
+
+
+@pytest.mark.parametrize("ends", [[], [12], [3, 6, 9, 12], [2, 7, 12], [5, 10], [1, 2, 3]])
+def test_rates_of_the_slots_that_count_are_those_of_all_slots(ends: list[int]) -> None:
+    rng = np.random.default_rng(len(ends))
+    dense = rng.integers(1, 9, size=(7, 12)) * (rng.random((7, 12)) < 0.3)
+    dense[:, 5] += 1  # no topic is without publications
+    expected = filtered(dense, 0.3, ends)
+    topics, slots = np.nonzero(dense)
+    shuffled = rng.permutation(len(topics))
+    topics, slots = topics[shuffled], slots[shuffled]
+    found = sparsely_filtered(topics, slots, dense[topics, slots], 0.3, np.array(ends, dtype=int))
+    rows = set(zip(*(part.tolist() for part in found[:2]), strict=True))
+    wanted = {(topic, slot) for topic, slot in np.argwhere(dense).tolist()}
+    first = {topic: min(slot for other, slot in wanted if other == topic) for topic in range(7)}
+    wanted |= {(topic, end - 1) for end in ends for topic in range(7) if first[topic] < end}
+    assert len(found[0]) == len(rows)
+    assert rows == wanted
+    assert found[2].tolist() == dense[found[0], found[1]].tolist()
+    assert found[3].tolist() == pytest.approx(expected[found[0], found[1]].tolist())
 
 
 def test_after_a_silent_period_a_topic_is_expected_as_the_papers_filter_has_it() -> None:
@@ -157,4 +180,11 @@ def test_until_a_period_ends_slots_are_expected_to_be_like_those_so_far() -> Non
 
 def test_without_publications_every_topic_is_published_alike(spark: SparkSession) -> None:
     interests = frame(spark, INTERESTS, [(0, "ann", "t", True), (0, "bob", "t", True)])
-    assert found(even_rates(interests, timeline(2, 1), 3)) == [(0, "t", 3, 3.0), (1, "t", 3, 3.0)]
+    assert found(even_rates(interests, timeline(2, 1), 3)) == [
+        (0, 1, "t", 3, 3.0),
+        (1, 2, "t", 3, 3.0),
+    ]
+    assert found(even_rates(interests, timeline(3, 2), 3)) == [
+        (0, 2, "t", 3, 3.0),
+        (2, 3, "t", 3, 3.0),
+    ]

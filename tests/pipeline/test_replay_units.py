@@ -30,7 +30,7 @@ def events() -> pa.Table:
     rows = [
         {
             "kind": SPAN,
-            "broker": b,
+            "number": b,
             "topic": f"t{t}",
             "first": SLOT_FIRST + s,
             "second": SLOT_FIRST + s + 1,
@@ -38,11 +38,17 @@ def events() -> pa.Table:
         for b, t, s in np.argwhere(WANTED).tolist()
     ]
     rows += [
-        {"kind": CHANGE, "broker": b, "topic": f"t{t}", "first": SLOT_FIRST + s, "second": 0}
+        {"kind": CHANGE, "number": b, "topic": f"t{t}", "first": SLOT_FIRST + s, "second": 0}
         for b, t, s in CHANGES
     ]
     rows += [
-        {"kind": PUBLISHED, "broker": 0, "topic": f"t{t}", "first": SLOT_FIRST + s, "second": n}
+        {
+            "kind": PUBLISHED,
+            "number": n,
+            "topic": f"t{t}",
+            "first": SLOT_FIRST + s,
+            "second": SLOT_FIRST + s + 1,
+        }
         for (t, s), n in np.ndenumerate(PUBLISHED_COUNTS)
         if n
     ]

@@ -28,11 +28,12 @@ INTERESTS = Table(
 )
 RATES = Table(
     "rates",
-    "how often a topic was published in a slot, and what is to be expected after it",
+    "how often a topic was published in some slots, and what is to be expected after them",
     (
-        SLOT,
+        Column("slot_first", "whole", "the first of slots with as many publications each"),
+        Column("slot_end", "whole", "the first slot after them"),
         TOPIC,
-        Column("publications", "whole", "in this slot"),
+        Column("publications", "whole", "in each of these slots"),
         Column("rate", "number", "publications of a slot to come, by a filter over epochs"),
     ),
 )

@@ -297,7 +297,7 @@ class TraceMoment:
         published = self._read(PUBLICATIONS)
         last = (
             publication_rates(published, timeline, alpha=moment.alpha, period_ends=ends)
-            .where(sf.col("slot") == timeline.slot_count - 1)
+            .where(sf.col("slot_end") == timeline.slot_count)
             .select("topic", "rate")
             .toArrow()
         )

@@ -298,13 +298,13 @@ def _events(
     parts = [
         (SPAN, spans.topic, spans.broker, spans["first"].clip(begin), spans.stop.clip(upper=end)),
         (CHANGE, changes.topic, changes.broker, changes.slot, np.zeros(len(changes))),
-        (PUBLISHED, topics, np.zeros(len(topics)), slots + begin, published),
+        (PUBLISHED, topics, published, slots + begin, slots + begin + 1),
     ]
     columns = [np.concatenate([np.asarray(part[place]) for part in parts]) for place in range(1, 5)]
     kinds = np.concatenate([np.full(len(part[1]), part[0]) for part in parts])
     numbers = {
         name: column.astype(np.int64)
-        for name, column in zip(("broker", "first", "second"), columns[1:], strict=True)
+        for name, column in zip(("number", "first", "second"), columns[1:], strict=True)
     }
     names = np.array(read.topics, dtype=object)[columns[0].astype(np.int64)]
     return pa.table({"kind": kinds, "topic": names, **numbers})

@@ -83,8 +83,8 @@ def broker_spans(changes: DataFrame, timeline: Timeline) -> DataFrame:
 def snapshots(spans: DataFrame, rates: DataFrame, timeline: Timeline) -> DataFrame:
     """SNAPSHOTS at the start of every epoch, with the rates as they were estimated until then."""
     slots = timeline.epoch_slots
-    expected = rates.where((sf.col("slot") + 1) % slots == 0).select(
-        timeline.epoch_of(sf.col("slot") + 1).alias("epoch"),
+    expected = rates.where(sf.col("slot_end") % slots == 0).select(
+        timeline.epoch_of(sf.col("slot_end")).alias("epoch"),
         "topic",
         (sf.col("rate") * slots).alias("expected"),
     )

@@ -28,8 +28,9 @@ def publication_rates(
     alpha: float,
     period_ends: Sequence[int] | None = None,
 ) -> DataFrame:
-    """RATES of every topic in every slot: R' = (1 - alpha) R' + alpha R, begun with the first R.
+    """RATES: R' = (1 - alpha) R' + alpha R, begun with the first R.
 
+    A topic has a row where it is published, and where a period ends after it first was.
     period_ends: the first slot after each period, ascending; without, periods are the epochs.
     """
     ends = timeline.epoch_ends() if period_ends is None else period_ends
@@ -41,19 +42,22 @@ def publication_rates(
         .withColumn("bucket", topic_bucket(TOPIC_BUCKETS))
     )
     smoothed = counted.groupBy("bucket").applyInArrow(
-        _smoother(timeline.slot_count, alpha, ends), spark_schema(RATES)
+        _smoother(alpha, np.array(ends, dtype=np.int64)), spark_schema(RATES)
     )
     return conform(smoothed, RATES)
 
 
 def even_rates(topics: DataFrame, timeline: Timeline, publications_per_slot: int) -> DataFrame:
     """RATES where nobody recorded publications: as many of every topic in every slot."""
-    slots = sf.explode(sf.sequence(sf.lit(0), sf.lit(timeline.slot_count - 1)))
+    epochs = sf.explode(sf.sequence(sf.lit(0), sf.lit(timeline.epoch_count - 1)))
+    first = sf.col("epoch") * timeline.epoch_slots
     even = (
         topics.select("topic")
         .distinct()
+        .select("topic", epochs.alias("epoch"))
         .select(
-            slots.alias("slot"),
+            first.alias("slot_first"),
+            sf.least(first + timeline.epoch_slots, sf.lit(timeline.slot_count)).alias("slot_end"),
             "topic",
             sf.lit(publications_per_slot).alias("publications"),
             sf.lit(publications_per_slot).alias("rate"),
@@ -86,21 +90,70 @@ def filtered(
     return rates
 
 
-def _smoother(
-    slot_count: int, alpha: float, period_ends: Sequence[int]
-) -> Callable[[pa.Table], pa.Table]:
+def sparsely_filtered(
+    topics: NDArray[np.int64],
+    slots: NDArray[np.int64],
+    counts: NDArray[np.int64],
+    alpha: float,
+    period_ends: NDArray[np.int64],
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+    """The same of counts that are not 0, by topic and slot: topics, slots, counts and rates.
+
+    There are rows for the given slots, and for the last slot of every period since a topic first
+    was published. Costs as much as there are rows, however many slots there are.
+    """
+    order = np.lexsort((slots, topics))
+    topics, slots, counts = topics[order], slots[order], counts[order]
+    topic_count, period_count = int(topics.max(initial=-1)) + 1, len(period_ends)
+    periods = np.searchsorted(period_ends, slots, side="right")
+    sums = np.zeros((topic_count, period_count + 1), dtype=np.int64)
+    np.add.at(sums, (topics, periods), counts)
+    estimates = _estimates(sums[:, :-1], np.diff(period_ends, prepend=0), alpha)
+    is_last = np.isin(slots + 1, period_ends)
+    at_ends = np.zeros((topic_count, period_count), dtype=np.int64)
+    at_ends[topics[is_last], periods[is_last]] = counts[is_last]
+    known, ended = np.nonzero(np.cumsum(sums[:, :-1], axis=1))
+    totals = np.cumsum(counts)
+    before = np.concatenate(([0], totals))[np.searchsorted(topics, topics)]
+    so_far = (totals - before) / (slots + 1)
+    former = estimates[topics, periods - 1] if period_count else so_far
+    rates = np.where(periods > 0, former, so_far)
+    return (
+        np.concatenate((topics[~is_last], known)),
+        np.concatenate((slots[~is_last], period_ends[ended] - 1)),
+        np.concatenate((counts[~is_last], at_ends[known, ended])),
+        np.concatenate((rates[~is_last], estimates[known, ended])),
+    )
+
+
+def _estimates(
+    sums: NDArray[np.int64], lengths: NDArray[np.int64], alpha: float
+) -> NDArray[np.float64]:
+    """What is expected of a slot after each period, by its sum: (topic, period)."""
+    estimates = sums / lengths
+    for period in range(1, estimates.shape[1]):
+        former = (1.0 - alpha) * estimates[:, period - 1]
+        estimates[:, period] = former + alpha * estimates[:, period]
+    return estimates
+
+
+def _smoother(alpha: float, period_ends: NDArray[np.int64]) -> Callable[[pa.Table], pa.Table]:
     def smooth(counted: pa.Table) -> pa.Table:
-        topics = counted["topic"].combine_chunks().dictionary_encode()
-        rows = topics.indices.to_numpy(zero_copy_only=False)
-        counts = np.zeros((len(topics.dictionary), slot_count), dtype=np.float64)
-        counts[rows, counted["slot"].to_numpy()] = counted["publications"].to_numpy()
-        indexes = np.repeat(np.arange(len(counts), dtype=np.int64), slot_count)
+        names = counted["topic"].combine_chunks().dictionary_encode()
+        topics, slots, counts, rates = sparsely_filtered(
+            names.indices.to_numpy(zero_copy_only=False).astype(np.int64),
+            counted["slot"].to_numpy(),
+            counted["publications"].to_numpy(),
+            alpha,
+            period_ends,
+        )
         return pa.table(
             {
-                "slot": np.tile(np.arange(slot_count, dtype=np.int64), len(counts)),
-                "topic": topics.dictionary.take(pa.array(indexes)),
-                "publications": counts.ravel().astype(np.int64),
-                "rate": filtered(counts, alpha, period_ends).ravel(),
+                "slot_first": slots,
+                "slot_end": slots + 1,
+                "topic": names.dictionary.take(pa.array(topics)),
+                "publications": counts,
+                "rate": rates,
             }
         )
 

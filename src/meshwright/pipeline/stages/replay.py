@@ -12,14 +12,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from meshwright.files.decoding import decoded
-from meshwright.model.overlay import Overlay
 from meshwright.model.replay_schema import REPLAYED
 from meshwright.pipeline.brokers import Brokers
 from meshwright.pipeline.frames import arrow_table, conform, spark_schema
+from meshwright.pipeline.stages.packed_overlays import PackedOverlays, packed_overlays
 from meshwright.pipeline.stages.rates import topic_bucket
 from meshwright.pipeline.stages.replay_units import (
     CHANGE,
@@ -30,6 +29,13 @@ from meshwright.pipeline.stages.replay_units import (
 )
 from meshwright.pipeline.timeline import Timeline
 from meshwright.planning.evaluation.evaluate import carrier_of
+
+NOTHING = 3
+EVENTS = (
+    "placement string, epoch long, topic string, kind int, number long, first long, second long, "
+    "bucket long"
+)
+UNITS_AT_ONCE_MAX = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,21 +61,16 @@ def replayed(
     topic_count = inputs.rates.select("topic").distinct().count()
     bucket_count = max(-(-topic_count // topics_at_once), 1)
     unit_count = len(placements) * timeline.epoch_count * bucket_count
-    every_bucket = sf.explode(sf.sequence(*(sf.lit(n).cast("long") for n in (0, bucket_count - 1))))
-    overlays = inputs.overlays.select(
-        "placement", "epoch", "design", "overlay", every_bucket.alias("bucket")
-    )
+    packed = packed_overlays(inputs.overlays, brokers.names)
     events = _events(inputs, brokers, timeline, placements).withColumn(
         "bucket", topic_bucket(bucket_count)
     )
-    # Explicit numbers keep adaptive execution from putting all units into one task.
-    sides = [
-        side.repartition(min(unit_count, 256), *keys).groupBy(*keys) for side in (events, overlays)
-    ]
     found = (
-        sides[0]
-        .cogroup(sides[1])
-        .applyInArrow(_replayer(brokers, timeline), spark_schema(REPLAYED))
+        events.unionByName(_nothing(events.sparkSession, timeline, placements))
+        # An explicit number keeps adaptive execution from putting all units into one task.
+        .repartition(min(unit_count, UNITS_AT_ONCE_MAX), *keys)
+        .groupBy(*keys)
+        .applyInArrow(_replayer(packed, brokers, timeline), spark_schema(REPLAYED))
     )
     return conform(found, REPLAYED)
 
@@ -77,20 +78,18 @@ def replayed(
 def _events(
     inputs: ReplayInputs, brokers: Brokers, timeline: Timeline, placements: Sequence[str]
 ) -> DataFrame:
-    """placement, epoch, topic, kind, broker, first, second: three tables in one, by kind.
+    """placement, epoch, topic, kind, number, first, second: three tables in one, by kind.
 
     SPAN: broker's number, slots from first to before second. CHANGE: broker's number, slot.
-    PUBLISHED: slot, publications.
+    PUBLISHED: publications in each of the slots from first to before second.
     """
-    number = sf.col("number").alias("broker")
     slot = timeline.slot_of(sf.col("time"))
-    nothing = sf.lit(0)
     spans = brokers.numbered(inputs.spans).select(
         "placement",
         "epoch",
         "topic",
         sf.lit(SPAN).alias("kind"),
-        number,
+        "number",
         sf.col("slot_first").alias("first"),
         sf.col("slot_end").alias("second"),
     )
@@ -99,35 +98,44 @@ def _events(
         timeline.epoch_of(slot).alias("epoch"),
         "topic",
         sf.lit(CHANGE).alias("kind"),
-        number,
+        "number",
         slot.alias("first"),
-        nothing.alias("second"),
+        slot.alias("second"),
     )
     every_placement = sf.explode(sf.array(*(sf.lit(name) for name in placements)))
     published = inputs.rates.where("publications > 0").select(
         every_placement.alias("placement"),
-        timeline.epoch_of(sf.col("slot")).alias("epoch"),
+        timeline.epoch_of(sf.col("slot_first")).alias("epoch"),
         "topic",
         sf.lit(PUBLISHED).alias("kind"),
-        nothing.alias("broker"),
-        sf.col("slot").alias("first"),
-        sf.col("publications").alias("second"),
+        sf.col("publications").alias("number"),
+        sf.col("slot_first").alias("first"),
+        sf.col("slot_end").alias("second"),
     )
     return spans.unionByName(changes).unionByName(published)
 
 
-def _replayer(brokers: Brokers, timeline: Timeline) -> Callable[..., pa.Table]:
-    def replay(key: tuple[Any, ...], events: pa.Table, overlays: pa.Table) -> pa.Table:
+def _nothing(session: SparkSession, timeline: Timeline, placements: Sequence[str]) -> DataFrame:
+    """An event of no kind in every epoch: slots in which nothing happens are counted too."""
+    rows = [
+        (placement, epoch, "", NOTHING, 0, 0, 0, 0)
+        for placement in placements
+        for epoch in range(timeline.epoch_count)
+    ]
+    return session.createDataFrame(rows, EVENTS)
+
+
+def _replayer(
+    overlays: PackedOverlays, brokers: Brokers, timeline: Timeline
+) -> Callable[..., pa.Table]:
+    def replay(key: tuple[Any, ...], events: pa.Table) -> pa.Table:
         placement, epoch, bucket = (part.as_py() for part in key)
         first = epoch * timeline.epoch_slots
         slot_count = min(timeline.epoch_slots, timeline.slot_count - first)
         unit = replay_unit(events, brokers, first, slot_count)
         rows = []
-        for design, document in sorted(
-            zip(overlays["design"].to_pylist(), overlays["overlay"].to_pylist(), strict=True)
-        ):
-            overlay = decoded(document, Overlay)
-            counts = counted(unit, carrier_of(overlay, unit.snapshot))
+        for design, number in overlays.numbers[placement, epoch]:
+            counts = counted(unit, carrier_of(overlays.unpacked(number), unit.snapshot))
             for slot in range(slot_count):
                 row = {name: values[slot] for name, values in counts.items()}
                 rows.append(

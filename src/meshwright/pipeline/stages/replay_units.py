@@ -16,56 +16,73 @@ from meshwright.pipeline.frames import numbered
 from meshwright.planning.evaluation.forwarding import Carrier
 
 # Kinds of events: a broker wants a topic for some slots, its subscription changes in a slot, and
-# publications in a slot.
+# publications in each of some slots.
 SPAN, CHANGE, PUBLISHED = 0, 1, 2
 MICROSECONDS_PER_MS = 1000.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ReplayUnit:
-    """A column of the snapshot is one topic at the start of one slot; those of a topic in a row.
+    """A column of the snapshot is one topic at the start of a slot in which something happens.
 
-    publications: (topic, slot). change_columns, change_brokers: (change,).
+    slots, publications: (column,). change_columns, change_brokers: (change,).
     """
 
     snapshot: Snapshot
+    slot_count: int
+    slots: Int64Array
     publications: Int64Array
     change_columns: Int64Array
     change_brokers: Int64Array
 
 
 def replay_unit(events: pa.Table, brokers: Brokers, slot_first: int, slot_count: int) -> ReplayUnit:
-    """The unit of events of any kind, in any order; its slots are numbered from slot_first on."""
+    """The unit of events of any kind, in any order; its slots are numbered from slot_first on.
+
+    A topic that is neither published nor changes in a slot costs nothing there, and has no column.
+    """
     names, topics = numbered(events["topic"])
-    kinds, hosts, firsts, seconds = (
-        events[name].to_numpy() for name in ("kind", "broker", "first", "second")
+    kinds, numbers, firsts, seconds = (
+        events[name].to_numpy() for name in ("kind", "number", "first", "second")
     )
-    columns = topics * slot_count + firsts - slot_first
-    spans, changes, published = (kinds == kind for kind in (SPAN, CHANGE, PUBLISHED))
-    lengths = (seconds - firsts)[spans]
-    steps = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    counts = np.zeros(len(names) * slot_count, dtype=np.int64)
-    counts[columns[published]] = seconds[published]
+    codes = topics * slot_count + firsts - slot_first
+    is_span, is_change, is_published = (kinds == kind for kind in (SPAN, CHANGE, PUBLISHED))
+    lengths = seconds - firsts
+    wanted, hosts = _slot_by_slot(codes[is_span], lengths[is_span], numbers[is_span])
+    published, amounts = _slot_by_slot(
+        codes[is_published], lengths[is_published], numbers[is_published]
+    )
+    used = np.unique(np.concatenate((published, codes[is_change]))).astype(np.int64)
+    is_used = np.isin(wanted, used)
+    publications = np.zeros(len(used), dtype=np.int64)
+    np.add.at(publications, np.searchsorted(used, published), amounts)
     interests = interests_from_pairs(
-        np.repeat(hosts[spans], lengths),
-        np.repeat(columns[spans], lengths) + steps,
-        brokers.count,
-        len(counts),
+        hosts[is_used], np.searchsorted(used, wanted[is_used]), brokers.count, len(used)
     )
     snapshot = Snapshot(
         brokers=brokers.names,
-        topics=tuple(TopicName(name) for name in names for _ in range(slot_count)),
+        topics=tuple(TopicName(names[topic]) for topic in (used // slot_count).tolist()),
         interests=interests,
-        publications=counts.astype(np.float64),
+        publications=publications.astype(np.float64),
         delays_ms=brokers.delays_ms,
         coordinates=brokers.coordinates,
     )
     return ReplayUnit(
         snapshot,
-        counts.reshape(len(names), slot_count),
-        columns[changes].astype(np.int64),
-        hosts[changes].astype(np.int64),
+        slot_count,
+        used % slot_count,
+        publications,
+        np.searchsorted(used, codes[is_change]),
+        numbers[is_change].astype(np.int64),
     )
+
+
+def _slot_by_slot(
+    codes: Int64Array, lengths: Int64Array, values: Int64Array
+) -> tuple[Int64Array, Int64Array]:
+    """Runs of slots as their slots, each with the value of its run."""
+    steps = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    return np.repeat(codes, lengths) + steps, np.repeat(values, lengths)
 
 
 def counted(unit: ReplayUnit, carrier: Carrier) -> dict[str, list[int] | list[None]]:
@@ -75,31 +92,33 @@ def counted(unit: ReplayUnit, carrier: Carrier) -> dict[str, list[int] | list[No
     from where the publication entered: a message and a hop.
     """
     traffic = carrier.traffic()
-    slot_count = unit.publications.shape[1]
 
-    def by_slot(values: NDArray[np.integer]) -> list[int]:
-        weighted = values.reshape(unit.publications.shape) * unit.publications
-        return [int(value) for value in weighted.sum(axis=0)]
+    def by_slot(values: NDArray[np.integer], slots: Int64Array = unit.slots) -> list[int]:
+        sums = np.zeros(unit.slot_count, dtype=np.int64)
+        np.add.at(sums, slots, values)
+        return [int(value) for value in sums]
 
-    delay_us: list[int] | list[None] = [None] * slot_count
+    def sent(values: NDArray[np.integer]) -> list[int]:
+        return by_slot(values * unit.publications)
+
+    delay_us: list[int] | list[None] = [None] * unit.slot_count
     if traffic.delay_ms is not None and unit.snapshot.delays_ms is not None:
         straight_ms = traffic.missed * float(unit.snapshot.delays_ms.mean())
         delays_us = np.rint((traffic.delay_ms + straight_ms) * MICROSECONDS_PER_MS)
-        delay_us = by_slot(delays_us.astype(np.int64))
+        delay_us = sent(delays_us.astype(np.int64))
     # By topic, as some designs look at all its members first.
     order = np.argsort(unit.change_columns, kind="stable")
     columns, brokers = unit.change_columns[order], unit.change_brokers[order]
-    management = np.zeros(slot_count, dtype=np.int64)
-    np.add.at(management, columns % slot_count, carrier.subscriptions(columns, brokers))
+    management = carrier.subscriptions(columns, brokers)
     return {
-        "publications": [int(value) for value in unit.publications.sum(axis=0)],
-        "messages_internal": by_slot(traffic.internal),
-        "messages_external": by_slot(traffic.external),
-        "messages_entry": by_slot(traffic.entry),
-        "messages_repair": by_slot(traffic.missed),
-        "deliveries": by_slot(traffic.delivered + traffic.missed),
-        "delay_hops": by_slot(traffic.delay_hops + traffic.missed),
-        "delay_tree_hops": by_slot(traffic.delay_tree_hops + traffic.missed),
+        "publications": by_slot(unit.publications),
+        "messages_internal": sent(traffic.internal),
+        "messages_external": sent(traffic.external),
+        "messages_entry": sent(traffic.entry),
+        "messages_repair": sent(traffic.missed),
+        "deliveries": sent(traffic.delivered + traffic.missed),
+        "delay_hops": sent(traffic.delay_hops + traffic.missed),
+        "delay_tree_hops": sent(traffic.delay_tree_hops + traffic.missed),
         "delay_us": delay_us,
-        "management_messages": [int(value) for value in management],
+        "management_messages": by_slot(management, unit.slots[columns]),
     }
