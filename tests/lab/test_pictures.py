@@ -11,7 +11,10 @@ from hypothesis import strategies as st
 
 from meshwright.errors import OperatorError
 from meshwright.lab.figures.before_after import Pair, Panel, draw_pairs
-from meshwright.lab.figures.layouts import (
+from meshwright.lab.figures.overlay_picture import draw_overlay
+from meshwright.model.overlay import Overlay
+from meshwright.overlays.layouts import (
+    cube_points,
     is_tree,
     layered_points,
     overlay_points,
@@ -19,8 +22,6 @@ from meshwright.lab.figures.layouts import (
     stress_points,
     tree_middle,
 )
-from meshwright.lab.figures.overlay_picture import draw_overlay
-from meshwright.model.overlay import Overlay
 
 TREES = st.builds(
     lambda count, seed: nx.random_labeled_tree(count, seed=seed),
@@ -52,6 +53,15 @@ def overlay_of(graph: nx.Graph, *, positions: bool = False) -> Overlay:
 @given(GRAPHS)
 def test_is_tree_agrees_with_networkx(graph: nx.Graph) -> None:
     assert is_tree(len(graph), links_of(graph)) == nx.is_tree(graph)
+
+
+@pytest.mark.parametrize("count", [1, 2, 8, 500])
+def test_no_two_corners_of_a_cube_are_in_one_place_and_opposite_ones_mirror(count: int) -> None:
+    points = cube_points(np.arange(count))
+    assert len({tuple(point) for point in points.round(6).tolist()}) == count
+    assert float(np.hypot(points[:, 0], points[:, 1]).max()) == pytest.approx(1.0)
+    if count == 8:
+        assert np.allclose(points, -points[::-1])
 
 
 @given(TREES)

@@ -14,12 +14,12 @@ from matplotlib.path import Path
 from matplotlib.patheffects import withStroke
 from matplotlib.ticker import MaxNLocator
 
-from meshwright.lab.figures.layouts import is_tree, overlay_links, overlay_points
 from meshwright.lab.figures.saving import save_figure
 from meshwright.model.interests import Int32Array
 from meshwright.model.overlay import Overlay
 from meshwright.model.snapshot import Float64Array
 from meshwright.model.wording import counted
+from meshwright.overlays.layouts import is_tree, overlay_links, overlay_points
 
 INK = "#1d2b3a"
 QUIET_INK = "#5b6b7b"

@@ -12,11 +12,11 @@ from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from meshwright.lab.figures.layouts import overlay_links
 from meshwright.lab.figures.overlay_picture import INK, LINK_COLOUR, QUIET_INK
 from meshwright.lab.figures.saving import svg_element
 from meshwright.model.overlay import Overlay
 from meshwright.model.snapshot import Float64Array
+from meshwright.overlays.layouts import overlay_links
 
 PLACEMENT_COLOURS = ("#bf2f33", "#2f6fbf", "#3a9b5c", "#ec9150", "#7a4fb5")
 

@@ -1,4 +1,4 @@
-"""Where each broker stands on the page: rings, layers and stress layouts as plain arrays.
+"""Where each broker stands on the page: rings, cubes, layers and stress layouts as plain arrays.
 
 All points lie in the unit disc, (broker, 2). Links are index pairs, (link, 2).
 """
@@ -10,6 +10,7 @@ from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import shortest_path
 from scipy.spatial.distance import cdist
 
+from meshwright.model.designs import DESIGNS
 from meshwright.model.interests import Int32Array
 from meshwright.model.overlay import Overlay
 from meshwright.model.snapshot import Float64Array
@@ -18,6 +19,8 @@ from meshwright.overlays.tree import path, tree
 
 STRESS_BROKERS_MAX = 1500
 STRESS_ROUNDS = 80
+# Each dimension of a cube is drawn so much shorter than the one before it, so that none hides.
+CUBE_SHRINK = 0.68
 
 
 def overlay_links(overlay: Overlay) -> Int32Array:
@@ -28,11 +31,14 @@ def overlay_links(overlay: Overlay) -> Int32Array:
 
 
 def overlay_points(overlay: Overlay, *, seed: int) -> Float64Array:
-    """Rings where brokers have positions, layers for trees, else by hop distances."""
+    """Cubes and rings where brokers have positions, layers for trees, else by hop distances."""
     links = overlay_links(overlay)
     count = len(overlay.brokers)
     if overlay.positions is not None:
-        return ring_points(np.array([overlay.positions[name] for name in overlay.brokers]))
+        identifiers = np.array([overlay.positions[name] for name in overlay.brokers])
+        known = DESIGNS.get(overlay.design)
+        is_cube = known is not None and known.geometry == "hypercube"
+        return cube_points(identifiers) if is_cube else ring_points(identifiers)
     if is_tree(count, links):
         return layered_points(count, links)
     if count <= STRESS_BROKERS_MAX:
@@ -45,6 +51,17 @@ def ring_points(identifiers: np.ndarray) -> Float64Array:
     ranks = np.argsort(np.argsort(identifiers, kind="stable"), kind="stable")
     angles = np.pi / 2 - 2 * np.pi * ranks / len(ranks)
     return np.stack([np.cos(angles), np.sin(angles)], axis=1)
+
+
+def cube_points(identifiers: np.ndarray) -> Float64Array:
+    """Brokers at the corners of a cube of many dimensions, each of which has its direction."""
+    dimensions = max(int(identifiers.max()).bit_length(), 1)
+    bits = (identifiers[:, None] >> np.arange(dimensions)[::-1]) & 1
+    angles = np.pi / 12 + np.pi * np.arange(dimensions) / max(dimensions, 2)
+    lengths = CUBE_SHRINK ** np.arange(dimensions)
+    directions = lengths[:, None] * np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    points: Float64Array = (2 * bits - 1) @ directions
+    return points / max(float(np.hypot(points[:, 0], points[:, 1]).max()), 1e-9)
 
 
 def layered_points(count: int, links: Int32Array) -> Float64Array:
