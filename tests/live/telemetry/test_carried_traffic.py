@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from contextlib import AsyncExitStack
 from pathlib import Path
 
@@ -63,6 +64,14 @@ def test_live_brokers_count_what_the_closed_form_says(
             assert sum(one.arrivals for one in counts) == MESSAGE_COUNT * others
             hops = sum(one.arrival_hops for one in counts)
             assert hops <= MESSAGE_COUNT * int(due.delays_hops.sum())
+            frames = [one.host.meter.carried for one in brokers]
+            by_hops = sum((one.by_hops for one in frames if one is not None), Counter[int]())
+            assert sum(by_hops.values()) == MESSAGE_COUNT * others
+            assert sum(number * count for number, count in by_hops.items()) == hops
+            for one in frames:
+                assert one is not None
+                told = one.counts
+                assert sum(one.by_peer.values()) == told.entering + told.wanted + told.relayed
 
     asyncio.run(story())
 

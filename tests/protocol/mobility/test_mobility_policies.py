@@ -8,6 +8,7 @@ import pytest
 from small_network import SmallNetwork
 
 from meshwright.errors import ProblemError
+from meshwright.protocol.mobility.departing import HandOverRecord
 from meshwright.protocol.mobility.messages import MoveBegun, MoveEnd, MoveOffer, MoveStored
 from meshwright.protocol.mobility.policies import POLICIES, MobilitySettings, parse_policies
 from meshwright.protocol.mobility.proxies import ProxyPacket
@@ -127,6 +128,27 @@ def test_what_the_new_broker_has_seen_is_not_sent_again() -> None:
     (end,) = sent(network, MoveEnd)
     assert [one.publication.payload for one in end.session_state.queue] == [b""]
     assert network.payloads("roamer") == ["stored"]
+
+
+@pytest.mark.parametrize(
+    ("text", "replayed"), [("standard", 1), ("logging", 0), ("prefetching", 1)]
+)
+def test_a_session_that_is_handed_over_says_how_and_what_went_with_it(
+    text: str, replayed: int
+) -> None:
+    network = network_with(text, expected={"roamer": "b2"})
+    network.connect("neighbour", "b2", session_expiry_s=600)
+    network.subscribe("neighbour", "t", 2)
+    roaming(network)
+    network.connect("roamer", "b2", session_expiry_s=600)
+    network.advance(2)
+    found = [one for one in network.reports if isinstance(one, HandOverRecord)]
+    stored = 0 if text == "prefetching" else 1  # it went ahead before anything was published
+    assert found == [
+        HandOverRecord(
+            client="roamer", target="b2", mode=text, stored=stored, replayed=min(stored, replayed)
+        )
+    ]
 
 
 def test_nothing_is_asked_when_nothing_is_stored() -> None:

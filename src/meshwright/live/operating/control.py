@@ -39,7 +39,8 @@ from meshwright.live.system.addresses import Address, parse_address
 from meshwright.live.system.file_budget import file_budget
 from meshwright.live.telemetry.carried import CarriedCounts
 from meshwright.live.telemetry.lag import LoopLag
-from meshwright.live.telemetry.metrics import CONTENT_TYPE, Readings, metrics_text
+from meshwright.live.telemetry.meter import HandOvers
+from meshwright.live.telemetry.metrics import CONTENT_TYPE, SLOW, Readings, metrics_text
 from meshwright.model.designs import founded_as
 from meshwright.model.plan import PLAN_VERSION, Plan
 from meshwright.model.times import SECOND_US
@@ -80,12 +81,20 @@ class TrafficView(msgspec.Struct, frozen=True, kw_only=True):
     """Messages that a broker sent to others, by class, and what was handed on to it, if counted.
 
     carried and delivered: of what clients publish; delivered: messages that it sent to clients.
+    published: messages that it took from clients. by_peer: those of carried, by who handed them on;
+    by_hops: its arrivals, by the hops they had made. dropped: messages that were not handed on, by
+    the reason. hand_overs: sessions that it gave to other brokers, by mode.
     """
 
     broker: str
     sent: dict[str, int]
     carried: CarriedCounts | None
     delivered: int = 0
+    published: int = 0
+    by_peer: dict[str, int] = {}
+    by_hops: dict[int, int] = {}
+    dropped: dict[str, int] = {}
+    hand_overs: dict[str, HandOvers] = {}
 
 
 class Control:
@@ -198,13 +207,12 @@ class Control:
     def readings(self) -> Readings:
         """All that metrics tell, as it is now."""
         host = self._host
-        lines = [line for listener in self._listeners for line in listener.lines]
         return Readings(
             meter=host.meter,
             view=host.view(),
             clients=len(host.clients),
             peers=len(host.peers.connected()),
-            slow_dropped=host.meter.slow_dropped + sum(line.dropped_count for line in lines),
+            slow_dropped=self._slow_dropped(),
             connections_refused=self._listeners[0].crowd.refused_count if self._listeners else 0,
             sync_count=host.store.sync_count,
             sync_s=host.store.sync_s,
@@ -267,15 +275,29 @@ class Control:
 
     def _traffic(self, _request: Request) -> Response:
         meter = self._host.meter
-        carried = None if meter.carried is None else meter.carried.counts
+        carried = meter.carried
         return json_response(
             TrafficView(
                 broker=self._host.name,
                 sent=meter.peer_messages_by_class(),
-                carried=carried,
+                carried=None if carried is None else carried.counts,
                 delivered=sum(meter.sent_messages) - meter.system_sent,
+                published=sum(meter.received_messages),
+                by_peer={} if carried is None else carried.by_peer,
+                by_hops={} if carried is None else carried.by_hops,
+                dropped=self._dropped(),
+                hand_overs=meter.hand_overs,
             )
         )
+
+    def _dropped(self) -> dict[str, int]:
+        """Messages that were not handed on, by the reason, those of slow clients among them."""
+        found, slow = dict(self._host.meter.dropped), self._slow_dropped()
+        return {**found, SLOW: slow} if slow else found
+
+    def _slow_dropped(self) -> int:
+        lines = (line for listener in self._listeners for line in listener.lines)
+        return self._host.meter.slow_dropped + sum(line.dropped_count for line in lines)
 
     def _plan(self, _request: Request) -> Response:
         return json_response(self._host.plan_log.progress(self._host.view()))

@@ -55,7 +55,7 @@ class Peers:
     folder: where it keeps its key and those of the others. tell gets what happens to links;
     refused is told of strangers. brokers: where each listens, as far as is known. belongs_to: the
     overlay in force and the founders, if this broker is a member; others may ask for it. watched:
-    sees the envelopes that come together, if somebody counts them.
+    sees the envelopes that come together from a peer, if somebody counts them.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class Peers:
         belongs_to: Callable[[], Belonging] = lambda: (None, ()),
     ) -> None:
         self.brokers: dict[str, Whereabouts] = {}
-        self.watched: Callable[[list[Any]], None] | None = None
+        self.watched: Callable[[str, list[Any]], None] | None = None
         self._name = name
         self._folder = folder
         self._settings = settings
@@ -258,7 +258,7 @@ class Peers:
         assert connection.peer is not None
         name = connection.peer.name
         if self.watched is not None:
-            self.watched(envelopes)
+            self.watched(name, envelopes)
         for envelope in envelopes:
             if self._connections.get(name) is not connection:
                 return

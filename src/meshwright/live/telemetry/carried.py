@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -34,23 +35,27 @@ class CarriedFrames:
 
     def __init__(self, me: str, wants: Callable[[str], bool]) -> None:
         self.counts = CarriedCounts()
+        # Messages by the neighbour that handed them on, and arrivals by the hops they had made.
+        self.by_peer: Counter[str] = Counter()
+        self.by_hops: Counter[int] = Counter()
         self._me = me
         self._wants = wants
         # The newest that arrived, by origin and topic: a frame may come twice.
         self._newest: dict[tuple[str, str], int] = {}
 
-    def count(self, envelopes: list[Any]) -> None:
-        """Look at all that came at once."""
+    def count(self, peer: str, envelopes: list[Any]) -> None:
+        """Look at all that came at once from a neighbour."""
         for envelope in envelopes:
             body = getattr(envelope, "body", None)
             if type(body) in CARRIERS:
-                self._count(body)
+                self._count(peer, body)
 
-    def _count(self, message: Any) -> None:
+    def _count(self, peer: str, message: Any) -> None:
         counts, frame = self.counts, message.frame
         topic, count = frame.publication.topic, frame.publication.count
         if topic.startswith(SYSTEM_PREFIX):
             return  # what brokers tell of themselves is in no trace, so that no plan knows of it
+        self.by_peer[peer] += count
         is_wanted = self._wants(topic)
         if message.is_entering:
             counts.entering += count
@@ -61,6 +66,7 @@ class CarriedFrames:
         if is_wanted and self._is_new(frame):
             counts.arrivals += count
             counts.arrival_hops += count * message.hops
+            self.by_hops[message.hops] += count
 
     def _is_new(self, frame: StreamFrame) -> bool:
         if frame.origin == self._me:

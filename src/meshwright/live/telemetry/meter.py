@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from typing import Any
 
+import msgspec
+
 from meshwright.live.system.clock import Clock
 from meshwright.live.telemetry.carried import CarriedFrames
 from meshwright.live.telemetry.losses import Losses
 from meshwright.live.telemetry.trace import TraceRecorder
 from meshwright.protocol.forwarding.forwarding import Dropped
 from meshwright.protocol.foundation.stream_frames import StreamFrame
+from meshwright.protocol.mobility.departing import HandOverRecord
 from meshwright.protocol.mqtt.packets import (
     Connack,
     DeliverQos1Run,
@@ -31,13 +34,28 @@ QOS_COUNT = 3
 REFUSED_FROM = 0x80
 
 
+class HandOvers(msgspec.Struct, kw_only=True):
+    """Sessions that went to other brokers, and messages of theirs; see HandOverRecord."""
+
+    sessions: int = 0
+    stored: int = 0
+    replayed: int = 0
+
+    def count(self, record: HandOverRecord) -> None:
+        """One more went."""
+        self.sessions += 1
+        self.stored += record.stored
+        self.replayed += record.replayed
+
+
 class Meter:
     """What came from clients and went to them, by QoS, and what did not, by reason.
 
     refused: what clients asked for in vain, by reason code. dropped: messages that a client wanted
     and did not get, losses the same by client and topic; slow_dropped: those of clients that have
     left and had read too slowly. peer_messages: sent to other brokers, by their kind. system_sent:
-    of the messages to clients, what brokers tell of themselves. trace and carried: get what is of
+    of the messages to clients, what brokers tell of themselves. hand_overs: sessions that went to
+    other brokers, and messages with them, by mode. trace and carried: get what is of
     use for planning, if that is recorded; that is what clients publish to each other.
     """
 
@@ -47,6 +65,7 @@ class Meter:
         "carried",
         "connects",
         "dropped",
+        "hand_overs",
         "losses",
         "peer_messages",
         "received_bytes",
@@ -67,6 +86,7 @@ class Meter:
         self.refused: defaultdict[int, int] = defaultdict(int)
         self.dropped: defaultdict[str, int] = defaultdict(int)
         self.losses = Losses()
+        self.hand_overs: defaultdict[str, HandOvers] = defaultdict(HandOvers)
         self.peer_messages: defaultdict[type, int] = defaultdict(int)
         self.connects = 0
         self.slow_dropped = 0
@@ -158,6 +178,8 @@ class Meter:
             self.dropped[record.reason] += 1
         if isinstance(record, Refused):
             self.losses.count(record.client, record.topic)
+        if isinstance(record, HandOverRecord):
+            self.hand_overs[record.mode].count(record)
 
     def _wants(self, client: str, topics: list[str], *, is_on: bool) -> None:
         assert self.trace is not None

@@ -15,6 +15,7 @@ from meshwright.live.telemetry.reports import Reports
 from meshwright.protocol.inspection import BrokerView
 
 NAMED_MAX = 100
+SLOW = "the client reads too slowly"
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
@@ -101,7 +102,7 @@ def _losses(readings: Readings) -> Iterator[Metric]:
     dropped = CounterMetricFamily(
         "meshwright_dropped", "Messages that were not handed on, by reason", labels=["reason"]
     )
-    reasons = {**meter.dropped, "the client reads too slowly": readings.slow_dropped}
+    reasons = {**meter.dropped, SLOW: readings.slow_dropped}
     for text, count in sorted(reasons.items()):
         dropped.add_metric([text], count)
     yield dropped

@@ -42,7 +42,7 @@ from meshwright.protocol.mobility.session_claims import Claims, SessionClaims
 from meshwright.protocol.peers.conversations import Conversations
 from meshwright.protocol.peers.open_questions import OpenQuestion, OpenQuestions
 from meshwright.protocol.sessions.session import Session
-from meshwright.protocol.sessions.session_state import packed
+from meshwright.protocol.sessions.session_state import SessionState, packed
 from meshwright.protocol.sessions.sessions import Sessions
 from meshwright.protocol.streams.interest import key_of
 from meshwright.protocol.streams.messages import Standing, StandingQuestion
@@ -95,6 +95,21 @@ class Departure:
     def go_on(self, stage: Stage) -> None:
         """The next stage begins."""
         self.stage = STAGES.checked(self.stage, stage)
+
+
+class HandOverRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """Reports that a session goes to another broker.
+
+    mode: prefetching if it goes ahead of its client, logging if its new broker was asked what it
+    has seen of it, else standard. stored: messages that wait in the session; replayed: those of
+    them that go with it, as its new broker has not seen them.
+    """
+
+    client: str
+    target: str
+    mode: str
+    stored: int
+    replayed: int
 
 
 class Departing:
@@ -423,8 +438,20 @@ class Departing:
             client = departure.client
             if self._given.get(client) == departure.target and client not in self._unwanted:
                 self._send(later, departure.target, end)
+                later.report(self._handed_over(departure, session_state))
 
         turn.once_synced(go)
+
+    def _handed_over(self, departure: Departure, session_state: SessionState) -> HandOverRecord:
+        waiting = (*session_state.queue, *(one for _, _, one in session_state.in_flight))
+        mode = "logging" if self._asks_what_was_seen else "standard"
+        return HandOverRecord(
+            client=departure.client,
+            target=departure.target,
+            mode="prefetching" if departure.is_offered else mode,
+            stored=len(waiting),
+            replayed=sum(bool(one.publication.topic) for one in waiting),
+        )
 
     def _claim_back(self, turn: Turn) -> None:
         """Sessions that were given to brokers gone for good are here, unless claimed there."""
