@@ -19,6 +19,7 @@ from pyarrow import parquet
 from meshwright.errors import OperatorError, ProblemError
 from meshwright.lab.scripted import Deed, Script, playing
 from meshwright.live.operating import control_client
+from meshwright.live.operating.control import TrafficView
 from meshwright.live.operating.unix_sockets import listening_socket
 from meshwright.live.settings import ControlSettings, PeerLinkSettings
 from meshwright.live.telemetry.reports import ReportFile
@@ -27,7 +28,6 @@ from meshwright.manager.collection import Collection
 from meshwright.manager.desk import now_us
 from meshwright.manager.leasing import Leasing
 from meshwright.manager.managing import Manager, network_of
-from meshwright.manager.measuring import Look
 from meshwright.manager.planner import Made, NetworkView, Planner, PlanRequest
 from meshwright.manager.running import RunningNetwork
 from meshwright.manager.saved_plans import Cost, PlanState, SavedPlan
@@ -171,7 +171,7 @@ def test_a_manager_elsewhere_comes_by_addresses_with_a_token_and_a_certificate(
         manager.open()
         try:
             until(lambda: manager.status().lease == "held, with number 1")
-            assert [one.is_alive for one in manager.network().brokers] == [True, True]
+            assert [one.is_alive for one in manager.watching.network().brokers] == [True, True]
         finally:
             manager.close()
         token.write_text("sixteen letters and mare\n")
@@ -226,7 +226,7 @@ def test_a_plan_is_proposed_without_a_broker_that_is_lost_and_can_be_applied(
         assert manager.status().notes[-1] == "Lost: b1. Plan p1 is made without."
         manager.carry_out("apply", "p1")
         until(lambda: manager.plan("p1").state is PlanState.APPLIED)
-        assert [one.broker for one in manager.network().brokers] == ["b0", "b2"]
+        assert [one.broker for one in manager.watching.network().brokers] == ["b0", "b2"]
         assert [one.id for one in manager.entries()] == ["p1"]
 
 
@@ -242,7 +242,8 @@ def test_a_manager_goes_on_though_a_broker_hangs(
     try:
         with managing(brokers, tmp_path / "north", PolicySettings(), lease_s=2.5) as manager:
             until(lambda: manager.windows().is_enough)
-            assert [one.is_alive for one in manager.network().brokers] == [True, True, True]
+            state = manager.watching.network()
+            assert [one.is_alive for one in state.brokers] == [True, True, True]
     finally:
         listening.close()
         shutil.rmtree(hanging)
@@ -254,15 +255,15 @@ def test_trouble_with_one_thing_is_said_once_though_others_go_well(
     looks, renewals, said = [], [], []
     renew = Leasing.renew
 
-    def blind(_network: RunningNetwork, now: int) -> Look:
-        looks.append(now)
+    def blind(_network: RunningNetwork) -> dict[str, TrafficView]:
+        looks.append(now_us())
         raise OperatorError("Nobody counts.")
 
     def counted(leasing: Leasing, now: int) -> bool:
         renewals.append(now)
         return renew(leasing, now)
 
-    monkeypatch.setattr(managing_module, "look", blind)
+    monkeypatch.setattr(managing_module, "traffic_of", blind)
     monkeypatch.setattr(Leasing, "renew", counted)
     manual = PolicySettings()
     with managing(brokers, tmp_path / "north", manual, lease_s=0.6, say=said.append) as manager:

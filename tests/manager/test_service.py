@@ -6,7 +6,7 @@ import asyncio
 from typing import Any, cast
 
 from meshwright.manager.managing import Manager
-from meshwright.manager.service import service
+from meshwright.manager.service import looking_key, service
 
 TOKEN = b"sixteen letters and more"
 
@@ -15,9 +15,9 @@ class Nobody:
     """A manager that is not to be asked anything."""
 
 
-def answered(method: str, path: str, **headers: str) -> int:
+def answered(method: str, path: str, manager: object = None, **headers: str) -> int:
     """The status of the answer to a request whose body never comes."""
-    app = service(cast("Manager", cast("Any", Nobody())), TOKEN)
+    app = service(cast("Manager", cast("Any", manager or Nobody())), TOKEN)
     statuses: list[int] = []
 
     async def never() -> Any:
@@ -41,6 +41,18 @@ def test_nothing_is_read_of_who_shows_no_token() -> None:
     assert answered("POST", "/plans") == 401
     assert answered("POST", "/plans", authorization="Bearer sixteen letters and mare") == 401
     assert answered("GET", "/status") == 401
+
+
+def test_who_has_the_looking_key_may_look_and_order_nothing() -> None:
+    class Seen:
+        def status(self) -> dict[str, str]:
+            return {}
+
+    shown = f"Bearer {looking_key(TOKEN).decode()}"
+    assert answered("GET", "/status", Seen(), authorization=shown) == 200
+    assert answered("POST", "/plans/p1/apply", authorization=shown) == 401
+    assert answered("POST", "/abort", authorization=shown) == 401
+    assert looking_key(TOKEN) not in (TOKEN, looking_key(TOKEN + b"x"))
 
 
 def test_nothing_is_read_of_who_says_too_much() -> None:

@@ -27,7 +27,7 @@ from meshwright.manager.collection import Collected, Collection
 from meshwright.manager.desk import PLANS_FOLDER, made, now_us, only_one
 from meshwright.manager.execution import Action, Sight
 from meshwright.manager.leasing import Leasing, read_identity
-from meshwright.manager.measuring import Measuring, look
+from meshwright.manager.measuring import Measuring, look_of, traffic_of
 from meshwright.manager.orders import Orders
 from meshwright.manager.planner import (
     NetworkView,
@@ -54,16 +54,11 @@ from meshwright.manager.saved_plans import (
     SavedPlan,
 )
 from meshwright.manager.settings import ManagerSettings
-from meshwright.manager.status import (
-    Adaptation,
-    BrokerState,
-    NetworkState,
-    Status,
-    UnderWay,
-)
+from meshwright.manager.status import Adaptation, Status, UnderWay
 from meshwright.manager.wanted import wanted_of
+from meshwright.manager.watching import Watching
 from meshwright.manager.windows import Windows, windows_of
-from meshwright.model.designs import check_k, design, founded_as
+from meshwright.model.designs import check_k, design
 from meshwright.model.times import SECOND_US
 from meshwright.planning.changes.broker_change import BrokerChange
 from meshwright.planning.changes.differences import PlanDifference, plan_difference
@@ -75,7 +70,10 @@ NOTES_MAX = 20
 
 
 class Manager:
-    """Answers and takes orders from any thread; planner: makes plans of the trace."""
+    """Answers and takes orders from any thread; planner: makes plans of the trace.
+
+    watching: what is to be seen of the network.
+    """
 
     def __init__(
         self,
@@ -91,6 +89,7 @@ class Manager:
         folder = settings.folder
         self._store = PlanStore(folder / PLANS_FOLDER)
         self._orders = Orders(self._store, self._network, now_us)
+        self.watching = Watching(folder, self._network, self._store)
         self._planner = planner or SparkPlanner(folder, settings.planning, settings.goals)
         kept_s = settings.windows.kept * settings.windows.length_s
         self._collection = Collection(folder, self._network, kept_s)
@@ -235,28 +234,6 @@ class Manager:
         """How much telemetry there is."""
         return windows_of(self._collection.span(), self._settings.windows)
 
-    def network(self) -> NetworkState:
-        """Brokers, and what is in force."""
-        views = {name: view for name, (_, view) in self._network.views().items()}
-        newest = max(views.values(), key=lambda view: view.epoch)
-        return NetworkState(
-            epoch=newest.epoch,
-            design=founded_as(newest.overlay),
-            links=newest.overlay.links,
-            brokers=tuple(
-                BrokerState(
-                    broker=name,
-                    epoch=views[name].epoch if name in views else -1,
-                    is_alive=name in views,
-                    clients=sum(one.is_connected for one in views[name].sessions)
-                    if name in views
-                    else 0,
-                    adaptation=views[name].adaptation if name in views else "",
-                )
-                for name in sorted(newest.overlay.brokers)
-            ),
-        )
-
     def status(self) -> Status:
         """What it does and waits for."""
         under_way = self._store.under_way()
@@ -302,7 +279,9 @@ class Manager:
 
     def _look(self, now: int) -> None:
         """See to the telemetry, what is unfinished, what was measured, and the policy."""
-        self._measuring.see(look(self._network, now))
+        traffic = traffic_of(self._network)
+        self._measuring.see(look_of(traffic, now))
+        self.watching.see(now, traffic)
         if self._lease().is_held(now):
             self._collected = self._collection.collect(now, is_read=self._making is not None)
             self._fail_unmade("it was made and could not be kept; make it again")

@@ -41,8 +41,19 @@ class Look(NamedTuple):
 
 def look(network: RunningNetwork, now_us: int) -> Look:
     """Ask all brokers; those that count nothing are left out."""
-    views = [control.get("/traffic", TrafficView) for control in network.controls().values()]
-    counting = [one for one in views if one.carried is not None]
+    return look_of(traffic_of(network), now_us)
+
+
+def traffic_of(network: RunningNetwork) -> dict[str, TrafficView]:
+    """What all brokers have counted."""
+    return {
+        name: control.get("/traffic", TrafficView) for name, control in network.controls().items()
+    }
+
+
+def look_of(views: Mapping[str, TrafficView], now_us: int) -> Look:
+    """What was counted of messages between brokers, without those that count nothing."""
+    counting = [one for one in views.values() if one.carried is not None]
     return Look(
         now_us,
         {one.broker: one.carried for one in counting if one.carried is not None},

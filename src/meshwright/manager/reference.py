@@ -52,15 +52,19 @@ def _asked(
         )
         yield f"<table><tr><th>may have</th><th>which is</th><th></th></tr>{rows}</table>"
     verb = "" if method == "GET" else f" -X {method}"
-    body = " -H 'Content-Type: application/json' -d '{}'" if fields else ""
+    body = " -H 'Content-Type: application/json' -d '{}'" if "requestBody" in asked else ""
     command = f'curl{verb} -H "Authorization: Bearer $(cat token)"{body} {url}{path}'
     yield f"<pre>{escape(command)}</pre>"
 
 
 def _fields(document: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """What the body of a request may have, by name."""
+    """What the address or the body of a request may have, by name."""
     if "requestBody" not in asked:
-        return {}
+        return {
+            one["name"]: {**one["schema"], "description": one.get("description", "")}
+            for one in asked.get("parameters", ())
+            if one["in"] == "query"
+        }
     schema = asked["requestBody"]["content"]["application/json"]["schema"]
     name = next(_references(schema)).rsplit("/", 1)[1]
     found: dict[str, dict[str, Any]] = document["components"]["schemas"][name]["properties"]

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 import uvicorn
-from fastapi import Body, Depends, FastAPI, HTTPException, Request, Response
+from fastapi import Body, Depends, FastAPI, HTTPException, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse
 from starlette.exceptions import HTTPException as AnyHTTPException
@@ -22,12 +22,22 @@ from meshwright.files.decoding import converted
 from meshwright.files.reading import is_absent
 from meshwright.files.tokens import read_token
 from meshwright.files.writing import make_folder, write_whole
+from meshwright.live.operating.control_client import PlanBegun
 from meshwright.live.system.addresses import Address, parse_address
+from meshwright.manager.answers import answers, describe
 from meshwright.manager.execution import Action
+from meshwright.manager.figures import Figures
 from meshwright.manager.managing import Manager
+from meshwright.manager.network_state import NetworkState, TopicPage
+from meshwright.manager.paths import PathView
 from meshwright.manager.planner import PlanRequest
 from meshwright.manager.reference import reference_page
+from meshwright.manager.reports import ReportEntry
+from meshwright.manager.saved_plans import PlanEntry, SavedPlan
 from meshwright.manager.settings import ManagerSettings
+from meshwright.manager.status import Adaptation, Status
+from meshwright.manager.whereabouts import ClientPage
+from meshwright.planning.changes.differences import PlanDifference
 
 SHOWN_NAME = "token"
 ACCEPTED, UNAUTHORIZED, UNKNOWN, CONFLICT, TOO_LONG, WRONG = 202, 401, 404, 409, 413, 422
@@ -55,10 +65,14 @@ REFUSALS: dict[int | str, dict[str, Any]] = {
 }
 
 Leader = Annotated[str | None, Body(embed=True, description="The broker that leads the change.")]
+Search = Annotated[str, Query(max_length=200, description="Only what has this text in it.")]
+Only = Annotated[str | None, Query(description="Only of this broker.")]
+Limit = Annotated[int, Query(ge=1, le=10_000, description="How many at most.")]
 
 
 def service(manager: Manager, token: bytes) -> FastAPI:
-    """All questions and orders; each needs the token."""
+    """All questions and orders; orders need the token, and questions that or the looking key."""
+    key = looking_key(token)
     app = FastAPI(
         title="Meshwright manager",
         version=__version__,
@@ -71,9 +85,10 @@ def service(manager: Manager, token: bytes) -> FastAPI:
     @app.middleware("http")
     async def admit(request: Request, go_on: Callable[[Request], Awaitable[Response]]) -> Response:
         """Turn away who is nobody or says too much, before a byte of the body is read."""
-        shown = request.headers.get("authorization", "").removeprefix("Bearer ").strip()
-        is_known = hmac.compare_digest(shown.encode("utf-8", "replace"), token)
-        if not is_known and request.url.path not in OPEN_TO_ALL:
+        shown = request.headers.get("authorization", "").removeprefix("Bearer ").strip().encode()
+        is_known = hmac.compare_digest(shown, token)
+        is_looking = request.method == "GET" and hmac.compare_digest(shown, key)
+        if not (is_known or is_looking or request.url.path in OPEN_TO_ALL):
             return _answer({"reason": NOBODY}, UNAUTHORIZED)
         length = request.headers.get("content-length", "0")
         if not length.isdigit() or len(length) > BODY_DIGITS_MAX:
@@ -84,15 +99,13 @@ def service(manager: Manager, token: bytes) -> FastAPI:
     app.add_exception_handler(MeshwrightError, _refused)
     app.add_exception_handler(AnyHTTPException, _turned_away)
     app.add_exception_handler(RequestValidationError, _misunderstood)
+    describe(app)
     _add_plans(app, manager)
     _add_orders(app, manager)
+    _add_sights(app, manager)
+    _add_reports(app, manager)
 
-    @app.get("/network")
-    def network() -> Response:
-        """Brokers with their epochs, and the overlay in force."""
-        return _answer(manager.network())
-
-    @app.get("/status")
+    @app.get("/status", **answers(Status))
     def status() -> Response:
         """Telemetry, lease, policy, trust, and the plan under way."""
         return _answer(manager.status())
@@ -100,26 +113,76 @@ def service(manager: Manager, token: bytes) -> FastAPI:
     return app
 
 
+def _add_sights(app: FastAPI, manager: Manager) -> None:
+    @app.get("/network", **answers(NetworkState))
+    def network() -> Response:
+        """Brokers with their epochs and loads, the overlay in force, and what its links carry."""
+        return _answer(manager.watching.network())
+
+    @app.get("/figures", **answers(Figures))
+    def figures(
+        since_us: Annotated[int, Query(ge=0, description="Of the last hour, what is later.")] = 0,
+    ) -> Response:
+        """What went on in the last hour, drops by reason, hand-overs by mode, and weak topics."""
+        return _answer(manager.watching.figures(since_us))
+
+    @app.get("/clients", **answers(ClientPage))
+    def clients(search: Search = "", broker: Only = None, limit: Limit = 100) -> Response:
+        """Where clients are, since when and why, what they want, and where they were before."""
+        return _answer(manager.watching.clients(search, broker, limit))
+
+    @app.get("/topics", **answers(TopicPage))
+    def topics(search: Search = "", broker: Only = None, limit: Limit = 100) -> Response:
+        """Which filters clients want, how many, and at which brokers; the most wanted first."""
+        return _answer(manager.watching.topics(search, broker, limit))
+
+    @app.get("/path", **answers(PathView))
+    def path(
+        topic: Annotated[str, Query(description="A topic name.")],
+        source: Annotated[str, Query(description="The broker where a message is published.")],
+        plan: Annotated[str | None, Query(description="As it would be with this plan.")] = None,
+    ) -> Response:
+        """Which brokers a message visits; with the overlay in force, or with that of a plan."""
+        unknown = None if plan is None else _known(manager, plan)
+        return unknown or _answer(manager.watching.path(topic, source, plan))
+
+
+def _add_reports(app: FastAPI, manager: Manager) -> None:
+    @app.get("/reports", **answers(ReportEntry, is_list=True))
+    def reports() -> Response:
+        """Reports that compare and lab run left in the manager's folder, the newest first."""
+        return _answer(manager.watching.reports())
+
+    @app.get("/reports/{name}")
+    def report(name: str) -> Response:
+        """One of them, as a page."""
+        try:
+            return HTMLResponse(manager.watching.report(name))
+        except OperatorError as error:
+            return _answer({"reason": str(error)}, UNKNOWN)
+
+
 def _add_plans(app: FastAPI, manager: Manager) -> None:
-    @app.get("/plans")
+    @app.get("/plans", **answers(PlanEntry, is_list=True))
     def plans() -> Response:
         """All plans, oldest first, without what they would change."""
         return _answer(manager.entries())
 
-    @app.get("/plans/{name}")
+    @app.get("/plans/{name}", **answers(SavedPlan))
     def plan(name: str) -> Response:
         """One plan with its steps and reasons; while it is made, how far that is."""
         return _known(manager, name) or _answer(manager.plan(name))
 
-    @app.get("/plans/{first}/diff/{second}")
+    @app.get("/plans/{first}/diff/{second}", **answers(PlanDifference))
     def difference(first: str, second: str) -> Response:
         """What one plan has and the other has not."""
         unknown = _known(manager, first) or _known(manager, second)
         return unknown or _answer(manager.difference(first, second))
 
     strange = Depends(_refuse_other_keys(*PlanRequest.__struct_fields__))
+    begun = answers(SavedPlan, status=ACCEPTED)
 
-    @app.post("/plans", status_code=ACCEPTED, dependencies=[strange])
+    @app.post("/plans", status_code=ACCEPTED, dependencies=[strange], **begun)
     def make(
         *,
         design: Annotated[str | None, Body(description="How brokers are joined.")] = None,
@@ -169,28 +232,29 @@ def _add_orders(app: FastAPI, manager: Manager) -> None:
         return unknown or _answer(manager.carry_out(action, name, leader), ACCEPTED)
 
     strange = Depends(_refuse_other_keys("leader"))
+    begun = answers(SavedPlan, status=ACCEPTED)
 
-    @app.post("/plans/{name}/apply", status_code=ACCEPTED, dependencies=[strange])
+    @app.post("/plans/{name}/apply", status_code=ACCEPTED, dependencies=[strange], **begun)
     def apply(name: str, leader: Leader = None) -> Response:
         """Begin to carry out a plan; ask for it by its id until it is no longer applying."""
         return carry_out("apply", name, leader)
 
-    @app.post("/plans/{name}/undo", status_code=ACCEPTED, dependencies=[strange])
+    @app.post("/plans/{name}/undo", status_code=ACCEPTED, dependencies=[strange], **begun)
     def undo(name: str, leader: Leader = None) -> Response:
         """Begin to take back a plan that is in force."""
         return carry_out("undo", name, leader)
 
-    @app.post("/abort")
+    @app.post("/abort", **answers(PlanBegun))
     def abort() -> Response:
         """End the plan under way, unless it is decided: then undo it."""
         return _answer(manager.abort())
 
-    @app.post("/adaptation/hold")
+    @app.post("/adaptation/hold", **answers(Adaptation))
     def hold() -> Response:
         """Have brokers that redraw their tree by themselves leave it as it is."""
         return _answer(manager.hold(is_held=True))
 
-    @app.post("/adaptation/release")
+    @app.post("/adaptation/release", **answers(Adaptation))
     def release() -> Response:
         """Have them go on."""
         return _answer(manager.hold(is_held=False))
@@ -230,6 +294,11 @@ def serve(manager: Manager, settings: ManagerSettings, say: Callable[[str], None
     )
     say(f"The manager answers at http://{bound}; http://{bound}/docs says what it can be asked.")
     server.run(sockets=[listening])
+
+
+def looking_key(token: bytes) -> bytes:
+    """What whoever may look, and order nothing, shows in place of the token."""
+    return hmac.new(token, b"meshwright: look", "sha256").hexdigest()[:32].encode()
 
 
 def shown_token(settings: ManagerSettings) -> bytes:

@@ -1,4 +1,4 @@
-"""What is to be seen of a manager and of its network, as whoever asks is told."""
+"""What is to be seen of a manager, as whoever asks is told."""
 
 from __future__ import annotations
 
@@ -7,25 +7,6 @@ import msgspec
 from meshwright.manager.execution import Sight
 from meshwright.manager.saved_plans import PlanState
 from meshwright.manager.windows import Windows
-
-
-class BrokerState(msgspec.Struct, frozen=True, kw_only=True):
-    """One broker of the network; adaptation: whether it fits its tree to its traffic by itself."""
-
-    broker: str
-    epoch: int
-    is_alive: bool
-    clients: int
-    adaptation: str
-
-
-class NetworkState(msgspec.Struct, frozen=True, kw_only=True):
-    """The network as its brokers say it is; links: of the overlay in force."""
-
-    epoch: int
-    design: str
-    links: tuple[tuple[str, str], ...]
-    brokers: tuple[BrokerState, ...]
 
 
 class Adaptation(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,0 +1,50 @@
+"""What the manager answers, as OpenAPI describes it: the schemas of our own values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+
+from meshwright.live.operating.control_client import PlanBegun
+from meshwright.manager.figures import Figures
+from meshwright.manager.network_state import NetworkState, TopicPage
+from meshwright.manager.paths import PathView
+from meshwright.manager.reports import ReportEntry
+from meshwright.manager.saved_plans import PlanEntry, SavedPlan
+from meshwright.manager.status import Adaptation, Status
+from meshwright.manager.whereabouts import ClientPage
+from meshwright.planning.changes.differences import PlanDifference
+
+KINDS = (
+    Adaptation, ClientPage, Figures, NetworkState, PathView, PlanBegun, PlanDifference, PlanEntry,
+    ReportEntry, SavedPlan, Status, TopicPage,
+)  # fmt: skip
+PLACE = "#/components/schemas/{name}"
+
+
+def answers(kind: type, *, status: int = 200, is_list: bool = False) -> dict[str, Any]:
+    """How a question is described that is answered with this kind of value, or many of them."""
+    assert kind in KINDS
+    one = {"$ref": PLACE.format(name=kind.__name__)}
+    schema = {"type": "array", "items": one} if is_list else one
+    content = {"application/json": {"schema": schema}}
+    return {"responses": {status: {"description": "The answer.", "content": content}}}
+
+
+def describe(app: FastAPI) -> None:
+    """Have an application's OpenAPI document tell the fields of every answer."""
+
+    def document() -> dict[str, Any]:
+        if app.openapi_schema is None:
+            found = get_openapi(
+                title=app.title, version=app.version, description=app.description, routes=app.routes
+            )
+            _, components = msgspec.json.schema_components(KINDS, ref_template=PLACE)
+            found.setdefault("components", {}).setdefault("schemas", {}).update(components)
+            app.openapi_schema = found
+        return app.openapi_schema
+
+    app.openapi = document  # type: ignore[method-assign]
