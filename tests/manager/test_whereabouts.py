@@ -42,6 +42,8 @@ def test_a_client_is_where_it_is_for_the_reason_that_put_it_there() -> None:
     assert ann.moves[0].why == "plan p1 put it here: why not"
     assert (bob.broker, bob.since_us, bob.why, bob.moves) == ("b", 1, FOUND, ())
     assert page.recent == tuple(reversed(ann.moves))
+    seen.see(4, network(ann="b", bob="b", eve="a"), {})
+    assert seen.page(network(eve="a")).clients[0].why == BY_ITSELF
 
 
 def test_a_session_that_moves_is_where_its_client_is_connected() -> None:

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import socket
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
+import msgspec
+
 from meshwright.files.writing import make_folder, private_opener
+from meshwright.live.system.addresses import parse_address
+from meshwright.manager.service import looking_address, shown_token
 from meshwright.manager.settings import MANAGER_FOLDER, ManagerSettings, read_manager_settings
 
 SETTINGS_NAME = "manager.toml"
 LOG_NAME = "manager.log"
 DELAY_S = 5.0
 STOP_S = 20.0
+ANSWER_S = 0.2
 
 
 class ManagerChild:
@@ -24,6 +31,7 @@ class ManagerChild:
         self._say = say
         self._process: subprocess.Popen[bytes] | None = None
         self._ended_s: float | None = None
+        self._is_told = False
 
     @property
     def log(self) -> Path:
@@ -49,7 +57,10 @@ class ManagerChild:
 
     def look(self, now_s: float) -> None:
         """Start it again a while after it has ended; brokers run on without it."""
-        if self._process is None or self._process.poll() is None:
+        if self._process is None:
+            return
+        if self._process.poll() is None:
+            self._tell_where()
             return
         if self._ended_s is None:
             self._ended_s = now_s
@@ -60,6 +71,18 @@ class ManagerChild:
         elif now_s >= self._ended_s + DELAY_S:
             self._ended_s = None
             self.start()
+
+    def _tell_where(self) -> None:
+        """Say once where the network is to be seen, when somebody answers there."""
+        if self._is_told:
+            return
+        settings = self.settings()
+        own = msgspec.structs.replace(settings, folder=self._data / MANAGER_FOLDER)
+        address = parse_address(settings.rest.listen)
+        with suppress(OSError), socket.create_connection((address.host, address.port), ANSWER_S):
+            self._is_told = True
+            seen = looking_address(f"http://{address}", shown_token(own))
+            self._say(f"Look at the network: {seen}")
 
     def stop(self) -> None:
         """Ask it to stop, and end it if it does not."""

@@ -28,6 +28,8 @@ class Point(msgspec.Struct, frozen=True, kw_only=True):
     published: messages of clients. delivered: messages to clients. carried: messages between
     brokers for them, of which relayed came to brokers that do not want them. delays: of what comes
     from another broker, as its hops times half a round trip with a neighbour, both measured.
+    k_held: by how many ways the brokers of the weakest topic are joined, k at most, if the design
+    promises a k.
     """
 
     time_us: int
@@ -41,6 +43,7 @@ class Point(msgspec.Struct, frozen=True, kw_only=True):
     messages_per_delivery: float | None
     delay_p50_ms: float | None
     delay_p99_ms: float | None
+    k_held: int | None
 
 
 class Figures(msgspec.Struct, frozen=True, kw_only=True):
@@ -177,6 +180,7 @@ def _point(
         messages_per_delivery=carried / delivered if delivered else None,
         delay_p50_ms=quantile(delays, 0.5),
         delay_p99_ms=quantile(delays, 0.99),
+        k_held=_held(views),
     )
 
 
@@ -222,6 +226,12 @@ def _hand_overs(traffic: Iterable[TrafficView]) -> dict[str, HandOvers]:
                 replayed=sum_.replayed + one.replayed,
             )
     return dict(sorted(total.items()))
+
+
+def _held(views: Views) -> int | None:
+    k = _promised_k(views)
+    weak = [one.held for view in views.values() for one in view.weak_topics]
+    return None if k is None else min((k, *weak))
 
 
 def _promised_k(views: Views) -> int | None:

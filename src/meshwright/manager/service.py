@@ -7,6 +7,7 @@ import hmac
 import secrets
 import socket
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -15,6 +16,7 @@ from fastapi import Body, Depends, FastAPI, HTTPException, Query, Request, Respo
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse
 from starlette.exceptions import HTTPException as AnyHTTPException
+from starlette.types import ASGIApp
 
 from meshwright import __version__
 from meshwright.errors import MeshwrightError, OperatorError
@@ -63,6 +65,9 @@ REFUSALS: dict[int | str, dict[str, Any]] = {
         (WRONG, "The body is not understood."),
     )
 }
+
+# Takes the service, its address, its token and where that is kept.
+Front = Callable[[ASGIApp, str, bytes, Path], ASGIApp]
 
 Leader = Annotated[str | None, Body(embed=True, description="The broker that leads the change.")]
 Search = Annotated[str, Query(max_length=200, description="Only what has this text in it.")]
@@ -283,16 +288,29 @@ async def _shown_reference(request: Request) -> Response:
     return HTMLResponse(reference_page(app.openapi(), str(request.base_url).rstrip("/")))
 
 
-def serve(manager: Manager, settings: ManagerSettings, say: Callable[[str], None]) -> None:
-    """Answer until somebody stops the process."""
+def serve(
+    manager: Manager,
+    settings: ManagerSettings,
+    say: Callable[[str], None],
+    front: Front | None = None,
+) -> None:
+    """Answer until somebody stops the process; front: what else is to be seen there."""
     token = shown_token(settings)
     wanted = parse_address(settings.rest.listen)
     listening = _listening(wanted)
     bound = Address(*listening.getsockname()[:2])
+    url, app = f"http://{bound}", service(manager, token)
     server = uvicorn.Server(
-        uvicorn.Config(service(manager, token), log_config=None, access_log=False, lifespan="off")
+        uvicorn.Config(
+            app if front is None else front(app, url, token, token_path(settings)),
+            log_config=None,
+            access_log=False,
+            lifespan="off" if front is None else "on",
+        )
     )
-    say(f"The manager answers at http://{bound}; http://{bound}/docs says what it can be asked.")
+    say(f"The manager answers at {url}; {url}/docs says what it can be asked.")
+    if front is not None:
+        say(f"Look at the network: {looking_address(url, token)}")
     server.run(sockets=[listening])
 
 
@@ -301,11 +319,21 @@ def looking_key(token: bytes) -> bytes:
     return hmac.new(token, b"meshwright: look", "sha256").hexdigest()[:32].encode()
 
 
+def looking_address(url: str, token: bytes) -> str:
+    """Where a browser is let in that is to look."""
+    return f"{url}/dashboard?key={looking_key(token).decode()}"
+
+
+def token_path(settings: ManagerSettings) -> Path:
+    """Where the token is that everybody must show."""
+    return settings.rest.token_file or settings.folder / SHOWN_NAME
+
+
 def shown_token(settings: ManagerSettings) -> bytes:
     """The token that everybody must show; made once where the settings name no file."""
-    path = settings.rest.token_file
-    if path is None:
-        path = make_folder(settings.folder, is_private=True) / SHOWN_NAME
+    path = token_path(settings)
+    if settings.rest.token_file is None:
+        make_folder(settings.folder, is_private=True)
         if is_absent(path):
             made = secrets.token_urlsafe(32).encode() + b"\n"
             write_whole({path: made}, is_private=True)

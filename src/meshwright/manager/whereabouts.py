@@ -67,6 +67,7 @@ class Whereabouts:
         self._lock = threading.Lock()
         self._stays: dict[str, _Stay] = {}
         self._recent: deque[MoveSeen] = deque(maxlen=RECENT_MAX)
+        self._has_looked = False
 
     def see(
         self,
@@ -77,13 +78,12 @@ class Whereabouts:
         """One more look; reasons: by client and broker, why a plan put it there."""
         at = {session.client: broker for broker, session in _sessions(views).values()}
         with self._lock:
-            is_first = not self._stays
             for client, broker in at.items():
                 stay = self._stays.get(client)
                 if stay is not None and stay.broker == broker:
                     continue
                 by_plan = reasons.get((client, broker))
-                why = by_plan or (FOUND if is_first and stay is None else BY_ITSELF)
+                why = by_plan or (BY_ITSELF if self._has_looked else FOUND)
                 fresh = self._stays[client] = _Stay(broker, now_us, why)
                 if stay is not None:
                     move = MoveSeen(
@@ -93,6 +93,7 @@ class Whereabouts:
                     self._recent.append(move)
             for client in self._stays.keys() - at.keys():
                 del self._stays[client]
+            self._has_looked = True
 
     def page(
         self,

@@ -32,6 +32,10 @@ def manager(
             help="Where operators ask it.",
         ),
     ] = None,
+    is_shown: Annotated[
+        bool,
+        typer.Option("--dashboard/--no-dashboard", help="With pages for people to look at."),
+    ] = True,
     test_config: Annotated[
         bool, typer.Option("--test-config", help="Check the settings, start nothing.")
     ] = False,
@@ -70,6 +74,11 @@ def manager(
     managing = Manager(settings, network=network, say=typer.echo)
     managing.open()
     try:
-        serve(managing, settings, typer.echo)
+        front = None
+        if is_shown:
+            from meshwright.dashboard.application import with_dashboard
+
+            front = with_dashboard
+        serve(managing, settings, typer.echo, front)
     finally:
         managing.close()

@@ -1,0 +1,143 @@
+// One overlay: brokers where the server put them, links as wide as what they carry.
+//
+// shape: {nodes: [[name, x, y]], links: [[one, other, kind]], bend, rings}; kind is "", "added" or
+// "removed". live: {nodes: [load 0..100], links: [load 0..100], dead: [index], told: [text]}; comes
+// anew by load(). marks: {now, then: hops as pairs of indexes, wanted, relays: indexes}.
+const SCALE = [[198, 222, 232], [133, 196, 201], [242, 207, 110], [236, 145, 80], [191, 47, 51]];
+const NAMED_MAX = 40;
+const REACH = 1.16;
+
+export default {
+  template: `
+    <div class="mw-graph">
+      <svg ref="svg" :viewBox="box" tabindex="0" role="application" :aria-label="label"
+           @keydown="key" @wheel.prevent="wheel" @pointerdown="grab" @pointermove="drag"
+           @pointerup="drop" @pointerleave="drop" @dblclick="reset">
+        <circle v-for="ring in shape.rings" class="mw-guide" cx="0" cy="0" :r="ring" />
+        <path v-for="(link, at) in shape.links" :key="link[0] + ':' + link[1] + link[2]"
+              :class="['mw-link', link[2]]" :d="curves[at]" :style="linkStyle(at)" />
+        <path v-for="hop in thenHops" class="mw-hop then" :d="curve(hop[0], hop[1])" />
+        <path v-for="hop in nowHops" class="mw-hop now" :d="curve(hop[0], hop[1])" />
+        <g v-for="(node, at) in shape.nodes" :key="node[0]" :data-broker="node[0]"
+           :class="nodeClass(at)" :transform="'translate(' + node[1] + ' ' + -node[2] + ')'"
+           @click="pick(at)">
+          <title>{{ told(at) }}</title>
+          <circle class="mw-hit" :r="Math.max(radius(at), 0.035)" />
+          <circle class="mw-body" :r="radius(at)" :style="{ fill: colour(at) }" />
+          <text v-if="isNamed(at)" :x="nameX(at)" :y="nameY(at)" :text-anchor="anchor(at)"
+                :font-size="fontSize">{{ node[0] }}</text>
+        </g>
+      </svg>
+    </div>`,
+  props: { shape: Object, live: Object, marks: Object, label: String },
+  data() {
+    return { now: this.live, marked: this.marks || {}, picked: -1, zoom: 1, x: 0, y: 0, held: null };
+  },
+  watch: {
+    live(value) { this.now = value; },
+    shape() { this.picked = -1; },
+  },
+  computed: {
+    reach() { return this.shape.nodes.length <= NAMED_MAX ? REACH + 0.14 : REACH - 0.08; },
+    box() {
+      const half = this.reach / this.zoom;
+      return [this.x - half, this.y - half, 2 * half, 2 * half].join(" ");
+    },
+    curves() { return this.shape.links.map((link) => this.curve(link[0], link[1])); },
+    dead() { return new Set(this.now.dead); },
+    wanted() { return new Set(this.marked.wanted || []); },
+    relays() { return new Set(this.marked.relays || []); },
+    nowHops() { return this.marked.now || []; },
+    thenHops() { return this.marked.then || []; },
+    isMarked() { return this.nowHops.length + this.thenHops.length + this.wanted.size > 0; },
+    room() { return Math.min(0.075, Math.max(0.011, 0.42 / Math.sqrt(this.shape.nodes.length))); },
+    fontSize() { return this.shape.nodes.length <= 16 ? 0.06 : 0.045; },
+  },
+  methods: {
+    load(live) { this.now = live; },
+    mark(marks) { this.marked = marks; },
+    choose(name) { this.picked = this.shape.nodes.findIndex((node) => node[0] === name); },
+    curve(one, other) {
+      const [, x, y] = this.shape.nodes[one];
+      const [, u, v] = this.shape.nodes[other];
+      const stay = 1 - this.shape.bend;
+      return `M${x} ${-y}Q${((x + u) / 2) * stay} ${(-(y + v) / 2) * stay} ${u} ${-v}`;
+    },
+    share(at) { return (this.now.nodes[at] || 0) / 100; },
+    radius(at) { return this.room * (0.62 + 0.5 * this.share(at)); },
+    colour(at) {
+      if (this.dead.has(at)) return "transparent";
+      const place = Math.min(this.share(at), 0.999) * (SCALE.length - 1);
+      const low = SCALE[Math.floor(place)], high = SCALE[Math.floor(place) + 1];
+      const mixed = low.map((part, i) => Math.round(part + (high[i] - part) * (place % 1)));
+      return `rgb(${mixed.join(",")})`;
+    },
+    linkStyle(at) {
+      const share = (this.now.links[at] || 0) / 100;
+      const faint = Math.min(0.55, Math.max(0.06, 4 / Math.sqrt(this.shape.links.length + 1)));
+      if (this.shape.links[at][2]) return {};
+      return { strokeWidth: 0.7 + 5.5 * share, strokeOpacity: faint + (0.85 - faint) * share };
+    },
+    nodeClass(at) {
+      return ["mw-node", {
+        dead: this.dead.has(at), picked: at === this.picked, wanted: this.wanted.has(at),
+        relay: this.relays.has(at),
+        quiet: this.isMarked && !this.wanted.has(at) && !this.relays.has(at),
+      }];
+    },
+    told(at) { return this.shape.nodes[at][0] + ": " + (this.now.told[at] || ""); },
+    isNamed(at) { return this.shape.nodes.length <= NAMED_MAX || at === this.picked; },
+    isOutside(at) {
+      const [, x, y] = this.shape.nodes[at];
+      return this.shape.bend > 0 && x * x + y * y > 0.9;
+    },
+    nameX(at) { return this.isOutside(at) ? this.shape.nodes[at][1] * 0.12 : 0; },
+    nameY(at) {
+      if (!this.isOutside(at)) return this.radius(at) + this.fontSize;
+      return -this.shape.nodes[at][2] * 0.12 + this.fontSize / 3;
+    },
+    anchor(at) {
+      const x = this.shape.nodes[at][1];
+      if (!this.isOutside(at) || Math.abs(x) < 0.3) return "middle";
+      return x > 0 ? "start" : "end";
+    },
+    pick(at) {
+      this.picked = at;
+      this.$emit("pick", this.shape.nodes[at][0]);
+    },
+    key(event) {
+      const steps = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 };
+      const count = this.shape.nodes.length;
+      if (event.key in steps && count) {
+        this.picked = (this.picked + steps[event.key] + count) % count;
+      } else if (event.key === "Enter" && this.picked >= 0) {
+        this.pick(this.picked);
+      } else if (event.key === "+" || event.key === "-") {
+        this.zoomBy(event.key === "+" ? 1.25 : 0.8);
+      } else if (event.key === "0") {
+        this.reset();
+      } else {
+        return;
+      }
+      event.preventDefault();
+    },
+    wheel(event) { this.zoomBy(event.deltaY < 0 ? 1.15 : 1 / 1.15); },
+    zoomBy(factor) { this.zoom = Math.min(12, Math.max(1, this.zoom * factor)); this.hold(); },
+    hold() {
+      const free = this.reach * (1 - 1 / this.zoom);
+      this.x = Math.min(free, Math.max(-free, this.x));
+      this.y = Math.min(free, Math.max(-free, this.y));
+    },
+    reset() { this.zoom = 1; this.x = 0; this.y = 0; },
+    grab(event) { this.held = [event.clientX, event.clientY]; },
+    drag(event) {
+      if (!this.held || this.zoom === 1) return;
+      const scale = (2 * this.reach) / this.zoom / this.$refs.svg.clientWidth;
+      this.x -= (event.clientX - this.held[0]) * scale;
+      this.y -= (event.clientY - this.held[1]) * scale;
+      this.held = [event.clientX, event.clientY];
+      this.hold();
+    },
+    drop() { this.held = null; },
+  },
+};

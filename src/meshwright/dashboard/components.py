@@ -1,0 +1,121 @@
+"""What pages are made of: a picture of an overlay, figures over time, and tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from nicegui import ui
+from nicegui.element import Element
+
+from meshwright.dashboard.door import HOME
+
+
+class OverlayGraph(Element, component="browser/overlay_graph.js"):
+    """Brokers and links; drawing.py says what shape, live and marks have in them."""
+
+    def __init__(self, shape: dict[str, Any], live: dict[str, Any], label: str) -> None:
+        super().__init__()
+        self._props["shape"] = shape
+        self._props["live"] = live
+        self._props["label"] = label
+
+    def reshape(self, shape: dict[str, Any], live: dict[str, Any]) -> None:
+        """Another overlay."""
+        self._props["shape"] = shape
+        self._props["live"] = live
+        self.update()
+
+    def load(self, live: dict[str, Any]) -> None:
+        """What brokers and links of the same overlay carry by now."""
+        self._props["live"] = live  # for who reloads; not sent with this
+        self.run_method("load", live)
+
+    def pick_out(self, marks: dict[str, Any]) -> None:
+        """Pick out the ways of a message."""
+        self.run_method("mark", marks)
+
+    def choose(self, broker: str) -> None:
+        """Pick out a broker."""
+        self.run_method("choose", broker)
+
+
+class Trend(Element, component="browser/trend.js"):
+    """Lines over time; a point is seconds and a value for each name."""
+
+    def __init__(
+        self, names: Sequence[str], points: list[list[float | None]], unit: str = ""
+    ) -> None:
+        super().__init__()
+        self._props["names"] = list(names)
+        self._props["points"] = points
+        self._props["unit"] = unit
+
+    def push(self, points: list[list[float | None]]) -> None:
+        """More points, later than the others."""
+        if points:
+            self.run_method("push", points)
+
+
+class Cell(str):
+    """A cell of a table that is HTML already."""
+
+    __slots__ = ()
+
+
+def table_html(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """A plain table; a column whose title ends in # has numbers, in ! is not broken."""
+    heads = "".join(f"<th{_of(title)}>{escape(title.rstrip('#!'))}</th>" for title in columns)
+    shown = (
+        "".join(
+            f"<td{_of(title)}>{cell if isinstance(cell, Cell) else escape(str(cell))}</td>"
+            for title, cell in zip(columns, row, strict=True)
+        )
+        for row in rows
+    )
+    body = "".join(f"<tr>{row}</tr>" for row in shown)
+    return f"<table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _of(title: str) -> str:
+    return {"#": " class='number'", "!": " class='whole'"}.get(title[-1:], "")
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[object]] = ()) -> ui.html:
+    """A table that is written anew when its content is set, with table_html."""
+    return ui.html(table_html(columns, rows), sanitize=False).classes("mw-table")
+
+
+def chip(text: str, kind: str = "") -> Cell:
+    """A word with a colour."""
+    return Cell(f"<span class='mw-chip {kind}'>{escape(text)}</span>")
+
+
+def place(page: str, **query: str) -> str:
+    """The address of a page."""
+    return f"{HOME}/{quote(page)}" + (f"?{urlencode(query)}" if query else "")
+
+
+def link(text: str, target: str) -> Cell:
+    """A word that leads somewhere."""
+    return Cell(f"<a href='{escape(target)}'>{escape(text)}</a>")
+
+
+def set_html(element: ui.html, content: str) -> None:
+    """Show something else; nothing is sent if it is the same."""
+    if element.content != content:
+        element.set_content(content)
+
+
+def set_text(element: ui.label, text: str) -> None:
+    """Say something else; nothing is sent if it is the same."""
+    if element.text != text:
+        element.set_text(text)
+
+
+def empty(told: str, command: str = "") -> str:
+    """What to show where there is nothing, and what to do about it."""
+    shown = f"<code>{escape(command)}</code>" if command else ""
+    return f"<div class='mw-empty'>{escape(told)}<br>{shown}</div>"

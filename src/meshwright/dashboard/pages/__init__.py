@@ -1,0 +1,1 @@
+"""One module for each page; they know nothing of each other."""
