@@ -108,7 +108,7 @@ def browsing(address: str) -> Iterator[Page]:
         for flag in (*FLAGS, f"--user-data-dir={folder}"):
             options.add_argument(flag)
         options.binary_location = executable("CHROMIUM", "chromium")
-        options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+        options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
         driver = Chrome(options, Service(executable("CHROMEDRIVER", "chromedriver")))
         try:
             yield Page(driver, address)

@@ -37,6 +37,7 @@ def with_dashboard(service: ASGIApp, url: str, token: bytes, token_file: Path) -
         tailwind=False,
         binding_refresh_interval=None,
         show_welcome_message=False,
+        reconnect_timeout=FIRST_S,
     )
     door = Door(pages, token, str(token_file))
 

@@ -16,8 +16,15 @@ from meshwright.dashboard.door import HOME
 class OverlayGraph(Element, component="browser/overlay_graph.js"):
     """Brokers and links; drawing.py says what shape, live and marks have in them."""
 
-    def __init__(self, shape: dict[str, Any], live: dict[str, Any], label: str) -> None:
+    def __init__(
+        self,
+        shape: dict[str, Any],
+        live: dict[str, Any],
+        label: str,
+        marks: dict[str, Any] | None = None,
+    ) -> None:
         super().__init__()
+        self._props["marks"] = marks or {}
         self._props["shape"] = shape
         self._props["live"] = live
         self._props["label"] = label
@@ -38,8 +45,8 @@ class OverlayGraph(Element, component="browser/overlay_graph.js"):
         self.run_method("mark", marks)
 
     def choose(self, broker: str) -> None:
-        """Pick out a broker."""
-        self.run_method("choose", broker)
+        """Pick out a broker, before the page is shown."""
+        self._props["chosen"] = broker
 
 
 class Trend(Element, component="browser/trend.js"):

@@ -97,6 +97,27 @@ def marks_of(
     }
 
 
+def moved_of(overlay: Overlay, other: Overlay) -> dict[str, Any]:
+    """Brokers of an overlay that have another place or other links in the other one."""
+    links, others = (_links_by_broker(one) for one in (overlay, other))
+    here, there = overlay.positions or {}, other.positions or {}
+    return {
+        "wanted": [
+            at
+            for at, name in enumerate(overlay.brokers)
+            if here.get(name) != there.get(name) or links[name] != others.get(name)
+        ]
+    }
+
+
+def _links_by_broker(overlay: Overlay) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {name: set() for name in overlay.brokers}
+    for one, other in overlay.links:
+        found[one].add(other)
+        found[other].add(one)
+    return found
+
+
 def link_changes(before: Overlay, after: Overlay) -> tuple[dict[Link, str], dict[Link, str]]:
     """Links that a change removes from the one overlay, and those that it adds to the other."""
     old, new = ({_sorted(*link) for link in one.links} for one in (before, after))
@@ -122,7 +143,8 @@ def _load(one: BrokerState) -> float:
 
 
 def _shares(values: list[float]) -> list[int]:
-    highest = max(values, default=0.0)
+    # Brokers that are all alike stand in the middle of the scale, not at its alarming end.
+    highest = max((*values, 2 * min(values, default=0.0)))
     return [round(100 * value / highest) if highest else 0 for value in values]
 
 

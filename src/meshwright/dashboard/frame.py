@@ -23,6 +23,7 @@ PAGES = (
 THEME = "meshwright_theme"
 THEMES = ("auto", "light", "dark")
 REFRESH_S = 2.0
+ACCENT = "#2467b3"
 
 Refresh = Callable[[], Awaitable[None]]
 
@@ -36,6 +37,7 @@ class Frame:
         self.visit = request.cookies.get(COOKIE, "")
         self._theme = request.cookies.get(THEME, "auto")
         self._dark = ui.dark_mode(_is_dark(self._theme))
+        ui.colors(primary=ACCENT)
         self._when_allowed: list[Callable[[], None]] = []
         self._bar(page)
         with ui.element("main").classes("mw-page").props("id=content") as self._main:
@@ -90,7 +92,7 @@ class Frame:
                 self._theme_button()
 
     def _orders_button(self) -> None:
-        button = ui.button().props("flat dense no-caps").classes("mw-orders")
+        button = ui.button(color=None).props("flat dense no-caps").classes("mw-orders")
         button.on_click(lambda: self._ask_token(button))
         self._show_orders(button)
 
@@ -125,7 +127,7 @@ class Frame:
                 ui.button("Cancel", on_click=dialog.close).props("flat no-caps")
 
     def _theme_button(self) -> None:
-        button = ui.button(self._theme.capitalize())
+        button = ui.button(self._theme.capitalize(), color=None)
         button.on_click(lambda: self._next_theme(button))
         button.props("flat dense no-caps icon=contrast aria-label='Theme'").classes("mw-theme")
 

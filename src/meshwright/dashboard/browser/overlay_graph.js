@@ -4,8 +4,9 @@
 // "removed". live: {nodes: [load 0..100], links: [load 0..100], dead: [index], told: [text]}; comes
 // anew by load(). marks: {now, then: hops as pairs of indexes, wanted, relays: indexes}.
 const SCALE = [[198, 222, 232], [133, 196, 201], [242, 207, 110], [236, 145, 80], [191, 47, 51]];
-const NAMED_MAX = 40;
-const REACH = 1.16;
+const NAMED_MAX = 40, INK = 60;
+// How far a picture reaches from its middle, and how wide a letter is of its height.
+const REACH = 1.14, LETTER = 0.58;
 
 export default {
   template: `
@@ -15,7 +16,8 @@ export default {
            @pointerup="drop" @pointerleave="drop" @dblclick="reset">
         <circle v-for="ring in shape.rings" class="mw-guide" cx="0" cy="0" :r="ring" />
         <path v-for="(link, at) in shape.links" :key="link[0] + ':' + link[1] + link[2]"
-              :class="['mw-link', link[2]]" :d="curves[at]" :style="linkStyle(at)" />
+              :class="['mw-link', link[2], { own: isOwn(link) }]" :d="curves[at]"
+              :style="linkStyle(at)" />
         <path v-for="hop in thenHops" class="mw-hop then" :d="curve(hop[0], hop[1])" />
         <path v-for="hop in nowHops" class="mw-hop now" :d="curve(hop[0], hop[1])" />
         <g v-for="(node, at) in shape.nodes" :key="node[0]" :data-broker="node[0]"
@@ -24,21 +26,41 @@ export default {
           <title>{{ told(at) }}</title>
           <circle class="mw-hit" :r="Math.max(radius(at), 0.035)" />
           <circle class="mw-body" :r="radius(at)" :style="{ fill: colour(at) }" />
-          <text v-if="isNamed(at)" :x="nameX(at)" :y="nameY(at)" :text-anchor="anchor(at)"
+          <text v-if="isNamed()" :x="nameX(at)" :y="nameY(at)" :text-anchor="anchor(at)"
                 :font-size="fontSize">{{ node[0] }}</text>
+        </g>
+        <g v-if="picked >= 0" class="mw-picked" :transform="'translate(' + spot + ')'">
+          <circle :r="radius(picked) * 1.5 + 0.008" />
+          <text v-if="shape.nodes.length > 40" :x="-0.08 * Math.sign(shape.nodes[picked][1])"
+                :text-anchor="shape.nodes[picked][1] > 0 ? 'end' : 'start'" y="0.02"
+                font-size="0.065">{{ shape.nodes[picked][0] }}</text>
         </g>
       </svg>
     </div>`,
-  props: { shape: Object, live: Object, marks: Object, label: String },
+  props: { shape: Object, live: Object, marks: Object, label: String, chosen: String },
   data() {
-    return { now: this.live, marked: this.marks || {}, picked: -1, zoom: 1, x: 0, y: 0, held: null };
+    const picked = this.shape.nodes.findIndex((node) => node[0] === this.chosen);
+    return { now: this.live, marked: this.marks || {}, picked, zoom: 1, x: 0, y: 0, held: null,
+      width: 480 };
   },
+  mounted() {
+    this.measure = () => { this.width = this.$refs.svg.clientWidth || 480; };
+    this.measure();
+    window.addEventListener("resize", this.measure);
+  },
+  unmounted() { window.removeEventListener("resize", this.measure); },
   watch: {
+    chosen(name) { this.choose(name); },
     live(value) { this.now = value; },
-    shape() { this.picked = -1; },
+    shape() { this.choose(this.chosen); },
   },
   computed: {
-    reach() { return this.shape.nodes.length <= NAMED_MAX ? REACH + 0.14 : REACH - 0.08; },
+    reach() {
+      if (this.shape.nodes.length > NAMED_MAX) return REACH - 0.06;
+      if (!this.shape.bend) return REACH + 0.1;
+      const longest = Math.max(4, ...this.shape.nodes.map((node) => node[0].length));
+      return Math.min(1.9, REACH + longest * this.fontSize * LETTER);
+    },
     box() {
       const half = this.reach / this.zoom;
       return [this.x - half, this.y - half, 2 * half, 2 * half].join(" ");
@@ -50,8 +72,12 @@ export default {
     nowHops() { return this.marked.now || []; },
     thenHops() { return this.marked.then || []; },
     isMarked() { return this.nowHops.length + this.thenHops.length + this.wanted.size > 0; },
+    spot() { return `${this.shape.nodes[this.picked][1]} ${-this.shape.nodes[this.picked][2]}`; },
     room() { return Math.min(0.075, Math.max(0.011, 0.42 / Math.sqrt(this.shape.nodes.length))); },
-    fontSize() { return this.shape.nodes.length <= 16 ? 0.06 : 0.045; },
+    fontSize() {
+      const size = this.shape.nodes.length <= 16 ? 0.06 : 0.045;
+      return size * Math.min(1.6, Math.max(1, 480 / this.width));
+    },
   },
   methods: {
     load(live) { this.now = live; },
@@ -73,10 +99,17 @@ export default {
       return `rgb(${mixed.join(",")})`;
     },
     linkStyle(at) {
+      const link = this.shape.links[at];
+      if (link[2] || this.isOwn(link)) return {};
       const share = (this.now.links[at] || 0) / 100;
-      const faint = Math.min(0.55, Math.max(0.06, 4 / Math.sqrt(this.shape.links.length + 1)));
-      if (this.shape.links[at][2]) return {};
-      return { strokeWidth: 0.7 + 5.5 * share, strokeOpacity: faint + (0.85 - faint) * share };
+      // The more links there are, the less ink each may take, or nothing is seen of any.
+      const ink = Math.min(1, INK / (this.shape.links.length + 1));
+      const strong = 0.3 + 0.7 * share ** (1 / Math.max(ink, 0.25));
+      return { strokeWidth: 0.6 + 0.3 * ink + 5.3 * ink * share, strokeOpacity: strong * 0.85 * ink ** 0.6 };
+    },
+    isOwn(link) {
+      const isLarge = this.shape.nodes.length > NAMED_MAX;
+      return isLarge && this.picked >= 0 && (link[0] === this.picked || link[1] === this.picked);
     },
     nodeClass(at) {
       return ["mw-node", {
@@ -86,7 +119,7 @@ export default {
       }];
     },
     told(at) { return this.shape.nodes[at][0] + ": " + (this.now.told[at] || ""); },
-    isNamed(at) { return this.shape.nodes.length <= NAMED_MAX || at === this.picked; },
+    isNamed() { return this.shape.nodes.length <= NAMED_MAX; },
     isOutside(at) {
       const [, x, y] = this.shape.nodes[at];
       return this.shape.bend > 0 && x * x + y * y > 0.9;

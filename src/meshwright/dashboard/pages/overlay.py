@@ -59,6 +59,7 @@ class _Page:
                     {"nodes": [], "links": [], "dead": [], "told": []},
                     f"The overlay. {HELP}",
                 )
+                self._graph.choose(self._broker)
                 self._graph.on("pick", self._picked)
                 ui.html(KEY, sanitize=False).classes("mw-key")
                 ui.label(HELP).classes("mw-quiet").style("font-size: .78rem; margin-top: .4rem")
@@ -154,7 +155,7 @@ def _way(now: PathView, then: PathView | None, plan: str | None) -> str:
     rows = [("Now", *_counts(now))]
     if then is not None and plan is not None:
         rows.append((link(f"With {plan}", place(f"plans/{plan}")), *_counts(then)))
-    shown = table_html(("", "messages#", "hops at most#", "relays#", "wanted at#"), rows)
+    shown = table_html(("!", "messages#", "longest#", "relays#", "wanted at#"), rows)
     hops = ", ".join(f"{hop.source} → {hop.target}" for hop in now.hops[:SHOWN_MAX])
     more = f" and {len(now.hops) - SHOWN_MAX} more" if len(now.hops) > SHOWN_MAX else ""
     if not now.wanted_at:
@@ -177,7 +178,7 @@ def _broker(one: BrokerState, state: NetworkState, clients: ClientPage, topics: 
         ("From brokers", rate(one.carried_per_s)),
         ("Waiting", f"{one.queued:,} messages"),
     ]
-    shown = f"<h2>{escape(one.broker)}</h2>{table_html(('', ''), rows)}"
+    shown = f"<h2>{escape(one.broker)}</h2>{table_html(('!', ''), rows)}"
     if topics.topics:
         wanted = [(topic.filter, topic.wanted) for topic in topics.topics]
         title = f"topics ({topics.total:,})"

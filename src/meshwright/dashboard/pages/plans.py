@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from functools import partial
 from html import escape
+from typing import Any
 
 from nicegui import ui
 
@@ -19,7 +20,7 @@ from meshwright.dashboard.components import (
     table_html,
 )
 from meshwright.dashboard.door import HOME
-from meshwright.dashboard.drawing import link_changes, shape_of, still_of
+from meshwright.dashboard.drawing import Link, link_changes, moved_of, shape_of, still_of
 from meshwright.dashboard.frame import Frame, Refresh
 from meshwright.dashboard.house import House
 from meshwright.dashboard.wording import ago, change, clock, number
@@ -34,6 +35,7 @@ from meshwright.manager.saved_plans import (
     SavedPlan,
 )
 from meshwright.manager.status import Status
+from meshwright.model.overlay import Overlay
 from meshwright.model.plan import Plan
 from meshwright.model.wording import counted
 
@@ -181,16 +183,23 @@ class _Page:
         removed, added = link_changes(plan.source, plan.target)
         self._pictures.clear()
         with self._pictures:
-            for title, overlay, kinds, key in (
-                ("Before", plan.source, removed, "<b><i class='removed'></i>goes</b>"),
-                ("After", plan.target, added, "<b><i class='added'></i>comes</b>"),
+            for title, overlay, other, kinds in (
+                ("Before", plan.source, plan.target, removed),
+                ("After", plan.target, plan.source, added),
             ):
                 with ui.element("div").classes("mw-card"):
-                    counts = f"{counted(len(overlay.links), 'link')}, {len(kinds)} of them "
                     ui.html(f"{title}: {escape(overlay.design)}", sanitize=False, tag="h2")
-                    OverlayGraph(shape_of(overlay, kinds), still_of(overlay), title)
-                    gone = "go" if title == "Before" else "new"
-                    ui.html(f"<b>{counts}{gone}</b>{key}", sanitize=False).classes("mw-key")
+                    marks = moved_of(overlay, other)
+                    OverlayGraph(shape_of(overlay, kinds), still_of(overlay), title, marks)
+                    ui.html(_key(title, overlay, kinds, marks), sanitize=False).classes("mw-key")
+
+
+def _key(title: str, overlay: Overlay, kinds: dict[Link, str], marks: dict[str, Any]) -> str:
+    kind, told = ("removed", "go") if title == "Before" else ("added", "come")
+    return (
+        f"<b>{counted(len(overlay.links), 'link')}</b><b><i class='{kind}'></i>{len(kinds)} {told}"
+        f"</b><b>{counted(len(marks['wanted']), 'broker')} with another place or other links</b>"
+    )
 
 
 def _entries(entries: tuple[PlanEntry, ...]) -> str:
@@ -297,7 +306,7 @@ def _pair(before: float, after: float) -> tuple[str, str, str]:
 
 def _against(plan: Plan) -> str:
     if plan.against is None:
-        return empty("Nobody asked when this plan was made.")
+        return empty("That was not looked into when this plan was made.")
     now_us = time.time_ns() // 1_000
     items = "".join(f"<li>{escape(one)}</li>" for one in plan.against.sentences(now_us))
     return f"<ul style='margin:0;padding-left:1.1rem'>{items}</ul>"
