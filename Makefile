@@ -11,6 +11,14 @@ DOT_EVERY_S := 5
 with_dots = { while sleep $(DOT_EVERY_S) >&2 && kill -0 $$$$; do printf .; done & } 2>/dev/null; \
 	( $(1) ); code=$$?; kill $$!; echo; exit $$code
 
+# Chromium is no wheel: the system has it, or somebody is told where to get it.
+CHROMIUM ?= chromium
+CHROMEDRIVER ?= chromedriver
+export CHROMIUM CHROMEDRIVER
+needs_chromium = for one in $(CHROMIUM) $(CHROMEDRIVER); do command -v $$one >/dev/null || { \
+	echo "There is no $$one here; install it with apt-get install chromium chromium-driver, or" \
+	"name both programs in CHROMIUM and CHROMEDRIVER."; exit 2; }; done
+
 .DEFAULT_GOAL := help
 # What is asked after every change: all that needs no Spark, socket or minute. make test asks it all.
 QUICK := tests/architecture tests/files tests/filters tests/history tests/planning tests/protocol \
@@ -27,10 +35,10 @@ TOO_LONG := tests/architecture/test_dependencies.py tests/architecture/test_docs
 	tests/sim/test_runs.py tests/sim/test_simulation.py tests/sim/test_wills.py tests/sim/test_wire.py
 SEEDS ?= 1..100
 BASE ?= HEAD
-.PHONY: help setup demo test quick check format bench swarm cluster same torture fuzz figures lock clean
+.PHONY: help setup demo test test-browser picture quick check format bench swarm cluster same torture fuzz figures lock clean
 
 help: ## show this list
-	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 setup: $(VENV)/.development ## set up .venv with everything for running and developing
 
@@ -39,6 +47,14 @@ demo: $(VENV)/.runtime ## run a poor network under load, plan a better one, chan
 
 test: $(VENV)/.development ## run all tests
 	$(BIN)/python -m pytest --numprocesses auto --dist loadscope
+
+test-browser: $(VENV)/.development ## open the dashboard in Chromium and use it; pictures in build/browser
+	@$(call needs_chromium)
+	$(BIN)/python -m pytest tests/browser
+
+picture: $(VENV)/.development ## draw the dashboard of a network under load, as README shows it
+	@$(call needs_chromium)
+	$(BIN)/python -m tests.browser.picture docs/pictures/dashboard.png
 
 quick: check ## what to ask after every change, in a minute: check, and the tests that take moments
 	$(BIN)/python -m pytest --numprocesses logical --dist loadscope $(QUICK) $(TOO_LONG:%=--ignore=%)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -21,6 +22,7 @@ from tests.browser.chromium import Page, browsing
 
 from benchmarks.table import Row
 
+NO_BROWSER = "there is no Chromium here; apt-get install chromium chromium-driver"
 IDLE_S, LOOK_S = 30.0, 20.0
 IDLE_SHARE_MAX = 0.05
 PAINT_S_MAX, UPDATE_MS_MAX, BYTES_PER_S_MAX = 3.0, 100.0, 50_000
@@ -40,6 +42,8 @@ class Server(NamedTuple):
 
 
 def rows() -> list[Row]:
+    if shutil.which("chromium") is None:
+        return [Row("the dashboard in a browser", "not measured", "-", note=NO_BROWSER)]
     shares = [_idle_share(is_shown) for is_shown in (False, True)]
     found = [
         Row(

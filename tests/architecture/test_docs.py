@@ -25,7 +25,7 @@ WITH_FLOORS = {"protocol": "the core", "live": "live", "sim": "sim", "cli": "cli
 DOTTED_NAME = re.compile(r"`(meshwright(?:\.\w+)+)`")
 REFERENCE_USED = re.compile(r"(?<!\])\[([A-Z]+)\](?![:(])")
 REFERENCE_DEFINED = re.compile(r"^\[([A-Z]+)\]: \S+$", re.MULTILINE)
-MAKE_TARGET = re.compile(r"^([a-z]+):", re.MULTILINE)
+MAKE_TARGET = re.compile(r"^([a-z-]+):", re.MULTILINE)
 
 
 def commands(document: Path) -> list[str]:

@@ -118,6 +118,6 @@ def browsing(address: str) -> Iterator[Page]:
 
 def executable(variable: str, name: str) -> str:
     """Where a program is, unless the environment names another one."""
-    found = os.environ.get(variable) or shutil.which(name)
+    found = shutil.which(os.environ.get(variable) or name)
     assert found, f"There is no {name} here; see make test-browser."
     return found

@@ -62,7 +62,8 @@ def watched_network(data: Path, count: int = 4, clients: int = 12) -> Iterator[N
     """Until the block is left; clients: as many MQTT clients, that want and publish."""
     names = tuple(f"broker{number}" for number in range(1, count + 1))
     data.mkdir(parents=True)
-    port = free_ports(1)
+    port = free_ports(2 * count + 1)
+    ports = ("--port", port + 1, "--peer-port", port + 1 + count)
     (data / "manager.toml").write_text(SETTINGS.format(port=port))
     overlay = founding_overlay("chord", names)
     store = PlanStore(data / "manager" / PLANS_FOLDER)
@@ -70,7 +71,8 @@ def watched_network(data: Path, count: int = 4, clients: int = 12) -> Iterator[N
     saved = made(store.add(now_us(), "running"), plan, Cost(before=1.0, after=0.8))
     store.write(saved)
     with ExitStack() as opened:
-        _, printed = opened.enter_context(up(data, "-n", count, "--design", "chord", "--manage"))
+        words = ("-n", count, "--design", "chord", "--manage", *ports)
+        _, printed = opened.enter_context(up(data, *words, has_ports=True))
         address = printed.until("Look at the network: ").rpartition(" ")[2]
         ports = [_port(data / name) for name in names]
         opened.enter_context(talking(ports, clients))

@@ -298,6 +298,7 @@ class Stage:
         return [
             "The brokers go on running. What to try next:",
             f"  meshwright status --data {data}",
+            f"  meshwright manager --data {data}, and look at it in a browser",
             f"  meshwright plan show {plan}",
             f"  meshwright plan undo {plan} --data {data}",
             f"  meshwright compare {self._folder.telemetry} --slot 5s",

@@ -1,4 +1,4 @@
-// Keys for those who do not reach for the mouse: digits go to pages, / to the search, t to the theme.
+// For those who do not reach for the mouse: digits go to pages, / to the search, t to the theme.
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey) return;
   if (/^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName)) return;

@@ -33,7 +33,7 @@ export default {
           <circle :r="radius(picked) * 1.5 + 0.008" />
           <text v-if="shape.nodes.length > 40" :x="-0.08 * Math.sign(shape.nodes[picked][1])"
                 :text-anchor="shape.nodes[picked][1] > 0 ? 'end' : 'start'" y="0.02"
-                font-size="0.065">{{ shape.nodes[picked][0] }}</text>
+                font-size="0.055">{{ shape.nodes[picked][0] }}</text>
         </g>
       </svg>
     </div>`,
@@ -73,7 +73,11 @@ export default {
     thenHops() { return this.marked.then || []; },
     isMarked() { return this.nowHops.length + this.thenHops.length + this.wanted.size > 0; },
     spot() { return `${this.shape.nodes[this.picked][1]} ${-this.shape.nodes[this.picked][2]}`; },
-    room() { return Math.min(0.075, Math.max(0.011, 0.42 / Math.sqrt(this.shape.nodes.length))); },
+    room() {
+      const count = this.shape.nodes.length;
+      const free = this.shape.bend ? 4.6 / count : 0.42 / Math.sqrt(count);
+      return Math.min(0.075, Math.max(0.008, free));
+    },
     fontSize() {
       const size = this.shape.nodes.length <= 16 ? 0.06 : 0.045;
       return size * Math.min(1.6, Math.max(1, 480 / this.width));
@@ -105,7 +109,8 @@ export default {
       // The more links there are, the less ink each may take, or nothing is seen of any.
       const ink = Math.min(1, INK / (this.shape.links.length + 1));
       const strong = 0.3 + 0.7 * share ** (1 / Math.max(ink, 0.25));
-      return { strokeWidth: 0.6 + 0.3 * ink + 5.3 * ink * share, strokeOpacity: strong * 0.85 * ink ** 0.6 };
+      const strokeOpacity = strong * 0.85 * ink ** 0.45;
+      return { strokeWidth: 0.6 + 0.3 * ink + 5.3 * ink * share, strokeOpacity };
     },
     isOwn(link) {
       const isLarge = this.shape.nodes.length > NAMED_MAX;

@@ -48,7 +48,8 @@ export default {
     },
     span() {
       const seconds = this.kept[this.kept.length - 1][0] - this.kept[0][0];
-      return seconds < 90 ? `last ${Math.round(seconds)} s` : `last ${Math.round(seconds / 60)} min`;
+      if (seconds < 90) return `last ${Math.round(seconds)} s`;
+      return `last ${Math.round(seconds / 60)} min`;
     },
   },
   methods: {
