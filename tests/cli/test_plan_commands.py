@@ -19,6 +19,7 @@ PLAN_KEYS = {
     "command", "seed", "plan", "summary", "moved", "steps", "cost", "reconfiguration_cost",
     "net_benefit",
 }  # fmt: skip
+PRICE_KEYS = {"against", "price", "saved", "is_at_a_loss"}
 TRAFFIC_KEYS = {"content_subscriptions", "topics_unwanted"}
 
 
@@ -35,7 +36,8 @@ def arrange(folder: Path, *more: str | Path, method: str = "best") -> tuple[str 
 def test_every_method_plans_on_every_geometry(geometry: str, method: str, tmp_path: Path) -> None:
     document = answered(*arrange(tmp_path, "--geometry", geometry, method=method))
     plan = read_plan(tmp_path / "plan.json")
-    assert set(document) == PLAN_KEYS | TRAFFIC_KEYS
+    assert set(document) == PLAN_KEYS | PRICE_KEYS | TRAFFIC_KEYS
+    assert document["saved"] == document["net_benefit"]
     assert set(document["cost"]) == set(PlanCost.__struct_fields__)
     assert plan.target.design == geometry
     assert (document["moved"], document["net_benefit"]) == (plan.moved, plan.net_benefit)

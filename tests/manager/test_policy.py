@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import msgspec
+import numpy as np
 import pytest
 from live_network import small_overlay
 
 from meshwright.errors import SettingError
+from meshwright.lab.workloads import generate_snapshot
 from meshwright.manager.execution import Outcome
 from meshwright.manager.policy import (
     Decision,
@@ -20,7 +22,12 @@ from meshwright.manager.policy import (
 )
 from meshwright.manager.saved_plans import Cost, Order, PlanEntry, PlanState
 from meshwright.manager.settings import PolicySettings, check_policy
-from meshwright.model.plan import Plan, PlanCost, Step
+from meshwright.model.plan import Plan, PlanCost, Step, told_worth
+from meshwright.model.price import PriceWeights
+from meshwright.model.wording import amount
+from meshwright.planning.changes.network import PlanWish
+from meshwright.planning.changes.proposal import Circumstances, propose
+from meshwright.planning.designs import build_overlay
 
 SECOND_US = 1_000_000
 NOON_US = 12 * 3_600 * SECOND_US
@@ -203,6 +210,29 @@ def test_a_plan_that_makes_missed_deliveries_is_judged_by_what_it_saves_for_the_
         ),
     )
     assert decided(making).verdict == "apply"
+
+
+@pytest.mark.parametrize("name", ["chord", "gm", "mesh", "ocbr"])
+def test_policy_plan_text_and_table_name_the_same_figure(name: str) -> None:
+    snapshot = generate_snapshot(12, 20, 4, "zipf", seed=2)
+    today = build_overlay("tree", snapshot, rng=np.random.default_rng(0))
+    wish = PlanWish(name, objective="cost", weights=PriceWeights(reconfiguration=2.0))
+    plan = propose(snapshot, wish, Circumstances(source=today))
+    assert plan.price is not None
+    before, after = plan.price.before, plan.price.after
+    for price in (before, after):
+        assert sum(price.parts().values()) == pytest.approx(price.total)
+        *parts, total = (round(float(text.replace(",", "")), 2) for text in price.shown().values())
+        assert sum(parts) == pytest.approx(total)
+    saved = {part: own - after.parts()[part] for part, own in before.parts().items()}
+    assert sum(saved.values()) * plan.price.publications == pytest.approx(plan.net_benefit)
+    assert plan.price.change == pytest.approx(2.0 * plan.reconfiguration_cost)
+    word = "saves" if plan.net_benefit > 0.0 else "loses"
+    assert f"{word} {amount(abs(plan.net_benefit))} messages" in told_worth(plan)
+    assert f"from {before.shown()['price']} to {after.shown()['price']}," in told_worth(plan)
+    reason = decided(plan, benefit_min=1e12, messages_max=0.0).reason
+    assert f"its net benefit is {amount(plan.net_benefit)}, less than" in reason
+    assert reason.endswith(told_worth(plan))
 
 
 def ended_change(given_s: int, elapsed_s: float) -> PlanEntry:

@@ -52,6 +52,35 @@ def test_clients_move_if_asked(trace: Path, tmp_path: Path) -> None:
     assert read_plan(tmp_path / "plan.json").client_moves()
 
 
+def test_a_plan_at_a_loss_is_not_written_unless_it_is_forced(trace: Path, tmp_path: Path) -> None:
+    today, out = tmp_path / "today.json", tmp_path / "plan.json"
+    create(trace, today, "--design", "gm", "--force")
+    words = ("plan", "create", trace, "--design", "mesh", "--from", today, "--out", out)
+    dear = ("--objective", "cost", "--link-weight", "50")
+    refusal = call(*words, *dear)
+    assert refusal.exit_code == 1
+    told = " ".join(refusal.stdout.split())
+    assert "mostly for links: the plan is at a loss. No plan was written; --force writes" in told
+    document = json.loads(call(*words, *dear, "--json").stdout)
+    assert (document["plan"], document["is_at_a_loss"]) == (None, True)
+    assert document["saved"] < 0.0
+    assert not out.exists()
+    forced = call(*words, *dear, "--force", "--json")
+    assert forced.exit_code == 0
+    assert json.loads(forced.stdout)["net_benefit"] == document["saved"]
+    assert read_plan(out).is_at_a_loss
+
+
+def test_where_nothing_is_better_than_now_nobody_moves(trace: Path, tmp_path: Path) -> None:
+    today, out = tmp_path / "today.json", tmp_path / "plan.json"
+    create(trace, today, "--design", "gm", "--force")
+    dear = ("--from", today, "--placement", "similarity", "--reconfiguration-weight", "1e6")
+    document = create(trace, out, "--design", "gm2", *dear)
+    assert str(document["summary"]).startswith("Nothing better than now")
+    assert (document["steps"], document["saved"], document["moved"]) == (0, 0.0, 0)
+    assert read_plan(out).client_moves() == ()
+
+
 def test_people_are_shown_reasons_and_worth(trace: Path, tmp_path: Path) -> None:
     plan = tmp_path / "plan.json"
     create(trace, plan, "--design", "gm", "--at", "2010-08-01T03:00:00")

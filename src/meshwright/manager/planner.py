@@ -114,7 +114,7 @@ class SparkPlanner:
         until = datetime.fromtimestamp(0, UTC) + timedelta(microseconds=view.until_us)
         command = [
             sys.executable, "-m", "meshwright", "plan", "create", str(view.trace), "--json",
-            "--predict", "--from", str(overlay_path), "--out", str(plan_path),
+            "--predict", "--force", "--from", str(overlay_path), "--out", str(plan_path),
             "--slot", f"{view.slot_s:g}s", "--at", until.isoformat(),
             *self.options(view.source, request),
         ]  # fmt: skip

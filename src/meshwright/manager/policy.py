@@ -14,8 +14,9 @@ import msgspec
 
 from meshwright.manager.saved_plans import Cost, PlanEntry
 from meshwright.manager.settings import DAY_MINUTES, PolicySettings, hours_of
-from meshwright.model.plan import Plan
+from meshwright.model.plan import Plan, told_worth
 from meshwright.model.times import SECOND_US
+from meshwright.model.wording import amount
 
 # Plans whose promises count, and by how much a rest grows at most.
 REMEMBERED_PLANS = 5
@@ -167,12 +168,12 @@ def _refusal(settings: PolicySettings, state: PolicyState, plan: Plan) -> str | 
     if too_large is not None:
         return too_large
     # As the plan counts it: the price of deliveries that are missed today is no loss.
-    gain = plan.net_benefit + plan.reconfiguration_cost
-    worth = state.trust * gain - plan.reconfiguration_cost
+    change = plan.reconfiguration_cost if plan.price is None else plan.price.change
+    worth = state.trust * (plan.net_benefit + change) - change
     if worth < settings.benefit_min:
         trusted = "" if state.trust == 1.0 else f", trusted by {state.trust:.0%}"
         return (
-            f"its net benefit{trusted} is {worth:,.0f}, less than policy.benefit_min "
-            f"{settings.benefit_min:,.0f}"
+            f"its net benefit{trusted} is {amount(worth)}, less than policy.benefit_min "
+            f"{settings.benefit_min:,.0f}; {told_worth(plan)}"
         )
     return None

@@ -8,7 +8,8 @@ import msgspec
 
 from meshwright.model.objections import Objections
 from meshwright.model.overlay import Overlay
-from meshwright.model.price import Price
+from meshwright.model.price import PARTS, TOLD, Price
+from meshwright.model.wording import amount
 
 PLAN_VERSION = 1
 
@@ -68,24 +69,32 @@ class PlanCost(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 class PlanPrice(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a publication costs before a plan and after it, the change included.
 
-    publications: those of the horizon, which the change has to pay.
+    publications: those of the horizon, which the change has to pay. newly_made: messages of the
+    horizon that come with deliveries which are missed before, and so are no loss.
     """
 
     before: Price
     after: Price
     publications: float
+    newly_made: float = 0.0
 
     @property
     def saved(self) -> float:
         """Messages that the plan saves in the horizon, less what the change takes."""
-        return (self.before.total - self.after.total) * self.publications
+        return (self.before.total - self.after.total) * self.publications + self.newly_made
+
+    @property
+    def change(self) -> float:
+        """What the change takes of that, by its weight."""
+        return self.after.reconfiguration * self.publications
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What to change and what it is worth; "nothing better than now" is a plan with no steps.
 
     moved counts the brokers whose position or links change. against: what speaks against the plan,
-    and price: what a publication costs before and after, if that was asked.
+    and price: what a publication costs before and after, if that was asked. net_benefit: what the
+    plan saves by its price; without one, by the cost that its algorithm lowers.
     """
 
     source: Overlay = msgspec.field(name="from")
@@ -125,3 +134,33 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
                 first = moves.get(client)
                 moves[client] = ClientMove(client, first.source if first else source, target)
         return tuple(move for move in moves.values() if move.source != move.target)
+
+
+def told_worth(plan: Plan) -> str:
+    """In one sentence what a plan does to the price, or to its algorithm's cost if it has none."""
+    price = plan.price
+    if price is None:
+        return (
+            f"The change costs {amount(plan.reconfiguration_cost)} messages; the net benefit is "
+            f"{amount(plan.net_benefit)}."
+        )
+    before, after = price.before.shown()["price"], price.after.shown()["price"]
+    if not plan.steps:
+        return f"Nothing changes: a publication costs {before}."
+    change = (
+        f"The price of a publication goes from {before} to {after}, the change included; over "
+        f"{amount(price.publications)} publications"
+    )
+    mends = plan.cost.missed_after < plan.cost.missed_before
+    made = ", and deliveries that are missed today are made" if mends else ""
+    others = " for the others" if mends else ""
+    if plan.net_benefit > 0.0:
+        return f"{change} that saves {amount(plan.net_benefit)} messages{others}{made}."
+    if plan.net_benefit == 0.0:
+        return f"{change} that saves nothing{others}{made}."
+    loses = f"{change} that loses {amount(-plan.net_benefit)} messages{others}"
+    if mends:
+        return f"{loses}{made}."
+    old, new = price.before.parts(), price.after.parts()
+    dearest = max(PARTS, key=lambda part: new[part] - old[part])
+    return f"{loses}, mostly for {TOLD[dearest]}: the plan is at a loss."

@@ -13,15 +13,10 @@ def amount(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:,.6g}"
 
 
-def cost_change(before: float, after: float, price: float, net_benefit: float) -> str:
-    """What a change does to the cost, what it takes, and whether that pays."""
+def cost_change(before: float, after: float, messages: float) -> str:
+    """What a change does to the cost that an algorithm lowers, and what it takes."""
     share = f" ({(before - after) / before:.1%} less)" if after < before else ""
-    verdict = (
-        f"the net benefit is {amount(net_benefit)}"
-        if net_benefit > 0.0
-        else f"it does not pay within the horizon: {amount(-net_benefit)} more than it saves"
-    )
     return (
-        f"the cost goes from {amount(before)} to {amount(after)}{share}; "
-        f"the change takes {amount(price)} messages, so {verdict}"
+        f"relays and weighed hops go from {amount(before)} to {amount(after)}{share}; "
+        f"the change takes {amount(messages)} messages"
     )

@@ -91,7 +91,7 @@ def recommended_plan(replay: TraceReplay, found: ReplayRecommendation) -> Plan |
     before, after = before_and_after(replay, found.placement, found.design)
     snapshot = _last_snapshot(replay, found.placement)
     weights = replay.parameters.weights()
-    plan = plan_towards(before, after, snapshot, delay_weight=weights.delay)
+    plan = plan_towards(before, after, snapshot, weights)
     return judged_plan(plan, (snapshot, snapshot), weights, Circumstances())
 
 

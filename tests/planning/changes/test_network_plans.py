@@ -13,6 +13,8 @@ from meshwright.model.designs import DESIGNS
 from meshwright.model.identifiers import BrokerName, TopicName
 from meshwright.model.interests import interests_from_sets
 from meshwright.model.overlay import Overlay
+from meshwright.model.plan import told_worth
+from meshwright.model.price import PriceWeights
 from meshwright.model.snapshot import Snapshot
 from meshwright.model.wording import amount
 from meshwright.planning.changes.clients import Population, gathered, plan_with_clients
@@ -23,6 +25,7 @@ from meshwright.planning.designs import build_overlay
 from meshwright.planning.evaluation.evaluate import evaluate
 from meshwright.planning.placement.clients import Clients, PlacementProblem, view_of
 from meshwright.planning.placement.outcome import place
+from meshwright.planning.pricing import price_of
 from meshwright.planning.topic_connected.validation import is_topic_connected
 
 
@@ -42,9 +45,8 @@ def test_every_design_is_planned_with_reasons(name: str) -> None:
     snapshot = drawn_snapshot()
     plan = plan_network(snapshot, PlanWish(name))
     assert set(plan.target.brokers) == set(snapshot.brokers)
-    assert plan.net_benefit == pytest.approx(
-        plan.cost.before - (plan.cost.after - plan.cost.newly_made) - plan.reconfiguration_cost
-    )
+    saved = plan.cost.before - (plan.cost.after - plan.cost.newly_made) - plan.reconfiguration_cost
+    assert plan.net_benefit == pytest.approx(plan.price.saved if plan.price else saved)
     assert all(step.why.endswith(".") and step.algorithm for step in plan.steps)
     assert evaluate(plan.target, snapshot).deliveries_missed == 0.0
     assert plan == plan_network(snapshot, PlanWish(name))
@@ -108,9 +110,34 @@ def test_another_design_takes_the_place_of_todays() -> None:
     plan = plan_network(snapshot, PlanWish("gm", objective="cost"), source=chord)
     assert (plan.source, plan.target.design) == (chord, "gm")
     assert "gm links them, chord does not." in {step.why for step in plan.steps}
-    arranged = plan_network(snapshot, PlanWish("chord"), source=plan.target)
-    assert arranged.cost.after < plan.cost.after
-    assert not plan_network(snapshot, PlanWish("gm"), source=arranged.target).steps
+    back = plan_network(snapshot, PlanWish("chord"), source=plan.target)
+    assert not back.steps
+    assert "with what was tried a publication would cost" in back.summary
+
+
+@pytest.mark.parametrize("today", ["mesh", "tree", "chord"])
+@pytest.mark.parametrize("name", ["gm", "gm2", "star", "hypercube"])
+def test_another_design_is_planned_if_a_comparison_finds_it_cheaper(name: str, today: str) -> None:
+    snapshot = drawn_snapshot()
+    source = build_overlay(today, snapshot, k=None, rng=np.random.default_rng(0))
+    anyway = plan_network(snapshot, PlanWish(name, objective="cost"), source=source)
+    old, new = (
+        price_of(evaluate(overlay, snapshot), snapshot, PriceWeights()).total
+        for overlay in (anyway.source, anyway.target)
+    )
+    saved = (old - new) * snapshot.publications.sum() - anyway.reconfiguration_cost
+    assert anyway.net_benefit == pytest.approx(saved)
+    assert bool(plan_network(snapshot, PlanWish(name), source=source).steps) == (saved > 0.0)
+
+
+def test_places_of_publishers_make_no_fraction_of_a_delivery_missed() -> None:
+    snapshot = drawn_snapshot()
+    shares = np.random.default_rng(1).random((12, 10))
+    entering = shares / shares.sum(axis=0) * snapshot.publications
+    placed = replace(snapshot, publishers=entering)
+    for name in ("gm", "gm2", "best"):
+        joined = build_overlay(name, placed, k=None, rng=np.random.default_rng(0))
+        assert evaluate(joined, placed).deliveries_missed == 0.0
 
 
 def test_no_positions_are_planned_where_the_cost_is_too_low_for_any_change() -> None:
@@ -171,9 +198,9 @@ def test_the_summary_of_a_plan_with_clients_has_the_figures_of_all_of_it(name: s
     plan = plan_with_clients(snapshot, wish, population, "similarity-bounded", source=source)
     moves = len(plan.client_moves())
     assert f"similarity-bounded moves {moves} of 40 clients" in plan.summary
-    costs = f"the cost goes from {amount(plan.cost.before)} to {amount(plan.cost.after)} ("
-    assert plan.summary.count("the cost goes from") == plan.summary.count(costs) == 1
-    assert f"the net benefit is {amount(plan.net_benefit)}." in plan.summary
+    costs = f"weighed hops go from {amount(plan.cost.before)} to {amount(plan.cost.after)} ("
+    assert plan.summary.count("hops go from") == plan.summary.count(costs) == 1
+    assert f"that saves {amount(plan.net_benefit)} messages" in told_worth(plan)
 
 
 def test_clients_of_one_taste_meet_in_one_plan_and_no_broker_is_overfull() -> None:
@@ -204,7 +231,8 @@ def test_moves_of_clients_that_do_not_pay_are_not_planned(name: str) -> None:
     snapshot, population = two_crowds()
     quiet = replace(snapshot, publications=np.full(10, 0.001))
     source = build_overlay(name, snapshot, k=None, rng=np.random.default_rng(0))
-    wish = PlanWish(name)
+    # Broker subscriptions are told however little is published, and moves save some of them.
+    wish = PlanWish(name, weights=PriceWeights(management=0.0))
     plan = plan_with_clients(quiet, wish, population, "similarity-bounded", source=source)
     assert plan == plan_network(quiet, wish, source=source)
     assert plan.client_moves() == ()

@@ -10,6 +10,7 @@ from test_network_plans import drawn_snapshot
 
 from meshwright.model.interests import interests_from_sets
 from meshwright.model.overlay import Overlay
+from meshwright.model.price import PriceWeights
 from meshwright.model.snapshot import Snapshot
 from meshwright.planning.changes.clients import Population
 from meshwright.planning.changes.network import PlanWish, plan_network
@@ -17,6 +18,7 @@ from meshwright.planning.changes.objections import objections_to
 from meshwright.planning.changes.proposal import Circumstances, propose
 from meshwright.planning.evaluation.evaluate import evaluate, forwarding_of
 from meshwright.planning.placement.clients import Clients
+from meshwright.planning.pricing import price_of
 
 
 def topic_figures(overlay: Overlay, snapshot: Snapshot, topic: int) -> tuple[float, float]:
@@ -64,10 +66,14 @@ def test_metrics_that_get_worse_are_named_and_no_others() -> None:
 
 def test_a_network_that_costs_more_is_named_first() -> None:
     snapshot = drawn_snapshot()
-    arranged = plan_network(snapshot, PlanWish("chord")).target
-    plan = plan_network(snapshot, PlanWish("gm", objective="cost"), source=arranged)
+    joined = plan_network(snapshot, PlanWish("gm")).target
+    plan = plan_network(snapshot, PlanWish("chord", objective="cost"), source=joined)
     first = objections_to(plan, snapshot).metrics[0]
-    assert (first.metric, first.before, first.after) == ("cost", plan.cost.before, plan.cost.after)
+    prices = [
+        price_of(evaluate(overlay, snapshot), snapshot, PriceWeights()).total
+        for overlay in (plan.source, plan.target)
+    ]
+    assert (first.metric, first.before, first.after) == ("price", *map(pytest.approx, prices))
     assert first.after > first.before
 
 

@@ -6,10 +6,9 @@ import msgspec
 import numpy as np
 import pytest
 
-from meshwright.cli.overlays.overlay_plans import plan_verdict
 from meshwright.lab.workloads import generate_snapshot
 from meshwright.model.designs import candidates
-from meshwright.model.plan import ClientMove, Plan, Step
+from meshwright.model.plan import ClientMove, Plan, Step, told_worth
 from meshwright.model.price import PriceWeights
 from meshwright.model.snapshot import Snapshot
 from meshwright.planning.changes.grouping import grouped, grouped_links, grouped_moves
@@ -44,10 +43,10 @@ def test_a_plan_is_priced_as_a_comparison_prices_its_overlays(
         assert msgspec.to_builtins(price) == pytest.approx(msgspec.to_builtins(expected))
     if not plan.steps:
         assert plan.price.saved == 0.0
-        assert plan_verdict(plan).startswith("Nothing changes")
+        assert told_worth(plan).startswith("Nothing changes")
     else:
         written = plan.price.after.shown()["price"]
-        assert f" to {written}, the change included" in plan_verdict(plan)
+        assert f" to {written}, the change included" in told_worth(plan)
 
 
 def test_a_plan_that_links_make_dear_is_at_a_loss_and_says_so(snapshot: Snapshot) -> None:
@@ -55,7 +54,7 @@ def test_a_plan_that_links_make_dear_is_at_a_loss_and_says_so(snapshot: Snapshot
     assert not from_tree(snapshot, wish).is_at_a_loss
     dear = from_tree(snapshot, weighed(wish, PriceWeights(link=2.0)))
     assert dear.is_at_a_loss
-    verdict = plan_verdict(dear)
+    verdict = told_worth(dear)
     assert "mostly for links: the plan is at a loss." in verdict
 
 

@@ -27,7 +27,7 @@ from meshwright.cli.console.options import (
     Seed,
 )
 from meshwright.cli.console.screen import answer, plain_table, working
-from meshwright.model.wording import amount, counted
+from meshwright.model.wording import counted
 
 if TYPE_CHECKING:
     from meshwright.model.overlay import Overlay
@@ -70,7 +70,9 @@ def arrange(
     from meshwright.files.reading import blaming
     from meshwright.files.snapshots import read_snapshot
     from meshwright.files.writing import refuse_unwritable
+    from meshwright.model.price import PriceWeights
     from meshwright.planning.arrangement.plan import arrange as arranged
+    from meshwright.planning.changes.proposal import Circumstances, judged_plan
 
     refuse_unwritable(out)
     today = None if source is None else read_overlay_or_target(source)
@@ -86,6 +88,8 @@ def arrange(
             seed=seed,
             net=not gross,
         )
+    weights = PriceWeights(delay=delay_weight)
+    plan = judged_plan(plan, (snapshot, snapshot), weights, Circumstances())
     write_plan(plan, out)
     answer_plan(as_json, "overlay arrange", plan, out, seed, notes=notes_on(snapshot))
 
@@ -209,8 +213,7 @@ def answer_plan(
         },
         plan.summary,
         *told_price_of(plan),
-        f"{out}: {counted(len(plan.steps), 'step')}"
-        + ("" if plan.price else f", net benefit {plan.net_benefit:,.0f}"),
+        f"{out}: {counted(len(plan.steps), 'step')}",
         *told_against(plan),
         *told,
     )
@@ -230,6 +233,7 @@ def write_recommended(
     from meshwright.files.overlays import write_overlay
     from meshwright.files.plans import write_plan
     from meshwright.planning.changes.network import PlanWish, begun_overlay
+    from meshwright.planning.changes.proposal import Circumstances, judged_plan
     from meshwright.planning.changes.towards import plan_towards
 
     best, files = found.best(), dict[str, Path]()
@@ -241,8 +245,8 @@ def write_recommended(
         files["overlay"] = overlay_out
     if plan_out is not None:
         source = today or begun_overlay(snapshot, PlanWish(best.name), 0)
-        weight = wish.weights.delay
-        write_plan(plan_towards(source, best.overlay, snapshot, delay_weight=weight), plan_out)
+        plan = plan_towards(source, best.overlay, snapshot, wish.weights)
+        write_plan(judged_plan(plan, (snapshot, snapshot), wish.weights, Circumstances()), plan_out)
         files["plan"] = plan_out
     return files
 
@@ -255,46 +259,20 @@ def price_document(plan: Plan) -> dict[str, Any]:
 
 
 def told_price_of(plan: Plan) -> list[Any]:
-    """The parts of the price before and after a plan, and what follows from them."""
+    """The parts of the price before and after a plan if it has one, and what the plan is worth."""
+    from meshwright.model.plan import told_worth
     from meshwright.model.price import PARTS, TOLD
 
     price = plan.price
     if price is None:
-        return []
+        return [told_worth(plan)]
     before, after = price.before.shown(), price.after.shown()
     rows = [[TOLD[part], before[part], after[part]] for part in PARTS]
     table = plain_table(
         {"of a publication": False, "before": True, "after": True},
         [*rows, ["price", before["price"], after["price"]]],
     )
-    return [table, plan_verdict(plan)]
-
-
-def plan_verdict(plan: Plan) -> str:
-    """In one sentence what a plan does to the price, and whether that pays."""
-    from meshwright.model.price import PARTS, TOLD
-
-    price = plan.price
-    assert price is not None
-    before, after = price.before.shown()["price"], price.after.shown()["price"]
-    if not plan.steps:
-        return f"Nothing changes: a publication costs {before}."
-    change = (
-        f"The price of a publication goes from {before} to {after}, the change included; over "
-        f"{amount(price.publications)} publications"
-    )
-    if plan.cost.missed_after < plan.cost.missed_before:
-        return f"{change}, and deliveries that are missed today are made."
-    if price.saved > 0.0:
-        return f"{change} that saves {amount(price.saved)} messages."
-    old, new = price.before.parts(), price.after.parts()
-    dearest = max(PARTS, key=lambda part: new[part] - old[part])
-    if price.saved == 0.0:
-        return f"{change} that saves nothing."
-    return (
-        f"{change} that loses {amount(-price.saved)} messages, mostly for {TOLD[dearest]}: "
-        "the plan is at a loss."
-    )
+    return [table, told_worth(plan)]
 
 
 def told_against(plan: Plan) -> list[str]:

@@ -204,7 +204,7 @@ def create(
     """Plan the network of a trace as it stands at the end, or at a time, for any design.
 
     A plan that takes more than it saves, by the price of a publication whose parts are shown, is
-    not written without --force: exit code 1. With --manager instead of a trace: the network that
+    not made, and with --objective cost not written without --force: exit code 1. With --manager instead of a trace: the network that
     runs, of the telemetry collected there.
     A plan that breaks a goal is refused with the goal's name. With --method churn a trace is not
     needed: what brokers want is asked of those that run in --data, or read from --interests.
@@ -335,7 +335,8 @@ def show(
         {"command": "plan show", **named, "plan": found},
         *told,
         found.summary,
-        *(told_price_of(found) or _told_cost(found)),
+        *([] if found.price else [_cost_table(found)]),
+        *told_price_of(found),
         *_told_steps(found, steps),
         f"{counted(len(found.steps), 'step')}; to move: {counted(found.moved, 'broker')} and "
         f"{counted(len(found.client_moves()), 'client')}.",
@@ -450,6 +451,7 @@ def _refuse_loss(as_json: bool, made: Plan, seed: int) -> NoReturn:
 
 
 def _cost_table(plan: Plan) -> Any:
+    """What a plan that nobody has priced does to the cost that its algorithm lowers."""
     cost = plan.cost
     rows = [
         ("cost: relays and weighed hops", cost.before, cost.after),
@@ -469,13 +471,6 @@ def _cost_table(plan: Plan) -> Any:
     )
 
 
-def _told_cost(plan: Plan) -> list[Any]:
-    """What a plan that nobody has priced does to the cost that its algorithm lowers."""
-    price, benefit = amount(plan.reconfiguration_cost), amount(plan.net_benefit)
-    told = f"The change costs {price} messages; the net benefit is {benefit}."
-    return [_cost_table(plan), told]
-
-
 def _told_steps(plan: Plan, count: int) -> list[str]:
     """The first lines of steps, those alike in one, and how many more there are."""
     from meshwright.planning.changes.grouping import grouped
@@ -492,7 +487,8 @@ def _shortened(lines: list[str], count: int) -> list[str]:
 
 def _worth_table(found: PlanDifference) -> Any:
     rows = {
-        "cost after": found.cost_after,
+        "relays and weighed hops after": found.cost_after,
+        **({} if found.price_after is None else {"price after": found.price_after}),
         "cost of the change": found.reconfiguration_cost,
         "net benefit": found.net_benefit,
     }

@@ -11,7 +11,7 @@ import typer
 
 from meshwright.cli.console.options import Data, Json
 from meshwright.cli.console.screen import answer, plain_table, task_bar
-from meshwright.cli.overlays.overlay_plans import told_against
+from meshwright.cli.overlays.overlay_plans import told_against, told_price_of
 from meshwright.cli.traces.plan_goals import read_goals
 from meshwright.model.times import SECOND_US
 from meshwright.model.wording import counted
@@ -114,7 +114,8 @@ def make_at_manager(context: typer.Context, place: RestPlace, *, is_early: bool)
         document,
         plan.summary,
         *told_costs(saved),
-        f"{saved.id}: {counted(len(plan.steps), 'step')}, net benefit {plan.net_benefit:,.0f}",
+        *told_price_of(plan),
+        f"{saved.id}: {counted(len(plan.steps), 'step')}",
         *told_against(plan),
     )
 

@@ -159,5 +159,5 @@ def _plan_cost(before: ArrangementCost, after: ArrangementCost) -> PlanCost:
 def _summary(method: str, moved: int, before: float, after: float, price: float) -> str:
     if moved == 0:
         return f"Nothing better than now was found: {method} leaves every broker where it is."
-    told = cost_change(before, after, price, before - after - price)
+    told = cost_change(before, after, price)
     return f"{method} moves {counted(moved, 'broker')}: {told}."

@@ -69,16 +69,17 @@ def plan_churn(
         today,
         target,
         (
-            overlay_worth(today, snapshot, wish.delay_weight),
-            overlay_worth(target, after, wish.delay_weight),
+            overlay_worth(today, snapshot, wish.price_weights),
+            overlay_worth(target, after, wish.price_weights),
         ),
+        wish.price_weights,
         steps=(
             *comings(moving, today, target),
             *_additions(target, added, after),
             *_removals(target, removed, change.removed, after),
             *moves,
         ),
-        price=float(len(added) + len(removed) + len(moves)),
+        change_messages=float(len(added) + len(removed) + len(moves)),
         summary=_summary((today, snapshot), (target, after), (came, moving)),
     )
     return ChangedNetwork(plan, after, None if settled is None else settled.clients)

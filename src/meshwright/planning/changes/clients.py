@@ -16,7 +16,7 @@ from meshwright.model.snapshot import Snapshot
 from meshwright.model.wording import amount, cost_change, counted
 from meshwright.planning.changes.client_moves import SettledClients, move_step
 from meshwright.planning.changes.network import PlanWish, plan_network
-from meshwright.planning.changes.worth import overlay_worth, plan_of_worths
+from meshwright.planning.changes.worth import overlay_worth, plan_of_worths, priced
 from meshwright.planning.placement.clients import (
     NO_BROKER,
     Clients,
@@ -56,8 +56,8 @@ def plan_with_clients(
     """A plan for the network as it is once clients have moved, and the moves at its end.
 
     Costs are those of the overlays in closed form, before with clients where they are and after
-    where they go. A hand-over is one message; with the objective `net` clients stay where all of
-    it does not pay.
+    where they go. A hand-over is one message; with the objective `net` clients stay unless that
+    saves more, by the price of a publication, than a plan without their moves.
     """
     before = population.clients
     settled = gathered(population, len(snapshot.brokers), placement, rules=rules, seed=seed)
@@ -66,19 +66,22 @@ def plan_with_clients(
     steps = moves_between(population.names, (snapshot, before), (snapshot, settled), placement)
     if not steps:
         return plan
+    today = overlay_worth(plan.source, snapshot, wish.price_weights)
     whole = plan_of_worths(
         plan.source,
         plan.target,
-        (
-            overlay_worth(plan.source, snapshot, wish.delay_weight),
-            overlay_worth(plan.target, moved, wish.delay_weight),
-        ),
+        (today, overlay_worth(plan.target, moved, wish.price_weights)),
+        wish.price_weights,
         steps=(*plan.steps, *steps),
-        price=plan.reconfiguration_cost + len(steps),
+        change_messages=plan.reconfiguration_cost + len(steps),
         summary="",
     )
-    if wish.objective == "net" and whole.net_benefit <= 0.0:
-        return plan_network(snapshot, wish, source=source, seed=seed)
+    if wish.objective == "net":
+        staying = plan_network(snapshot, wish, source=source, seed=seed)
+        then = overlay_worth(staying.target, snapshot, wish.price_weights)
+        without = priced(staying, (today, then), wish.price_weights)
+        if whole.net_benefit <= max(without.net_benefit, 0.0):
+            return staying
     who = f"{placement} moves {len(steps):,} of {counted(before.count, 'client')}"
     return msgspec.structs.replace(whole, summary=summary_of_all(whole, who))
 
@@ -119,7 +122,7 @@ def summary_of_all(plan: Plan, who: str) -> str:
         else "every broker stays where it is"
     )
     cost = plan.cost
-    told = cost_change(cost.before, cost.after, plan.reconfiguration_cost, plan.net_benefit)
+    told = cost_change(cost.before, cost.after, plan.reconfiguration_cost)
     made = cost.missed_before - cost.missed_after
     mended = f"{amount(made)} deliveries that are missed today are made, and " if made > 0 else ""
     return f"{who}, and {joined}: {mended}{told}."

@@ -17,12 +17,13 @@ class PlanDifference(msgspec.Struct, frozen=True, kw_only=True):
     """What the second plan has and the first has not, and the other way round.
 
     links and moves: of one plan only. positions: brokers that end elsewhere.
-    Costs and benefits are (first, second).
+    Costs and benefits are (first, second); price_after: of a publication, if both plans say it.
     """
 
     same_source: bool
     designs: tuple[str, str]
     cost_after: tuple[float, float]
+    price_after: tuple[float, float] | None
     reconfiguration_cost: tuple[float, float]
     net_benefit: tuple[float, float]
     links_first: tuple[Link, ...]
@@ -47,6 +48,9 @@ def plan_difference(first: Plan, second: Plan) -> PlanDifference:
         same_source=first.source == second.source,
         designs=(founded_as(first.target), founded_as(second.target)),
         cost_after=(first.cost.after, second.cost.after),
+        price_after=None
+        if first.price is None or second.price is None
+        else (first.price.after.total, second.price.after.total),
         reconfiguration_cost=(first.reconfiguration_cost, second.reconfiguration_cost),
         net_benefit=(first.net_benefit, second.net_benefit),
         links_first=_only_links(first.target, second.target),

@@ -12,6 +12,7 @@ from meshwright.model.goals import BrokenGoal, Goals, HardGoal, SoftGoal
 from meshwright.model.interests import Int64Array
 from meshwright.model.overlay import Overlay
 from meshwright.model.plan import Plan
+from meshwright.model.price import PriceWeights
 from meshwright.model.snapshot import Float64Array, Snapshot
 from meshwright.planning.changes.worth import overlay_worth
 from meshwright.planning.evaluation.evaluate import forwarding_of, node_degrees
@@ -51,7 +52,7 @@ def broken_goals(goals: Goals, outlook: Outlook) -> tuple[BrokenGoal, ...]:
 
 
 def preferred(
-    goals: Goals, plans: Sequence[tuple[Plan, Outlook]], *, delay_weight: float, net: bool
+    goals: Goals, plans: Sequence[tuple[Plan, Outlook]], weights: PriceWeights, *, net: bool
 ) -> int:
     """Which of some plans is best; the first of equals.
 
@@ -61,9 +62,9 @@ def preferred(
     standing = list(range(len(plans)))
     rows = []
     for plan, outlook in plans:
-        worth = overlay_worth(plan.target, outlook.snapshot, delay_weight)
-        price = plan.reconfiguration_cost if net else 0.0
-        given = _figures(plan, outlook, worth.cost + price)
+        worth = overlay_worth(plan.target, outlook.snapshot, weights)
+        change = weights.reconfiguration * plan.reconfiguration_cost if net else 0.0
+        given = _figures(plan, outlook, worth.price.total * worth.publications + change)
         rows.append((worth.missed, *(given[name]() for name in goals.prefer)))
     for number in range(len(rows[0])):
         least = min(rows[index][number] for index in standing)

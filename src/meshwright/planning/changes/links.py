@@ -11,7 +11,8 @@ from meshwright.model.designs import founded_as
 from meshwright.model.identifiers import BrokerName
 from meshwright.model.interests import Int64Array, Interests
 from meshwright.model.overlay import Overlay
-from meshwright.model.plan import Plan, Step
+from meshwright.model.plan import Plan, PlanPrice, Step
+from meshwright.model.price import PriceWeights
 from meshwright.model.snapshot import Snapshot
 from meshwright.model.wording import amount, counted
 from meshwright.planning.changes.worth import (
@@ -19,7 +20,7 @@ from meshwright.planning.changes.worth import (
     newly_made_cost,
     overlay_worth,
     plan_of_worths,
-    saving,
+    plan_price,
 )
 
 Link = tuple[str, str]
@@ -29,8 +30,8 @@ def link_plan(
     source: Overlay,
     target: Overlay,
     snapshot: Snapshot,
+    weights: PriceWeights,
     *,
-    delay_weight: float,
     only_if_worth: bool,
 ) -> Plan:
     """From the links of one overlay to those of another; a link that changes is one message.
@@ -38,26 +39,44 @@ def link_plan(
     only_if_worth: stay where no delivery is missed today and the change does not pay.
     """
     added, removed = link_difference(source, target), link_difference(target, source)
-    before = overlay_worth(source, snapshot, delay_weight)
-    after = overlay_worth(target, snapshot, delay_weight)
-    price = float(len(added) + len(removed))
-    pays = saving(before, after) > price
-    if source == target or (only_if_worth and not before.missed and not pays):
-        return plan_of_worths(
-            source, source, (before, before), steps=(), price=0.0, summary=_staying(before)
-        )
+    before, after = (overlay_worth(each, snapshot, weights) for each in (source, target))
+    messages = float(len(added) + len(removed))
+    price = plan_price(before, after, messages, weights)
+    if source == target or (only_if_worth and not before.missed and price.saved <= 0.0):
+        return staying_plan(source, before, weights, None if source == target else price)
     return plan_of_worths(
         source,
         target,
         (before, after),
+        weights,
         steps=(
             *_additions(source, added, snapshot, target.design),
             *_removals(source, len(added), removed, snapshot, target.design),
         )
         if source.design == target.design
         else _replacements((source, target), (added, removed), (before, after)),
-        price=price,
-        summary=_summary(target.design, (len(added), len(removed)), (before, after), price),
+        change_messages=messages,
+        summary=_summary(target.design, (len(added), len(removed)), (before, after), messages),
+    )
+
+
+def staying_plan(
+    overlay: Overlay, worth: Worth, weights: PriceWeights, refused: PlanPrice | None = None
+) -> Plan:
+    """Nothing better than now; refused: the price of what was found and does not pay."""
+    missed = "" if not worth.missed else " though it misses deliveries"
+    dear = ""
+    if refused is not None:
+        before, after = (each.shown()["price"] for each in (refused.before, refused.after))
+        dear = f"; with what was tried a publication would cost {after} in place of {before}"
+    return plan_of_worths(
+        overlay,
+        overlay,
+        (worth, worth),
+        weights,
+        steps=(),
+        change_messages=0.0,
+        summary=f"Nothing better than now was found: the links stay{missed}{dear}.",
     )
 
 
@@ -190,28 +209,26 @@ def shared_topics(snapshot: Snapshot, one: str, other: str) -> Int64Array:
     return _shared(snapshot.interests, *rows)
 
 
-def _staying(before: Worth) -> str:
-    missed = "" if not before.missed else " though it misses deliveries"
-    return f"Nothing better than now was found: the links stay{missed}."
-
-
 def _summary(
-    algorithm: str, changes: tuple[int, int], worths: tuple[Worth, Worth], price: float
+    algorithm: str, changes: tuple[int, int], worths: tuple[Worth, Worth], messages: float
 ) -> str:
     """What changes, which missed deliveries are made, and what the others cost now and then."""
     before, after = worths
     added, removed = changes
     change = (
         f"{algorithm} adds {counted(added, 'link')} and removes {removed:,}, "
-        f"for {amount(price)} messages to switch"
+        f"for {amount(messages)} messages to switch"
     )
     made = before.missed - after.missed
     newly = newly_made_cost(before, after)
     if made <= 0:
-        return f"{change}, and the cost goes from {amount(before.cost)} to {amount(after.cost)}."
+        return (
+            f"{change}, and relays and weighed hops go from {amount(before.cost)} to "
+            f"{amount(after.cost)}."
+        )
     topics = counted(int(np.count_nonzero(before.topics_missed > after.topics_missed)), "topic")
     return (
         f"{change}; {amount(made)} deliveries of {topics} that are missed today are made, which "
-        f"costs {amount(newly)}; for the others the cost goes from {amount(before.cost)} to "
-        f"{amount(after.cost - newly)}."
+        f"costs {amount(newly)}; for the others relays and weighed hops go from "
+        f"{amount(before.cost)} to {amount(after.cost - newly)}."
     )

@@ -79,11 +79,12 @@ def plan_for_brokers(
         today,
         rest.target,
         (
-            overlay_worth(today, snapshot, wish.delay_weight),
-            overlay_worth(rest.target, after, wish.delay_weight),
+            overlay_worth(today, snapshot, wish.price_weights),
+            overlay_worth(rest.target, after, wish.price_weights),
         ),
+        wish.price_weights,
         steps=(*comings(change, today, begun), *rest.steps, *moves),
-        price=rest.reconfiguration_cost + around + len(moves),
+        change_messages=rest.reconfiguration_cost + around + len(moves),
         summary="",
     )
     told = summary_of_all(plan, _told(change, len(moves)))

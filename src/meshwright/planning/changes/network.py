@@ -28,7 +28,7 @@ from meshwright.planning.adaptation.search import SearchRules
 from meshwright.planning.adaptation.values import Traffic
 from meshwright.planning.arrangement.plan import arrange
 from meshwright.planning.changes.links import link_plan
-from meshwright.planning.changes.worth import overlay_worth
+from meshwright.planning.changes.worth import carried_delay_ms
 from meshwright.planning.designs import build_overlay
 from meshwright.planning.low_bits import choose_low_bits, with_low_bits
 from meshwright.planning.overlay_builders import search_seed
@@ -72,6 +72,11 @@ class PlanWish:
         return joined_as(self.design)
 
     @property
+    def price_weights(self) -> PriceWeights:
+        """What counts how much in the price, delay included."""
+        return msgspec.structs.replace(self.weights, delay=self.delay_weight)
+
+    @property
     def row(self) -> Design:
         """What the design is and can do."""
         return design(self.design)
@@ -113,9 +118,7 @@ def _with_delays(plan: Plan, snapshot: Snapshot) -> Plan:
     """The plan with mean delays in milliseconds, where they are known and not in it yet."""
     if snapshot.delays_ms is None or plan.cost.delay_ms_before is not None:
         return plan
-    before, after = (
-        overlay_worth(overlay, snapshot, 0.0).delay_ms for overlay in (plan.source, plan.target)
-    )
+    before, after = (carried_delay_ms(overlay, snapshot) for overlay in (plan.source, plan.target))
     cost = msgspec.structs.replace(plan.cost, delay_ms_before=before, delay_ms_after=after)
     return msgspec.structs.replace(plan, cost=cost)
 
@@ -145,7 +148,7 @@ def _linked(snapshot: Snapshot, wish: PlanWish, source: Overlay | None, seed: in
         source or begun_overlay(snapshot, wish, seed),
         target,
         snapshot,
-        delay_weight=wish.delay_weight,
+        wish.price_weights,
         only_if_worth=wish.objective == "net",
     )
 
@@ -168,7 +171,7 @@ def _adapted(snapshot: Snapshot, wish: PlanWish, source: Overlay | None, seed: i
 def _unmoved(snapshot: Snapshot, wish: PlanWish, source: Overlay | None, seed: int) -> Plan:
     """Where brokers are joined by their names alone there is nothing to plan."""
     today = source or begun_overlay(snapshot, wish, seed)
-    return link_plan(today, today, snapshot, delay_weight=wish.delay_weight, only_if_worth=True)
+    return link_plan(today, today, snapshot, wish.price_weights, only_if_worth=True)
 
 
 def _divided(snapshot: Snapshot, wish: PlanWish, source: Overlay | None, seed: int) -> Plan:
@@ -185,7 +188,7 @@ def _divided(snapshot: Snapshot, wish: PlanWish, source: Overlay | None, seed: i
         today,
         target if pays or wish.objective == "cost" else today,
         snapshot,
-        delay_weight=wish.delay_weight,
+        wish.price_weights,
         only_if_worth=False,
     )
     return msgspec.structs.replace(plan, summary=f"{plan.summary} {choice.reason}")
@@ -198,7 +201,7 @@ def _redesigned(snapshot: Snapshot, wish: PlanWish, source: Overlay, seed: int) 
         source,
         best,
         snapshot,
-        delay_weight=wish.delay_weight,
+        wish.price_weights,
         only_if_worth=wish.objective == "net",
     )
 

@@ -12,10 +12,13 @@ from meshwright.model.interests import BoolArray
 from meshwright.model.objections import Objections, WorseMetric, WorseTopic
 from meshwright.model.overlay import Overlay
 from meshwright.model.plan import Plan
+from meshwright.model.price import PriceWeights
 from meshwright.model.snapshot import Float64Array, Snapshot
+from meshwright.planning.changes.worth import Worth, plan_price, worth_of
 from meshwright.planning.evaluation.evaluate import evaluation_of, forwarding_of
 from meshwright.planning.evaluation.forwarding import Totals
 
+DEFAULT_WEIGHTS = PriceWeights()
 CLIENTS_PER_S = 500.0  # that a broker sends away in a second, where nobody says otherwise
 TOPICS_NAMED = 5
 # A figure that grows by less than this share is rounding.
@@ -60,7 +63,7 @@ def objections_to(
     count = 0
     if plan.steps:
         old, new = sights or plan_sights(plan, before, after)
-        metrics = (*_dearer(plan), *_worse_metrics(old, new))
+        metrics = (*_dearer(old, new), *_worse_metrics(old, new))
         topics, count = _worse_topics(old, new, before)
     return Objections(
         clients_reconnecting=len(moves),
@@ -79,6 +82,7 @@ class Sight:
     """One overlay: its row of metrics, and by topic the mean figures of one publication."""
 
     evaluation: Evaluation
+    worth: Worth
     messages: Float64Array
     delay_hops: Float64Array
     delay_ms: Float64Array | None
@@ -86,13 +90,20 @@ class Sight:
     made_share: float
 
 
-def plan_sights(plan: Plan, before: Snapshot, after: Snapshot | None = None) -> tuple[Sight, Sight]:
+def plan_sights(
+    plan: Plan,
+    before: Snapshot,
+    after: Snapshot | None = None,
+    weights: PriceWeights = DEFAULT_WEIGHTS,
+) -> tuple[Sight, Sight]:
     """The network before a plan and after it; the same one where the plan changes nothing."""
-    old = _sight(plan.source, before)
-    return old, _sight(plan.target, before if after is None else after) if plan.steps else old
+    old = _sight(plan.source, before, weights)
+    if not plan.steps:
+        return old, old
+    return old, _sight(plan.target, before if after is None else after, weights)
 
 
-def _sight(overlay: Overlay, snapshot: Snapshot) -> Sight:
+def _sight(overlay: Overlay, snapshot: Snapshot, weights: PriceWeights) -> Sight:
     totals = forwarding_of(overlay, snapshot).totals()
     publishers = len(snapshot.brokers)
     # Of a topic that nobody wants, nothing is delivered and nothing is waited for.
@@ -102,6 +113,7 @@ def _sight(overlay: Overlay, snapshot: Snapshot) -> Sight:
     all_made = float(totals.delivered @ snapshot.publications)
     return Sight(
         evaluation_of(overlay, snapshot, totals),
+        worth_of(overlay, snapshot, totals, weights),
         messages * np.maximum(wanted, 1.0) / delivered,
         totals.delay_hops / delivered,
         None if totals.delay_ms is None else totals.delay_ms / delivered,
@@ -114,12 +126,14 @@ def _misses(totals: Totals) -> bool:
     return bool(np.any(totals.missed))
 
 
-def _dearer(plan: Plan) -> tuple[WorseMetric, ...]:
-    """The cost by which plans are made, without deliveries that are missed before."""
-    before, after = plan.cost.before, plan.cost.after - plan.cost.newly_made
+def _dearer(old: Sight, new: Sight) -> tuple[WorseMetric, ...]:
+    """The price of a publication, without deliveries that are missed before and the change."""
+    price = plan_price(old.worth, new.worth, 0.0, DEFAULT_WEIGHTS)
+    before, after = price.before.total, price.after.total
+    after -= price.newly_made / (price.publications or 1.0)
     if after - before <= ROUNDING_SHARE * max(before, after):
         return ()
-    return (WorseMetric(metric="cost", before=before, after=after),)
+    return (WorseMetric(metric="price", before=before, after=after),)
 
 
 def _worse_metrics(old: Sight, new: Sight) -> tuple[WorseMetric, ...]:

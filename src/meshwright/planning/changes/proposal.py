@@ -16,7 +16,7 @@ from meshwright.errors import CallerError, ProblemError
 from meshwright.model.goals import Goals
 from meshwright.model.interests import Int64Array
 from meshwright.model.overlay import Overlay
-from meshwright.model.plan import Plan, PlanPrice
+from meshwright.model.plan import Plan
 from meshwright.model.price import PriceWeights
 from meshwright.model.snapshot import Snapshot
 from meshwright.planning.changes.broker_change import NO_CHANGE, BrokerChange
@@ -28,12 +28,12 @@ from meshwright.planning.changes.clients import (
     snapshot_after,
 )
 from meshwright.planning.changes.goals import Outlook, broken_goals, preferred
-from meshwright.planning.changes.links import link_plan
+from meshwright.planning.changes.links import staying_plan
 from meshwright.planning.changes.membership import plan_for_brokers
 from meshwright.planning.changes.network import CHURN, PlanWish, plan_network
 from meshwright.planning.changes.objections import CLIENTS_PER_S, objections_to, plan_sights
+from meshwright.planning.changes.worth import overlay_worth, priced
 from meshwright.planning.placement.clients import NO_BROKER, Clients
-from meshwright.planning.pricing import price_of
 
 Candidate = tuple[Plan, Outlook]
 
@@ -72,8 +72,13 @@ def propose(
         raise CallerError("the goal clients_max needs the population of the network")
     found = _candidates(snapshot, _helped(wish, goals), around, goals)
     plan, outlook = _chosen(found, snapshot, wish, around, goals)
-    weights = msgspec.structs.replace(wish.weights, delay=wish.delay_weight)
-    return judged_plan(plan, (snapshot, outlook.snapshot), weights, around)
+    judged = judged_plan(plan, (snapshot, outlook.snapshot), wish.price_weights, around)
+    is_free = around.change.is_none and wish.method != CHURN and goals == NO_GOALS
+    if not (judged.is_at_a_loss and is_free and wish.objective == "net"):
+        return judged
+    today = overlay_worth(plan.source, snapshot, wish.price_weights)
+    staying = staying_plan(plan.source, today, wish.price_weights, judged.price)
+    return judged_plan(staying, (snapshot, snapshot), wish.price_weights, around)
 
 
 def judged_plan(
@@ -84,7 +89,7 @@ def judged_plan(
 ) -> Plan:
     """The plan with what speaks against it and what a publication costs before and after."""
     before, after = snapshots
-    sights = plan_sights(plan, before, after)
+    sights = plan_sights(plan, before, after, weights)
     against = objections_to(
         plan,
         before,
@@ -93,12 +98,8 @@ def judged_plan(
         data_until_us=around.data_until_us,
         sights=sights,
     )
-    price = PlanPrice(
-        before=price_of(sights[0].evaluation, before, weights),
-        after=price_of(sights[1].evaluation, after, weights, plan.reconfiguration_cost),
-        publications=float(before.publications.sum()),
-    )
-    return msgspec.structs.replace(plan, against=against, price=price)
+    told = msgspec.structs.replace(plan, against=against)
+    return priced(told, (sights[0].worth, sights[1].worth), weights)
 
 
 def plan_without(
@@ -140,17 +141,12 @@ def _chosen(
     if len(outlooks) == 1:
         return keeping[0]
     if around.source is not None and around.change.is_none:
-        today = link_plan(
-            around.source,
-            around.source,
-            snapshot,
-            delay_weight=wish.delay_weight,
-            only_if_worth=True,
-        )
+        worth = overlay_worth(around.source, snapshot, wish.price_weights)
+        today = staying_plan(around.source, worth, wish.price_weights)
         staying = _outlook(today, snapshot, around)
         keeping += [] if broken_goals(goals, staying) else [(today, staying)]
     net = wish.objective == "net"
-    return keeping[preferred(goals, keeping, delay_weight=wish.delay_weight, net=net)]
+    return keeping[preferred(goals, keeping, wish.price_weights, net=net)]
 
 
 def _candidates(

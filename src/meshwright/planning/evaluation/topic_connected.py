@@ -93,11 +93,12 @@ class TopicConnected:
 
     def _spread(self) -> tuple[Traffic, Pushes, Float64Array]:
         """The traffic, the pushes behind it, and the loads of the ways in: (broker,)."""
-        topic_count, broker_count = self.ways.hops.shape
+        topic_count = self.members.row_count
         topics = self.members.row_of_pairs()
         entering, entering_hops, entering_ms, loads = self._ways_in()
         pushes = self._pushes(entering * self.snapshot.publications[topics])
         delivered = sums_by(topics, entering * pushes.reached, topic_count)
+        unreached = self.members.counts()[topics] - pushes.reached
         tree_hops = sums_by(topics, entering * pushes.hop_sums, topic_count)
         entry_hops = sums_by(topics, entering_hops * pushes.reached, topic_count)
         tree_ms, entry_ms = np.zeros((2, topic_count), dtype=np.float64)
@@ -110,7 +111,8 @@ class TopicConnected:
                 self.ways.hops.T, np.arange(topic_count), publisher_weights(self.snapshot)
             ),
             delivered=delivered,
-            missed=broker_count * self.members.counts() - delivered,
+            # Not the difference to all deliveries: shares of publishers do not add up exactly.
+            missed=sums_by(topics, entering * unreached, topic_count),
             delay_hops=entry_hops + tree_hops,
             delay_tree_hops=tree_hops,
             delay_ms=None if self.snapshot.delays_ms is None else entry_ms + tree_ms,
