@@ -26,8 +26,9 @@ Link = tuple[str, str]
 
 def overlay_of(state: NetworkState) -> Overlay:
     """The overlay in force."""
+    known = DESIGNS.get(state.design)
     return Overlay(
-        design=state.design,
+        design=state.design if known is None or known.base is None else known.base,
         params=state.params,
         brokers=tuple(one.broker for one in state.brokers),
         links=state.links,

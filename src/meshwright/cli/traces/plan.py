@@ -204,10 +204,10 @@ def create(
     """Plan the network of a trace as it stands at the end, or at a time, for any design.
 
     A plan that takes more than it saves, by the price of a publication whose parts are shown, is
-    not made, and with --objective cost not written without --force: exit code 1. With --manager instead of a trace: the network that
-    runs, of the telemetry collected there.
-    A plan that breaks a goal is refused with the goal's name. With --method churn a trace is not
-    needed: what brokers want is asked of those that run in --data, or read from --interests.
+    not made, and with --objective cost not written without --force: exit code 1. A plan that breaks
+    a goal is refused with the goal's name. With --manager instead of a trace: the network that
+    runs, of the telemetry collected there. With --method churn a trace is not needed: what brokers
+    want is asked of those that run in --data, or read from --interests.
 
     Example: meshwright plan create city --design dynatops --from overlay.json --out plan.json
 

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
+from meshwright.files.decoding import decoded
 from meshwright.model.overlay import Overlay, Parameter
 
 PACKED = "placement string, epoch long, design string, packed binary"
@@ -74,7 +75,7 @@ def packed_batches(
     numbers = {name: number for number, name in enumerate(brokers)}
 
     def packed(document: str) -> bytes:
-        overlay = msgspec.json.decode(document, type=Overlay)
+        overlay = decoded(document, Overlay)
         is_ordered = overlay.brokers == brokers
         order = () if is_ordered else tuple(numbers[name] for name in overlay.brokers)
         ends = np.array([numbers[name] for link in overlay.links for name in link], dtype="<u4")
