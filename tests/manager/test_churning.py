@@ -13,6 +13,7 @@ from meshwright.model.overlay import Overlay
 from meshwright.overlays.growth import with_broker
 from meshwright.planning.founding import founding_overlay
 from meshwright.protocol.inspection import BrokerView, InterestView, SessionView
+from meshwright.protocol.reconfiguration.topic_watch import TopicCohesion
 
 NAMES = tuple(f"b{number}" for number in range(6))
 TODAY = founding_overlay("gm2", NAMES)
@@ -47,6 +48,33 @@ def test_a_newcomer_is_placed_once_it_wants_the_same_at_two_looks(tmp_path: Path
     assert churning.seen(views(grown, "u"), 5, LOST_US) is None
     placed = msgspec.structs.replace(grown, links=grown.links[:-1])
     assert churning.seen(views(placed, "u"), 6, LOST_US) is None
+
+
+def test_what_a_newcomer_wants_later_gets_its_links_once_it_is_weak_at_two_looks(
+    tmp_path: Path,
+) -> None:
+    churning = Churning(tmp_path)
+    churning.seen(views(TODAY), 1, LOST_US)
+    grown = with_broker(TODAY, "new")
+    churning.seen(views(grown, "u"), 2, LOST_US)
+    churning.planned(Churn(came=("new",)))
+    placed = msgspec.structs.replace(grown, links=grown.links[:-1])
+
+    def look(now_us: int, *weak: str, without: str = "") -> Churn | None:
+        told = tuple(TopicCohesion(topic=one, held=1, k=2, receivers=3) for one in weak)
+        seen = views(placed, "u", "later", without=without)
+        first = msgspec.structs.replace(seen[0], weak_topics=told)
+        return churning.seen([first, *seen[1:]], now_us, LOST_US)
+
+    assert look(3, "later", "nobody's") is None
+    assert look(4, without="b3") is None
+    assert look(5, "later", without="b3") is None
+    assert look(6, "later", "nobody's") is None
+    found = look(7, "later", "nobody's")
+    assert found == Churn(weak=("later",))
+    assert found.why == "later is joined by fewer than k ways"
+    churning.planned(found)
+    assert look(8, "later") is None
 
 
 def test_a_newcomer_that_keeps_changing_is_placed_all_the_same(tmp_path: Path) -> None:

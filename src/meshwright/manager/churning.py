@@ -3,7 +3,8 @@
 A newcomer is linked with everybody until it is placed. That is when it wants the same at two looks,
 or has kept changing for some: its first subscriptions come one by one. A broker that was drained is
 missed when it is empty, and once more when it has gone; any other once it is lost for long, or for
-good. Who was here before is on disk, so that nobody is overlooked who comes while no manager looks.
+good. What a newcomer comes to want later gets its links when it is weak at two looks. Who was here
+before is on disk, so that nobody is overlooked who comes while no manager looks.
 """
 
 from __future__ import annotations
@@ -27,15 +28,24 @@ LOOKS_MAX = 6
 
 
 class Churn(msgspec.Struct, frozen=True, kw_only=True):
-    """Brokers to place, to leave out, or to do without though they are there; why says it."""
+    """Brokers to place, to leave out, or to do without though they are there; why says it.
+
+    weak: topics that a broker wants since it was placed, joined by fewer than k ways.
+    """
 
     came: tuple[str, ...] = ()
     left: tuple[str, ...] = ()
     drained: tuple[str, ...] = ()
+    weak: tuple[str, ...] = ()
 
     @property
     def why(self) -> str:
-        told = ((self.came, "joined"), (self.left, "left"), (self.drained, "was drained"))
+        told = (
+            (self.came, "joined"),
+            (self.left, "left"),
+            (self.drained, "was drained"),
+            (self.weak, "is joined by fewer than k ways"),
+        )
         return ", ".join(f"{' and '.join(names)} {what}" for names, what in told if names)
 
 
@@ -55,6 +65,8 @@ class Churning:
         self._looks: dict[str, int] = {}
         self._lost_us: dict[str, int] = {}
         self._drained: set[str] = set()
+        self._placed: set[str] = set()
+        self._weak: set[str] = set()
         # The overlay of the last look, and those for whom a plan was made that starts from it.
         self._overlay: Overlay | None = None
         self._planned = Churn()
@@ -68,21 +80,26 @@ class Churning:
         came = self._newcomers(overlay, wanted)
         left = self._missing(overlay, views, now_us, lost_after_us)
         drained = self._emptied(overlay, views)
+        weak = self._weakened(overlay, views, wanted)
         self._wanted = wanted
         if not is_topic_connected(overlay) or not any(wanted.values()):
             return None
         done = self._planned
         if set(came) - set(done.came) or set(left) - set(done.left):
             return Churn(came=came, left=left)
-        return Churn(drained=drained) if set(drained) - set(done.drained) else None
+        if set(drained) - set(done.drained):
+            return Churn(drained=drained)
+        return Churn(weak=weak) if set(weak) - set(done.weak) else None
 
     def planned(self, churn: Churn) -> None:
         """A plan was begun; another is made once the overlay or those who are there change."""
         done = self._planned
+        self._placed.update(churn.came)
         self._planned = Churn(
             came=churn.came or done.came,
             left=churn.left or done.left,
             drained=churn.drained or done.drained,
+            weak=churn.weak or done.weak,
         )
 
     def _newcomers(self, overlay: Overlay, wanted: Wanted) -> tuple[str, ...]:
@@ -130,6 +147,19 @@ class Churning:
         self._drained = (self._drained | emptying) - {one.broker for one in views} | emptying
         empty = {one.broker for one in views if one.is_emptying and not one.sessions}
         return tuple(name for name in overlay.brokers if name in empty)
+
+    def _weakened(
+        self, overlay: Overlay, views: Sequence[BrokerView], wanted: Wanted
+    ) -> tuple[str, ...]:
+        """Weak topics, now and at the look before, of brokers that were placed here as newcomers.
+
+        While a broker is away its topics are weak anyway, and may be whole when it returns.
+        """
+        alive = {name for view in views for name in view.alive}
+        own = {topic for name in self._placed for topic in wanted.get(name, ())}
+        weak = {one.topic for view in views for one in view.weak_topics if one.topic in own}
+        former, self._weak = self._weak, weak if alive.issuperset(overlay.brokers) else set()
+        return tuple(sorted(former & self._weak))
 
     def _remember(self, known: set[str]) -> None:
         self._known = known
