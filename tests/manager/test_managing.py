@@ -16,7 +16,7 @@ from changing_networks import plan_of
 from live_network import ANY_PORT
 from pyarrow import parquet
 
-from meshwright.errors import OperatorError, ProblemError
+from meshwright.errors import MeshwrightError, OperatorError
 from meshwright.lab.scripted import Deed, Script, playing
 from meshwright.live.operating import control_client
 from meshwright.live.operating.control import TrafficView
@@ -191,7 +191,7 @@ def test_what_no_plan_can_reach_is_refused_at_once(brokers: Brokers, tmp_path: P
             (PlanRequest(design="tree", k=3), "The design tree cannot be built for k = 3"),
             (PlanRequest(goals=Goals(k_min=3), degree_max=2), "degree_max = 2 allows fewer"),
         ):
-            with pytest.raises(ProblemError, match=sentence):
+            with pytest.raises(MeshwrightError, match=sentence):
                 manager.make(request)
         assert manager.entries() == ()
 
