@@ -150,8 +150,9 @@ def test_a_peer_that_comes_while_nobody_knows_where_it_is_stays_connected(tmp_pa
         there.open("here")
         await until(lambda: bool(told))
         await asyncio.sleep(0.01)
+        found = list(told)
         await there.close()
         await here.close()
-        return told
+        return found
 
     assert asyncio.run(story()) == [LinkUp("there")]
