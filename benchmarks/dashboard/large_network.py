@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import Any, cast
 
@@ -58,14 +59,17 @@ class MadeUp:
         self._controls = {name: BrokerControl(folder / name) for name in names}
         self._seen = self._made_views()
 
-    def look_on(self, is_over: threading.Event) -> None:
-        """Do what a manager does every few seconds."""
-        while not is_over.is_set():
+    def begin(self) -> None:
+        """Look from now on, as a manager does."""
+        threading.Thread(target=self._look_on, daemon=True).start()
+
+    def _look_on(self) -> None:
+        while True:
             self._counts = {name: self._grown(one) for name, one in self._counts.items()}
             self._homes[self._rng.integers(CLIENTS, size=20)] = self._rng.integers(BROKERS, size=20)
             self._seen = self._made_views()
             self.watching.see(now_us(), self._counts)
-            is_over.wait(LOOK_EVERY_S)
+            time.sleep(LOOK_EVERY_S)
 
     def entries(self) -> tuple[PlanEntry, ...]:
         return self._store.entries()
@@ -136,8 +140,7 @@ def _neighbours(overlay: Overlay) -> dict[str, tuple[str, ...]]:
 
 def main(design: str, is_shown: str, folder: str) -> None:
     """Answer until the process is ended."""
-    made_up, is_over = MadeUp(Path(folder), design), threading.Event()
-    threading.Thread(target=made_up.look_on, args=(is_over,), daemon=True).start()
+    made_up = MadeUp(Path(folder), design)
     settings = ManagerSettings(folder=Path(folder), rest=RestSettings(listen="127.0.0.1:0"))
     front = with_dashboard if is_shown == "yes" else None
     manager = cast("Manager", cast("Any", made_up))

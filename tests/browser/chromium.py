@@ -94,6 +94,7 @@ class Page:
         ]
 
     def _measure(self, width: int, height: int) -> None:
+        self.driver.execute_cdp_cmd("Emulation.setScrollbarsHidden", {"hidden": True})
         self.driver.execute_cdp_cmd(
             "Emulation.setDeviceMetricsOverride",
             {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < DESK[0]},

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import signal
+from pathlib import Path
 from typing import Any, cast
 
+import pytest
+
 from meshwright.manager.managing import Manager
-from meshwright.manager.service import looking_key, service
+from meshwright.manager.service import looking_key, serve, service
+from meshwright.manager.settings import ManagerSettings, RestSettings
 
 TOKEN = b"sixteen letters and more"
 
@@ -41,6 +46,31 @@ def test_nothing_is_read_of_who_shows_no_token() -> None:
     assert answered("POST", "/plans") == 401
     assert answered("POST", "/plans", authorization="Bearer sixteen letters and mare") == 401
     assert answered("GET", "/status") == 401
+
+
+def test_a_manager_begins_once_all_that_is_served_with_it_has_started(tmp_path: Path) -> None:
+    """NiceGUI lists all objects of the process when it starts, which ends threads that run then."""
+    happened: list[str] = []
+
+    class Beginning:
+        def begin(self) -> None:
+            happened.append("the manager begins")
+            signal.raise_signal(signal.SIGINT)
+
+    def front(_service: object, *_: object) -> Any:
+        async def app(_scope: Any, receive: Any, send: Any) -> None:
+            await receive()
+            happened.append("the front has started")
+            await send({"type": "lifespan.startup.complete"})
+            await receive()
+            await send({"type": "lifespan.shutdown.complete"})
+
+        return app
+
+    settings = ManagerSettings(folder=tmp_path, rest=RestSettings(listen="127.0.0.1:0"))
+    with pytest.raises(KeyboardInterrupt):
+        serve(cast("Manager", cast("Any", Beginning())), settings, print, front)
+    assert happened == ["the front has started", "the manager begins"]
 
 
 def test_who_has_the_looking_key_may_look_and_order_nothing() -> None:

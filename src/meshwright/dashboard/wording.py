@@ -32,7 +32,7 @@ def ago(time_us: int) -> str:
     for unit, length in (("d", 86_400), ("h", 3_600), ("min", 60)):
         if seconds >= length:
             return f"{seconds / length:.0f} {unit} ago"
-    return "just now" if seconds < 10 else f"{seconds:.0f} s ago"
+    return "just now"
 
 
 def clock(time_us: int) -> str:

@@ -115,7 +115,12 @@ class Manager:
         self._leasing: Leasing | None = None
 
     def open(self) -> None:
-        """Take the folder, say what was left there, and begin to look at the network."""
+        """Take the folder, and begin."""
+        self.take()
+        self.begin()
+
+    def take(self) -> None:
+        """Take the folder, and say what was left there."""
         folder = self._settings.folder
         self._opened.enter_context(only_one(folder))
         identity, is_new = read_identity(folder, lambda: f"manager-{secrets.token_hex(4)}")
@@ -135,7 +140,11 @@ class Manager:
             )
         for name in ("lease", "look", "plan", "order"):
             self._threads[name] = ThreadPoolExecutor(1, thread_name_prefix=f"manager-{name}")
+
+    def begin(self) -> None:
+        """Begin to hold the lease and to look at the network, once the folder is taken."""
         # By itself, since collecting may take longer than a lease lasts.
+        seconds = self._settings.lease.seconds
         self._threads["lease"].submit(self._always, self._renew, seconds / RENEWALS)
         every_s = self._settings.windows.collect_every_s
         self._threads["look"].submit(self._always, self._look, every_s)

@@ -288,19 +288,36 @@ async def _shown_reference(request: Request) -> Response:
     return HTMLResponse(reference_page(app.openapi(), str(request.base_url).rstrip("/")))
 
 
+class _Server(uvicorn.Server):
+    """Calls began once all that it serves has started.
+
+    Not before: while NiceGUI starts it lists all objects of the process, and a tuple that another
+    thread is about to build must not be in a list, or CPython ends that thread with a SystemError.
+    """
+
+    began: Callable[[], None]
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self.began()
+
+
 def serve(
     manager: Manager,
     settings: ManagerSettings,
     say: Callable[[str], None],
     front: Front | None = None,
 ) -> None:
-    """Answer until somebody stops the process; front: what else is to be seen there."""
+    """Have the manager begin, and answer until somebody stops the process.
+
+    front: what else is to be seen there.
+    """
     token = shown_token(settings)
     wanted = parse_address(settings.rest.listen)
     listening = _listening(wanted)
     bound = Address(*listening.getsockname()[:2])
     url, app = f"http://{bound}", service(manager, token)
-    server = uvicorn.Server(
+    server = _Server(
         uvicorn.Config(
             app if front is None else front(app, url, token, token_path(settings)),
             log_config=None,
@@ -308,6 +325,7 @@ def serve(
             lifespan="off" if front is None else "on",
         )
     )
+    server.began = manager.begin
     say(f"The manager answers at {url}; {url}/docs says what it can be asked.")
     if front is not None:
         say(f"Look at the network: {looking_address(url, token)}")

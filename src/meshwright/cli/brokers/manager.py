@@ -72,7 +72,7 @@ def manager(
     network.controls()  # refuses a network without brokers
     shown_token(settings)
     managing = Manager(settings, network=network, say=typer.echo)
-    managing.open()
+    managing.take()
     try:
         front = None
         if is_shown:

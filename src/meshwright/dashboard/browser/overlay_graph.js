@@ -4,7 +4,7 @@
 // "removed". live: {nodes: [load 0..100], links: [load 0..100], dead: [index], told: [text]}; comes
 // anew by load(). marks: {now, then: hops as pairs of indexes, wanted, relays: indexes}.
 const SCALE = [[198, 222, 232], [133, 196, 201], [242, 207, 110], [236, 145, 80], [191, 47, 51]];
-const NAMED_MAX = 40, INK = 60;
+const NAMED_MAX = 40, SINGLE_MAX = 400, LEVELS = 5, INK = 60;
 // How far a picture reaches from its middle, and how wide a letter is of its height.
 const REACH = 1.14, LETTER = 0.58;
 
@@ -15,9 +15,9 @@ export default {
            @keydown="key" @wheel.prevent="wheel" @pointerdown="grab" @pointermove="drag"
            @pointerup="drop" @pointerleave="drop" @dblclick="reset">
         <circle v-for="ring in shape.rings" class="mw-guide" cx="0" cy="0" :r="ring" />
-        <path v-for="(link, at) in shape.links" :key="link[0] + ':' + link[1] + link[2]"
-              :class="['mw-link', link[2], { own: isOwn(link) }]" :d="curves[at]"
-              :style="linkStyle(at)" />
+        <path v-for="layer in layers" class="mw-link" :d="layer.d" :style="layer.style" />
+        <path v-for="at in single" :key="at" :data-link="at" :d="curves[at]"
+              :class="['mw-link', shape.links[at][2], { own: isLarge }]" :style="linkStyle(at)" />
         <path v-for="hop in thenHops" class="mw-hop then" :d="curve(hop[0], hop[1])" />
         <path v-for="hop in nowHops" class="mw-hop now" :d="curve(hop[0], hop[1])" />
         <g v-for="(node, at) in shape.nodes" :key="node[0]" :data-broker="node[0]"
@@ -66,6 +66,26 @@ export default {
       return [this.x - half, this.y - half, 2 * half, 2 * half].join(" ");
     },
     curves() { return this.shape.links.map((link) => this.curve(link[0], link[1])); },
+    isLarge() { return this.shape.links.length > SINGLE_MAX; },
+    // Thousands of links are a few lines, one for each level of load: drawn at once, and where they
+    // cross they do not add up to a blot.
+    layers() {
+      if (!this.isLarge) return [];
+      const lines = Array(LEVELS).fill("");
+      this.shape.links.forEach((link, at) => {
+        const level = Math.min(LEVELS - 1, Math.floor(this.linkShare(at) * LEVELS));
+        if (!link[2]) lines[level] += this.curves[at];
+      });
+      return lines.map((d, level) => ({
+        d, style: { strokeWidth: 0.5 + 0.5 * level, strokeOpacity: 0.14 + 0.12 * level },
+      }));
+    },
+    single() {
+      const all = [...this.shape.links.keys()];
+      if (!this.isLarge) return all;
+      const isShown = (link) => link[2] || link[0] === this.picked || link[1] === this.picked;
+      return all.filter((at) => isShown(this.shape.links[at]));
+    },
     dead() { return new Set(this.now.dead); },
     wanted() { return new Set(this.marked.wanted || []); },
     relays() { return new Set(this.marked.relays || []); },
@@ -94,6 +114,7 @@ export default {
       return `M${x} ${-y}Q${((x + u) / 2) * stay} ${(-(y + v) / 2) * stay} ${u} ${-v}`;
     },
     share(at) { return (this.now.nodes[at] || 0) / 100; },
+    linkShare(at) { return (this.now.links[at] || 0) / 100; },
     radius(at) { return this.room * (0.62 + 0.5 * this.share(at)); },
     colour(at) {
       if (this.dead.has(at)) return "transparent";
@@ -103,18 +124,12 @@ export default {
       return `rgb(${mixed.join(",")})`;
     },
     linkStyle(at) {
-      const link = this.shape.links[at];
-      if (link[2] || this.isOwn(link)) return {};
-      const share = (this.now.links[at] || 0) / 100;
+      if (this.isLarge || this.shape.links[at][2]) return {};
+      const share = this.linkShare(at);
       // The more links there are, the less ink each may take, or nothing is seen of any.
       const ink = Math.min(1, INK / (this.shape.links.length + 1));
-      const strong = 0.3 + 0.7 * share ** (1 / Math.max(ink, 0.25));
-      const strokeOpacity = strong * 0.85 * ink ** 0.45;
+      const strokeOpacity = (0.3 + 0.7 * share) * 0.85 * ink ** 0.45;
       return { strokeWidth: 0.6 + 0.3 * ink + 5.3 * ink * share, strokeOpacity };
-    },
-    isOwn(link) {
-      const isLarge = this.shape.nodes.length > NAMED_MAX;
-      return isLarge && this.picked >= 0 && (link[0] === this.picked || link[1] === this.picked);
     },
     nodeClass(at) {
       return ["mw-node", {
