@@ -77,7 +77,7 @@ export default {
         if (!link[2]) lines[level] += this.curves[at];
       });
       return lines.map((d, level) => ({
-        d, style: { strokeWidth: 0.5 + 0.5 * level, strokeOpacity: 0.14 + 0.12 * level },
+        d, style: { strokeWidth: 0.5 + 0.35 * level, strokeOpacity: 0.08 + 0.08 * level },
       }));
     },
     single() {
