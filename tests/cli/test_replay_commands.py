@@ -48,6 +48,7 @@ def test_a_trace_is_compared_and_reported_on_one_page(trace: Path, tmp_path: Pat
     document = answered(*words, "--out-plan", tmp_path / "plan.json")
     plan = read_plan(tmp_path / "plan.json")
     assert plan.price is not None
+    assert plan.client_moves()  # they are connected elsewhere than static placement has them
     assert len(plan.target.brokers) == document["brokers"]
     lines = document["comparison"]
     assert {line["placement"] for line in lines} == {"static"}
@@ -65,6 +66,24 @@ def test_a_trace_is_compared_and_reported_on_one_page(trace: Path, tmp_path: Pat
     assert not re.findall(r"(?:src|href)=['\"]?(?:https?:)?//", page)
     rows = list(csv.DictReader((out / "comparison.csv").read_text().splitlines()))
     assert [float(row["delay_hops"]) for row in rows] == [line["delay_hops"] for line in lines]
+
+
+def test_the_plan_to_what_is_recommended_moves_clients_where_that_has_them(
+    trace: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "plan.json"
+    words = ("compare", trace, "--designs", "chord", "--placements", "similarity-bounded")
+    document = answered(*words, "--out-plan", out)
+    plan = read_plan(out)
+    moves = plan.client_moves()
+    assert document["recommended"]["placement"] == "similarity-bounded"
+    assert moves
+    assert all(step.why for step in plan.steps)
+    assert plan.against is not None
+    assert plan.against.clients_reconnecting == len(moves)
+    assert plan.price is not None
+    assert plan.net_benefit == plan.price.saved
+    assert f"similarity-bounded moves {len(moves)} of" in plan.summary
 
 
 def four_clients(trace: Path, subscription: str) -> Path:
@@ -121,7 +140,8 @@ def test_content_counts_as_all_messages_and_that_is_said(spark: object, tmp_path
     del spark
     trace, out = four_clients(tmp_path / "trace", "$where/n>1/s/#"), tmp_path / "findings"
     words = ("compare", trace, "--designs", "tree", "--placements", "recorded", "--out", out)
-    document = answered(*words)
+    document = answered(*words, "--out-plan", tmp_path / "plan.json")
+    assert read_plan(tmp_path / "plan.json").client_moves() == ()  # they are where they are
     assert document["comparison"][0]["deliveries"] == 20
     assert document["content_subscriptions"] == 4
     sentence = "4 subscriptions ask for content"

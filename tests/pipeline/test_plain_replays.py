@@ -14,6 +14,7 @@ from meshwright.pipeline.keeping import passing_keeper
 from meshwright.pipeline.parameters import (
     OverlayParameters,
     PlacementParameters,
+    PublicationParameters,
     ReplayParameters,
     TimeParameters,
 )
@@ -24,6 +25,7 @@ WANDERING = ReplayParameters(
     time=TimeParameters(slot_s=6 * 3600, epoch_slots=8),
     placement=PlacementParameters(methods=("static", "location", "similarity"), cluster_size=3),
     overlay=OverlayParameters(designs=("chord", "cycle")),
+    publications=PublicationParameters(placed=False),
 )
 CLUB = PoissonParameters(
     users=80, brokers=8, topics=24, modes=4, hours=9.0, pattern="multimodal", changes_per_hour=0.3
@@ -34,6 +36,7 @@ CHANGING = ReplayParameters(
         methods=("recorded", "static", "similarity-bounded"), cluster_size=4
     ),
     overlay=OverlayParameters(designs=("dynatops", "dcbm")),
+    publications=PublicationParameters(placed=False),
 )
 
 

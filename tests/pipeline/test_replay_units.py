@@ -11,8 +11,20 @@ from meshwright.model.identifiers import BrokerName, TopicName
 from meshwright.model.interests import interests_from_pairs
 from meshwright.model.snapshot import Snapshot
 from meshwright.pipeline.brokers import Brokers
-from meshwright.pipeline.stages.replay_units import CHANGE, PUBLISHED, SPAN, counted, replay_unit
-from meshwright.planning.evaluation.evaluate import carrier_of, evaluate, management_messages
+from meshwright.pipeline.stages.replay_units import (
+    ANYWHERE,
+    CHANGE,
+    PUBLISHED,
+    SPAN,
+    counted,
+    replay_unit,
+)
+from meshwright.planning.evaluation.evaluate import (
+    carrier_of,
+    evaluate,
+    forwarding_of,
+    management_messages,
+)
 from meshwright.planning.succession import EpochRules, follow
 
 BROKER_COUNT, TOPIC_COUNT, SLOT_FIRST, SLOT_COUNT = 9, 5, 4, 3
@@ -34,20 +46,29 @@ def events() -> pa.Table:
             "topic": f"t{t}",
             "first": SLOT_FIRST + s,
             "second": SLOT_FIRST + s + 1,
+            "amount": 0,
         }
         for b, t, s in np.argwhere(WANTED).tolist()
     ]
     rows += [
-        {"kind": CHANGE, "number": b, "topic": f"t{t}", "first": SLOT_FIRST + s, "second": 0}
+        {
+            "kind": CHANGE,
+            "number": b,
+            "topic": f"t{t}",
+            "first": SLOT_FIRST + s,
+            "second": SLOT_FIRST + s,
+            "amount": 0,
+        }
         for b, t, s in CHANGES
     ]
     rows += [
         {
             "kind": PUBLISHED,
-            "number": n,
+            "number": ANYWHERE,
             "topic": f"t{t}",
             "first": SLOT_FIRST + s,
             "second": SLOT_FIRST + s + 1,
+            "amount": n,
         }
         for (t, s), n in np.ndenumerate(PUBLISHED_COUNTS)
         if n
@@ -106,3 +127,36 @@ def test_a_unit_without_topics_costs_nothing() -> None:
         overlay = follow(design, None, slot_snapshot(0), EpochRules(), seed=0).overlay
         found = counted(unit, carrier_of(overlay, unit.snapshot))
         assert all(set(values) == {0} for name, values in found.items()), design
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+def test_publishers_that_have_places_are_counted_message_by_message(design: str) -> None:
+    """Of each topic two publications enter at one broker, one at another, and one anywhere."""
+    places = [(t % BROKER_COUNT, 2) for t in range(TOPIC_COUNT)], [(7, 1)] * TOPIC_COUNT
+    happened = events()
+    spans = happened.filter(pa.compute.equal(happened["kind"], SPAN))
+    rows = [
+        {
+            "kind": PUBLISHED,
+            "number": b,
+            "topic": f"t{t}",
+            "first": SLOT_FIRST,
+            "second": SLOT_FIRST + 1,
+            "amount": n,
+        }
+        for placed in (*places, [(ANYWHERE, 1)] * TOPIC_COUNT)
+        for t, (b, n) in enumerate(placed)
+    ]
+    told = pa.concat_tables([spans, pa.Table.from_pylist(rows, schema=spans.schema)])
+    overlay = follow(design, None, slot_snapshot(0), EpochRules(), seed=0).overlay
+    unit = replay_unit(told, BROKERS, SLOT_FIRST, SLOT_COUNT)
+    found = counted(unit, carrier_of(overlay, unit.snapshot))
+    forwarding = forwarding_of(overlay, slot_snapshot(0))
+    sent = 0
+    for topic in range(TOPIC_COUNT):
+        every = [forwarding.publication(topic, broker).total for broker in range(BROKER_COUNT)]
+        known = sum(n * every[broker] for broker, n in (placed[topic] for placed in places))
+        sent += BROKER_COUNT * known + sum(every)
+    parts = [found[f"messages_{kind}"][0] for kind in ("internal", "external", "entry")]
+    assert sum(parts) == sent
+    assert found["publications"][0] == 4 * TOPIC_COUNT

@@ -47,6 +47,17 @@ PLACEMENTS = Table(
     "which broker serves a client from now on",
     (PLACEMENT, TIME, CLIENT, BROKER),
 )
+ENTRIES = Table(
+    "entries",
+    "at which broker publications of a topic entered in a slot, with publishers where they are",
+    (
+        PLACEMENT,
+        SLOT,
+        TOPIC,
+        Column("broker", "text", "the publishers' broker; none: anywhere", is_required=False),
+        Column("publications", "whole", "that entered there"),
+    ),
+)
 HOSTED_CHANGES = Table(
     "hosted_changes",
     "how many clients of a broker more, or fewer, want a topic from now on",

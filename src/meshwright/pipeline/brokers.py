@@ -57,11 +57,16 @@ class Brokers:
         """The name of a broker's number, from 0."""
         return sf.element_at(literal_list(self.names), number.cast("int") + 1)
 
-    def numbered(self, frame: DataFrame, number: str = "number") -> DataFrame:
-        """The rows of brokers that are among these, with the number of each, from 0."""
+    def numbered(
+        self, frame: DataFrame, number: str = "number", *, how: str = "inner"
+    ) -> DataFrame:
+        """The rows of brokers that are among these, with the number of each, from 0.
+
+        how: with "left", rows of no or other brokers too, without a number.
+        """
         rows = [(name, place) for place, name in enumerate(self.names)]
         numbers = frame.sparkSession.createDataFrame(rows, f"broker string, {number} int")
-        return frame.join(sf.broadcast(numbers), on="broker", how="inner")
+        return frame.join(sf.broadcast(numbers), on="broker", how=how)
 
     def clusters(self, cluster_size: int, seed: int) -> Int32Array:
         """Those of one site, or near on the map or by delay, as far as that is known: (broker,).

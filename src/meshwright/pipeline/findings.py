@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import numpy as np
+import pyarrow as pa
 from pyspark.sql import functions as sf
 
 from meshwright.files.decoding import converted, decoded
-from meshwright.model.identifiers import TopicName
-from meshwright.model.interests import interests_from_pairs
+from meshwright.model.interests import Int32Array
 from meshwright.model.overlay import Overlay
 from meshwright.model.plan import Plan
 from meshwright.model.price import PriceWeights
-from meshwright.model.snapshot import Snapshot
-from meshwright.pipeline.replay import TraceReplay
+from meshwright.pipeline.places.place import Place
+from meshwright.pipeline.replay import TraceReplay, replay_moment
+from meshwright.pipeline.snapshots import TraceMoment
+from meshwright.planning.changes.clients import Population
 from meshwright.planning.changes.proposal import Circumstances, judged_plan
-from meshwright.planning.changes.towards import plan_towards
+from meshwright.planning.changes.towards import plan_towards_placement
 from meshwright.planning.replay_judgement import (
     LineSlots,
     ReplayedCandidate,
@@ -80,35 +82,41 @@ def before_and_after(replay: TraceReplay, placement: str, design: str) -> tuple[
     return replay.today or overlays[0], overlays[-1]
 
 
-def recommended_plan(replay: TraceReplay, found: ReplayRecommendation) -> Plan | None:
+def recommended_plan(replay: TraceReplay, trace: Place, found: ReplayRecommendation) -> Plan | None:
     """From what stands, or where the recommended design began, to what it ended with.
 
-    It is priced by what brokers want and expect in the last epoch, under the placement that is
-    recommended; clients are not moved by it.
+    It is priced by what is wanted as the trace ends and expected of an epoch. Clients go from where
+    they are then to where the recommended placement has them, those that gain by it.
     """
     if found.placement is None or found.design is None:
         return None
-    before, after = before_and_after(replay, found.placement, found.design)
-    snapshot = _last_snapshot(replay, found.placement)
-    weights = replay.parameters.weights()
-    plan = plan_towards(before, after, snapshot, weights)
-    return judged_plan(plan, (snapshot, snapshot), weights, Circumstances())
-
-
-def _last_snapshot(replay: TraceReplay, placement: str) -> Snapshot:
-    """Who wants what as the last epoch begins, and what is expected of it."""
-    last = replay.timeline.epoch_count - 1
-    rows = replay.tables["snapshots"].where(sf.col("placement") == placement)
-    table = rows.where(sf.col("epoch") == last).select("broker", "topic", "publications").toArrow()
+    overlays = before_and_after(replay, found.placement, found.design)
+    weights, chosen = replay.parameters.weights(), replay.parameters.placement
     names = replay.brokers.names
-    topics = tuple(TopicName(name) for name in sorted(set(table["topic"].to_pylist())))
-    numbers = {name: number for number, name in enumerate(topics)}
-    expected = np.zeros(len(topics))
-    columns = np.array([numbers[name] for name in table["topic"].to_pylist()], dtype=np.int64)
-    expected[columns] = table["publications"].to_numpy()
-    order = {str(name): number for number, name in enumerate(names)}
-    brokers = np.array([order[name] for name in table["broker"].to_pylist()], dtype=np.int64)
-    interests = interests_from_pairs(brokers, columns, len(names), len(topics))
-    return Snapshot(
-        names, topics, interests, expected, replay.brokers.delays_ms, replay.brokers.coordinates
+    session = replay.tables["placements"].sparkSession
+    state = TraceMoment(session, trace, replay_moment(replay.parameters, replay.timeline), names)
+    snapshot = state.snapshot()
+    population = state.population(snapshot, chosen.cluster_size)
+    plan, after = plan_towards_placement(
+        overlays,
+        snapshot,
+        population,
+        _last_seats(replay, found.placement, population),
+        found.placement,
+        weights=weights,
+        rules=chosen.rules(),
     )
+    around = Circumstances(data_until_us=state.at_us)
+    return judged_plan(plan, (snapshot, after), weights, around)
+
+
+def _last_seats(replay: TraceReplay, placement: str, population: Population) -> Int32Array:
+    """The broker of each client as a placement ends, (client,); whom it has not stays."""
+    rows = replay.tables["placements"].where(sf.col("placement") == placement)
+    last = rows.groupBy("client").agg(sf.max_by("broker", "time").alias("broker")).toArrow()
+    clients = pa.compute.index_in(pa.array(population.names), value_set=last["client"])
+    numbers = pa.compute.index_in(last["broker"], value_set=pa.array(replay.brokers.names))
+    targets = numbers.take(clients).to_numpy(zero_copy_only=False)
+    here = population.clients.brokers
+    seats: Int32Array = np.where(np.isnan(targets), here, targets).astype(np.int32)
+    return seats

@@ -45,10 +45,14 @@ class InterestParameters(_Part, frozen=True, kw_only=True):
 
 
 class PublicationParameters(_Part, frozen=True, kw_only=True):
-    """The filter of rates, and what to take where nobody recorded publications."""
+    """The filter of rates, and what to take where nobody recorded publications.
+
+    placed: publications enter where their publishers are, not at any broker alike.
+    """
 
     alpha: Share = 0.3
     per_slot: WholeNumber = 1
+    placed: bool = True
 
 
 class BrokerParameters(_Part, frozen=True, kw_only=True):

@@ -29,6 +29,7 @@ from meshwright.pipeline.stages.broker_interests import (
     hosted_changes,
     snapshots,
 )
+from meshwright.pipeline.stages.entries import entries
 from meshwright.pipeline.stages.homes import asked_homes, located_homes, with_strangers
 from meshwright.pipeline.stages.interests import located_interests, subscribed_interests
 from meshwright.pipeline.stages.metrics import Replayed, comparison, metrics
@@ -99,6 +100,20 @@ def replay_trace(
     return _Replay(session, trace, parameters, keeper, today).run()
 
 
+def replay_moment(chosen: ReplayParameters, timeline: Timeline) -> Moment:
+    """The end of a trace as a replay of it sees things, with an epoch as the horizon."""
+    slot_s = timeline.slot_us / SECOND_US
+    return Moment(
+        slot_s=slot_s,
+        horizon_s=timeline.epoch_slots * slot_s,
+        alpha=chosen.publications.alpha,
+        cell_degrees=chosen.interests.cell_degrees,
+        publications_per_slot=float(chosen.publications.per_slot),
+        broker_count=chosen.brokers.count,
+        seed=chosen.seed,
+    )
+
+
 class _Replay:
     """The stages in their order, each kept with what went into it."""
 
@@ -129,6 +144,7 @@ class _Replay:
         self._refuse_strange_overlay(brokers)
         placements = self._placements(brokers)
         self._keep_placements(brokers, timeline, placements)
+        self._keep_entries(timeline, placements)
         self._keep_broker_interests(timeline)
         found = TraceReplay(
             self.parameters,
@@ -238,19 +254,9 @@ class _Replay:
 
     def _paying(self, timeline: Timeline) -> Timeline:
         """The timeline with epochs in which a move of brokers can pay for itself."""
-        slot_s = timeline.slot_us / SECOND_US
-        chosen = self.parameters
-        moment = Moment(
-            slot_s=slot_s,
-            horizon_s=EPOCH_SLOTS * slot_s,
-            alpha=chosen.publications.alpha,
-            cell_degrees=chosen.interests.cell_degrees,
-            publications_per_slot=float(chosen.publications.per_slot),
-            broker_count=chosen.brokers.count,
-            seed=chosen.seed,
-        )
+        moment = replay_moment(self.parameters, replace(timeline, epoch_slots=EPOCH_SLOTS))
         snapshot = TraceMoment(self.session, self.trace, moment).snapshot()
-        weight = chosen.overlay.delay_weight
+        weight = self.parameters.overlay.delay_weight
         period = paying_period(snapshot, timeline.slot_count, delay_weight=weight)
         self.period = period.reason
         return replace(timeline, epoch_slots=period.epoch_slots)
@@ -377,6 +383,24 @@ class _Replay:
             timeline=timeline,
         )
 
+    def _keep_entries(self, timeline: Timeline, placements: Sequence[PlacementName]) -> None:
+        """Where publications enter, if they were recorded and are not to enter anywhere."""
+        if schema.PUBLICATIONS.name not in self.names or not self.parameters.publications.placed:
+            return
+        inputs = [schema.PUBLICATIONS.name, replay_schema.PLACEMENTS.name]
+        if schema.CONNECTIONS.name in self.names:
+            self._read(schema.CONNECTIONS)
+            inputs.append(schema.CONNECTIONS.name)
+        self._keep(
+            replay_schema.ENTRIES,
+            lambda published, placed, connected=None: entries(
+                published, placed, connected, timeline, placements
+            ),
+            inputs,
+            timeline=timeline,
+            placements=placements,
+        )
+
     def _keep_replay(self, found: TraceReplay) -> None:
         names, timeline, brokers = replay_schema, found.timeline, found.brokers
         rules = msgspec.structs.replace(self.parameters.overlay.rules(), today=self.today)
@@ -399,6 +423,7 @@ class _Replay:
             seed=self.parameters.seed,
         )
         inputs = [names.BROKER_SPANS, names.BROKER_CHANGES, names.RATES, names.OVERLAYS]
+        inputs += [names.ENTRIES] if names.ENTRIES.name in self.kept else []
         self._keep(
             names.REPLAYED,
             lambda *frames: replayed(

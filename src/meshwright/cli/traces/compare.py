@@ -172,6 +172,6 @@ def compare(
         if folder is not None:
             files |= replay_answer.write_report(replay, trace, candidates, recommendation, folder)
         if out_plan is not None:
-            files |= replay_answer.write_recommended_plan(replay, recommendation, out_plan)
+            files |= replay_answer.write_recommended_plan(replay, trace, recommendation, out_plan)
     document, shown = replay_answer.replay_parts(replay, trace, candidates, recommendation, files)
     answer(as_json, {"command": "compare", **document}, *shown, f"Replayed in {work.seconds:.1f} s")

@@ -14,7 +14,6 @@ from meshwright.cli.overlays.metrics_table import (
     price_cells,
     verdict_document,
 )
-from meshwright.model.designs import NOW
 from meshwright.model.wording import counted
 
 if TYPE_CHECKING:
@@ -71,7 +70,7 @@ def replay_parts(
         recommendation.reason,
         *_told_moves(replay, candidates),
         *([f"Report: {files['report']}"] if "report" in files else []),
-        *(_told_plan(trace, recommendation, files["plan"]) if "plan" in files else []),
+        *(_told_plan(plan) if isinstance(plan := files.get("plan"), Path) else []),
     ]
     return document, shown
 
@@ -225,28 +224,26 @@ def refuse_places(folder: Place | None, plan: Path | None) -> None:
 
 
 def write_recommended_plan(
-    replay: TraceReplay, recommendation: ReplayRecommendation, out: Path
+    replay: TraceReplay, trace: Place, recommendation: ReplayRecommendation, out: Path
 ) -> dict[str, Path]:
-    """The plan.json that leads to the recommended overlay, unless nothing fits."""
+    """The plan.json that leads to what is recommended, unless nothing fits."""
     from meshwright.files.plans import write_plan
     from meshwright.pipeline.findings import recommended_plan
 
-    plan = recommended_plan(replay, recommendation)
+    plan = recommended_plan(replay, trace, recommendation)
     if plan is None:
         return {}
     write_plan(plan, out)
     return {"plan": out}
 
 
-def _told_plan(trace: Place, found: ReplayRecommendation, plan: Place) -> list[str]:
-    """Where the plan is and, if clients are to be elsewhere, what moves them."""
-    told = [f"Plan: {plan}; meshwright plan show {plan}"]
-    if found.design != NOW and (found.placement or "").startswith("similarity"):
-        told.append(
-            f"It moves no clients; that does: meshwright plan create {trace} --design "
-            f"{found.design} --placement {found.placement} --from {plan} --out clients.json"
-        )
-    return told
+def _told_plan(out: Path) -> list[str]:
+    """What the plan does to brokers and clients, what it is worth, and where it is."""
+    from meshwright.files.plans import read_plan
+    from meshwright.model.plan import told_worth
+
+    plan = read_plan(out)
+    return [plan.summary, told_worth(plan), f"Plan: {out}; meshwright plan show {out}"]
 
 
 def _fields(each: ReplayedCandidate) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """The replay of a trace in memory, placement by placement and design by design.
 
 Planning's own functions do what they do on Spark; all that brings rows together is written anew.
+Publications enter at any broker alike, as in the papers: `publications.placed` is false for it.
 """
 
 from __future__ import annotations
@@ -23,7 +24,14 @@ from meshwright.pipeline.generators.parameters import LocationParameters, Poisso
 from meshwright.pipeline.parameters import ReplayParameters
 from meshwright.pipeline.stages.metrics import DIFFERENCES, compared_slots, summary_of_slots
 from meshwright.pipeline.stages.overlays import overlay_row
-from meshwright.pipeline.stages.replay_units import CHANGE, PUBLISHED, SPAN, counted, replay_unit
+from meshwright.pipeline.stages.replay_units import (
+    ANYWHERE,
+    CHANGE,
+    PUBLISHED,
+    SPAN,
+    counted,
+    replay_unit,
+)
 from meshwright.planning.evaluation.evaluate import carrier_of
 from meshwright.planning.placement.clusters import exchange_messages
 from meshwright.planning.placement.over_time import Asks, place_over_time
@@ -297,8 +305,8 @@ def _events(
     published = read.publications[topics, slots + begin]
     parts = [
         (SPAN, spans.topic, spans.broker, spans["first"].clip(begin), spans.stop.clip(upper=end)),
-        (CHANGE, changes.topic, changes.broker, changes.slot, np.zeros(len(changes))),
-        (PUBLISHED, topics, published, slots + begin, slots + begin + 1),
+        (CHANGE, changes.topic, changes.broker, changes.slot, changes.slot),
+        (PUBLISHED, topics, np.full(len(topics), ANYWHERE), slots + begin, slots + begin + 1),
     ]
     columns = [np.concatenate([np.asarray(part[place]) for part in parts]) for place in range(1, 5)]
     kinds = np.concatenate([np.full(len(part[1]), part[0]) for part in parts])
@@ -306,5 +314,7 @@ def _events(
         name: column.astype(np.int64)
         for name, column in zip(("number", "first", "second"), columns[1:], strict=True)
     }
+    numbers["amount"] = np.zeros(len(kinds), dtype=np.int64)
+    numbers["amount"][kinds == PUBLISHED] = published
     names = np.array(read.topics, dtype=object)[columns[0].astype(np.int64)]
     return pa.table({"kind": kinds, "topic": names, **numbers})

@@ -21,6 +21,7 @@ from meshwright.pipeline.frames import arrow_table, conform, spark_schema
 from meshwright.pipeline.stages.packed_overlays import PackedOverlays, packed_overlays
 from meshwright.pipeline.stages.rates import topic_bucket
 from meshwright.pipeline.stages.replay_units import (
+    ANYWHERE,
     CHANGE,
     PUBLISHED,
     SPAN,
@@ -33,19 +34,23 @@ from meshwright.planning.evaluation.evaluate import carrier_of
 NOTHING = 3
 EVENTS = (
     "placement string, epoch long, topic string, kind int, number long, first long, second long, "
-    "bucket long"
+    "amount long, bucket long"
 )
 UNITS_AT_ONCE_MAX = 256
 
 
 @dataclass(frozen=True, slots=True)
 class ReplayInputs:
-    """What is replayed: BROKER_SPANS, BROKER_CHANGES and RATES; and on what: OVERLAYS."""
+    """What is replayed: BROKER_SPANS, BROKER_CHANGES and RATES; and on what: OVERLAYS.
+
+    entries: ENTRIES, where it is known; else publications enter at any broker alike.
+    """
 
     spans: DataFrame
     changes: DataFrame
     rates: DataFrame
     overlays: DataFrame
+    entries: DataFrame | None = None
 
 
 def replayed(
@@ -78,10 +83,10 @@ def replayed(
 def _events(
     inputs: ReplayInputs, brokers: Brokers, timeline: Timeline, placements: Sequence[str]
 ) -> DataFrame:
-    """placement, epoch, topic, kind, number, first, second: three tables in one, by kind.
+    """placement, epoch, topic, kind, number, first, second, amount: three tables in one, by kind.
 
     SPAN: broker's number, slots from first to before second. CHANGE: broker's number, slot.
-    PUBLISHED: publications in each of the slots from first to before second.
+    PUBLISHED: broker's number or ANYWHERE; amount in each of the slots from first to before second.
     """
     slot = timeline.slot_of(sf.col("time"))
     spans = brokers.numbered(inputs.spans).select(
@@ -92,6 +97,7 @@ def _events(
         "number",
         sf.col("slot_first").alias("first"),
         sf.col("slot_end").alias("second"),
+        sf.lit(0).alias("amount"),
     )
     changes = brokers.numbered(inputs.changes).select(
         "placement",
@@ -101,24 +107,47 @@ def _events(
         "number",
         slot.alias("first"),
         slot.alias("second"),
+        sf.lit(0).alias("amount"),
     )
-    every_placement = sf.explode(sf.array(*(sf.lit(name) for name in placements)))
-    published = inputs.rates.where("publications > 0").select(
-        every_placement.alias("placement"),
+    published = _entering(inputs, brokers, placements).select(
+        "placement",
         timeline.epoch_of(sf.col("slot_first")).alias("epoch"),
         "topic",
         sf.lit(PUBLISHED).alias("kind"),
-        sf.col("publications").alias("number"),
+        sf.coalesce("number", sf.lit(ANYWHERE)).alias("number"),
         sf.col("slot_first").alias("first"),
         sf.col("slot_end").alias("second"),
+        sf.col("publications").alias("amount"),
     )
     return spans.unionByName(changes).unionByName(published)
+
+
+def _entering(inputs: ReplayInputs, brokers: Brokers, placements: Sequence[str]) -> DataFrame:
+    """RATES by placement, with the number of the broker where they enter, none for anywhere."""
+    if inputs.entries is not None:
+        return brokers.numbered(inputs.entries, how="left").select(
+            "placement",
+            sf.col("slot").alias("slot_first"),
+            (sf.col("slot") + 1).alias("slot_end"),
+            "topic",
+            "publications",
+            "number",
+        )
+    every_placement = sf.explode(sf.array(*(sf.lit(name) for name in placements)))
+    return inputs.rates.where("publications > 0").select(
+        every_placement.alias("placement"),
+        "slot_first",
+        "slot_end",
+        "topic",
+        "publications",
+        sf.lit(None).cast("int").alias("number"),
+    )
 
 
 def _nothing(session: SparkSession, timeline: Timeline, placements: Sequence[str]) -> DataFrame:
     """An event of no kind in every epoch: slots in which nothing happens are counted too."""
     rows = [
-        (placement, epoch, "", NOTHING, 0, 0, 0, 0)
+        (placement, epoch, "", NOTHING, 0, 0, 0, 0, 0)
         for placement in placements
         for epoch in range(timeline.epoch_count)
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -10,14 +11,15 @@ from numpy.typing import NDArray
 
 from meshwright.model.identifiers import TopicName
 from meshwright.model.interests import Int64Array, interests_from_pairs
-from meshwright.model.snapshot import Snapshot
+from meshwright.model.snapshot import Float64Array, Snapshot
 from meshwright.pipeline.brokers import Brokers
 from meshwright.pipeline.frames import numbered
 from meshwright.planning.evaluation.forwarding import Carrier
 
 # Kinds of events: a broker wants a topic for some slots, its subscription changes in a slot, and
-# publications in each of some slots.
+# an amount of publications in each of some slots, which enter at a broker or ANYWHERE.
 SPAN, CHANGE, PUBLISHED = 0, 1, 2
+ANYWHERE = -1
 MICROSECONDS_PER_MS = 1000.0
 
 
@@ -42,22 +44,23 @@ def replay_unit(events: pa.Table, brokers: Brokers, slot_first: int, slot_count:
     A topic that is neither published nor changes in a slot costs nothing there, and has no column.
     """
     names, topics = numbered(events["topic"])
-    kinds, numbers, firsts, seconds = (
-        events[name].to_numpy() for name in ("kind", "number", "first", "second")
+    kinds, numbers, firsts, seconds, amounts = (
+        events[name].to_numpy() for name in ("kind", "number", "first", "second", "amount")
     )
     codes = topics * slot_count + firsts - slot_first
     is_span, is_change, is_published = (kinds == kind for kind in (SPAN, CHANGE, PUBLISHED))
-    lengths = seconds - firsts
-    wanted, hosts = _slot_by_slot(codes[is_span], lengths[is_span], numbers[is_span])
-    published, amounts = _slot_by_slot(
-        codes[is_published], lengths[is_published], numbers[is_published]
-    )
+    wanted, asks = _slot_by_slot(codes, seconds - firsts, is_span)
+    published, told = _slot_by_slot(codes, seconds - firsts, is_published)
     used = np.unique(np.concatenate((published, codes[is_change]))).astype(np.int64)
     is_used = np.isin(wanted, used)
+    columns = np.searchsorted(used, published)
     publications = np.zeros(len(used), dtype=np.int64)
-    np.add.at(publications, np.searchsorted(used, published), amounts)
+    np.add.at(publications, columns, amounts[told])
     interests = interests_from_pairs(
-        hosts[is_used], np.searchsorted(used, wanted[is_used]), brokers.count, len(used)
+        numbers[asks[is_used]],
+        np.searchsorted(used, wanted[is_used]),
+        brokers.count,
+        len(used),
     )
     snapshot = Snapshot(
         brokers=brokers.names,
@@ -66,6 +69,7 @@ def replay_unit(events: pa.Table, brokers: Brokers, slot_first: int, slot_count:
         publications=publications.astype(np.float64),
         delays_ms=brokers.delays_ms,
         coordinates=brokers.coordinates,
+        publishers=_entering(numbers[told], columns, amounts[told], brokers.count, publications),
     )
     return ReplayUnit(
         snapshot,
@@ -78,11 +82,30 @@ def replay_unit(events: pa.Table, brokers: Brokers, slot_first: int, slot_count:
 
 
 def _slot_by_slot(
-    codes: Int64Array, lengths: Int64Array, values: Int64Array
+    codes: Int64Array, lengths: Int64Array, is_one: NDArray[np.bool_]
 ) -> tuple[Int64Array, Int64Array]:
-    """Runs of slots as their slots, each with the value of its run."""
+    """Runs of slots as their slots, each with the row of its run."""
+    rows = np.flatnonzero(is_one)
+    lengths = lengths[rows]
     steps = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    return np.repeat(codes, lengths) + steps, np.repeat(values, lengths)
+    return np.repeat(codes[rows], lengths) + steps, np.repeat(rows, lengths)
+
+
+def _entering(
+    hosts: Int64Array,
+    columns: Int64Array,
+    amounts: Int64Array,
+    broker_count: int,
+    publications: Int64Array,
+) -> Float64Array | None:
+    """Publications by the broker where they enter, (broker, column); None if all do so anywhere."""
+    is_known = hosts != ANYWHERE
+    if not is_known.any():
+        return None
+    entering = np.zeros((broker_count, len(publications)), dtype=np.float64)
+    np.add.at(entering, (hosts[is_known], columns[is_known]), amounts[is_known])
+    found: Float64Array = entering + (publications - entering.sum(axis=0)) / broker_count
+    return found
 
 
 def counted(unit: ReplayUnit, carrier: Carrier) -> dict[str, list[int] | list[None]]:
@@ -93,12 +116,13 @@ def counted(unit: ReplayUnit, carrier: Carrier) -> dict[str, list[int] | list[No
     """
     traffic = carrier.traffic()
 
-    def by_slot(values: NDArray[np.integer], slots: Int64Array = unit.slots) -> list[int]:
-        sums = np.zeros(unit.slot_count, dtype=np.int64)
+    def by_slot(values: NDArray[Any], slots: Int64Array = unit.slots) -> list[int]:
+        sums = np.zeros(unit.slot_count, dtype=values.dtype)
         np.add.at(sums, slots, values)
-        return [int(value) for value in sums]
+        # Whole even where publishers have places: those of all brokers together are counted.
+        return [int(value) for value in np.rint(sums)]
 
-    def sent(values: NDArray[np.integer]) -> list[int]:
+    def sent(values: NDArray[Any]) -> list[int]:
         return by_slot(values * unit.publications)
 
     delay_us: list[int] | list[None] = [None] * unit.slot_count

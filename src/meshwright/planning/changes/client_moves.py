@@ -96,10 +96,12 @@ class SettledClients:
                 "{client} for other clients too.",
             )  # fmt: skip
         if self._placement not in BY_SIMILARITY:
-            return Gain(
-                "clients_elsewhere", 1, 0,
-                "{target} is the broker that is nearest to where {client} was seen last.",
-            )  # fmt: skip
+            why = (
+                "{target} is the broker that is nearest to where {client} was seen last."
+                if self._placement == "location"
+                else f"{{target}} is the broker of {{client}} by {self._placement} placement."
+            )
+            return Gain("clients_elsewhere", 1, 0, why)
         if self._is_out_of_cluster(client, source):
             return Gain(
                 "clients_elsewhere", 1, 0,
