@@ -35,7 +35,7 @@ TOO_LONG := tests/architecture/test_dependencies.py tests/architecture/test_docs
 	tests/sim/test_runs.py tests/sim/test_simulation.py tests/sim/test_wills.py tests/sim/test_wire.py
 SEEDS ?= 1..100
 BASE ?= HEAD
-.PHONY: help setup demo test test-browser picture quick check format bench swarm cluster same torture fuzz figures lock clean
+.PHONY: help setup demo test test-browser picture quick check format bench swarm cluster same torture fuzz figures api lock clean
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -91,6 +91,9 @@ figures: $(VENV)/.runtime ## run every experiment of the papers at small scale, 
 	$(BIN)/meshwright overlay tour --out docs/pictures --pictures-only
 	$(BIN)/meshwright lab run all --scale small --out figures
 	$(BIN)/meshwright lab report figures --docs docs/papers
+
+api: $(VENV)/.runtime ## write docs/API.md, what the library gives, anew
+	$(BIN)/python -m meshwright.library.reference docs/API.md
 
 lock: $(VENV)/.development ## resolve the dependencies anew
 	$(COMPILE) --upgrade --output-file requirements/build.lock requirements/build.in

@@ -1,0 +1,1 @@
+"""Meshwright as a library: the few verbs that `import meshwright` gives."""
