@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -8,10 +9,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
 
 from meshwright.errors import OperatorError
 from meshwright.lab.figures.before_after import Pair, Panel, draw_pairs
-from meshwright.lab.figures.overlay_picture import draw_overlay
+from meshwright.lab.figures.overlay_picture import Shading, draw_overlay, paint_overlay
+from meshwright.lab.workloads import generate_snapshot
+from meshwright.model.identifiers import BrokerName
 from meshwright.model.overlay import Overlay
 from meshwright.overlays.layouts import (
     cube_points,
@@ -22,6 +27,7 @@ from meshwright.overlays.layouts import (
     stress_points,
     tree_middle,
 )
+from meshwright.planning.designs import build_overlay
 
 TREES = st.builds(
     lambda count, seed: nx.random_labeled_tree(count, seed=seed),
@@ -137,3 +143,21 @@ def test_pairs_are_drawn_side_by_side(tmp_path: Path) -> None:
     )
     draw_pairs([pair, pair], "Before and after", tmp_path / "pairs.png")
     assert (tmp_path / "pairs.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("design", ["chord", "star", "gm"])
+def test_no_name_of_a_broker_is_cut_off_at_the_edge(design: str) -> None:
+    snapshot = generate_snapshot(20, 30, 5, "zipf", seed=1)
+    names = tuple(BrokerName(f"b40.{number:02},-74.{number:02}") for number in range(20))
+    overlay = build_overlay(design, replace(snapshot, brokers=names), rng=np.random.default_rng(0))
+    figure = Figure(figsize=(10.4, 5.4))
+    axes = figure.add_axes((0.03, 0.1, 0.46, 0.78))
+    degrees = np.ones(20)
+    paint_overlay(axes, overlay, Shading("links", degrees, 2.0))
+    axes.apply_aspect()
+    box = axes.get_window_extent()
+    renderer = FigureCanvasAgg(figure).get_renderer()
+    for text in axes.texts:
+        ink = text.get_window_extent(renderer)
+        assert box.x0 - 1 <= ink.x0, text.get_text()
+        assert ink.x1 <= box.x1 + 1, text.get_text()

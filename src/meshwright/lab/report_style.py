@@ -1,7 +1,7 @@
 """How the page of a replay looks, on a desk and on a phone, and how its table is sorted."""
 
 STYLE = """
-body{font-family:system-ui,sans-serif;color:#1d2b3a;max-width:76rem;margin:2rem auto;padding:0 1rem;
+body{font-family:system-ui,sans-serif;color:#1d2b3a;max-width:80rem;margin:2rem auto;padding:0 1rem;
 line-height:1.45}
 h1{font-size:1.6rem}h2{font-size:1.2rem;margin-top:2rem}
 .answer{font-size:1.1rem;background:#eaf5ee;border-left:4px solid #3a9b5c;padding:.7rem 1rem}
@@ -16,17 +16,22 @@ h1{font-size:1.6rem}h2{font-size:1.2rem;margin-top:2rem}
 mark{background:#3a9b5c;color:#fff;border-radius:.2rem;padding:0 .3rem;font-size:.75rem}
 .messages{background:#2f6fbf}.relays{background:#bf2f33}.delay{background:#ec9150}
 .management{background:#7a4fb5}.reconfiguration{background:#6f8796}.links{background:#3a9b5c}
-table{border-collapse:collapse;font-size:.85rem;font-variant-numeric:tabular-nums}
-th,td{padding:.3rem .55rem;border-bottom:1px solid #dfe6ee;vertical-align:top}
+table{border-collapse:collapse;font-size:.78rem;font-variant-numeric:tabular-nums}
+th,td{padding:.3rem .36rem;border-bottom:1px solid #dfe6ee;vertical-align:top}
 th{cursor:pointer;vertical-align:bottom;background:#f4f7fa;position:sticky;top:0}
 th[aria-sort=ascending]::after{content:' \\2191'}th[aria-sort=descending]::after{content:' \\2193'}
-.number{text-align:right;white-space:nowrap}th.number{white-space:normal}
-.word,.why{text-align:left}td.why{min-width:19rem;white-space:normal;font-weight:400}
+.number{text-align:right;white-space:nowrap}
+th.number{writing-mode:vertical-rl;transform:rotate(180deg);text-align:left}
+.word,.why{text-align:left}td.why{min-width:16rem;white-space:normal;font-weight:400}
 tr.chosen{background:#eaf5ee;font-weight:600}tr.unfit{color:#6d7884}
 @media(max-width:640px){
 body{margin:1rem auto;padding:0 .8rem}
 .bar{grid-template-columns:1fr 4rem}.bar b{grid-column:1/3;text-align:left;margin-top:.3rem}
-table,tbody,tr,td{display:block}thead{display:none}
+table,thead,tbody,tr,td{display:block;font-size:.85rem}
+thead tr{display:flex;flex-wrap:wrap;gap:.3rem;border:0;padding:0}
+thead tr::before{content:'sort by';color:#5b6b7b;align-self:center}
+th,th.number{border:1px solid #dfe6ee;border-radius:.4rem;position:static;writing-mode:initial;
+transform:none}
 tr{border:1px solid #dfe6ee;border-radius:.4rem;margin:.6rem 0;padding:.3rem}
 td{border:0;display:flex;justify-content:space-between;gap:1rem;padding:.12rem .4rem}
 td::before{content:attr(data-label);color:#5b6b7b;font-weight:400}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path as FilePath
 
@@ -29,6 +30,11 @@ SCALE = LinearSegmentedColormap.from_list(
 )
 # How far axes reach from the middle of a ring of radius 1; names at its sides need more room.
 REACH, REACH_WITH_NAMES = 1.14, 1.42
+# Names: their size in points, how wide a letter is at most, and how far out they stand.
+NAME_SIZE = 8
+LETTER_WIDTH = 0.66
+NAME_DISTANCE = 1.09
+NAME_SHARE_MAX = 0.6
 AT_THE_SIDE = 0.3
 NAMED_BROKERS_MAX = 40
 
@@ -93,7 +99,7 @@ def paint_overlay(
     is_named = len(points) <= NAMED_BROKERS_MAX
     if is_named:
         _paint_names(axes, overlay, points, outside=ringed)
-    reach = REACH_WITH_NAMES if is_named and ringed else REACH
+    reach = _reach(axes, overlay.brokers, points, outside=ringed) if is_named else REACH
     axes.set_xlim(-reach, reach)
     axes.set_ylim(-reach, reach)
     axes.set_aspect("equal")
@@ -151,16 +157,31 @@ def _paint_circles(axes: Axes, points: Float64Array) -> None:
         )
 
 
+def _reach(axes: Axes, names: Sequence[str], points: Float64Array, *, outside: bool) -> float:
+    """How far from its middle the picture goes, so that no name at its edge is cut off."""
+    box = axes.get_position()
+    width, height = (float(inches) for inches in axes.get_figure(root=True).get_size_inches())
+    half_pt = 36.0 * min(box.width * width, box.height * height)
+    reach = REACH_WITH_NAMES if outside else REACH
+    for name, x in zip(names, np.abs(points[:, 0]).tolist(), strict=True):
+        is_beside = outside and x >= AT_THE_SIDE
+        beyond_pt = LETTER_WIDTH * NAME_SIZE * len(name) * (1.0 if is_beside else 0.5)
+        # What is beyond the broker keeps its size whatever the reach is.
+        share = min(beyond_pt / half_pt, NAME_SHARE_MAX)
+        reach = max(reach, (NAME_DISTANCE if outside else 1.0) * x / (1.0 - share))
+    return reach
+
+
 def _paint_names(axes: Axes, overlay: Overlay, points: Float64Array, *, outside: bool) -> None:
     for name, (x, y) in zip(overlay.brokers, points.tolist(), strict=True):
-        place = (1.09 * x, 1.09 * y) if outside else (x, y - 0.062)
+        place = (NAME_DISTANCE * x, NAME_DISTANCE * y) if outside else (x, y - 0.062)
         side = "center" if not outside or abs(x) < AT_THE_SIDE else "left" if x > 0 else "right"
         axes.text(
             *place,
             name,
             ha=side,
             va="center",
-            fontsize=8,
+            fontsize=NAME_SIZE,
             color=INK,
             zorder=4,
             parse_math=False,
