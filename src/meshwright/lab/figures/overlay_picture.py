@@ -159,8 +159,9 @@ def _paint_circles(axes: Axes, points: Float64Array) -> None:
 
 def _reach(axes: Axes, names: Sequence[str], points: Float64Array, *, outside: bool) -> float:
     """How far from its middle the picture goes, so that no name at its edge is cut off."""
-    box = axes.get_position()
-    width, height = (float(inches) for inches in axes.get_figure(root=True).get_size_inches())
+    box, figure = axes.get_position(), axes.get_figure(root=True)
+    assert figure is not None, "axes are painted in a figure"
+    width, height = (float(inches) for inches in figure.get_size_inches())
     half_pt = 36.0 * min(box.width * width, box.height * height)
     reach = REACH_WITH_NAMES if outside else REACH
     for name, x in zip(names, np.abs(points[:, 0]).tolist(), strict=True):
