@@ -102,7 +102,7 @@ def test_a_command_on_a_cluster_reads_and_writes_at_an_address_and_says_where_th
     done: Path,
 ) -> None:
     compared = json.loads((done / "compared.json").read_text())
-    assert {row["design"] for row in compared["comparison"]} == {"chord", "gm"}
+    assert {row["design"] for row in compared["comparison"]} >= {"chord", "gm"}
     assert compared["files"]["report"] == str(FAR / "found" / "report.html")
     assert "<html" in (done / "found" / "report.html").read_text()
     found = {path.name for path in (done / "found").iterdir() if path.suffix != ".crc"}

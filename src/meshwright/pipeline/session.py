@@ -78,7 +78,7 @@ def open_session(
         chosen |= SETTINGS_OF_A_DRIVER
         if is_this_machine(address):
             chosen |= SETTINGS_OF_THIS_MACHINE | (SHORT_WORK if is_short else {})
-    chosen |= settings or {}
+        chosen |= settings or {}
     try:
         if is_served and address is not None:
             builder = builder.remote(address)
@@ -87,7 +87,7 @@ def open_session(
             start_spark({**chosen, "spark.app.name": application, **place})
         session = builder.config(map={**chosen}).getOrCreate()
         if is_served:
-            _refuse_fixed(session, settings or {})
+            _set_served(session, settings or {})
         _settle(session)
     except (PySparkException, Py4JError, ValueError) as error:
         _refuse(address, error)
@@ -187,13 +187,14 @@ def _refuse_own_settings(settings: Mapping[str, str]) -> None:
             raise OperatorError(f"--conf {name}: give {PLACES[name]} instead.")
 
 
-def _refuse_fixed(session: SparkSession, settings: Mapping[str, str]) -> None:
-    """Say that a server would pass over a setting: it has its own since it was started."""
-    for name in settings:
+def _set_served(session: SparkSession, settings: Mapping[str, str]) -> None:
+    """Settings of a session on a server; some it would pass over, as it has its own."""
+    for name, value in settings.items():
         if not session.conf.isModifiable(name):
             raise OperatorError(
                 f"{name} cannot be set over Spark Connect; set it where the server is started."
             )
+        session.conf.set(name, value)
 
 
 def _refuse(address: str | None, error: Exception) -> NoReturn:

@@ -157,7 +157,7 @@ def compare(
         ),
     )
     trace, folder = place_of(trace_place), None if out is None else place_of(out)
-    if isinstance(trace, Path):  # before Spark starts
+    if isinstance(trace, Path):
         refuse_impossible(trace, parameters)
     today = None if source is None else read_overlay_or_target(source)
     replay_answer.refuse_places(folder, out_plan)
@@ -168,10 +168,10 @@ def compare(
         passing_keeper(work.session, trace, on_begin=work.say) as keeper,
     ):
         replay = replay_trace(work.session, trace, parameters, keeper, today)
-        candidates, recommendation = compared(replay)
+        candidates, found = compared(replay)
         if folder is not None:
-            files |= replay_answer.write_report(replay, trace, candidates, recommendation, folder)
+            files |= replay_answer.write_report(replay, trace, candidates, found, folder)
         if out_plan is not None:
-            files |= replay_answer.write_recommended_plan(replay, trace, recommendation, out_plan)
-    document, shown = replay_answer.replay_parts(replay, trace, candidates, recommendation, files)
+            files |= replay_answer.write_recommended_plan(replay, trace, found, out_plan)
+        document, shown = replay_answer.replay_parts(replay, trace, candidates, found, files)
     answer(as_json, {"command": "compare", **document}, *shown, f"Replayed in {work.seconds:.1f} s")

@@ -60,7 +60,7 @@ def run(
         replay = replay_trace(work.session, trace, parameters, keeper, today)
         candidates, found = compared(replay)
         files = write_report(replay, trace, candidates, found, out)
-    document, (told, *shown) = replay_parts(replay, trace, candidates, found, files)
+        document, (told, *shown) = replay_parts(replay, trace, candidates, found, files)
     stages = [
         {"stage": name, "ran": is_new, "seconds": seconds, "folder": str(keeper.folders[name])}
         for name, is_new, seconds in ran
