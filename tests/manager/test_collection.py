@@ -6,6 +6,7 @@ import pytest
 
 from meshwright.manager.collection import Collection
 from meshwright.manager.running import RunningNetwork
+from meshwright.manager.settings import WindowSettings
 from meshwright.model.times import SECOND_US
 
 
@@ -15,7 +16,7 @@ def test_files_are_let_go_unless_a_plan_is_being_made_of_them(
 ) -> None:
     network = RunningNetwork(tmp_path)
     network.views = dict  # no broker says anything
-    collection = Collection(tmp_path, network, kept_s=60.0)
+    collection = Collection(tmp_path, network, WindowSettings(length_s=1.0))
     first = collection.collect(SECOND_US)
     assert first.silent == {}
     old = tmp_path / "trace" / "connections" / "b1-1-000001.parquet"

@@ -333,7 +333,7 @@ def test_what_clients_want_of_a_broker_that_did_not_answer_at_first_is_collected
     brokers: Brokers, tmp_path: Path
 ) -> None:
     network = LateNetwork(brokers.folder, "b1")
-    collection = Collection(tmp_path / "north", network, 60.0)
+    collection = Collection(tmp_path / "north", network, WindowSettings(length_s=1.0))
     deeds = (Deed(0.0, "late-reader", "want", "s"), Deed(0.1, "late-reader", "publish", "s"))
     wants = Script({"late-reader": "b1"}, deeds, 1.0)
     with playing(wants, brokers.addresses) as play:

@@ -6,24 +6,23 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import msgspec
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 from small_telemetry import BEGIN_US, HOUR_US, record_hours, told_until
 
 from meshwright.errors import OperatorError
 from meshwright.files.plans import read_plan
 from meshwright.live.telemetry.trace import TraceRecorder
-from meshwright.pipeline.watching.bucket import Bucket, Clockwork, Event, Finding
+from meshwright.pipeline.watching.bucket import Finding
+from meshwright.pipeline.watching.clockwork import Clockwork
 from meshwright.pipeline.watching.periods import Judge, PeriodRecord, snapshot_of_findings
 from meshwright.pipeline.watching.watch import watch
+from meshwright.pipeline.watching.watch_record import read_record
 from meshwright.planning.changes.network import PlanWish
 
 TWO_HOURS = Clockwork(HOUR_US, 2)
@@ -36,75 +35,36 @@ OPTIONS = (
 )  # fmt: skip
 
 
-def told(bucket: Bucket, period_end: int) -> list[tuple[object, ...]]:
-    return [tuple(finding) for finding in bucket.close(TWO_HOURS, period_end)]
+def judge(plans: Path) -> Judge:
+    return Judge(plans, TWO_HOURS, PlanWish("gm"), None, 0)
 
 
-def test_a_broker_wants_what_its_clients_want_at_the_end_of_the_period() -> None:
-    bucket = Bucket()
-    hour = HOUR_US
-    bucket.hear(
-        TWO_HOURS,
-        [
-            Event(5 * hour, "host", "ann", "b1", True),
-            Event(hour + 1, "want", "ann", "sun", False),
-            Event(hour, "want", "ann", "sun", True),
-            Event(hour, "host", "ann", "b0", True),
-            Event(hour, "want", "ann", "rain", True),
-            Event(5 * hour + 1, "host", "ann", "b0", False),
-        ],
-    )
-    assert told(bucket, 1) == [(0, "b0", "rain", 0, 0.0)]
-    assert told(bucket, 3) == [(1, "b0", "rain", 0, 0.0), (2, "b1", "rain", 0, 0.0)]
-    assert told(bucket, 3) == []
-
-
-def test_rates_are_filtered_slot_by_slot_from_the_first_on() -> None:
-    bucket = Bucket()
-    for slot, count in ((1, 10), (2, 20), (2, 5), (5, 1)):
-        bucket.count(TWO_HOURS, slot, "sun", count)
-    (first,) = bucket.close(TWO_HOURS, 1)
-    assert first == Finding(0, None, "sun", 10, 10.0)
-    second, third = bucket.close(TWO_HOURS, 3)
-    rate = 0.7 * (0.7 * 10 + 0.3 * 25)
-    assert second == Finding(1, None, "sun", 25, pytest.approx(rate))
-    assert third == Finding(2, None, "sun", 1, pytest.approx(0.7 * 0.7 * rate + 0.3))
-
-
-@given(st.permutations(range(12)), st.lists(st.integers(0, 11), max_size=3))
-def test_the_order_and_batches_of_arrival_count_for_nothing(
-    order: list[int], cuts: list[int]
-) -> None:
-    happened = [
-        Event(n * HOUR_US // 2, "want", f"c{n % 2}", f"t{n % 3}", n % 5 != 0) for n in range(12)
+def records_in(plans: Path) -> list[PeriodRecord]:
+    return [
+        msgspec.json.decode(path.read_bytes(), type=PeriodRecord)
+        for path in sorted(plans.glob("period-*"))
     ]
-    hosts = [Event(0, "host", f"c{n}", f"b{n}", True) for n in range(2)]
-    straight = Bucket()
-    straight.hear(TWO_HOURS, [*hosts, *happened])
-    shuffled = Bucket()
-    shuffled.hear(TWO_HOURS, hosts)
-    for place, number in enumerate(order):
-        shuffled.hear(TWO_HOURS, [happened[number]])
-        if place in cuts:
-            shuffled = msgspec.msgpack.decode(msgspec.msgpack.encode(shuffled), type=Bucket)
-    assert told(straight, 3) == told(shuffled, 3)
 
 
-def judge(plans: Path, report: Callable[[PeriodRecord], None]) -> Judge:
-    return Judge(plans, TWO_HOURS, PlanWish("gm"), None, 0, report)
+def found_table(rows: list[Finding]) -> pa.Table:
+    schema = pa.schema(
+        [
+            ("kind", pa.string()), ("period", pa.int64()), ("broker", pa.string()),
+            ("topic", pa.string()), ("amount", pa.int64()), ("rate", pa.float64()),
+        ]
+    )  # fmt: skip
+    return pa.Table.from_pylist([row._asdict() for row in rows], schema=schema)
 
 
 def test_a_period_plans_for_filters_as_for_what_they_take(tmp_path: Path) -> None:
-    records: list[PeriodRecord] = []
     rows = [
-        *(Finding(0, broker, "#", 0, 0.0) for broker in ("b0", "b1")),
-        *(Finding(0, broker, "$share/g/$where/n>1/rain", 0, 0.0) for broker in ("b1", "b2")),
-        Finding(0, None, "sun", 4, 2.0),
-        Finding(0, None, "$SYS/load", 4, 2.0),
+        *(Finding("want", 0, broker, "#") for broker in ("b0", "b1")),
+        *(Finding("want", 0, broker, "$share/g/$where/n>1/rain") for broker in ("b1", "b2")),
+        Finding("publish", 0, None, "sun", 4, 2.0),
+        Finding("publish", 0, None, "$SYS/load", 4, 2.0),
     ]
-    found = pa.Table.from_pylist([row._asdict() for row in rows])
-    Judge(tmp_path, TWO_HOURS, PlanWish("gm"), None, 0, records.append).judge(found, 0)
-    (record,) = records
+    judge(tmp_path).judge(found_table(rows), 0)
+    (record,) = records_in(tmp_path)
     # sun and rain at both, as the group is at the first of its brokers; nobody wants $SYS/load.
     assert (record.brokers, record.topics, record.interests, record.content) == (3, 3, 4, 2)
     assert record.decision == "planned"
@@ -118,15 +78,16 @@ def watched(
     folder = tmp_path_factory.mktemp("watched")
     record_hours(folder / "telemetry", 0, HOURS)
     records: list[PeriodRecord] = []
-    late_count = watch(
+    record = watch(
         spark,
         folder / "telemetry",
-        judge(folder / "plans", records.append),
-        lateness_s=3600.0,
+        judge(folder / "plans"),
+        records.append,
         is_once=True,
         files_per_batch=1000,
     )
-    assert late_count == 0
+    assert [record.total(what) for what in ("late", "forgotten", "quarantined")] == [0, 0, 0]
+    assert all(one.is_waited_for for one in record.brokers.values())
     return folder / "telemetry", folder / "plans", records
 
 
@@ -156,8 +117,7 @@ def test_more_telemetry_is_judged_by_the_next_watch(
     record_hours(telemetry, HOURS, HOURS + 2)
     records: list[PeriodRecord] = []
     watch(
-        spark, telemetry, judge(plans, records.append),
-        lateness_s=3600.0, is_once=True, files_per_batch=1000,
+        spark, telemetry, judge(plans), records.append, is_once=True, files_per_batch=1000,
     )  # fmt: skip
     assert [record.end for record in records] == ["2010-08-01T08:00:00Z"]
     assert records[0].publications == sum(
@@ -210,14 +170,11 @@ def test_delays_that_brokers_measured_are_planned_with(tmp_path: Path) -> None:
         recorder.round_trips(targets)
         recorder.flush()
     rows = [
-        *(Finding(0, f"b{n}", "sun", 0, 0.0) for n in range(3)),
-        Finding(0, None, "sun", 9, 9e3),
+        *(Finding("want", 0, f"b{n}", "sun") for n in range(3)),
+        Finding("publish", 0, None, "sun", 9, 9e3),
     ]
-    found = pa.Table.from_pylist([row._asdict() for row in rows])
-    records: list[PeriodRecord] = []
-    watching = replace(judge(tmp_path, records.append), telemetry=tmp_path / "telemetry")
-    watching.judge(found, 0)
-    (record,) = records
+    replace(judge(tmp_path), telemetry=tmp_path / "telemetry").judge(found_table(rows), 0)
+    (record,) = records_in(tmp_path)
     assert record.plan is not None
     plan = read_plan(tmp_path / record.plan)
     assert plan.against is not None
@@ -228,23 +185,23 @@ def test_delays_that_brokers_measured_are_planned_with(tmp_path: Path) -> None:
 
 
 def test_a_period_is_judged_by_one_batch_alone(tmp_path: Path) -> None:
-    found = pa.table(
-        {
-            "period": [FIRST_PERIOD] * 3,
-            "broker": ["b0", "b1", None],
-            "topic": ["sun", "sun", "sun"],
-            "publications": [0, 0, 7],
-            "rate": [0.0, 0.0, 3.5],
-        }
+    found = found_table(
+        [
+            Finding("want", FIRST_PERIOD, "b0", "sun"),
+            Finding("want", FIRST_PERIOD, "b1", "sun"),
+            Finding("publish", FIRST_PERIOD, "b1", "sun", 7, 3.5),
+            Finding("late", 0, "b1", amount=2),
+        ]
     )
     snapshot = snapshot_of_findings(found, TWO_HOURS, None)
     assert (snapshot.brokers, snapshot.publications.tolist()) == (("b0", "b1"), [7.0])
-    records: list[PeriodRecord] = []
-    one = judge(tmp_path, records.append)
+    assert snapshot.publishers is not None
+    assert snapshot.publishers.tolist() == [[0.0], [7.0]]
+    one = judge(tmp_path)
     one.judge(found, 4)
     before = contents(tmp_path)
     one.judge(found, 4)
     assert contents(tmp_path) == before
-    assert records[0] == records[1]
+    assert read_record(tmp_path).total("late") == 2
     with pytest.raises(OperatorError, match="judged already, in another run"):
         one.judge(found, 5)

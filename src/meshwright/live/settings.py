@@ -128,6 +128,9 @@ class TelemetrySettings(msgspec.Struct, frozen=True, kw_only=True):
     trace: Path | None = None
     trace_every_s: float = 10.0
     trace_bytes_max: int = 1 << 30
+    trace_age_max_s: float = 7 * 86_400.0
+    trace_apart_s: float = 3_600.0
+    statement_every_s: float = 600.0
     sys_every_s: float = 10.0
     log: Path | None = None
 
@@ -327,7 +330,8 @@ def _check_telemetry(telemetry: TelemetrySettings) -> None:
     if telemetry.http is not None:
         _check_address(("telemetry", "http"), telemetry.http)
     _check_at_least(("telemetry", "trace_every_s"), telemetry.trace_every_s, 0.05)
-    _check_at_least(("telemetry", "trace_bytes_max"), telemetry.trace_bytes_max, 0)
+    for name in ("trace_bytes_max", "trace_age_max_s", "trace_apart_s", "statement_every_s"):
+        _check_at_least(("telemetry", name), getattr(telemetry, name), 0)
 
 
 def _check_control(control: ControlSettings) -> None:

@@ -16,18 +16,26 @@ import msgspec
 from meshwright.errors import OperatorError
 from meshwright.files.decoding import decoded
 from meshwright.files.reading import read_if_there
+from meshwright.files.trace_files import Retention, compact, retire
 from meshwright.files.writing import make_folder, write_whole
 from meshwright.live.operating.control_client import BrokerControl
-from meshwright.live.telemetry.reports import ReportFile
-from meshwright.live.telemetry.trace import TraceRecorder
+from meshwright.live.telemetry.reports import FILES_MIN, ReportFile
+from meshwright.live.telemetry.trace import TraceRecorder, standing_sessions
 from meshwright.manager.running import RunningNetwork
-from meshwright.model.schema import CONNECTIONS, PUBLICATIONS, SUBSCRIPTIONS, TRACE_TABLES
+from meshwright.manager.settings import WindowSettings
+from meshwright.model.schema import (
+    CONNECTIONS,
+    PUBLICATIONS,
+    STATEMENTS,
+    SUBSCRIPTIONS,
+    TRACE_TABLES,
+)
 from meshwright.model.times import SECOND_US
 from meshwright.protocol.inspection import BrokerView
 
 SPAN_NAME = "collected.json"
 TRACE_NAME = "trace"
-EVENTS = (SUBSCRIPTIONS, CONNECTIONS, PUBLICATIONS)
+EVENTS = (SUBSCRIPTIONS, CONNECTIONS, STATEMENTS, PUBLICATIONS)
 
 
 class Span(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,13 +54,15 @@ class Collected(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Collection:
-    """The trace in a manager's folder; kept_s: how long publications are kept."""
+    """The trace in a manager's folder."""
 
-    def __init__(self, folder: Path, network: RunningNetwork, kept_s: float) -> None:
+    def __init__(self, folder: Path, network: RunningNetwork, settings: WindowSettings) -> None:
         self.trace = folder / TRACE_NAME
         self._span_path = folder / SPAN_NAME
         self._network = network
-        self._kept_us = round(kept_s * SECOND_US)
+        self._settings = settings
+        # How long publications are kept.
+        self._kept_us = round(settings.kept * settings.length_s * SECOND_US)
 
     def span(self) -> Span | None:
         """What the trace spans; None before the first round."""
@@ -77,6 +87,8 @@ class Collection:
             except (OperatorError, OSError) as error:
                 silent[name] = str(error)
         self._write(Span(since_us=span.since_us, until_us=now_us, brokers=tuple(sorted(known))))
+        if not is_read:
+            self._tidy(now_us)
         return Collected(files=files, silent=silent)
 
     def _take(self, control: BrokerControl) -> int:
@@ -88,6 +100,14 @@ class Collection:
             write_whole({make_folder(self.trace / one.table) / one.name: content})
             self._network.order(control, "/reports/taken", table=one.table, name=one.name)
         return len(reports)
+
+    def _tidy(self, now_us: int) -> None:
+        """Few files, and not too much in them."""
+        settings = self._settings
+        if settings.apart_s:
+            before_ns = round((now_us - settings.apart_s * SECOND_US) * 1_000)
+            compact(self.trace, before_ns=before_ns, files_min=FILES_MIN)
+        retire(self.trace, Retention(bytes_max=settings.bytes_max), now_us * 1_000)
 
     def _begun(self, now_us: int, kept_since_us: int | None) -> Span:
         """Begin with sessions as they are now; of a former trace, the last publications stay.
@@ -117,11 +137,7 @@ class Collection:
 
     def _write_sessions(self, name: str, view: BrokerView, now_us: int) -> None:
         recorder = TraceRecorder(self.trace, name, now_us)
-        for session in view.sessions:
-            if session.is_connected:
-                recorder.connection(now_us, session.client, is_on=True)
-            for one in session.subscriptions:
-                recorder.subscription(now_us, session.client, one.filter, is_on=True)
+        recorder.statement(now_us, standing_sessions(view))
         recorder.flush()
 
     def _write(self, span: Span) -> None:

@@ -91,8 +91,7 @@ class Manager:
         self._orders = Orders(self._store, self._network, now_us)
         self.watching = Watching(folder, self._network, self._store)
         self._planner = planner or SparkPlanner(folder, settings.planning, settings.goals)
-        kept_s = settings.windows.kept * settings.windows.length_s
-        self._collection = Collection(folder, self._network, kept_s)
+        self._collection = Collection(folder, self._network, settings.windows)
         self._measuring = Measuring(round(settings.measure_s * SECOND_US))
         self._policy = remembered(settings.policy, ())
         self._collected = Collected(files=0, silent={})

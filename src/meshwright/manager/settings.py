@@ -55,6 +55,8 @@ class WindowSettings(msgspec.Struct, frozen=True, kw_only=True):
     needed: int = 5
     kept: int = 60
     collect_every_s: float = 5.0
+    apart_s: float = 300.0
+    bytes_max: int = 4 << 30
 
 
 class PlanningSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -128,6 +130,8 @@ def check_settings(settings: ManagerSettings) -> ManagerSettings:
     _check_above(("windows", "length_s"), windows.length_s, 0)
     _check_above(("windows", "needed"), windows.needed, 0)
     _check_above(("windows", "collect_every_s"), windows.collect_every_s, 0)
+    for name in ("apart_s", "bytes_max"):
+        _check_above(("windows", name), getattr(windows, name), -1)
     if windows.kept < windows.needed:
         raise SettingError(
             ("windows", "kept"),

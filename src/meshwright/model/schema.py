@@ -100,6 +100,23 @@ DELAYS = Table(
         Column("delay_ms", "number", "one way"),
     ),
 )
+STATEMENTS = Table(
+    "statements",
+    "that a broker has said who is connected to it and what they want, all of it",
+    (
+        TIME,
+        Column("broker", "text", "the broker's name"),
+        Column("client", "text", "one that is connected; none: the statement", is_required=False),
+    ),
+)
+# What a live broker's tables say of each row beside their own columns: which broker recorded it,
+# in which of its lives, and in which of its files of the table, counted from 1. Files may be
+# copied, renamed or put together: these stay.
+RECORDED_BY = (
+    Column("broker", "text", "the broker that recorded the row", is_required=False),
+    Column("life", "whole", "tells the broker's lives apart", is_required=False),
+    Column("part", "whole", "the file of the table that had the row first", is_required=False),
+)
 CELL_NORTH = Column("cell_north", "whole", "floor of the latitude by the cell's degrees")
 CELL_EAST = Column("cell_east", "whole", "floor of the longitude by the cell's degrees")
 CELLS = Table(
@@ -140,6 +157,7 @@ TRACE_TABLES: dict[str, Table] = {
         FRIENDSHIPS,
         BROKERS,
         DELAYS,
+        STATEMENTS,
         QUARANTINE,
     )
 }

@@ -17,6 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from meshwright.errors import InputFileError, OperatorError
+from meshwright.files.trace_files import keep_for_reading
 from meshwright.files.writing import refuse_unwritable
 from meshwright.model.schema import TRACE_TABLES, Table
 from meshwright.pipeline.frames import conform, spark_schema
@@ -30,9 +31,12 @@ from meshwright.pipeline.values import checked
 def read_table(session: SparkSession, trace: Place, table: Table) -> DataFrame:
     """One table of a trace; every file of it is checked before its rows are read.
 
-    At an address Spark merges what the files say of their columns, and a row says what it lacks.
+    At an address Spark merges what the files say of their columns, and a row says what it lacks. Of
+    a folder here no file is put together with others or deleted until this process ends.
     """
     folder = table_folder(trace, table)
+    if isinstance(trace, Path):
+        keep_for_reading(trace)
     if isinstance(folder, Address):
         check_schema(folder, _merged_schema(session, folder), table)
     else:

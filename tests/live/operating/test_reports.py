@@ -16,6 +16,7 @@ from meshwright.errors import OperatorError
 from meshwright.live.operating.control_client import BrokerControl
 from meshwright.live.settings import TelemetrySettings
 from meshwright.live.telemetry.reports import ReportFile, Reports
+from meshwright.live.telemetry.trace import TraceRecorder
 
 
 def written(folder: Path, table: str, name: str, size: int = 10) -> tuple[str, str]:
@@ -30,22 +31,22 @@ def names(reports: Reports) -> list[str]:
 
 def test_what_nobody_takes_is_dropped_oldest_first_and_counted(tmp_path: Path) -> None:
     reports = Reports(tmp_path, "b0", 25)
-    assert reports.hold([written(tmp_path, "connections", "b0-1-000001.parquet")]) is None
-    assert reports.hold([written(tmp_path, "publications", "b0-1-000001.parquet")]) is None
-    dropped = reports.hold([written(tmp_path, "connections", "b0-1-000002.parquet")])
+    assert reports.hold([written(tmp_path, "publications", "b0-1-000001.parquet")], 0) is None
+    assert reports.hold([written(tmp_path, "connections", "b0-1-000001.parquet")], 0) is None
+    dropped = reports.hold([written(tmp_path, "connections", "b0-1-000002.parquet")], 0)
     assert dropped is not None
     assert (dropped.files, dropped.bytes) == (1, 10)
-    assert dropped.oldest == "connections/b0-1-000001.parquet"
-    assert not (tmp_path / "connections" / "b0-1-000001.parquet").exists()
+    assert dropped.oldest == "publications/b0-1-000001.parquet"
+    assert not (tmp_path / "publications" / "b0-1-000001.parquet").exists()
     assert names(reports) == ["b0-1-000001.parquet", "b0-1-000002.parquet"]
     assert (reports.kept_bytes, reports.dropped_files, reports.dropped_bytes) == (20, 1, 10)
 
 
 def test_a_file_written_anew_counts_once_and_is_the_newest(tmp_path: Path) -> None:
     reports = Reports(tmp_path, "b0", 0)
-    reports.hold([written(tmp_path, "brokers", "b0.parquet")])
-    reports.hold([written(tmp_path, "connections", "b0-1-000001.parquet")])
-    reports.hold([written(tmp_path, "brokers", "b0.parquet", 30)])
+    reports.hold([written(tmp_path, "brokers", "b0.parquet")], 0)
+    reports.hold([written(tmp_path, "connections", "b0-1-000001.parquet")], 0)
+    reports.hold([written(tmp_path, "brokers", "b0.parquet", 30)], 0)
     assert reports.kept_bytes == 40
     assert reports.files()[-1] == ReportFile(table="brokers", name="b0.parquet", bytes=30)
 
@@ -58,6 +59,27 @@ def test_files_of_former_lives_are_there_and_those_of_other_brokers_are_not(
     written(tmp_path, "connections", ".b0-3-000001.parquet")
     found = [name.removesuffix(".parquet") for name in names(Reports(tmp_path, "b0", 0))]
     assert found == ["b0", "b0-2-000009", "b0-2-000010", "b0-10-000001"]
+
+
+def test_files_are_put_together_unless_somebody_is_about_to_take_them(tmp_path: Path) -> None:
+    recorder = TraceRecorder(tmp_path, "b0", 1)
+    reports = Reports(tmp_path, "b0", 0, age_s=0.0, apart_s=1.0)
+    for _ in range(20):
+        recorder.publication(1, "t", "p", 3)
+        recorder.flush()
+    reports.hold(recorder.finished(), 0)
+    tenth = "b0-1-000010.parquet"
+    assert reports.path("publications", tenth) is not None
+    groups = reports.to_put_together(1 << 62)
+    assert [len(group) for group in groups] == [9, 10]
+    assert [one for one in names(reports) if one != "b0.parquet"] == [tenth]
+    assert reports.path("publications", "b0-1-000001.parquet") is None
+    reports.were_put_together(reports.put_together(groups))
+    assert [one for one in names(reports) if one != "b0.parquet"] == [
+        "b0-1-000001to000009.parquet", tenth, "b0-1-000011to000020.parquet",
+    ]  # fmt: skip
+    again = Reports(tmp_path, "b0", 0)
+    assert (set(names(again)), again.kept_bytes) == (set(names(reports)), reports.kept_bytes)
 
 
 def test_a_manager_takes_what_a_live_broker_recorded(tmp_path: Path) -> None:

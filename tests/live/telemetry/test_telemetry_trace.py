@@ -10,7 +10,7 @@ from live_network import port_of, running_brokers
 
 from meshwright.live.settings import TelemetrySettings
 from meshwright.live.telemetry.trace import TraceRecorder
-from meshwright.model.schema import TRACE_TABLES
+from meshwright.model.schema import RECORDED_BY, TRACE_TABLES
 
 
 def test_telemetry_has_the_columns_of_a_trace(tmp_path: Path) -> None:
@@ -25,7 +25,12 @@ def test_telemetry_has_the_columns_of_a_trace(tmp_path: Path) -> None:
     for name in ("connections", "subscriptions", "publications"):
         for path in sorted((tmp_path / name).iterdir()):
             found = parquet.read_table(path).schema.names
-            assert tuple(found) == TRACE_TABLES[name].column_names()
+            own = TRACE_TABLES[name].column_names()
+            more = tuple(one.name for one in RECORDED_BY if one.name not in own)
+            assert tuple(found) == own + more
+    for name, parts in (("connections", [1, 2]), ("publications", [1, 1])):
+        where = parquet.read_table(tmp_path / name).select(["broker", "life", "part"])
+        assert [(*row.values(),) for row in where.to_pylist()] == [("north", 3, n) for n in parts]
     files = sorted(path.name for path in (tmp_path / "connections").iterdir())
     assert files == ["north-3-000001.parquet", "north-3-000002.parquet"]
     published = parquet.read_table(tmp_path / "publications").to_pylist()
@@ -39,7 +44,7 @@ def test_nothing_is_lost_that_is_written_while_something_else_is(tmp_path: Path)
     def record(client: str) -> None:
         for time_us in range(20):
             connections = [(time_us, client, "north", True)]
-            recorder.write({"subscriptions": [], "publications": [], "connections": connections})
+            recorder.write({**recorder.gathered(), "connections": connections})
 
     with ThreadPoolExecutor(2) as threads:
         list(threads.map(record, ("one", "other")))
@@ -50,7 +55,9 @@ def test_nothing_is_lost_that_is_written_while_something_else_is(tmp_path: Path)
 
 
 def test_a_live_broker_records_what_its_clients_do(tmp_path: Path) -> None:
-    telemetry = TelemetrySettings(trace=tmp_path / "trace", trace_every_s=0.1, sys_every_s=0)
+    telemetry = TelemetrySettings(
+        trace=tmp_path / "trace", trace_every_s=0.1, statement_every_s=0, sys_every_s=0
+    )
 
     async def story() -> None:
         place = {"latitude": 52.5, "longitude": 13.4, "site": "berlin"}
@@ -74,7 +81,8 @@ def test_a_live_broker_records_what_its_clients_do(tmp_path: Path) -> None:
     def rows(table: str) -> list[tuple[object, ...]]:
         found = parquet.read_table(tmp_path / "trace" / table).to_pylist()
         found.sort(key=lambda row: row.get("time", 0))
-        return [tuple(value for name, value in row.items() if name != "time") for row in found]
+        names = [name for name in TRACE_TABLES[table].column_names() if name != "time"]
+        return [tuple(row[name] for name in names) for row in found]
 
     assert rows("subscriptions") == [
         ("reader", "a/+", True),
@@ -93,3 +101,41 @@ def test_a_live_broker_records_what_its_clients_do(tmp_path: Path) -> None:
     delays = {(source, target): delay_ms for source, target, delay_ms in rows("delays")}
     assert set(delays) == {("b0", "b1"), ("b1", "b0")}
     assert all(0 < delay_ms < 5_000 for delay_ms in delays.values())
+
+
+def test_a_live_broker_states_now_and_then_who_is_connected_and_what_is_wanted(
+    tmp_path: Path,
+) -> None:
+    telemetry = TelemetrySettings(
+        trace=tmp_path / "trace", trace_every_s=0.05, statement_every_s=0.2, sys_every_s=0
+    )
+
+    def stated() -> list[tuple[str, str | None]]:
+        folder = tmp_path / "trace" / "statements"
+        found = parquet.read_table(folder).to_pylist() if folder.is_dir() else []
+        return [
+            (row["broker"], row["client"]) for row in sorted(found, key=lambda row: row["part"])
+        ]
+
+    async def story() -> None:
+        async with running_brokers("chord", tmp_path, 1, telemetry=telemetry) as (broker,):
+            client = aiomqtt.Client("127.0.0.1", port_of(broker), identifier="reader")
+            async with client, asyncio.timeout(20):
+                await client.subscribe("a/+")
+                await client.subscribe("$SYS/#")
+                known = len(stated())
+                while ("b0", "reader") not in stated()[known:]:
+                    await asyncio.sleep(0.05)
+            async with asyncio.timeout(20):
+                while stated()[-1] != ("b0", None):
+                    await asyncio.sleep(0.05)
+
+    asyncio.run(story())
+    said = parquet.read_table(tmp_path / "trace" / "subscriptions").to_pylist()
+    times = {
+        row["time"] for row in parquet.read_table(tmp_path / "trace" / "statements").to_pylist()
+    }
+    again = [row for row in said if row["time"] in times]
+    assert {(row["client"], row["topic"], row["is_on"]) for row in again} == {
+        ("reader", "a/+", True)
+    }

@@ -18,6 +18,7 @@ from meshwright.cli.console.options import (
     Objective,
     OwnK,
     PlanMethod,
+    Remote,
     Seed,
     Slot,
     SourceOverlay,
@@ -26,12 +27,14 @@ from meshwright.cli.console.options import (
 )
 from meshwright.cli.console.screen import answer
 from meshwright.cli.console.times import duration_s
+from meshwright.model.times import SECOND_US
 from meshwright.model.wording import counted
 from meshwright.pipeline.places.place import place_of
 
 if TYPE_CHECKING:
-    from meshwright.pipeline.watching.bucket import Clockwork
+    from meshwright.pipeline.watching.clockwork import Clockwork
     from meshwright.pipeline.watching.periods import PeriodRecord
+    from meshwright.pipeline.watching.watch_record import WatchRecord
 
 
 def watch(
@@ -61,9 +64,32 @@ def watch(
             "--late",
             metavar="TIME",
             show_default="one slot",
-            help="How far an event may come behind the newest.",
+            help="How far a broker's events may come behind its newest.",
         ),
     ] = None,
+    patience: Annotated[
+        str | None,
+        typer.Option(
+            "--patience",
+            metavar="TIME",
+            show_default="one period",
+            help="How long a broker that is behind, or silent, is waited for.",
+        ),
+    ] = None,
+    ahead: Annotated[
+        str,
+        typer.Option(
+            "--ahead",
+            metavar="TIME",
+            help="How far ahead an event may be; others are quarantined, or wait for their time.",
+        ),
+    ] = "1d",
+    forget: Annotated[
+        str,
+        typer.Option(
+            "--forget", metavar="TIME", help="What is older than this counts no more when it comes."
+        ),
+    ] = "7d",
     once: Annotated[
         bool,
         typer.Option("--once", "--available-now", help="End when all that is there is judged."),
@@ -77,6 +103,7 @@ def watch(
     k: OwnK = None,
     seed: Seed = 0,
     master: Master = None,
+    remote: Remote = None,
     conf: Conf = None,
     memory: Memory = None,
     ui: Ui = False,
@@ -84,7 +111,8 @@ def watch(
 ) -> None:
     """Watch telemetry; whenever a period is over, test whether a change can pay, and plan it.
 
-    Killed and started again, it goes on where it was: nothing is lost or counted twice.
+    Each broker has its own clock: one that is wrong makes no other late, and is told. Killed and
+    started again, it goes on where it was: nothing is lost or counted twice.
 
     Example: meshwright pipeline watch telemetry --design dynatops --t-free 1h --slot 5min
     --out plans
@@ -95,14 +123,16 @@ def watch(
     from meshwright.pipeline.watching.periods import Judge
     from meshwright.pipeline.watching.watch import refuse_no_telemetry
     from meshwright.pipeline.watching.watch import watch as watched
+    from meshwright.pipeline.watching.watch_record import sentences
     from meshwright.planning.arrangement.reconfiguration import RECONFIGURABILITY_BETA
     from meshwright.planning.changes.network import PlanWish
 
-    spark = chosen_spark(master, None, conf, memory, ui=ui)
+    spark = chosen_spark(master, remote, conf, memory, ui=ui)
     refuse_no_telemetry(telemetry)  # before Spark starts, as all that can be refused by then
     refuse_folder(out)
-    clockwork = _clockwork(t_free, slot)
-    lateness_s = duration_s(late or slot)
+    clockwork = _clockwork(
+        t_free, slot, late=late or slot, patience=patience or t_free, ahead=ahead, forget=forget
+    )
     wish = PlanWish(
         design,
         objective,
@@ -120,11 +150,11 @@ def watch(
 
     is_short = once and is_short_work(telemetry)
     with spark_work("Watching", spark, is_short=is_short, only_in=out) as work:
-        late_count = watched(
+        record = watched(
             work.session,
             telemetry,
-            Judge(make_folder(out), clockwork, wish, today, seed, report, telemetry),
-            lateness_s=lateness_s,
+            Judge(make_folder(out), clockwork, wish, today, seed, telemetry),
+            report,
             is_once=once,
             files_per_batch=files_per_batch,
             checkpoint=None if checkpoint is None else place_of(checkpoint),
@@ -136,22 +166,38 @@ def watch(
             "seed": seed,
             "plans": str(out),
             "periods": judged,
-            "late": late_count,
+            "late": record.total("late"),
+            "forgotten": record.total("forgotten"),
+            "quarantined": record.total("quarantined"),
+            "brokers": record.brokers,
         },
-        f"{out}: {counted(len(judged), 'period')} judged, "
-        f"{counted(sum(r.plan is not None for r in judged), 'plan')}; "
-        f"{counted(late_count, 'row')} came too late",
+        "\n".join([_summary(out, judged, record), *sentences(record, clockwork)]),
     )
 
 
-def _clockwork(t_free: str, slot: str) -> Clockwork:
+def _clockwork(t_free: str, slot: str, **spans: str) -> Clockwork:
     from meshwright.errors import OperatorError
-    from meshwright.pipeline.watching.bucket import Clockwork
+    from meshwright.pipeline.watching.clockwork import Clockwork
 
-    slot_us, period_us = (round(duration_s(text) * 1_000_000) for text in (slot, t_free))
+    slot_us, period_us = (_microseconds(text) for text in (slot, t_free))
     if period_us % slot_us:
         raise OperatorError(f"--t-free {t_free} is not some slots of {slot}; choose a multiple.")
-    return Clockwork(slot_us, period_us // slot_us)
+    lengths_us = {f"{name}_us": _microseconds(text) for name, text in spans.items()}
+    return Clockwork(slot_us, period_us // slot_us, **lengths_us)
+
+
+def _microseconds(text: str) -> int:
+    return round(duration_s(text) * SECOND_US)
+
+
+def _summary(out: Path, judged: list[PeriodRecord], record: WatchRecord) -> str:
+    plans = counted(sum(one.plan is not None for one in judged), "plan")
+    late, forgotten = record.total("late"), record.total("forgotten")
+    return (
+        f"{out}: {counted(len(judged), 'period')} judged, {plans}; "
+        f"{counted(late, 'row')} came late, {forgotten:,} too late to count, "
+        f"{record.total('quarantined'):,} quarantined"
+    )
 
 
 def _told(record: PeriodRecord) -> str:

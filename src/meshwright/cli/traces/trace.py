@@ -21,6 +21,7 @@ from meshwright.cli.console.options import (
 )
 from meshwright.cli.console.screen import PlainTable, answer, plain_table
 from meshwright.cli.console.spark import chosen_spark, is_short_work, spark_work
+from meshwright.cli.traces.trace_compact import compact
 from meshwright.cli.traces.trace_generate import generate
 from meshwright.cli.traces.trace_path import path
 from meshwright.model.wording import counted
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(no_args_is_help=True, help="Import, generate and describe traces.")
 
+app.command()(compact)
 app.command()(generate)
 app.command()(path)
 

@@ -13,8 +13,9 @@ from meshwright.live.settings import TelemetrySettings
 from meshwright.live.telemetry.metrics import Readings
 from meshwright.live.telemetry.reports import Reports, ReportsDropped
 from meshwright.live.telemetry.system_topics import SystemTopics
-from meshwright.live.telemetry.trace import Place, TraceRecorder
+from meshwright.live.telemetry.trace import Place, TraceRecorder, standing_sessions
 from meshwright.model.publication import Publication
+from meshwright.model.times import SECOND_US
 from meshwright.protocol.foundation.events import SystemPublished
 
 
@@ -44,6 +45,7 @@ class Reporting:
         self._topics = topics
         self._recorded = recorded
         self._sequence = 0
+        self._stated_us = -(1 << 62)
         self._tasks: list[asyncio.Task[None]] = []
 
     def start(self, incarnation: int) -> None:
@@ -52,7 +54,13 @@ class Reporting:
         settings = self._settings
         if settings.trace is not None:
             self._host.count_carried()
-            self._host.reports = Reports(settings.trace, self._host.name, settings.trace_bytes_max)
+            self._host.reports = Reports(
+                settings.trace,
+                self._host.name,
+                settings.trace_bytes_max,
+                settings.trace_age_max_s,
+                settings.trace_apart_s,
+            )
             self._host.meter.trace = TraceRecorder(
                 settings.trace, self._host.name, incarnation, self._place
             )
@@ -76,13 +84,28 @@ class Reporting:
         if trace is None or reports is None:
             return
         trace.round_trips(self._host.round_trips_ms())
+        self._state(trace)
+        now_us = self._host.clock.now_us()
         try:
             await asyncio.to_thread(trace.write, trace.gathered())
-            told: TraceFailed | ReportsDropped | None = reports.hold(trace.finished())
+            groups = reports.to_put_together(now_us * 1_000)
+            reports.were_put_together(await asyncio.to_thread(reports.put_together, groups))
+            told: TraceFailed | ReportsDropped | None = reports.hold(
+                trace.finished(), now_us * 1_000
+            )
         except OperatorError as error:
+            reports.were_put_together(())
             told = TraceFailed(reason=str(error))
         if told is not None:
-            self._recorded(self._host.clock.now_us(), told)
+            self._recorded(now_us, told)
+
+    def _state(self, trace: TraceRecorder) -> None:
+        """Say of all sessions how they are, when it is time to."""
+        now_us, every_s = self._host.clock.now_us(), self._settings.statement_every_s
+        if not every_s or 0 <= now_us - self._stated_us < every_s * SECOND_US:
+            return
+        self._stated_us = now_us
+        trace.statement(now_us, standing_sessions(self._host.view()))
 
     async def _tell_always(self, every_s: float) -> None:
         while True:

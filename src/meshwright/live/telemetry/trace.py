@@ -7,6 +7,8 @@ Rows since the last file are lost in a crash: a trace is for planning, not for p
 from __future__ import annotations
 
 import threading
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,10 +21,15 @@ from meshwright.model.schema import (
     CONNECTIONS,
     DELAYS,
     PUBLICATIONS,
+    RECORDED_BY,
+    STATEMENTS,
     SUBSCRIPTIONS,
+    Column,
     ColumnKind,
     Table,
 )
+from meshwright.protocol.inspection import BrokerView
+from meshwright.protocol.sessions.publishing import SYSTEM_PREFIX
 
 ARROW_TYPES: dict[ColumnKind, pa.DataType] = {
     "time": pa.timestamp("us", tz="UTC"),
@@ -31,7 +38,8 @@ ARROW_TYPES: dict[ColumnKind, pa.DataType] = {
     "number": pa.float64(),
     "truth": pa.bool_(),
 }
-RECORDED = (SUBSCRIPTIONS, PUBLICATIONS, CONNECTIONS)
+# Statements come last: what they say holds of files that were written before them.
+RECORDED = (SUBSCRIPTIONS, PUBLICATIONS, CONNECTIONS, STATEMENTS)
 ROWS_MAX = 200_000
 
 # Rows by the names of their tables.
@@ -46,6 +54,22 @@ class Place(NamedTuple):
     site: str | None = None
 
 
+class Standing(NamedTuple):
+    """A client with a session here, whether it is connected, and what it wants."""
+
+    client: str
+    is_connected: bool
+    topics: tuple[str, ...]
+
+
+def standing_sessions(view: BrokerView) -> Iterator[Standing]:
+    """The sessions of a broker as a trace has them: without what brokers tell of themselves."""
+    for session in view.sessions:
+        filters = (one.filter for one in session.subscriptions)
+        topics = tuple(one for one in filters if not one.startswith(SYSTEM_PREFIX))
+        yield Standing(session.client, session.is_connected, topics)
+
+
 class TraceRecorder:
     """Gathers rows, and writes them when told to or when there are many."""
 
@@ -56,8 +80,11 @@ class TraceRecorder:
         self._broker = broker
         self._place = place or Place()
         self._delays: list[tuple[str, str, float]] = []
+        self._incarnation = incarnation
         self._prefix = f"{broker}-{incarnation}"
         self._file_count = 0
+        # How many files of each table there are: a file's rows say which one they are of.
+        self._parts: Counter[str] = Counter()
         # Finished files that were not asked for yet: their tables and names.
         self._finished: list[tuple[str, str]] = []
         self._failure: OperatorError | None = None
@@ -81,6 +108,21 @@ class TraceRecorder:
     def connection(self, time_us: int, client: str, *, is_on: bool) -> None:
         """A client came or left."""
         self._rows["connections"].append((time_us, client, self._broker, is_on))
+
+    def statement(self, time_us: int, sessions: Iterable[Standing]) -> None:
+        """Say of all sessions how they are; who is not named is not connected here.
+
+        It is told in rows of subscriptions and connections again, so that whoever reads only those
+        misses nothing when older files are gone.
+        """
+        rows = self._rows["statements"]
+        rows.append((time_us, self._broker, None))
+        for client, is_connected, topics in sessions:
+            if is_connected:
+                self.connection(time_us, client, is_on=True)
+                rows.append((time_us, self._broker, client))
+            for topic in topics:
+                self.subscription(time_us, client, topic, is_on=True)
 
     def round_trips(self, round_trips_ms: dict[str, float]) -> None:
         """How far other brokers are, as measured up to now; half of it is one way."""
@@ -133,25 +175,34 @@ class TraceRecorder:
             raise failure
 
     def _write(self, table: Table, rows: list[tuple[Any, ...]], name: str) -> None:
-        schema = pa.schema(
-            [
-                pa.field(column.name, ARROW_TYPES[column.kind], nullable=not column.is_required)
-                for column in table.columns
-            ]
-        )
-        arrays = [
-            pa.array(values, field.type)
-            for values, field in zip(zip(*rows, strict=True), schema, strict=True)
-        ]
+        contents = _arrow(table.columns, list(zip(*rows, strict=True)))
+        if table in RECORDED:
+            self._parts[table.name] += 1
+            where = (self._broker, self._incarnation, self._parts[table.name])
+            for column, value in zip(RECORDED_BY, where, strict=True):
+                if column.name not in contents.schema.names:
+                    values = pa.repeat(pa.scalar(value, ARROW_TYPES[column.kind]), len(rows))
+                    contents = contents.append_column(column.name, values)
         folder = self._folder / table.name
         try:
             folder.mkdir(parents=True, exist_ok=True)
             # Spark takes no file whose name begins with a dot.
             aside = folder / f".{name}"
-            parquet.write_table(pa.Table.from_arrays(arrays, schema=schema), aside)
+            parquet.write_table(contents, aside)
             aside.rename(folder / name)
             self._finished.append((table.name, name))
         except OSError as error:
             raise OperatorError(
                 f"{folder}: telemetry cannot be written ({error}); make room or choose another."
             ) from error
+
+
+def _arrow(columns: tuple[Column, ...], values: list[tuple[Any, ...]]) -> pa.Table:
+    schema = pa.schema(
+        [
+            pa.field(column.name, ARROW_TYPES[column.kind], nullable=not column.is_required)
+            for column in columns
+        ]
+    )
+    arrays = [pa.array(one, field.type) for one, field in zip(values, schema, strict=True)]
+    return pa.Table.from_arrays(arrays, schema=schema)

@@ -1,132 +1,201 @@
 """What is remembered of some clients and topics between batches of telemetry, and what periods say.
 
-A period is judged when it is over: events wait until then and are applied in the order of their
-times, however they arrived. Times are microseconds; slots and periods are numbered from 1970 on.
+A period is judged when it is over by all brokers' clocks. Events wait until then; what comes later
+still corrects the picture of the periods to come. All buckets hear the same of clocks and files, so
+that they judge a period in the same batch. Periods in which nothing happened are passed over.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 import msgspec
 
+from meshwright.model.times import SECOND_US
+from meshwright.pipeline.watching.clocks import Clocks
+from meshwright.pipeline.watching.clockwork import Clockwork
+from meshwright.pipeline.watching.parts import Claim, NewParts, Parts
+from meshwright.pipeline.watching.picture import Event, Picture
+from meshwright.pipeline.watching.rates import Count, Rates
 
-class Clockwork(msgspec.Struct, frozen=True):
-    """Periods (T_free) of some slots each, and the weight of the last slot in a rate."""
-
-    slot_us: int
-    period_slots: int
-    alpha: float = 0.3
-
-    @property
-    def period_us(self) -> int:
-        return self.slot_us * self.period_slots
+FindingKind = Literal["want", "publish", "broker", "late", "forgotten", "ahead", "clock", "silent"]
 
 
-class Event(NamedTuple):
-    """A client wants a topic or is at a broker from now on, or no longer."""
+class Row(NamedTuple):
+    """An event or a count, the broker that recorded it, and where it stands."""
 
-    time_us: int
-    kind: Literal["want", "host"]
-    client: str
-    other: str
-    is_on: bool
+    said: Event | Count
+    broker: str
+    series: str
+    part: int
+    file: int
+
+
+class Heard(NamedTuple):
+    """A file of a broker, written at a time, has this as one of its newest times."""
+
+    broker: str
+    newest_us: int
+    written_us: int
+
+
+@dataclass
+class News:
+    """All that a batch brings to a bucket; clocks, claims and periods are the same for all.
+
+    speaks: this bucket tells what all of them know.
+    """
+
+    speaks: bool = False
+    rows: list[Row] = field(default_factory=list)
+    clocks: list[Heard] = field(default_factory=list)
+    claims: list[Claim] = field(default_factory=list)
+    periods: set[int] = field(default_factory=set)
 
 
 class Finding(NamedTuple):
-    """What a period says: a broker wants a topic; or, without a broker, how a topic was published.
+    """What a period says, or what became of rows.
 
-    publications: in the period. rate: of a slot to come.
+    want: a broker wants a topic. publish: a topic was published at a broker (None: nobody knows
+    where), amount in the period, rate of a slot to come. broker: it told something lately. late:
+    rows (amount) of a broker that came after their period was judged; forgotten: too late to count;
+    ahead: of a time that had not come when their file (topic) was written, up to rate seconds.
+    clock: amount is a broker's newest time, rate the seconds that it is ahead of the network's
+    clock; silent: the same of a broker that is not waited for.
     """
 
+    kind: FindingKind
     period: int
     broker: str | None
-    topic: str
-    publications: int
-    rate: float
+    topic: str | None = None
+    amount: int = 0
+    rate: float = 0.0
+
+
+class Held(msgspec.Struct):
+    """What is needed only when a period is judged."""
+
+    picture: Picture = msgspec.field(default_factory=Picture)
+    rates: Rates = msgspec.field(default_factory=Rates)
+
+
+class Waiting(msgspec.Struct, array_like=True):
+    """What came at once and waits for the end of its period."""
+
+    events: list[Event] = []
+    counts: list[Count] = []
 
 
 class Bucket(msgspec.Struct):
-    """Some clients and topics: hosts are brokers by client, each with the time of connecting."""
+    """State between batches; held and waiting stay encoded until a period is judged."""
 
-    wants: dict[str, list[str]] = {}
-    hosts: dict[str, dict[str, int]] = {}
-    rates: dict[str, float] = {}
-    counts: dict[str, dict[int, int]] = {}
-    waiting: list[Event] = []
+    clocks: Clocks = msgspec.field(default_factory=Clocks)
+    parts: Parts = msgspec.field(default_factory=Parts)
+    periods: set[int] = msgspec.field(default_factory=set)
     next_period: int | None = None
-    has_judged: bool = False
+    held: msgspec.Raw = msgspec.field(default_factory=lambda: _encoded(Held()))
+    waiting: list[msgspec.Raw] = msgspec.field(default_factory=list)
 
-    def hear(self, clockwork: Clockwork, happened: Iterable[Event]) -> None:
-        """Keep what happened until its period is over."""
-        for event in happened:
-            self.waiting.append(event)
-            self._begin_by(event.time_us // clockwork.period_us)
+    def step(self, clockwork: Clockwork, news: News) -> list[Finding]:
+        """Hear what a batch brings, and judge the periods that are over with it."""
+        found = list(self._take(clockwork, news))
+        self.parts.hear(news.claims)
+        for one in news.clocks:
+            self.clocks.hear(clockwork, *one)
+        self.clocks.advance(clockwork)
+        first = self.next_period
+        self.periods |= {one for one in news.periods if first is None or one >= first}
+        end = self.clocks.watermark_us // clockwork.period_us
+        due = sorted(period for period in self.periods if period < end)
+        if due:
+            found += self._judge(clockwork, due, news.speaks)
+        return found + (self._clocks_told(clockwork) if news.speaks else [])
 
-    def count(self, clockwork: Clockwork, slot: int, topic: str, publications: int) -> None:
-        """So many more publications of a topic in a slot."""
-        self._begin_by(slot // clockwork.period_slots)
-        if self.next_period is not None:  # what comes too late counts as soon as it can
-            slot = max(slot, self.next_period * clockwork.period_slots)
-        slots = self.counts.setdefault(topic, {})
-        slots[slot] = slots.get(slot, 0) + publications
-
-    def close(self, clockwork: Clockwork, period_end: int) -> Iterator[Finding]:
-        """Judge all periods before this one that were not judged yet."""
-        if self.next_period is None:
-            return
-        while self.next_period < period_end:
-            self._apply((self.next_period + 1) * clockwork.period_us)
-            yield from self._wanted(self.next_period)
-            yield from self._published(clockwork, self.next_period)
-            self.next_period += 1
-            self.has_judged = True
-
-    def _begin_by(self, period: int) -> None:
-        """The first period is the earliest that anything is heard of before one is judged."""
-        if self.next_period is None or (period < self.next_period and not self.has_judged):
-            self.next_period = period
-
-    def _apply(self, end_us: int) -> None:
-        """Of one moment, beginnings come after ends: who changes brokers leaves and enters."""
-        due = [event for event in self.waiting if event.time_us < end_us]
-        self.waiting = [event for event in self.waiting if event.time_us >= end_us]
-        due.sort(key=lambda event: (event.time_us, event.is_on))
-        for time_us, kind, client, other, is_on in due:
-            if kind == "host":
-                brokers = self.hosts.setdefault(client, {})
-                brokers.pop(other, None)
-                if is_on:
-                    brokers[other] = time_us
+    def _take(self, clockwork: Clockwork, news: News) -> Iterator[Finding]:
+        """Keep rows that are new, and count what is late."""
+        new_parts = NewParts(self.parts, news.claims)
+        judged_us = (self.next_period or 0) * clockwork.period_us
+        oldest_us = self.clocks.watermark_us - clockwork.forget_us
+        waiting = Waiting([], [])
+        late: Counter[str] = Counter()
+        forgotten: Counter[str] = Counter()
+        for said, broker, series, part, file in news.rows:
+            if not new_parts.takes(series, part, file):
+                continue
+            if isinstance(said, Event):
+                time_us, count = said.time_us, 1
+                waiting.events.append(said) if time_us >= oldest_us else None
             else:
-                topics = self.wants.setdefault(client, [])
-                if is_on and other not in topics:
-                    topics.append(other)
-                elif not is_on and other in topics:
-                    topics.remove(other)
+                time_us, count = said.slot * clockwork.slot_us, said.publications
+                waiting.counts.append(said) if time_us >= oldest_us else None
+            if time_us < judged_us:
+                (forgotten if time_us < oldest_us else late)[broker] += count
+        if waiting.events or waiting.counts:
+            self.waiting.append(_encoded(waiting))
+        for broker, count in sorted(late.items()):
+            yield Finding("late", 0, broker, amount=count)
+        for broker, count in sorted(forgotten.items()):
+            yield Finding("forgotten", 0, broker, amount=count)
 
-    def _wanted(self, period: int) -> Iterator[Finding]:
-        found = {
-            (max(brokers, key=lambda name: (brokers[name], name)), topic)
-            for client, brokers in self.hosts.items()
-            if brokers
-            for topic in self.wants.get(client, ())
-        }
-        for broker, topic in sorted(found):
-            yield Finding(period, broker, topic, 0, 0.0)
+    def _clocks_told(self, clockwork: Clockwork) -> list[Finding]:
+        return [
+            Finding(
+                "clock" if one.is_waited_for else "silent",
+                0,
+                one.broker,
+                amount=one.newest_us,
+                rate=one.ahead_us / SECOND_US,
+            )
+            for one in self.clocks.readings(clockwork)
+        ]
 
-    def _published(self, clockwork: Clockwork, period: int) -> Iterator[Finding]:
-        first = period * clockwork.period_slots
-        for topic, slots in sorted(self.counts.items()):
-            total = 0
-            for slot in range(first, first + clockwork.period_slots):
-                count = slots.pop(slot, 0)
-                total += count
-                if topic in self.rates:
-                    former = self.rates[topic]
-                    self.rates[topic] = (1 - clockwork.alpha) * former + clockwork.alpha * count
-                elif count:
-                    self.rates[topic] = float(count)
-            if topic in self.rates:
-                yield Finding(period, None, topic, total, self.rates[topic])
+    def _judge(self, clockwork: Clockwork, due: list[int], speaks: bool) -> Iterator[Finding]:
+        held = msgspec.msgpack.decode(self.held, type=Held)
+        events, counts = self._decoded_waiting()
+        for period in due:
+            end_us = (period + 1) * clockwork.period_us
+            end_slot = (period + 1) * clockwork.period_slots
+            for event in events:
+                if event.time_us < end_us:
+                    held.picture.apply(event)
+            events = [event for event in events if event.time_us >= end_us]
+            now = [one for one in counts if one.slot < end_slot]
+            counts = [one for one in counts if one.slot >= end_slot]
+            yield from _wanted(held.picture, period)
+            for topic, broker, published, rate in held.rates.close(clockwork, now, end_slot):
+                yield Finding("publish", period, broker or None, topic, published, rate)
+            for reading in self.clocks.readings(clockwork) if speaks else ():
+                if reading.is_waited_for and reading.broker:
+                    yield Finding("broker", period, reading.broker)
+        self._forget(held.picture, self.clocks.watermark_us - clockwork.forget_us)
+        self.next_period = due[-1] + 1
+        self.periods = {one for one in self.periods if one >= self.next_period}
+        self.held = _encoded(held)
+        rest = Waiting(events, counts)
+        self.waiting = [_encoded(rest)] if events or counts else []
+
+    def _forget(self, picture: Picture, before_us: int) -> None:
+        lost = self.clocks.lost(before_us)
+        picture.forget(before_us, lost)
+        self.parts.forget(before_us)
+        for broker in lost:
+            del self.clocks.brokers[broker]
+
+    def _decoded_waiting(self) -> tuple[list[Event], list[Count]]:
+        chunks = [msgspec.msgpack.decode(one, type=Waiting) for one in self.waiting]
+        return (
+            [event for chunk in chunks for event in chunk.events],
+            [count for chunk in chunks for count in chunk.counts],
+        )
+
+
+def _wanted(picture: Picture, period: int) -> Iterator[Finding]:
+    for broker, topic in sorted(set(picture.wanted())):
+        yield Finding("want", period, broker, topic)
+
+
+def _encoded(what: object) -> msgspec.Raw:
+    return msgspec.Raw(msgspec.msgpack.encode(what))

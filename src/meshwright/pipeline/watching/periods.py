@@ -6,11 +6,9 @@ that Spark repeats after a crash changes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 import numpy as np
@@ -26,13 +24,15 @@ from meshwright.model.identifiers import BrokerName, TopicName
 from meshwright.model.interests import interests_from_pairs
 from meshwright.model.overlay import Overlay
 from meshwright.model.plan import Plan
-from meshwright.model.snapshot import Snapshot
+from meshwright.model.snapshot import Float64Array, Snapshot
 from meshwright.model.times import SECOND_US
 from meshwright.pipeline.trace_brokers import measured_delays
-from meshwright.pipeline.watching.bucket import Clockwork
+from meshwright.pipeline.watching.clockwork import Clockwork, as_time, moment
+from meshwright.pipeline.watching.watch_record import record_batch
 from meshwright.planning.changes.network import PlanWish
 from meshwright.planning.changes.proposal import Circumstances, propose
 
+OF_PERIODS = ("want", "publish", "broker")
 Decision = Literal["planned", "nothing better", "too few brokers"]
 
 
@@ -68,18 +68,21 @@ class Judge:
     wish: PlanWish
     source: Overlay | None
     seed: int
-    report: Callable[[PeriodRecord], None]
     telemetry: Path | None = None
 
     def judge(self, found: pa.Table, batch: int) -> None:
-        """Judge all periods of a batch, the earliest first."""
-        for period in sorted(set(found["period"].to_pylist())):
-            rows = found.filter(pa.compute.equal(found["period"], period))
+        """Judge all periods of a batch, the earliest first, and note what became of rows."""
+        is_of_period = pa.compute.is_in(found["kind"], pa.array(OF_PERIODS))
+        judged = found.filter(is_of_period)
+        for period in sorted(set(judged["period"].to_pylist())):
+            rows = judged.filter(pa.compute.equal(judged["period"], period))
             self._judge_period(int(period), rows, batch)
+        others = found.filter(pa.compute.invert(is_of_period))
+        record_batch(self.plans, others.to_pylist(), batch)
 
     def _judge_period(self, period: int, rows: pa.Table, batch: int) -> None:
-        end = _time(period + 1, self.clockwork)
-        name = f"{end:%Y%m%dT%H%M%S%fZ}"
+        begin_us, end_us = (one * self.clockwork.period_us for one in (period, period + 1))
+        name = f"{moment(end_us):%Y%m%dT%H%M%S%fZ}"
         record_path = self.plans / f"period-{name}.json"
         self._refuse_second(record_path, batch)
         source = self._source(name)
@@ -90,13 +93,13 @@ class Judge:
             )
         plan = self._plan(snapshot, source, period)
         record = PeriodRecord(
-            begin=f"{_time(period, self.clockwork).isoformat()}Z",
-            end=f"{end.isoformat()}Z",
+            begin=as_time(begin_us),
+            end=as_time(end_us),
             batch=batch,
             brokers=len(snapshot.brokers),
             topics=len(snapshot.topics),
             interests=snapshot.interests.pair_count,
-            publications=int(sum(rows["publications"].to_pylist())),
+            publications=int(sum(rows["amount"].to_pylist())),
             decision=_decision(plan),
             summary="" if plan is None else plan.summary,
             content=sum(asks_content(wanted) for _, wanted in _wanted(rows)),
@@ -106,7 +109,6 @@ class Judge:
         if plan is not None and record.plan is not None:
             contents = {self.plans / record.plan: document_bytes(plan)} | contents
         write_whole(contents)
-        self.report(record)
 
     def _plan(self, snapshot: Snapshot, source: Overlay | None, period: int) -> Plan | None:
         if len(snapshot.brokers) < 2:
@@ -140,15 +142,24 @@ class Judge:
 
 
 def snapshot_of_findings(rows: pa.Table, clockwork: Clockwork, source: Overlay | None) -> Snapshot:
-    """Who wants what at the end of a period, and what the next one is expected to publish."""
-    published = rows.filter(pa.compute.is_null(rows["broker"]))
-    rates = dict(zip(published["topic"].to_pylist(), published["rate"].to_pylist(), strict=True))
+    """Who wants what at the end of a period, and what the next one is expected to publish where."""
+    published = _of(rows, "publish").select(["broker", "topic", "rate"]).to_pylist()
+    rates: dict[str, float] = {}
+    for row in published:
+        rates[row["topic"]] = rates.get(row["topic"], 0.0) + row["rate"]
     pairs = pairs_taken(_wanted(rows), rates)
     known = () if source is None else source.brokers
-    brokers = (*known, *sorted({broker for broker, _ in _wanted(rows)} - set(known)))
+    heard = {broker for broker in rows["broker"].to_pylist() if broker is not None}
+    brokers = (*known, *sorted(heard - set(known)))
     topics = sorted({topic for _, topic in pairs} | set(rates))
     broker_numbers = {name: number for number, name in enumerate(brokers)}
     topic_numbers = {name: number for number, name in enumerate(topics)}
+    entering = np.zeros((len(brokers), len(topics)), dtype=np.float64)
+    for row in published:
+        # Where nobody knows, publications may enter anywhere.
+        at = slice(None) if row["broker"] is None else broker_numbers[row["broker"]]
+        share = row["rate"] / (len(brokers) if row["broker"] is None else 1)
+        entering[at, topic_numbers[row["topic"]]] += share * clockwork.period_slots
     return Snapshot(
         tuple(BrokerName(name) for name in brokers),
         tuple(TopicName(name) for name in topics),
@@ -161,12 +172,22 @@ def snapshot_of_findings(rows: pa.Table, clockwork: Clockwork, source: Overlay |
         np.array(
             [rates.get(topic, 0.0) * clockwork.period_slots for topic in topics], dtype=np.float64
         ),
+        publishers=_places(entering, published),
     )
+
+
+def _places(entering: Float64Array, published: list[dict[str, Any]]) -> Float64Array | None:
+    """Publications by broker and topic; None where no place is known."""
+    return entering if any(row["broker"] is not None for row in published) else None
+
+
+def _of(rows: pa.Table, kind: str) -> pa.Table:
+    return rows.filter(pa.compute.equal(rows["kind"], kind))
 
 
 def _wanted(rows: pa.Table) -> list[tuple[str, str]]:
     """Brokers and what they want, topics or filters, sorted."""
-    wanted = rows.filter(pa.compute.is_valid(rows["broker"]))
+    wanted = _of(rows, "want")
     return sorted(set(zip(wanted["broker"].to_pylist(), wanted["topic"].to_pylist(), strict=True)))
 
 
@@ -174,8 +195,3 @@ def _decision(plan: Plan | None) -> Decision:
     if plan is None:
         return "too few brokers"
     return "planned" if plan.steps else "nothing better"
-
-
-def _time(period: int, clockwork: Clockwork) -> datetime:
-    begin = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=period * clockwork.period_us)
-    return begin.replace(tzinfo=None)
