@@ -12,11 +12,13 @@ from pathlib import Path
 import msgspec
 import pyarrow as pa
 import pytest
+from pyarrow import parquet
 from pyspark.sql import SparkSession
 from small_telemetry import BEGIN_US, HOUR_US, record_hours, told_until
 
-from meshwright.errors import OperatorError
+from meshwright.errors import InputFileError, OperatorError
 from meshwright.files.plans import read_plan
+from meshwright.files.trace_files import compact
 from meshwright.live.telemetry.trace import TraceRecorder
 from meshwright.pipeline.watching.bucket import Finding
 from meshwright.pipeline.watching.clockwork import Clockwork
@@ -28,6 +30,7 @@ from meshwright.planning.changes.network import PlanWish
 TWO_HOURS = Clockwork(HOUR_US, 2)
 FIRST_PERIOD = BEGIN_US // TWO_HOURS.period_us
 HOURS = 9
+TIME = pa.timestamp("us", tz="UTC")
 PATIENCE_S = 200.0
 OPTIONS = (
     "--design", "gm", "--t-free", "2h", "--slot", "1h", "--once", "--files-per-batch", "24",
@@ -124,6 +127,80 @@ def test_more_telemetry_is_judged_by_the_next_watch(
         count for (hour, _), count in told_until(HOURS).counts.items() if hour in {6, 7}
     )
     assert known < {path.name for path in plans.glob("period-*")}
+
+
+def test_wrong_clocks_copies_and_files_put_together_change_nothing_for_the_others(
+    spark: SparkSession, watched: tuple[Path, Path, list[PeriodRecord]], tmp_path: Path
+) -> None:
+    """The same hours; b5 is 90 minutes ahead, and one event of b4 is in the year 2100."""
+    undisturbed = watched[2]
+    telemetry, plans = tmp_path / "telemetry", tmp_path / "plans"
+    record_hours(telemetry, 0, HOURS)
+    for path in telemetry.glob("*/b5-*.parquet"):
+        shift(path, 3 * HOUR_US // 2)
+    stray = TraceRecorder(telemetry, "b4", HOURS)
+    stray.publication(4_102_444_800_000_000, "t0", "c4-0", 10)
+    stray.flush()
+    first = telemetry / "publications" / "b0-0-000001.parquet"
+    (telemetry / "publications" / "a copy.parquet").write_bytes(first.read_bytes())
+    for path in telemetry.glob("*/b1-*.parquet"):
+        relabel(path, life=1, part=int(path.name.split("-")[1]) + 1)
+    compact(telemetry, before_ns=1 << 62)
+    records: list[PeriodRecord] = []
+    record = watch(
+        spark, telemetry, judge(plans), records.append, is_once=True, files_per_batch=1000
+    )
+    assert [one.begin for one in records] == [one.begin for one in undisturbed]
+    b4, b5 = record.brokers["b4"], record.brokers["b5"]
+    assert (b4.quarantined, b4.farthest_s > 20 * 86_400) == (1, True)
+    assert b5.ahead_s == pytest.approx(5400, abs=60)
+    assert (record.total("late"), record.total("quarantined")) == (0, 1)
+    for number, seen in enumerate(records):
+        hours = range(2 * number, 2 * number + 2)
+        assert seen.publications == published(hours, ahead=1.5)
+
+
+def published(hours: range, ahead: float) -> int:
+    """Publications of these hours, where all of b5's are so much later."""
+    per_hour = [5 * (1 + number) for number in range(5)]
+    late = sum(30 for hour in range(HOURS) if int(hour + ahead) in hours)
+    return len(hours) * sum(per_hour) + late
+
+
+def shift(path: Path, by_us: int) -> None:
+    table = parquet.read_table(path)
+    times = pa.compute.add(table["time"].cast(pa.int64()), by_us)
+    parquet.write_table(table.set_column(0, table.schema.field(0), times.cast(TIME)), path)
+
+
+def relabel(path: Path, life: int, part: int) -> None:
+    """As if one life of the broker had written all its files."""
+    table = parquet.read_table(path)
+    for name, value in (("life", life), ("part", part)):
+        place = table.schema.get_field_index(name)
+        values = pa.array([value] * table.num_rows, pa.int64())
+        table = table.set_column(place, table.schema.field(place), values)
+    path.unlink()
+    parquet.write_table(table, path.with_name(f"b1-{life}-{part:06d}.parquet"))
+
+
+def test_a_file_that_lacks_a_column_or_has_another_unit_of_time_is_named(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    record_hours(tmp_path / "telemetry", 0, 1)
+    path = tmp_path / "telemetry" / "connections" / "b0-0-000001.parquet"
+    table = parquet.read_table(path)
+    in_seconds = pa.array([1] * table.num_rows, pa.int64())
+    for faulty, sentence in (
+        (table.drop_columns("client"), r"b0-0-000001\.parquet: .* lacks the column client"),
+        (table.set_column(0, "time", in_seconds), "the column time .* is int64"),
+    ):
+        parquet.write_table(faulty, path)
+        with pytest.raises(InputFileError, match=sentence):
+            watch(
+                spark, tmp_path / "telemetry", judge(tmp_path / "plans"), lambda _: None,
+                is_once=True, files_per_batch=1000,
+            )  # fmt: skip
 
 
 def test_a_watch_that_is_killed_goes_on_without_losing_or_counting_twice(

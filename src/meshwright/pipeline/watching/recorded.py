@@ -114,18 +114,15 @@ def _files(rows: pd.DataFrame, clockwork: Clockwork) -> pd.DataFrame:
     ).reset_index()
     spans = files.groupby(["series", "file"])
     files["part"], files["last"] = spans["part"].transform("min"), spans["last"].transform("max")
-    return (
-        spans.apply(lambda one: one.nlargest(STRETCHES_TOLD, "time_us"))
-        .reset_index(drop=True)
-        .assign(kind="file")
-    )
+    newest = files.sort_values("time_us", ascending=False).groupby(["series", "file"])
+    return newest.head(STRETCHES_TOLD).assign(kind="file")
 
 
 def _ahead(rows: pd.DataFrame) -> pd.DataFrame:
     farthest = (rows["time_us"] - rows["written_us"]).rename("farthest")
     grouped = rows.assign(farthest=farthest).groupby(["broker", "path"])
     found = grouped.agg(count=("farthest", "size"), time_us=("farthest", "max")).reset_index()
-    return found.rename(columns={"path": "other"}).assign(kind="ahead")
+    return found.assign(kind="ahead", other=found["path"].map(_plain))
 
 
 def _shaped(rows: pd.DataFrame) -> pd.DataFrame:
@@ -149,14 +146,19 @@ def _whole(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _broker_named(path: str) -> str:
-    found = OWN_NAME.fullmatch(unquote(path).rpartition("/")[2])
+    found = OWN_NAME.fullmatch(_plain(path).rpartition("/")[2])
     return "" if found is None else found[1]
+
+
+def _plain(path: str) -> str:
+    """A path as people have it, of one of Spark's."""
+    return unquote(urlsplit(path).path)
 
 
 def _digest(path: str) -> str:
     """Of the file's bytes; of its name, where it is gone meanwhile."""
     try:
-        content = Path(unquote(urlsplit(path).path)).read_bytes()
+        content = Path(_plain(path)).read_bytes()
     except OSError:
         content = path.encode()
     return hashlib.blake2b(content, digest_size=16).hexdigest()
