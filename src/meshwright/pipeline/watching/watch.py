@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -74,7 +75,9 @@ def refuse_no_telemetry(telemetry: Path) -> None:
 
 
 def _sink(judge: Judge) -> Callable[[DataFrame, int], None]:
-    """May run in another process, so that it holds no session."""
+    """May run in another process, so that it holds no session and names no folder of this one."""
+    telemetry = None if judge.telemetry is None else judge.telemetry.resolve()
+    judge = replace(judge, plans=judge.plans.resolve(), telemetry=telemetry)
 
     def sink(batch: DataFrame, number: int) -> None:
         try:
