@@ -6,6 +6,7 @@ places either at one drawn by its name. Who is not connected wants nothing now.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -17,7 +18,7 @@ from pyspark.sql import functions as sf
 
 from meshwright.errors import InputFileError, OperatorError, ProblemError
 from meshwright.model.identifiers import ClientName, TopicName
-from meshwright.model.interests import Int32Array, interests_from_pairs
+from meshwright.model.interests import Int32Array, Interests, interests_from_pairs
 from meshwright.model.schema import (
     CONNECTIONS,
     FRIENDSHIPS,
@@ -45,9 +46,10 @@ from meshwright.pipeline.trace_brokers import has_brokers, made_brokers, trace_b
 from meshwright.pipeline.traces import read_table, table_names
 from meshwright.planning.changes.clients import Population
 from meshwright.planning.changes.expectation import Published
-from meshwright.planning.placement.clients import NO_BROKER, Clients
+from meshwright.planning.placement.clients import Clients
 from meshwright.planning.placement.clusters import nearest_brokers
 
+NUMBERED = "client string, broker int, topic int"
 TIMED = (SUBSCRIPTIONS, PUBLICATIONS, POSITIONS, CONNECTIONS)
 
 
@@ -128,16 +130,19 @@ class TraceMoment:
         return self._interests().count() * self._moment.horizon_s / max(span_s, 1.0)
 
     def population(self, snapshot: Snapshot, cluster_size: int) -> Population:
-        """The connected clients by name, with what they want of the snapshot's topics."""
-        wants = self._wants().orderBy("client", "topic").toArrow()
-        clients = wants["client"].combine_chunks().dictionary_encode()
-        names = tuple(ClientName(name) for name in clients.dictionary.to_pylist())
-        rows = clients.indices.to_numpy(zero_copy_only=False)
-        columns = _numbers(wants["topic"], snapshot.topics, "topic", self._trace)
-        hosts = _numbers(wants["broker"], snapshot.brokers, "broker", self._trace)
-        brokers = np.full(len(names), NO_BROKER, dtype=np.int32)
-        brokers[rows] = hosts
-        interests = interests_from_pairs(rows, columns, len(names), len(snapshot.topics))
+        """The connected clients by name, with what they want of the snapshot's topics.
+
+        Names become numbers on executors: here there is one row a client, and no text but its name.
+        """
+        wanted = self._wants().mapInArrow(numbered_wants(snapshot), NUMBERED)
+        topics = sf.array_sort(sf.collect_list("topic")).alias("topics")
+        rows = wanted.groupBy("client", "broker").agg(topics).orderBy("client").toArrow()
+        names = tuple(ClientName(name) for name in rows["client"].to_pylist())
+        lists = rows["topics"].combine_chunks()
+        offsets = np.concatenate(([0], np.cumsum(lists.value_lengths().to_numpy())))
+        columns = lists.flatten().to_numpy()
+        brokers = rows["broker"].to_numpy().astype(np.int32)
+        interests = Interests(len(snapshot.topics), offsets.astype(np.int64), columns)
         return Population(
             names,
             Clients(interests, brokers, self._local_brokers(names)),
@@ -346,6 +351,24 @@ class TraceMoment:
                 f"{self._trace}: nothing has happened by the time that --at names; choose a later."
             )
         return first, at_us
+
+
+def numbered_wants(
+    snapshot: Snapshot,
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """What clients want and where they are, with the snapshot's numbers of topics and brokers."""
+    known = {"broker": pa.array(snapshot.brokers), "topic": pa.array(snapshot.topics)}
+
+    def number(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            places = {
+                name: pa.compute.index_in(batch[name], value_set=values)
+                for name, values in known.items()
+            }
+            assert not any(place.null_count for place in places.values()), "of another trace"
+            yield pa.RecordBatch.from_pydict({"client": batch["client"], **places})
+
+    return number
 
 
 def _numbers(

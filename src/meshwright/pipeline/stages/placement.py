@@ -166,6 +166,7 @@ def _asks_with_topics(told: pa.Table, wants: pa.Table) -> pa.Table:
     """ASKS of some clients: topics that are wanted for some slots, as those of each ask in them."""
     slots = told["slot"].to_numpy().astype(np.int64)
     clients = told["client"].combine_chunks().dictionary_encode()
+    wants = wants.filter(pc.is_in(wants["client"], value_set=clients.dictionary))
     numbers = clients.indices.to_numpy(zero_copy_only=False).astype(np.int64)
     # An ask is known by its client and slot; those of a client follow each other in their order.
     width = int(max(slots.max(initial=0), pc.max(wants["stop"]).as_py() or 0)) + 1
