@@ -35,7 +35,7 @@ def create(trace: Path, out: Path, *more: str | Path) -> dict[str, object]:
     return document
 
 
-@pytest.mark.parametrize("design", ["dynatops", "gm2", "ocbr", "hypercube"])
+@pytest.mark.parametrize("design", ["dynatops", "gm2"])  # all, without Spark: test_network_plans
 def test_a_trace_becomes_a_plan_for_any_design(design: str, trace: Path, tmp_path: Path) -> None:
     first, second = tmp_path / "first.json", tmp_path / "second.json"
     document = create(trace, first, "--design", design, "--objective", "cost", "--force")
