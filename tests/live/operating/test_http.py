@@ -134,3 +134,24 @@ def test_a_door_that_closes_sends_all_away_after_their_answers() -> None:
             line.close()
 
     asyncio.run(story())
+
+
+def test_who_was_accepted_as_the_door_closed_is_not_let_in() -> None:
+    guests = HttpGuests(2)
+    guests.send_away()
+
+    class Wire(asyncio.Transport):
+        is_closed = False
+
+        def close(self) -> None:
+            self.is_closed = True
+
+        def abort(self) -> None:
+            self.is_closed = True
+
+    async def story() -> None:
+        wire = Wire()
+        HttpConnection(answer, guests).connection_made(wire)
+        assert wire.is_closed
+
+    asyncio.run(story())

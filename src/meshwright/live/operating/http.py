@@ -56,9 +56,12 @@ class HttpGuests:
         self._count_max = count_max
         # In the order in which they came.
         self._guests: dict[HttpConnection, None] = {}
+        self._is_closed = False
 
     def enter(self, guest: HttpConnection) -> bool:
-        """One more; False if there is no room."""
+        """One more; False if there is no room, or the door has closed since it was accepted."""
+        if self._is_closed:
+            return False
         if len(self._guests) >= self._count_max:
             idle = next((one for one in self._guests if not one.is_answering), None)
             if idle is None:
@@ -74,6 +77,7 @@ class HttpGuests:
 
     def send_away(self) -> None:
         """The door closes: all go, those that are being answered after that."""
+        self._is_closed = True
         for guest in list(self._guests):
             guest.end_once_answered()
 
