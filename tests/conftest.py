@@ -34,12 +34,13 @@ QUICK_START = {
     "spark.default.parallelism": "2",
     "spark.driver.memory": "1g",  # what waits to be collected takes gigabytes otherwise
 }
-COMMANDS_ON_SPARK = (
+# What waits for live brokers, or works in Python on Spark's behalf, has a virtual machine apart.
+BESIDE_SPARK = (
     "tests/cli/test_demo.py",
-    "tests/cli/test_replay_commands.py",
     "tests/cli/test_sweep_command.py",
     "tests/lab/experiments/test_running.py",
 )
+ON_SPARK = ("tests/pipeline/", "tests/cli/test_replay_commands.py")
 # Goes to one process: commands that need the same kernels.
 TOGETHER = ("tests/architecture/test_docs.py",)
 # How far all other tests stand back, so that these long chains do not end last.
@@ -51,7 +52,7 @@ ALLOCATIONS_BETWEEN = 20_000
 
 
 class Companions(LoadScopeScheduling):
-    """Tests on Spark go to two processes, each of which starts one virtual machine.
+    """Tests on Spark go to one process, as its virtual machine gets quicker with every query.
 
     The groups of pytest-xdist are marks that pytest 9.2 no longer hands on.
     """
@@ -65,9 +66,9 @@ def scope_of(nodeid: str) -> str:
     file = nodeid.partition("::")[0]
     if file in TOGETHER:
         return file
-    if file in COMMANDS_ON_SPARK:
-        return "commands on spark"
-    return "spark" if file.startswith("tests/pipeline/") else nodeid
+    if file in BESIDE_SPARK:
+        return "beside spark"
+    return "spark" if file.startswith(ON_SPARK) else nodeid
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -143,7 +143,9 @@ def test_a_replay_of_a_trace_follows_it(star: str) -> None:
     overlay = follow(star, None, snapshot, EpochRules(), seed=0).overlay
     unit = ReplayUnit(
         snapshot,
-        np.ones((len(snapshot.topics), 1), dtype=np.int64),
+        1,
+        np.zeros(len(snapshot.topics), dtype=np.int64),
+        np.ones(len(snapshot.topics), dtype=np.int64),
         snapshot.interests.columns.astype(np.int64),
         snapshot.interests.row_of_pairs().astype(np.int64),
     )

@@ -8,6 +8,7 @@ import pytest
 from meshwright.lab.workloads import generate_snapshot
 from meshwright.model.designs import DESIGNS, design
 from meshwright.model.overlay import Overlay
+from meshwright.model.price import PriceWeights
 from meshwright.planning.changes.network import PlanWish, begun_overlay, plan_network
 from meshwright.planning.changes.towards import plan_towards
 from meshwright.planning.designs import build_overlay
@@ -52,6 +53,6 @@ def test_a_plan_towards_a_candidate_ends_there(name: str) -> None:
         begun_overlay(SNAPSHOT, PlanWish(name), 0),
         build_overlay("tree", SNAPSHOT, rng=np.random.default_rng(0)),
     ):
-        plan = plan_towards(source, chosen, SNAPSHOT, delay_weight=1.0)
+        plan = plan_towards(source, chosen, SNAPSHOT, PriceWeights())
         assert (plan.source, links(plan.target)) == (source, links(chosen))
         assert bool(plan.steps) == (links(source) != links(chosen))

@@ -23,6 +23,7 @@ from meshwright.pipeline.class_archive import (
     class_archive,
 )
 from meshwright.pipeline.description import describe_trace
+from meshwright.pipeline.environment import forget_foreign_spark
 from meshwright.pipeline.generators.parameters import PoissonParameters
 from meshwright.pipeline.generators.trace_generation import generate_trace
 from meshwright.pipeline.keeping import passing_keeper
@@ -61,6 +62,7 @@ def make_archive() -> Path:
 
 def work_on(folder: Path) -> None:
     """What most commands do: generate a trace, describe it, replay it."""
+    forget_foreign_spark()  # the archive is of our Java, whatever else is here
     trace = folder / "trace"
     with spark_session("meshwright", master="local[1]", is_short=True) as session:
         generate_trace(session, SMALL, trace)
@@ -90,4 +92,7 @@ if __name__ == "__main__":
     if len(sys.argv) > 1:
         work_on(Path(sys.argv[1]))
     else:
-        make_archive()
+        try:
+            make_archive()
+        except OperatorError as error:
+            sys.stderr.write(f"{error}\n")

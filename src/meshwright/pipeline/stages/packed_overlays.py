@@ -29,6 +29,9 @@ class _Packed(msgspec.Struct, array_like=True, frozen=True):
     positions: tuple[int, ...] | None
 
 
+_PACKED = msgspec.msgpack.Decoder(_Packed)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class PackedOverlays:
     """The overlays of a replay by placement and epoch: design, and which of the packed it has.
@@ -42,7 +45,7 @@ class PackedOverlays:
 
     def unpacked(self, number: int) -> Overlay:
         """One of the overlays."""
-        found = msgspec.msgpack.decode(self.packed[number], type=_Packed)
+        found = _PACKED.decode(self.packed[number])
         ends = np.frombuffer(found.links, dtype="<u4").reshape(-1, 2).tolist()
         return Overlay(
             design=found.design,

@@ -89,6 +89,10 @@ class Waiting(msgspec.Struct, array_like=True):
     counts: list[Count] = []
 
 
+_HELD = msgspec.msgpack.Decoder(Held)
+_WAITING = msgspec.msgpack.Decoder(Waiting)
+
+
 class Bucket(msgspec.Struct):
     """State between batches; held and waiting stay encoded until a period is judged."""
 
@@ -153,7 +157,7 @@ class Bucket(msgspec.Struct):
         ]
 
     def _judge(self, clockwork: Clockwork, due: list[int], speaks: bool) -> Iterator[Finding]:
-        held = msgspec.msgpack.decode(self.held, type=Held)
+        held = _HELD.decode(self.held)
         events, counts = self._decoded_waiting()
         for period in due:
             end_us = (period + 1) * clockwork.period_us
@@ -185,7 +189,7 @@ class Bucket(msgspec.Struct):
             del self.clocks.brokers[broker]
 
     def _decoded_waiting(self) -> tuple[list[Event], list[Count]]:
-        chunks = [msgspec.msgpack.decode(one, type=Waiting) for one in self.waiting]
+        chunks = [_WAITING.decode(one) for one in self.waiting]
         return (
             [event for chunk in chunks for event in chunk.events],
             [count for chunk in chunks for count in chunk.counts],

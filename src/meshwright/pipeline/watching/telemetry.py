@@ -103,7 +103,7 @@ def _bucket_step(
     ) -> Iterator[pd.DataFrame]:
         # Spark pads what we give with empty rows, of which its own pandas warns.
         warnings.filterwarnings("ignore", "The behavior of DataFrame concat", FutureWarning)
-        bucket = _BUCKET.decode(bytes(state.get[0])) if state.exists else Bucket()
+        bucket = _kept(state)
         news = News(speaks=key[0] == 0)
         found: list[Finding] = []
         for batch in batches:
@@ -114,6 +114,11 @@ def _bucket_step(
             yield pd.DataFrame(found, columns=Finding._fields)
 
     return step
+
+
+def _kept(state: GroupState) -> Bucket:
+    """The bucket as it was left; executors have this function, and cannot be sent a decoder."""
+    return _BUCKET.decode(bytes(state.get[0])) if state.exists else Bucket()
 
 
 def _heard(news: News, batch: pd.DataFrame) -> Iterator[Finding]:

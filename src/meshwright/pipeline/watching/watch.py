@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-import msgspec
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from meshwright.errors import MeshwrightError, OperatorError
+from meshwright.files.decoding import decoded
 from meshwright.files.writing import make_folder
 from meshwright.pipeline.parquet_files import check_part, parts
 from meshwright.pipeline.places.place import Place, spark_target
@@ -104,7 +104,7 @@ def _follow(query: StreamingQuery, plans: Path, known: set[str], report: Report)
         for name in _records(plans):
             if name not in known:
                 known.add(name)
-                report(msgspec.json.decode((plans / name).read_bytes(), type=PeriodRecord))
+                report(decoded((plans / name).read_bytes(), PeriodRecord))
 
 
 def _records(plans: Path) -> Iterator[str]:

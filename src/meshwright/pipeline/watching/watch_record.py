@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from meshwright.files.decoding import decoded
 from meshwright.files.documents import document_bytes
 from meshwright.files.reading import read_if_there
 from meshwright.files.writing import write_whole
@@ -49,7 +50,7 @@ class WatchRecord(msgspec.Struct, kw_only=True):
 def read_record(plans: Path) -> WatchRecord:
     """What was said last; nothing if there is no record."""
     content = read_if_there(plans / RECORD_NAME)
-    return WatchRecord() if content is None else msgspec.json.decode(content, type=WatchRecord)
+    return WatchRecord() if content is None else decoded(content, WatchRecord)
 
 
 def record_batch(plans: Path, rows: list[dict[str, Any]], batch: int) -> None:
