@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from meshwright.errors import OperatorError
-from meshwright.manager.planner import PlanRequest, SparkPlanner
+from meshwright.manager.planner import NetworkView, PlanRequest, SparkPlanner
 from meshwright.manager.settings import PlanningSettings
 from meshwright.model.goals import Goals
 from meshwright.planning.founding import founding_overlay
@@ -44,3 +44,23 @@ def test_a_planning_that_begins_as_the_manager_ends_is_ended(tmp_path: Path) -> 
     planner.stop()
     with pytest.raises(OperatorError, match="ended by signal 15"):
         planner._run(SLEEPS)
+
+
+def test_the_command_is_told_who_cannot_be_sent_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    planner = SparkPlanner(tmp_path, PlanningSettings(), Goals())
+    told: list[bytes] = []
+
+    def run(command: list[str]) -> None:
+        told.append(Path(command[command.index("--staying") + 1]).read_bytes())
+        raise OperatorError("no Spark here")
+
+    monkeypatch.setattr(planner, "_run", run)
+    source = founding_overlay("gm", ("b0", "b1"))
+    view = NetworkView(
+        trace=tmp_path, until_us=0, source=source, slot_s=1.0, staying=("a\nb", "old")
+    )
+    with pytest.raises(OperatorError):
+        planner.make(view, PlanRequest())
+    assert told == [b'["a\\nb","old"]']

@@ -38,7 +38,10 @@ def test_an_operator_sees_which_clients_cannot_be_sent_elsewhere_and_why() -> No
     network.connect("fleeting", "b0", session_expiry_s=0)
     network.connect("willing", "b0", **lasting, will=packets.Will("t", b""))
     network.connect("patient", "b0", **lasting, will=packets.Will("t", b"", delay_s=5))
-    assert network.machines["b0"].view().staying == {
+    view = network.machines["b0"].view()
+    stuck = {one.client for one in view.sessions if one.stays}
+    assert stuck == {"old", "older", "fleeting", "willing"}
+    assert view.staying == {
         "it cannot be told where to go": 2,
         "its session would end with its connection": 1,
         "its will would go out": 1,

@@ -332,6 +332,7 @@ class Manager:
                 wanted=wanted_of(view for _, view in self._network.views().values())
                 if request.method == "churn"
                 else {},
+                staying=self._network.staying(),
             )
             found = self._planner.make(view, request)
             ready = made(saved, found.plan, found.predicted)

@@ -22,7 +22,7 @@ from meshwright.files.decoding import decoded
 from meshwright.files.overlays import write_overlay
 from meshwright.files.plans import read_plan
 from meshwright.files.snapshots import write_snapshot
-from meshwright.files.writing import make_folder
+from meshwright.files.writing import make_folder, write_whole
 from meshwright.manager.saved_plans import Cost
 from meshwright.manager.settings import PlanningSettings
 from meshwright.manager.wanted import Wanted, snapshot_of
@@ -67,7 +67,8 @@ class NetworkView(msgspec.Struct, frozen=True, kw_only=True):
     """What a plan is made of: a trace up to a time, and the overlay in force.
 
     The trace grows while it is read. slot_s: in slots of this length publications are counted.
-    wanted: topics that brokers want now, of which joins and leaves are planned.
+    wanted: topics that brokers want now, of which joins and leaves are planned. staying: clients
+    that cannot be sent to another broker.
     """
 
     trace: Path
@@ -75,6 +76,7 @@ class NetworkView(msgspec.Struct, frozen=True, kw_only=True):
     source: Overlay
     slot_s: float
     wanted: Wanted = {}
+    staying: tuple[str, ...] = ()
 
 
 class _Answer(msgspec.Struct, frozen=True):
@@ -108,7 +110,9 @@ class SparkPlanner:
         # Its own: a child that a killed manager left may still write what it was asked for.
         folder = make_folder(self._folder / secrets.token_hex(4))
         overlay_path, plan_path = folder / "overlay.json", folder / "plan.json"
+        staying_path = folder / "staying.json"
         write_overlay(view.source, overlay_path)
+        write_whole({staying_path: msgspec.json.encode(view.staying)})
         if request.method == "churn":
             return self._churned(view, request, overlay_path, plan_path)
         until = datetime.fromtimestamp(0, UTC) + timedelta(microseconds=view.until_us)
@@ -116,6 +120,7 @@ class SparkPlanner:
             sys.executable, "-m", "meshwright", "plan", "create", str(view.trace), "--json",
             "--predict", "--force", "--from", str(overlay_path), "--out", str(plan_path),
             "--slot", f"{view.slot_s:g}s", "--at", until.isoformat(),
+            "--staying", str(staying_path),
             *self.options(view.source, request),
         ]  # fmt: skip
         answer = self._run(command)

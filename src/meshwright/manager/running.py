@@ -44,6 +44,11 @@ class RunningNetwork:
         network.views = lambda: _brokers_at(finder, addresses, token, tls)
         return network
 
+    def staying(self) -> tuple[str, ...]:
+        """Connected clients that cannot be sent to another broker, sorted."""
+        views = (view for _, view in self.views().values())
+        return tuple(sorted(one.client for view in views for one in view.sessions if one.stays))
+
     def controls(self) -> dict[str, BrokerControl]:
         """Brokers that answer, by name; refused if there is none."""
         return {name: control for name, (control, _) in self.views().items()}

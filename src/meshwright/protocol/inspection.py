@@ -26,6 +26,7 @@ class SessionView(msgspec.Struct, frozen=True, kw_only=True):
     """One client; queued waits here for it, in_flight was sent and is not answered.
 
     expiry_s: for how long its session outlives its connection. is_full: no more is taken for it.
+    stays: why it cannot be sent to another broker, as it is connected; empty if it can.
     """
 
     client: str
@@ -35,6 +36,7 @@ class SessionView(msgspec.Struct, frozen=True, kw_only=True):
     queued: int
     in_flight: int
     is_full: bool = False
+    stays: str = ""
 
 
 class InterestView(msgspec.Struct, frozen=True):
@@ -144,7 +146,11 @@ def inspect(me: str, observation: Observation, machines: Machines) -> BrokerView
         removed=tuple(name for name in overlay.brokers if removals.is_removed(name)),
         neighbours=tuple(machines.forwarding.machine(observation.epoch).neighbours()),
         sessions=tuple(
-            _session(one, is_full=machines.sessions.queue_is_full(one))
+            _session(
+                one,
+                is_full=machines.sessions.queue_is_full(one),
+                stays=machines.moving.why_stays(one) or "",
+            )
             for one in machines.sessions.all()
         ),
         interests=tuple(InterestView(str(one), count) for one, count in counts.items()),
@@ -181,7 +187,7 @@ def _held(held: Held) -> HeldBackView:
     )
 
 
-def _session(session: Session, *, is_full: bool) -> SessionView:
+def _session(session: Session, *, is_full: bool, stays: str) -> SessionView:
     return SessionView(
         client=session.client,
         is_connected=session.is_connected,
@@ -192,4 +198,5 @@ def _session(session: Session, *, is_full: bool) -> SessionView:
         queued=len(session.queue),
         in_flight=len(session.in_flight) + len(session.sent_runs),
         is_full=is_full,
+        stays=stays,
     )

@@ -45,6 +45,17 @@ def wanted_after(population: Population, plan_moves: dict[str, str], names: list
     return {plan_moves.get(client, home) for client, home in pairs}
 
 
+def test_who_cannot_be_told_to_go_leaves_only_a_broker_that_goes() -> None:
+    snapshot, population = peopled()
+    stuck = replace(population, staying=frozenset(population.names))
+    change = BrokerChange(removed=("b03",))
+    around = Circumstances(population=stuck, placement="similarity-bounded", change=change)
+    plan = propose(snapshot, PlanWish("chord"), around)
+    moves = plan.client_moves()
+    assert moves
+    assert {move.source for move in moves} == {"b03"}
+
+
 @pytest.mark.parametrize("name", candidates())
 def test_a_network_is_planned_with_other_brokers_for_every_design(name: str) -> None:
     snapshot, population = peopled()

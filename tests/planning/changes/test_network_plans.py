@@ -190,6 +190,22 @@ def test_clients_move_at_the_end_and_the_cost_counts_their_going() -> None:
     assert plan_with_clients(snapshot, wish, population, "static") == stayed
 
 
+def test_who_cannot_be_told_to_go_elsewhere_is_not_planned_to() -> None:
+    snapshot, population = two_crowds()
+    wish = PlanWish("chord", objective="cost")
+    everybody = plan_with_clients(snapshot, wish, population, "similarity-bounded")
+    stuck = frozenset(move.client for move in everybody.client_moves()[::2])
+    some = replace(population, staying=stuck)
+    plan = plan_with_clients(snapshot, wish, some, "similarity-bounded")
+    assert plan.client_moves()
+    assert not stuck & {move.client for move in plan.client_moves()}
+    assert f"of 40 clients, {len(stuck)} of which cannot be told to go elsewhere" in plan.summary
+    nobody = replace(population, staying=frozenset(population.names))
+    assert plan_with_clients(snapshot, wish, nobody, "similarity-bounded") == plan_network(
+        snapshot, wish
+    )
+
+
 @pytest.mark.parametrize("name", ["chord", "gm2", "tree", "hypercube"])
 def test_the_summary_of_a_plan_with_clients_has_the_figures_of_all_of_it(name: str) -> None:
     snapshot, population = two_crowds()

@@ -66,6 +66,7 @@ from meshwright.model.wording import amount, counted
 from meshwright.pipeline.places.place import Place, place_of
 
 if TYPE_CHECKING:
+    from meshwright.model.identifiers import ClientName
     from meshwright.model.overlay import Overlay
     from meshwright.model.plan import Plan
     from meshwright.model.price import PriceWeights
@@ -182,6 +183,15 @@ def create(
             help="What if this broker went? Its clients are placed at others.",
         ),
     ] = None,
+    staying: Annotated[
+        Path | None,
+        typer.Option(
+            "--staying",
+            metavar="FILE",
+            show_default="as brokers of --data say, else nobody",
+            help="Clients that cannot be told to go to another broker: a JSON list of names.",
+        ),
+    ] = None,
     is_predicted: Annotated[
         bool,
         typer.Option("--predict", help="Say what a delivery will cost; of a live network's trace."),
@@ -237,7 +247,7 @@ def create(
         raise OperatorError("Give a TRACE and its --design, or a manager with --manager URL.")
     spark = chosen_spark(master, remote, conf, memory, ui=ui)
     place = _checked(trace)
-    today = _today(source, data)
+    today, stuck = _today(source, data), _stuck(staying, data)
     weights = _weights(relay_weight, management_weight, reconfiguration_weight, link_weight)
     wish = PlanWish(design, objective, method, delay_weight, k, weights=weights)
     moment = Moment(
@@ -253,6 +263,8 @@ def create(
         snapshot, wish = state.snapshot(), _with_subscriptions(wish, state)
         needs_clients = placement or goals.clients_max or remove_broker or is_predicted
         population = state.population(snapshot, cluster_size) if needs_clients else None
+        if population is not None:
+            population = replace(population, staying=stuck)
         published = state.published(PREDICTED_SLOTS, PREDICTED_ROWS) if is_predicted else ()
     around = Circumstances(
         source=today,
@@ -414,6 +426,24 @@ def _today(source: Path | None, data: Path | None) -> Overlay | None:
     if data is not None:
         return RunningNetwork(data).in_force()
     return None if source is None else read_overlay_or_target(source)
+
+
+def _stuck(file: Path | None, data: Path | None) -> frozenset[ClientName]:
+    """Clients that no plan can move: of a file, or as brokers that run say."""
+    from meshwright.errors import InputFileError
+    from meshwright.files.decoding import decoded
+    from meshwright.files.reading import read_bytes
+    from meshwright.manager.running import RunningNetwork
+    from meshwright.model.identifiers import ClientName
+
+    if file is None:
+        return frozenset(map(ClientName, () if data is None else RunningNetwork(data).staying()))
+    try:
+        return frozenset(map(ClientName, decoded(read_bytes(file), tuple[str, ...])))
+    except msgspec.MsgspecError as error:
+        raise InputFileError(
+            str(file), f"this is no list of clients ({error})", remedy='write ["name", "other"]'
+        ) from None
 
 
 def _refuse_no_place(out: Path | None, data: Path | None) -> None:

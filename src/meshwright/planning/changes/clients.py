@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from meshwright.model.identifiers import BrokerName, ClientName
 from meshwright.model.interests import Int32Array, interests_from_pairs
@@ -35,12 +36,20 @@ ROUNDS_MAX = {"similarity-bounded": 8}
 class Population:
     """Clients by name with what they want and where they are, and the clusters of brokers.
 
-    clusters: (broker,); a client moves within its own.
+    clusters: (broker,); a client moves within its own. staying: those that cannot be told to go to
+    another broker, and only leave one that goes.
     """
 
     names: tuple[ClientName, ...]
     clients: Clients
     clusters: Int32Array
+    staying: frozenset[ClientName] = frozenset()
+
+    def stays(self) -> NDArray[np.bool_]:
+        """Who cannot be moved from the broker that it has, (client,)."""
+        known = np.array([name in self.staying for name in self.names], dtype=np.bool_)
+        found: NDArray[np.bool_] = known & (self.clients.brokers != NO_BROKER)
+        return found
 
 
 def plan_with_clients(
@@ -82,7 +91,7 @@ def plan_with_clients(
         without = priced(staying, (today, then), wish.price_weights)
         if whole.net_benefit <= max(without.net_benefit, 0.0):
             return staying
-    who = f"{placement} moves {len(steps):,} of {counted(before.count, 'client')}"
+    who = f"{placement} moves {len(steps):,} of {_told(population)}"
     return msgspec.structs.replace(whole, summary=summary_of_all(whole, who))
 
 
@@ -100,9 +109,11 @@ def gathered(
     """
     rng = np.random.default_rng(seed)
     found: Clients = population.clients
+    asking = ~population.stays() if population.staying else None
     pair_count: float = math.inf
     for _ in range(ROUNDS_MAX.get(placement, 1)):
-        problem = PlacementProblem(found, view_of(found, broker_count), population.clusters)
+        view = view_of(found, broker_count)
+        problem = PlacementProblem(found, view, population.clusters, asking=asking)
         placed = found.moved_to(place(problem, placement, rng, rules=rules).brokers)
         count = int(np.count_nonzero(view_of(placed, broker_count).reference_counts))
         if count >= pair_count:
@@ -112,6 +123,12 @@ def gathered(
     settled = SettledClients(came_from, found, population.clusters, placement, rules)
     settled.send_idle_back()
     return settled
+
+
+def _told(population: Population) -> str:
+    clients = counted(len(population.names), "client")
+    stuck = int(np.count_nonzero(population.stays()))
+    return f"{clients}, {stuck:,} of which cannot be told to go elsewhere" if stuck else clients
 
 
 def summary_of_all(plan: Plan, who: str) -> str:

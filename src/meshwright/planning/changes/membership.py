@@ -119,7 +119,7 @@ def network_after(
             waiting,
             view_of(waiting, count),
             one_cluster(count),
-            asking=homeless if placement is None else None,
+            asking=homeless if placement is None else ~population.stays(),
         ),
         placement or DEFAULT_PLACEMENT,
         np.random.default_rng(seed),

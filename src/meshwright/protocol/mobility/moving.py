@@ -58,6 +58,7 @@ from meshwright.protocol.peers.removals import Removals
 from meshwright.protocol.peers.round_trips import RoundTrips
 from meshwright.protocol.retained.store import RetainedStore
 from meshwright.protocol.sessions.forgetting import Forgetting
+from meshwright.protocol.sessions.session import Session
 from meshwright.protocol.sessions.sessions import Sessions
 from meshwright.protocol.shared.keeper import SharedKeeper
 from meshwright.protocol.streams.incoming import Incoming
@@ -283,6 +284,10 @@ class Moving:
     def staying(self) -> dict[str, int]:
         """Connected clients that could not be sent to another broker, by the reason."""
         return self._redirects.staying()
+
+    def why_stays(self, session: Session) -> str | None:
+        """Why a connected client could not be sent to another broker; None if it could."""
+        return self._redirects.why_stays(session)
 
     def session_over(self, turn: Turn, client: str) -> None:
         """A client's session has ended here: its claim ends after a while."""

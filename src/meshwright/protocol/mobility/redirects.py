@@ -142,12 +142,15 @@ class Redirects:
     def staying(self) -> dict[str, int]:
         """Connected clients that cannot be sent away, by the reason; a walk over all sessions."""
         reasons = Counter(
-            why
-            for session in self._sessions.all()
-            if session.is_connected
-            and (why := self._why_keep_connected(session) or self._why_left_alone(session))
+            why for session in self._sessions.all() if (why := self.why_stays(session)) is not None
         )
         return dict(sorted(reasons.items()))
+
+    def why_stays(self, session: Session) -> str | None:
+        """Why a connected client cannot be sent away; None if it can, or is not connected."""
+        if not session.is_connected:
+            return None
+        return self._why_keep_connected(session) or self._why_left_alone(session)
 
     def turns_away(self, turn: Turn, client: str, packet: packets.Connect) -> bool:
         """Send a client that connects to the target of its redirect; returns whether it is sent."""
