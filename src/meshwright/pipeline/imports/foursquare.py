@@ -48,17 +48,17 @@ def imported_foursquare(
     session: SparkSession, paths: Sequence[Path], parameters: ImportParameters
 ) -> Imported:
     """Check-ins as publications and subscriptions."""
-    records = csv_records(session, paths, list(NAMES.values()), UNUSED)
-    rows = without_repetitions(judged(records, CHECKINS, NAMES), CHECKINS).persist()
+    records = csv_records(session, paths, list(NAMES.values()), UNUSED, (CHECKINS, NAMES))
+    found = without_repetitions(judged(records, CHECKINS, NAMES), CHECKINS)
     source = sf.col(parameters.topic_of)
     topic = sf.concat_ws("/", sf.lit(parameters.topic_of), source)
-    checkins = usable(rows, CHECKINS).withColumn("topic", topic)
+    checkins = usable(found.rows, CHECKINS).withColumn("topic", topic)
     return Imported(
         {
             SUBSCRIPTIONS.name: lasting_interests(checkins, parameters.interest_days),
             PUBLICATIONS.name: _publications(checkins, parameters.payload_bytes),
         },
-        (rows,),
+        (found,),
     )
 
 

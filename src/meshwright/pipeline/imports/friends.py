@@ -10,7 +10,7 @@ from pyspark.sql import functions as sf
 from meshwright.model.schema import FRIENDSHIPS
 from meshwright.pipeline.frames import conform
 from meshwright.pipeline.imports.imported import Imported
-from meshwright.pipeline.imports.judging import judged, usable, without_repetitions
+from meshwright.pipeline.imports.judging import Judged, judged, usable, without_repetitions
 from meshwright.pipeline.imports.records import csv_header, csv_records
 
 NAMES = {"client": "user_a", "friend": "user_b"}
@@ -25,11 +25,11 @@ def check_friends(path: Path) -> None:
 
 def imported_friends(session: SparkSession, path: Path) -> Imported:
     """Friendships of a file of pairs."""
-    pairs = friend_pairs(session, path).persist()
-    return Imported({FRIENDSHIPS.name: friendships(pairs)}, (pairs,))
+    pairs = friend_pairs(session, path)
+    return Imported({FRIENDSHIPS.name: friendships(pairs.rows)}, (pairs,))
 
 
-def friend_pairs(session: SparkSession, path: Path) -> DataFrame:
+def friend_pairs(session: SparkSession, path: Path) -> Judged:
     """Pairs as judged friendships, one row each.
 
     Where a file says who were friends at the beginning and at the end of a time, those at the end

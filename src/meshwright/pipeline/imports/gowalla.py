@@ -31,6 +31,6 @@ def imported_gowalla(
     session: SparkSession, paths: Sequence[Path], _parameters: ImportParameters
 ) -> Imported:
     """Check-ins as positions."""
-    records = csv_records(session, paths, list(NAMES.values()))
+    records = csv_records(session, paths, list(NAMES.values()), plain=(POSITIONS, NAMES))
     rows = without_repetitions(judged(records, POSITIONS, NAMES), POSITIONS)
     return plainly_imported(rows, POSITIONS)

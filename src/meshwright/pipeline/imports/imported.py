@@ -7,20 +7,19 @@ from typing import NamedTuple
 from pyspark.sql import DataFrame
 
 from meshwright.model.schema import Table
-from meshwright.pipeline.imports.judging import usable
+from meshwright.pipeline.imports.judging import Judged, usable
 
 
 class Imported(NamedTuple):
     """Tables by name, and all judged rows, among them those that are refused."""
 
     tables: dict[str, DataFrame]
-    judged: tuple[DataFrame, ...]
+    judged: tuple[Judged, ...]
 
     def beside(self, other: Imported) -> Imported:
         return Imported(self.tables | other.tables, self.judged + other.judged)
 
 
-def plainly_imported(rows: DataFrame, table: Table) -> Imported:
+def plainly_imported(found: Judged, table: Table) -> Imported:
     """Rows that are the table, but for those that are refused."""
-    kept = rows.persist()  # read once, for those that are good and for those that are not
-    return Imported({table.name: usable(kept, table)}, (kept,))
+    return Imported({table.name: usable(found.rows, table)}, (found,))

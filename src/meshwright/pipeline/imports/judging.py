@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from pyspark.sql import Column as SparkColumn
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as sf
 
 from meshwright.model.schema import QUARANTINE, Column, ColumnKind, Table
-from meshwright.pipeline.frames import SPARK_TYPES, conform, one_history
-from meshwright.pipeline.imports.lines import ORIGIN
+from meshwright.pipeline.frames import SPARK_TYPES, conform
+from meshwright.pipeline.imports.lines import ORIGIN, plain_name
 from meshwright.pipeline.values import is_unfit, wanted
 
 DAY = r"\d{4}-\d{2}-\d{2}"
@@ -23,7 +24,16 @@ FORMS: dict[ColumnKind, str] = {
     "number": r"^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?$",
     "truth": "^(?i)(true|false|0|1)$",
 }
+# Of rows that are alike there may be many of one kind: far fewer than fit into memory.
+BROADCAST_ROWS_MAX = 100_000
 REPEATS = "it repeats line "
+
+
+class Judged(NamedTuple):
+    """Rows with a reason where one is refused; kept: what Spark holds until all is written."""
+
+    rows: DataFrame
+    kept: tuple[DataFrame, ...]
 
 
 def judged(records: DataFrame, table: Table, names: Mapping[str, str] | None = None) -> DataFrame:
@@ -32,30 +42,62 @@ def judged(records: DataFrame, table: Table, names: Mapping[str, str] | None = N
     names says what the source calls a column of the table, where it has a name of its own.
     """
     sources = {column.name: (names or {}).get(column.name, column.name) for column in table.columns}
+    has_plain = "is_plain" in records.columns
+    plain = ["is_plain", *map(plain_name, table.columns)] if has_plain else []
     texts = records.select(
         *ORIGIN,
         "reason",
+        *plain,
         *(sf.col(source).alias(f"{name} text") for name, source in sources.items()),
     )
     valued = texts.withColumns({column.name: _value(column) for column in table.columns})
-    faults = [_fault(column, sources[column.name]) for column in table.columns]
-    return valued.select(
-        *ORIGIN, *table.column_names(), sf.coalesce("reason", *faults).alias("reason")
+    reason = sf.coalesce("reason", *(_fault(c, sources[c.name]) for c in table.columns))
+    if not has_plain:
+        return valued.select(*ORIGIN, *table.column_names(), reason.alias("reason"))
+    values = (sf.coalesce(plain_name(c), c.name).alias(c.name) for c in table.columns)
+    return valued.select(*ORIGIN, *values, sf.when(~sf.col("is_plain"), reason).alias("reason"))
+
+
+def without_repetitions(rows: DataFrame, table: Table) -> Judged:
+    """The same rows; those equal to an earlier one in every column have that as their reason.
+
+    Rows are alike by one number first, which all of them are counted by here and now: of most
+    tables few rows are left to be compared in full, or none.
+    """
+    columns = table.column_names()
+    kept = rows.withColumn("likeness", sf.xxhash64(*columns)).persist()
+    good = kept.filter("reason is null")
+    counts = good.groupBy("likeness").agg(sf.count(sf.lit(1)).alias("count"))
+    alike = counts.filter("count > 1").select("likeness").persist()
+    alike_count = alike.count()
+    if not alike_count:
+        return Judged(kept, (alike, kept))
+    is_little = alike_count <= BROADCAST_ROWS_MAX
+    suspects = good.join(sf.broadcast(alike) if is_little else alike, "likeness", how="left_semi")
+    repetitions = _repetitions(suspects, columns).persist()
+    told = kept.join(
+        sf.broadcast(repetitions) if is_little else repetitions, ["file_number", "line"], how="left"
     )
+    reason = sf.coalesce("reason", "repetition")
+    return Judged(told.withColumn("reason", reason), (repetitions, alike, kept))
 
 
-def without_repetitions(rows: DataFrame, table: Table) -> DataFrame:
-    """The same rows; those equal to an earlier one in every column have that as their reason."""
-    is_refused = sf.col("reason").isNotNull()
-    # Refused rows repeat nothing: each is alone with its own place.
-    alone = (sf.when(is_refused, sf.col(name)) for name in ("file_number", "line"))
-    alike = one_history(*table.column_names(), *alone).orderBy("file_number", "line")
-    first_line, first_file = (sf.first(name).over(alike) for name in ("line", "file"))
+def _repetitions(rows: DataFrame, columns: Sequence[str]) -> DataFrame:
+    """file_number, line and repetition of rows that are equal to an earlier one."""
+    equal = Window.partitionBy("likeness", *columns).orderBy("file_number", "line")
+    first_line, first_file = (sf.first(name).over(equal) for name in ("line", "file"))
     same_file = first_file == sf.col("file")
     where = sf.when(same_file, sf.lit("")).otherwise(sf.concat(sf.lit(" of "), first_file))
-    repetition = sf.concat(sf.lit(REPEATS), first_line, where)
-    is_first = same_file & (first_line == sf.col("line"))
-    return rows.withColumn("reason", sf.coalesce("reason", sf.when(~is_first, repetition)))
+    return (
+        rows.select(
+            "file_number",
+            "line",
+            sf.row_number().over(equal).alias("place"),
+            sf.concat(sf.lit(REPEATS), first_line, where).alias("repetition"),
+        )
+        .filter("place > 1")
+        .drop("place")
+    )
 
 
 def quarantined(rows: DataFrame) -> DataFrame:

@@ -1,29 +1,42 @@
-"""Lines of text files with their true numbers, however Spark splits the files.
+"""Lines of text files with their true numbers, in however many pieces the files are read.
 
-Spark numbers rows in the order of its own splits. The lines of one split follow each other there,
-so a count of lines per split tells how far each split's numbers are from the file's.
+Executors read the files themselves, and hand whole columns to Spark. Only of a file that is cut are
+the lines counted first, so that each piece knows how many are before it.
 """
 
 from __future__ import annotations
 
 import gzip
-import re
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import reduce
+from itertools import accumulate
 from pathlib import Path
-from urllib.parse import unquote
+from string import ascii_letters
+from typing import TypeAlias
 
-from pyspark.sql import DataFrame, SparkSession, Window
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from meshwright.errors import InputFileError
-from meshwright.pipeline.places.place import spark_path
+from meshwright.model.schema import Column
+from meshwright.pipeline.frames import SPARK_TYPES
+from meshwright.pipeline.imports.pieces import Piece, Run, cut, line_count, runs, shared_out, texts
+from meshwright.pipeline.imports.plain import PlainForm, plain_values
+
+Reader: TypeAlias = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 ORIGIN = ("file", "file_number", "line", "text")
+LINES = "file string, file_number long, line long, text string, reason string"
+COUNTS = "number long, begin long, count long"
 HEADER_BYTES_MAX = 65_536
+PIECE_BYTES_MIN = 1 << 22
+BATCH_ROWS = 10_000
+UNIT_BITS = {"": 0, "b": 0, "k": 10, "m": 20, "g": 30, "t": 40, "p": 50}
 BYTE_ORDER_MARK = "\ufeff"
-ROOT = "^file:/+"
 
 
 def distinct_files(paths: Sequence[Path]) -> list[Path]:
@@ -36,52 +49,118 @@ def distinct_files(paths: Sequence[Path]) -> list[Path]:
     return list(first.values())
 
 
-def numbered_lines(session: SparkSession, files: Mapping[int, Path]) -> DataFrame:
+def numbered_lines(
+    session: SparkSession, files: Mapping[int, Path], form: PlainForm | None = None
+) -> DataFrame:
     """Lines that are not blank: ORIGIN and the reason why one is no text, or null.
 
     files: by the numbers that they get in file_number; all are read in one scan. The first line of
-    each is number 1.
+    each is number 1. form: also is_plain, and what plain rows have in each column of it.
     """
-    rows = session.read.option("lineSep", "\n").text([spark_path(path) for path in files.values()])
-    address = sf.regexp_replace("_metadata.file_path", ROOT, "/").alias("address")
-    split = sf.col("_metadata.file_block_start").alias("split")
-    place = sf.monotonically_increasing_id().alias("place")
-    lines = rows.select(address, split, place, sf.rtrim("value", sf.lit("\r")).alias("text"))
-    in_file = (
-        Window.partitionBy("address").orderBy("split").rowsBetween(Window.unboundedPreceding, -1)
-    )
-    splits = (
-        rows.select(address, split, place)
-        .groupBy("address", "split")
-        .agg(sf.min("place").alias("first"), sf.count(sf.lit(1)).alias("count"))
-        .withColumn("lines_before", sf.coalesce(sf.sum("count").over(in_file), sf.lit(0)))
-        .join(sf.broadcast(_named(session, rows, files)), "address", how="inner")
-        .drop("count")
-    )
-    line = sf.col("place") - sf.col("first") + sf.col("lines_before") + 1
-    text = sf.when(line == 1, sf.ltrim("text", sf.lit(BYTE_ORDER_MARK))).otherwise(sf.col("text"))
-    return (
-        lines.join(sf.broadcast(splits), ["address", "split"], how="inner")
-        .filter(sf.trim("text") != "")
-        .select(
-            "file",
-            "file_number",
-            line.alias("line"),
-            sf.make_valid_utf8(text).alias("text"),
-            sf.when(~sf.is_valid_utf8("text"), "this is not UTF-8 text").alias("reason"),
-        )
-    )
+    pieces = _pieces(session, files)
+    schema = LINES if form is None else f"{LINES}, {_plain_schema(form)}"
+    return _spread(session, pieces).mapInArrow(_reader(form), schema)
 
 
-def _named(session: SparkSession, rows: DataFrame, files: Mapping[int, Path]) -> DataFrame:
-    """address, file, file_number: what Spark calls a file, and what whoever gave it does."""
-    numbers = {str(path.resolve()): number for number, path in files.items()}
-    addresses = (re.sub(ROOT, "/", address) for address in rows.inputFiles())
-    found = [(address, numbers[unquote(address)]) for address in addresses]
-    return session.createDataFrame(
-        [(address, str(files[number]), number) for address, number in found],
-        "address string, file string, file_number long",
+def plain_name(column: Column) -> str:
+    """What the column of values of plain rows is called, until all rows are judged."""
+    return f"{column.name} plain"
+
+
+def _pieces(session: SparkSession, files: Mapping[int, Path]) -> list[Piece]:
+    """What tasks read; the lines of a file that is cut are counted first."""
+    piece_bytes = _piece_bytes(session, sum(path.stat().st_size for path in files.values()))
+    cuts = {number: cut(number, path, piece_bytes) for number, path in files.items()}
+    several = [piece for found in cuts.values() if len(found) > 1 for piece in found]
+    if several:
+        counted = _spread(session, shared_out(several, piece_bytes)).mapInArrow(_counts, COUNTS)
+        counts = {(row[0], row[1]): row[2] for row in counted.collect()}
+        for number, found in cuts.items():
+            sizes = [counts.get((number, piece.begin), 0) for piece in found]
+            cuts[number] = [
+                piece._replace(lines_before=before)
+                for piece, before in zip(found, accumulate(sizes, initial=0), strict=False)
+            ]
+    return shared_out([piece for found in cuts.values() for piece in found], piece_bytes)
+
+
+def _piece_bytes(session: SparkSession, total_bytes: int) -> int:
+    """As much as Spark would read in a task, or less, so that there are tasks for all cores."""
+    greatest = session.conf.get("spark.sql.files.maxPartitionBytes") or ""
+    tasks = int(session.conf.get("spark.sql.shuffle.partitions") or 1)
+    return min(_bytes(greatest), max(PIECE_BYTES_MIN, -(-total_bytes // tasks)))
+
+
+def _bytes(setting: str) -> int:
+    """A size as Spark writes it: 134217728, 134217728b, 128MB, 128m."""
+    digits = setting.rstrip(ascii_letters)
+    unit = setting.removeprefix(digits)[:1].lower()
+    return int(digits) << UNIT_BITS[unit]
+
+
+def _spread(session: SparkSession, pieces: Sequence[Piece]) -> DataFrame:
+    """Pieces, each in the partition of its task."""
+    columns = zip(Piece._fields, zip(*pieces, strict=True), strict=True)
+    frame = session.createDataFrame(pa.table({name: list(found) for name, found in columns}))
+    return frame.repartitionById(pieces[-1].task + 1, sf.col("task").cast("int"))
+
+
+def _given(batches: Iterable[pa.RecordBatch]) -> Iterator[Piece]:
+    for batch in batches:
+        yield from (Piece(**row) for row in batch.to_pylist())
+
+
+def _counts(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """How many lines each piece has."""
+    for piece in _given(batches):
+        found = {"number": piece.file_number, "begin": piece.begin, "count": line_count(piece)}
+        yield pa.RecordBatch.from_pylist([found])
+
+
+def _reader(form: PlainForm | None) -> Reader:
+    """Reads the lines of pieces, and what of them is plain."""
+
+    def read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for found in runs(_given(batches)):
+            lines = _without_blank(_lines(found))
+            if form is not None:
+                is_plain, values = plain_values(lines["text"], lines["reason"], form)
+                lines["is_plain"] = is_plain
+                lines |= zip(map(plain_name, form.table.columns), values, strict=True)
+            yield from pa.table(lines).to_batches(max_chunksize=BATCH_ROWS)
+
+    return read
+
+
+def _lines(found: Sequence[Run]) -> dict[str, pa.Array]:
+    """The columns of numbered lines."""
+    text, reason = texts(b"".join(run.lines for run in found))
+    counts = [run.line_count for run in found]
+    owners = np.repeat(np.arange(len(found)), counts)
+    # The number of a line is its place among all of these, moved to where its own run begins.
+    moves = np.array([run.line for run in found]) - np.cumsum([0, *counts[:-1]])
+    return {
+        "file": pa.array([run.piece.file for run in found]).take(pa.array(owners)),
+        "file_number": pa.array(np.array([run.piece.file_number for run in found])[owners]),
+        "line": pa.array(np.arange(len(owners)) + moves[owners]),
+        "text": text,
+        "reason": reason,
+    }
+
+
+def _without_blank(lines: dict[str, pa.Array]) -> dict[str, pa.Array]:
+    is_said = pc.not_equal(pc.utf8_ltrim(lines["text"], " "), "")
+    if pc.all(is_said).as_py():
+        return lines
+    return {name: column.filter(is_said) for name, column in lines.items()}
+
+
+def _plain_schema(form: PlainForm) -> str:
+    values = (
+        f"`{plain_name(column)}` {SPARK_TYPES[column.kind].simpleString()}"
+        for column in form.table.columns
     )
+    return ", ".join(["is_plain boolean", *values])
 
 
 def united(frames: list[DataFrame]) -> DataFrame:

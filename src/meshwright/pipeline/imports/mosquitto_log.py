@@ -16,6 +16,7 @@ from pyspark.sql import functions as sf
 from meshwright.model.schema import BROKERS, CONNECTIONS, PUBLICATIONS, SUBSCRIPTIONS
 from meshwright.pipeline.frames import conform
 from meshwright.pipeline.imports.imported import Imported
+from meshwright.pipeline.imports.judging import Judged
 from meshwright.pipeline.imports.lines import ORIGIN, first_line, numbered_lines
 from meshwright.pipeline.imports.parameters import ImportParameters
 
@@ -54,7 +55,7 @@ def imported_mosquitto_log(
             PUBLICATIONS.name: _publications(told),
             BROKERS.name: _brokers(told),
         },
-        (rows,),
+        (Judged(rows, (rows,)),),
     )
 
 

@@ -45,9 +45,11 @@ def imported_tables(
 def _imported_table(
     session: SparkSession, paths: Sequence[Path], table: Table, parameters: ImportParameters
 ) -> Imported:
-    read = csv_records if parameters.format == "csv" else json_records
-    rows = judged(read(session, paths, *_columns(table)), table)
-    return plainly_imported(without_repetitions(rows, table), table)
+    if parameters.format == "csv":
+        records = csv_records(session, paths, *_columns(table), plain=(table, {}))
+    else:
+        records = json_records(session, paths, *_columns(table))
+    return plainly_imported(without_repetitions(judged(records, table), table), table)
 
 
 def _columns(table: Table) -> tuple[list[str], list[str]]:

@@ -7,15 +7,20 @@ read in pieces and no piece can know whether it begins inside a quotation.
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TypeAlias
 
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from meshwright.errors import InputFileError
+from meshwright.model.schema import Table
 from meshwright.pipeline.imports.lines import ORIGIN, first_line, numbered_lines, united
+from meshwright.pipeline.imports.plain import PlainForm
+
+PlainTable: TypeAlias = tuple[Table, Mapping[str, str]]
 
 CSV_OPTIONS = {"quote": '"', "escape": '"', "columnNameOfCorruptRecord": "malformed"}
 
@@ -25,15 +30,23 @@ def csv_records(
     paths: Sequence[Path],
     required: Sequence[str],
     optional: Sequence[str] = (),
+    plain: PlainTable | None = None,
 ) -> DataFrame:
-    """Records of CSV files that each begin with a header; the columns may stand in any order."""
+    """Records of CSV files that each begin with a header; the columns may stand in any order.
+
+    plain: the table that they become, and its names here; plain rows come with its values at once.
+    """
     by_header: dict[tuple[str, ...], dict[int, Path]] = {}
     for number, path in enumerate(paths):
         header = tuple(csv_header(path, required, optional))
         by_header.setdefault(header, {})[number] = path
     return united(
         [
-            _csv_records(numbered_lines(session, files), list(header), [*required, *optional])
+            _csv_records(
+                numbered_lines(session, files, plain and PlainForm(header, *plain)),
+                list(header),
+                [*required, *optional],
+            )
             for header, files in by_header.items()
         ]
     )
@@ -56,7 +69,7 @@ def json_records(
     schema = ", ".join(f"`{name}` string" for name in names)
     return lines.withColumn("fields", sf.from_json("text", schema)).select(
         *ORIGIN,
-        *(_plain(sf.col("fields")[name]).alias(name) for name in names),
+        *(_trimmed(sf.col("fields")[name]).alias(name) for name in names),
         sf.coalesce(
             "reason",
             sf.when(keys.isNull(), "this is not a JSON object"),
@@ -89,14 +102,17 @@ def csv_header(path: Path, required: Sequence[str], optional: Sequence[str] = ()
 
 def _csv_records(lines: DataFrame, header: list[str], names: Sequence[str]) -> DataFrame:
     schema = ", ".join(f"`{name}` string" for name in [*header, "malformed"])
-    quotes = sf.length("text") - sf.length(sf.replace("text", sf.lit('"'), sf.lit("")))
+    values = [name for name in lines.columns if name not in {*ORIGIN, "reason"}]
+    text = sf.when(~sf.col("is_plain"), sf.col("text")) if values else sf.col("text")
+    quotes = sf.length(text) - sf.length(sf.replace(text, sf.lit('"'), sf.lit("")))
     return (
         lines.filter("line > 1")
-        .withColumn("fields", sf.from_csv("text", schema, CSV_OPTIONS))
+        .withColumn("fields", sf.from_csv(text, schema, CSV_OPTIONS))
         .select(
             *ORIGIN,
+            *values,
             *(
-                (_plain(sf.col("fields")[name]) if name in header else sf.lit(None))
+                (_trimmed(sf.col("fields")[name]) if name in header else sf.lit(None))
                 .cast("string")
                 .alias(name)
                 for name in names
@@ -113,6 +129,6 @@ def _csv_records(lines: DataFrame, header: list[str], names: Sequence[str]) -> D
     )
 
 
-def _plain(field: SparkColumn) -> SparkColumn:
+def _trimmed(field: SparkColumn) -> SparkColumn:
     """A field without the blanks around it; nothing but blanks is no value."""
     return sf.nullif(sf.trim(field), sf.lit(""))

@@ -16,7 +16,7 @@ from meshwright.pipeline.imports.foursquare import check_foursquare, imported_fo
 from meshwright.pipeline.imports.friends import check_friends, imported_friends
 from meshwright.pipeline.imports.gowalla import check_gowalla, imported_gowalla
 from meshwright.pipeline.imports.imported import Imported
-from meshwright.pipeline.imports.judging import REPEATS, quarantined
+from meshwright.pipeline.imports.judging import REPEATS, Judged, quarantined
 from meshwright.pipeline.imports.lines import distinct_files, first_line, united
 from meshwright.pipeline.imports.mosquitto_log import imported_mosquitto_log
 from meshwright.pipeline.imports.own_tables import check_table, imported_tables
@@ -76,13 +76,13 @@ def import_trace(
             imported = imported.beside(imported_friends(session, friends))
         for name, frame in imported.tables.items():
             write_table(frame, folder, TRACE_TABLES[name])
-        refused = united([quarantined(rows) for rows in imported.judged]).persist()
+        refused = united([quarantined(found.rows) for found in imported.judged]).persist()
         write_table(refused, folder, QUARANTINE)
         counts = row_counts(folder)
         reasons = _counted(refused) if counts[QUARANTINE.name] else {}
         if parameters.is_strict and reasons:
             raise _strict_fault(imported.judged, counts[QUARANTINE.name])
-        for frame in (refused, *imported.judged):
+        for frame in (refused, *(kept for found in imported.judged for kept in found.kept)):
             frame.unpersist()
     return ImportSummary(counts, reasons)
 
@@ -95,10 +95,15 @@ def _counted(refused: DataFrame) -> dict[str, int]:
     return {row["reason"]: row["row_count"] for row in rows}
 
 
-def _strict_fault(judged: Sequence[DataFrame], count: int) -> InputFileError:
+def _strict_fault(judged: Sequence[Judged], count: int) -> InputFileError:
     """The first refused row, in the order of the files."""
-    for rows in judged:
-        worst = rows.filter("reason is not null").orderBy("file_number", "line").limit(1).collect()
+    for found in judged:
+        worst = (
+            found.rows.filter("reason is not null")
+            .orderBy("file_number", "line")
+            .limit(1)
+            .collect()
+        )
         if worst:
             break
     others = f", and {count - 1:,} other rows are refused too" if count > 1 else ""
