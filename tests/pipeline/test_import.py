@@ -82,6 +82,14 @@ def test_bytes_that_are_no_text_are_refused_and_the_mark_for_them_is_text(tmp_pa
     assert "\ufffd\ufffd" in str(found[0][3])
 
 
+def test_a_file_that_is_corrected_after_a_refusal_is_read_anew(tmp_path: Path) -> None:
+    path = write_lines(tmp_path / "checkins.csv", HEADER, GOOD, GOOD)
+    words = ("import", "--format", "gowalla", path, "--strict", "--out", tmp_path / "trace")
+    assert "line 3: it repeats line 2;" in refused(*words)
+    write_lines(path, HEADER, GOOD, GOOD.replace("v1", "v2"))
+    assert answered(*words)["tables"] == {"positions": 2, "quarantine": 0}
+
+
 def test_a_file_that_is_given_twice_counts_once(tmp_path: Path) -> None:
     log = write_lines(
         tmp_path / "b0.log",

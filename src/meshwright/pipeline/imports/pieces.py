@@ -24,11 +24,15 @@ NO_TEXT = "this is not UTF-8 text"
 
 
 class Piece(NamedTuple):
-    """Bytes of a file, and how many lines of it are before them; task: who reads it."""
+    """Bytes of a file, and how many lines of it are before them; task: who reads it.
+
+    changed_ns: when the file was last written; what Spark keeps of a file stands for that one only.
+    """
 
     file: str
     file_number: int
     path: str
+    changed_ns: int
     begin: int
     end: int
     lines_before: int = 0
@@ -46,12 +50,13 @@ class Run(NamedTuple):
 
 def cut(number: int, path: Path, piece_bytes: int) -> list[Piece]:
     """The pieces of one file."""
-    place = str(path.absolute())
+    found = path.stat()
+    size = found.st_size
+    whole = Piece(str(path), number, str(path.absolute()), found.st_mtime_ns, 0, size)
     if path.suffix == ".gz":
-        return [Piece(str(path), number, place, 0, np.iinfo(np.int64).max)]
-    size = path.stat().st_size
+        return [whole._replace(end=np.iinfo(np.int64).max)]
     return [
-        Piece(str(path), number, place, begin, min(begin + piece_bytes, size))
+        whole._replace(begin=begin, end=min(begin + piece_bytes, size))
         for begin in range(0, max(size, 1), piece_bytes)
     ]
 

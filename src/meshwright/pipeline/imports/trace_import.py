@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -69,21 +70,21 @@ def import_trace(
 
     Strict: a single such row, and nothing is written.
     """
-    with staged_trace(out) as folder:
+    with staged_trace(out) as folder, ExitStack() as ending:
         files = distinct_files(paths)
         imported = FORMATS[parameters.format].imported(session, files, parameters)
         if friends is not None:
             imported = imported.beside(imported_friends(session, friends))
+        refused = united([quarantined(found.rows) for found in imported.judged]).persist()
+        for frame in (*(kept for found in imported.judged for kept in found.kept), refused):
+            ending.callback(frame.unpersist)
         for name, frame in imported.tables.items():
             write_table(frame, folder, TRACE_TABLES[name])
-        refused = united([quarantined(found.rows) for found in imported.judged]).persist()
         write_table(refused, folder, QUARANTINE)
         counts = row_counts(folder)
         reasons = _counted(refused) if counts[QUARANTINE.name] else {}
         if parameters.is_strict and reasons:
             raise _strict_fault(imported.judged, counts[QUARANTINE.name])
-        for frame in (refused, *(kept for found in imported.judged for kept in found.kept)):
-            frame.unpersist()
     return ImportSummary(counts, reasons)
 
 
