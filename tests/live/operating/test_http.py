@@ -155,3 +155,30 @@ def test_who_was_accepted_as_the_door_closed_is_not_let_in() -> None:
         assert wire.is_closed
 
     asyncio.run(story())
+
+
+def test_who_is_not_answered_before_the_loop_ends_is_sent_away() -> None:
+    class Wire(asyncio.Transport):
+        is_closed = False
+
+        def abort(self) -> None:
+            self.is_closed = True
+
+    wire = Wire()
+
+    async def never(request: Request) -> Response:
+        del request
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    async def story() -> None:
+        guests = HttpGuests(2)
+        connection = HttpConnection(never, guests)
+        connection.connection_made(wire)
+        connection.data_received(b"GET / HTTP/1.1\r\nHost: b\r\n\r\n")
+        await asyncio.sleep(0)
+        guests.send_away()
+        assert not wire.is_closed
+
+    asyncio.run(story())
+    assert wire.is_closed

@@ -183,7 +183,11 @@ class HttpConnection(asyncio.Protocol):
         parts = urlsplit(self._request.target.decode("ascii", "replace"))
         method = self._request.method.decode("ascii")
         query = dict(parse_qsl(parts.query))
-        response = await self._answer(Request(method, parts.path, query, bytes(self._body)))
+        try:
+            response = await self._answer(Request(method, parts.path, query, bytes(self._body)))
+        except asyncio.CancelledError:
+            self.end()  # nobody will answer any more: the loop ends
+            raise
         self._send(response)
         self._answering = None
         self._is_idle = True
