@@ -43,7 +43,7 @@ def test_every_name_leads_to_something_and_others_are_refused() -> None:
     for name in mw.LIBRARY:
         assert getattr(mw, name).__doc__
     with pytest.raises(AttributeError, match="no attribute 'advise'"):
-        mw.advise  # noqa: B018
+        _ = mw.advise
 
 
 def test_the_page_of_the_library_is_current() -> None:

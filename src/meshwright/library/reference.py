@@ -8,6 +8,7 @@ from __future__ import annotations
 import inspect
 import sys
 import textwrap
+from collections.abc import Callable
 from pathlib import Path
 
 import meshwright
@@ -46,9 +47,9 @@ def _entry(name: str) -> str:
     return "\n".join([f"## {name}\n", f"```python\n{call}\n```\n", "\n\n".join(paragraphs), ""])
 
 
-def _signature(thing: object) -> str:
+def _signature(thing: Callable[..., object]) -> str:
     """As it is written; defaults that are objects of ours stand by their type."""
-    found = inspect.signature(thing)  # type: ignore[arg-type]
+    found = inspect.signature(thing)
     parameters = []
     for one in found.parameters.values():
         kind = type(one.default)
