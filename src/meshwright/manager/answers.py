@@ -6,7 +6,6 @@ from typing import Any
 
 import msgspec
 from fastapi import FastAPI
-from fastapi.openapi.utils import get_openapi
 
 from meshwright.live.operating.control_client import PlanBegun
 from meshwright.manager.figures import Figures
@@ -34,17 +33,13 @@ def answers(kind: type, *, status: int = 200, is_list: bool = False) -> dict[str
     return {"responses": {status: {"description": "The answer.", "content": content}}}
 
 
-def describe(app: FastAPI) -> None:
-    """Have an application's OpenAPI document tell the fields of every answer."""
+class DescribedService(FastAPI):
+    """An application whose OpenAPI document tells the fields of every answer."""
 
-    def document() -> dict[str, Any]:
-        if app.openapi_schema is None:
-            found = get_openapi(
-                title=app.title, version=app.version, description=app.description, routes=app.routes
-            )
+    def openapi(self) -> dict[str, Any]:
+        if self.openapi_schema is None:
+            found = super().openapi()
             _, components = msgspec.json.schema_components(KINDS, ref_template=PLACE)
             found.setdefault("components", {}).setdefault("schemas", {}).update(components)
-            app.openapi_schema = found
-        return app.openapi_schema
-
-    app.openapi = document  # type: ignore[method-assign]
+        assert self.openapi_schema is not None
+        return self.openapi_schema

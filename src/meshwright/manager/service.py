@@ -26,7 +26,7 @@ from meshwright.files.tokens import read_token
 from meshwright.files.writing import make_folder, write_whole
 from meshwright.live.operating.control_client import PlanBegun
 from meshwright.live.system.addresses import Address, parse_address
-from meshwright.manager.answers import answers, describe
+from meshwright.manager.answers import DescribedService, answers
 from meshwright.manager.execution import Action
 from meshwright.manager.figures import Figures
 from meshwright.manager.managing import Manager
@@ -78,7 +78,7 @@ Limit = Annotated[int, Query(ge=1, le=10_000, description="How many at most.")]
 def service(manager: Manager, token: bytes) -> FastAPI:
     """All questions and orders; orders need the token, and questions that or the looking key."""
     key = looking_key(token)
-    app = FastAPI(
+    app = DescribedService(
         title="Meshwright manager",
         version=__version__,
         description="Watches a network of MQTT brokers, plans better overlays, and applies them.",
@@ -104,7 +104,6 @@ def service(manager: Manager, token: bytes) -> FastAPI:
     app.add_exception_handler(MeshwrightError, _refused)
     app.add_exception_handler(AnyHTTPException, _turned_away)
     app.add_exception_handler(RequestValidationError, _misunderstood)
-    describe(app)
     _add_plans(app, manager)
     _add_orders(app, manager)
     _add_sights(app, manager)

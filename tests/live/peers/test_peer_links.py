@@ -129,7 +129,9 @@ def test_a_dial_that_is_given_up_once_it_stands_leaves_nothing_behind(
     assert not left
 
 
-def test_a_peer_that_comes_while_nobody_knows_where_it_is_stays_connected(tmp_path: Path) -> None:
+def test_a_peer_that_comes_while_nobody_knows_where_it_is_stays_connected(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async def story() -> list[object]:
         told: list[object] = []
         here, there = (
@@ -146,7 +148,7 @@ def test_a_peer_that_comes_while_nobody_knows_where_it_is_stays_connected(tmp_pa
             here.open("there")
             comes(connection, news)
 
-        here._established = wanted_as_it_comes  # type: ignore[method-assign]
+        monkeypatch.setattr(here, "_established", wanted_as_it_comes)
         there.open("here")
         await until(lambda: bool(told))
         await asyncio.sleep(0.01)
