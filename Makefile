@@ -6,6 +6,9 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 COMPILE := $(BIN)/pip-compile --quiet --generate-hashes --allow-unsafe --strip-extras --no-header \
 	--no-emit-index-url --no-emit-find-links --no-emit-trusted-host --no-emit-options
 
+# Tests and networks start hundreds of processes: what they import is compiled by the first.
+unexport PYTHONDONTWRITEBYTECODE
+
 # pip says nothing for a minute and more; dots show that it goes on, and end with it.
 DOT_EVERY_S := 5
 with_dots = { while sleep $(DOT_EVERY_S) >&2 && kill -0 $$$$; do printf .; done & } 2>/dev/null; \

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import functools
 import gc
 import os
 import signal
@@ -7,6 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
+import typer.testing
 from hypothesis import HealthCheck, settings
 from xdist.scheduler import LoadScopeScheduling
 
@@ -90,11 +92,13 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 def pytest_configure() -> None:
     """Commands that tests start can be interrupted, also where this runs in the background.
 
-    No kernel is compiled by two processes.
+    No kernel is compiled by two processes, and the tree of commands, which never changes, is made
+    once: that takes longer than most commands.
     """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     compile_once()
+    typer.testing._get_command = functools.cache(typer.testing._get_command)
 
 
 @pytest.hookimpl(trylast=True)

@@ -35,16 +35,32 @@ def create(trace: Path, out: Path, *more: str | Path) -> dict[str, object]:
     return document
 
 
-@pytest.mark.parametrize("design", ["dynatops", "gm2"])  # all, without Spark: test_network_plans
-def test_a_trace_becomes_a_plan_for_any_design(design: str, trace: Path, tmp_path: Path) -> None:
-    first, second = tmp_path / "first.json", tmp_path / "second.json"
-    document = create(trace, first, "--design", design, "--objective", "cost", "--force")
-    plan = read_plan(first)
-    assert document["steps"] == len(plan.steps)
+@pytest.fixture(scope="module")
+def gm(trace: Path) -> Path:
+    """A plan of what is best for cost by GM, whatever that is worth."""
+    out = trace.with_name("gm.json")
+    create(trace, out, "--design", "gm", "--objective", "cost", "--force")
+    return out
+
+
+@pytest.fixture(scope="module")
+def gm2(trace: Path) -> Path:
+    out = trace.with_name("gm2.json")
+    document = create(trace, out, "--design", "gm2", "--objective", "cost", "--force")
+    assert document["steps"] == len(read_plan(out).steps)
+    return out
+
+
+def test_a_plan_goes_on_from_where_another_leads(gm2: Path, trace: Path, tmp_path: Path) -> None:
+    plan = read_plan(gm2)
     assert len(plan.target.brokers) == 6
     write_overlay(plan.target, tmp_path / "overlay.json")
-    create(trace, second, "--design", design, "--from", tmp_path / "overlay.json")
+    second = tmp_path / "second.json"
+    # All other designs, without Spark: test_network_plans.
+    more = ("--design", "dynatops", "--objective", "cost", "--force")
+    create(trace, second, "--from", tmp_path / "overlay.json", *more)
     assert read_plan(second).source == plan.target
+    assert read_plan(second).target.design == "chord"  # which dynatops arranges
 
 
 def test_clients_move_if_asked(trace: Path, tmp_path: Path) -> None:
@@ -52,10 +68,11 @@ def test_clients_move_if_asked(trace: Path, tmp_path: Path) -> None:
     assert read_plan(tmp_path / "plan.json").client_moves()
 
 
-def test_a_plan_at_a_loss_is_not_written_unless_it_is_forced(trace: Path, tmp_path: Path) -> None:
-    today, out = tmp_path / "today.json", tmp_path / "plan.json"
-    create(trace, today, "--design", "gm", "--force")
-    words = ("plan", "create", trace, "--design", "mesh", "--from", today, "--out", out)
+def test_a_plan_at_a_loss_is_not_written_unless_it_is_forced(
+    gm: Path, trace: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "plan.json"
+    words = ("plan", "create", trace, "--design", "mesh", "--from", gm, "--out", out)
     dear = ("--objective", "cost", "--link-weight", "50")
     refusal = call(*words, *dear)
     assert refusal.exit_code == 1
@@ -71,10 +88,11 @@ def test_a_plan_at_a_loss_is_not_written_unless_it_is_forced(trace: Path, tmp_pa
     assert read_plan(out).is_at_a_loss
 
 
-def test_where_nothing_is_better_than_now_nobody_moves(trace: Path, tmp_path: Path) -> None:
-    today, out = tmp_path / "today.json", tmp_path / "plan.json"
-    create(trace, today, "--design", "gm", "--force")
-    dear = ("--from", today, "--placement", "similarity", "--reconfiguration-weight", "1e6")
+def test_where_nothing_is_better_than_now_nobody_moves(
+    gm: Path, trace: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "plan.json"
+    dear = ("--from", gm, "--placement", "similarity", "--reconfiguration-weight", "1e6")
     document = create(trace, out, "--design", "gm2", *dear)
     assert str(document["summary"]).startswith("Nothing better than now")
     assert (document["steps"], document["saved"], document["moved"]) == (0, 0.0, 0)
@@ -118,19 +136,16 @@ def test_a_goal_that_no_plan_keeps_is_named(trace: Path, tmp_path: Path) -> None
     assert not out.exists()
 
 
-def test_plans_are_compared(trace: Path, tmp_path: Path) -> None:
-    first, second = tmp_path / "first.json", tmp_path / "second.json"
-    create(trace, first, "--design", "gm")
-    create(trace, second, "--design", "gm2")
-    same = json.loads(call("plan", "diff", first, first, "--json").stdout)
+def test_plans_are_compared(gm: Path, gm2: Path) -> None:
+    same = json.loads(call("plan", "diff", gm, gm, "--json").stdout)
     assert same["same"]
-    shown = call("plan", "diff", first, second).stdout
+    shown = call("plan", "diff", gm, gm2).stdout
     assert "+ design gm2" in shown
     assert "+ link " in shown
-    alike = call("plan", "diff", first, first).stdout
+    alike = call("plan", "diff", gm, gm).stdout
     assert "Both plans lead to the same network." in alike
-    assert f"- {first}" in alike
-    assert f"+ {first}" in alike
+    assert f"- {gm}" in alike
+    assert f"+ {gm}" in alike
 
 
 def test_bad_input_is_one_sentence(trace: Path, tmp_path: Path) -> None:

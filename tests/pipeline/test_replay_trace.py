@@ -44,8 +44,8 @@ def test_a_subscribing_trace_is_compared_whatever_is_done_at_once(
         (placement, design) for placement in whole.placements for design in whole.designs
     }
     assert {row.publications for row in rows} == {200}
-    one_at_once = WorkParameters(topics_at_once=1)
-    pieces = msgspec.structs.replace(FEW, work=one_at_once)
+    few_at_once = WorkParameters(topics_at_once=4)
+    pieces = msgspec.structs.replace(FEW, work=few_at_once)
     at_once = found(whole.tables["metrics"])
     for stage in ("replayed", "metrics"):  # all before them is the same in any case
         shutil.rmtree(keeper.folders[stage])
