@@ -2,20 +2,41 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
+import threading
+import time
+from typing import Any
 
 # What a shell says of a command that was stopped by Ctrl-C.
 STOPPED = 130
+# For Python to leave the callback in which it dropped an interruption.
+AGAIN_S = 0.01
 
 
 def run() -> None:
     """Entry point of the installed command; silent also if it is stopped while it is loaded."""
+    sys.unraisablehook = _interrupt_again
     try:
         from meshwright.cli.main import run as run_command
 
         run_command()
     except KeyboardInterrupt:
         sys.exit(STOPPED)
+
+
+def _interrupt_again(dropped: Any) -> None:
+    """Python drops what is raised in callbacks that it makes itself, Ctrl-C too: it comes again."""
+    if not issubclass(dropped.exc_type, KeyboardInterrupt):
+        sys.__unraisablehook__(dropped)
+        return
+
+    def interrupt() -> None:
+        time.sleep(AGAIN_S)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=interrupt, daemon=True).start()
 
 
 if __name__ == "__main__":

@@ -53,6 +53,29 @@ def test_who_stops_a_command_on_spark_sees_nothing_more_of_it(moment: str, tmp_p
         time.sleep(LOOK_EVERY_S)
 
 
+def test_an_interruption_that_python_drops_comes_again() -> None:
+    command = """
+import time
+from meshwright import __main__
+from meshwright.cli import main
+
+class Fleeting:
+    def __del__(self):
+        raise KeyboardInterrupt
+
+def run():
+    Fleeting()
+    time.sleep(60)
+
+main.run = run
+__main__.run()
+"""
+    ended = subprocess.run(
+        [sys.executable, "-c", command], capture_output=True, text=True, timeout=END_S, check=False
+    )
+    assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", "")
+
+
 def marked(mark: str) -> list[str]:
     """Processes that have the mark in their environment."""
     found = []
