@@ -1,15 +1,16 @@
 """A live network under load whose brokers are killed: what its clients saw, and what was broken.
 
 Brokers are processes of this machine, clients are real. Which broker is killed when, who wants
-what and who publishes what follow from the seed; how far a message has come at that moment does
-not, as the clock is the world's.
+what, who publishes what and how the overlay is to change follow from the seed; how far a message or
+a change has come at that moment does not, as the clock is the world's.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from contextlib import AsyncExitStack
+from collections.abc import Sequence
+from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 
 import msgspec
@@ -21,10 +22,13 @@ from meshwright.history.judgement import totals, violations
 from meshwright.history.lost import lost
 from meshwright.history.violation import Violation, seconds
 from meshwright.lab.witness import Stopwatch, Witness
+from meshwright.live.operating.control_client import Finder
 from meshwright.live.processes.local_network import LocalNetwork, free_ports
 from meshwright.live.settings import read_live_settings
+from meshwright.live.telemetry.plan_log import PlanProgress
 from meshwright.model.designs import DEFAULT_DESIGN
-from meshwright.planning.founding import founding_overlay
+from meshwright.planning.founding import founding_overlay, founding_snapshot
+from meshwright.sim.scenario.plans import drawn_plan, with_moves
 
 LOOK_EVERY_S = 0.1
 QUIET_S = 0.5
@@ -33,13 +37,16 @@ QUALITIES = (0, 1, 1, 2)
 SHARED = "$share/crew/t/1/+"
 # Long enough now and then to be taken for dead.
 FROZEN_TIMES = 5
+# A change of a few brokers that is ordered so long before a strike is under way when it falls.
+BEFORE_STRIKE_S = 0.15
 
 
 class TortureParameters(msgspec.Struct, frozen=True, kw_only=True):
     """One run; kills fall on the time of load, moves and changes on every client now and then.
 
     frozen_share: of the kills, how many only let a broker stand still for a while. blackout_share:
-    how many strike all brokers at once.
+    how many strike all brokers at once. plans: how often the overlay is to change, each time just
+    before a kill as long as there are kills.
     """
 
     design: str = DEFAULT_DESIGN
@@ -48,6 +55,7 @@ class TortureParameters(msgspec.Struct, frozen=True, kw_only=True):
     topics: int = 6
     duration_s: float = 10.0
     kills: int = 10
+    plans: int = 5
     frozen_share: float = 0.2
     blackout_share: float = 0.1
     down_max_s: float = 1.0
@@ -88,12 +96,13 @@ def torture(
         asyncio.run(trial.run())
     finally:
         network.stop()
-    found = [*violations(trial.history), *_unanswered(trial.history)]
+    found = [*violations(trial.history), *_unanswered(trial.history), *trial.disagreements]
     return TortureResult(
         counts={
             **totals(trial.history, found),
             "kills": trial.kill_count,
             "stalls": trial.freeze_count,
+            "plans": trial.plan_count,
             "moves": trial.move_count,
             "connects": sum(map(len, trial.history.connections.values())),
         },
@@ -128,13 +137,17 @@ class _Trial:
         self.kill_count = 0
         self.freeze_count = 0
         self.move_count = 0
+        self.plan_count = 0
+        self.disagreements: list[Violation] = []
         self._parameters = parameters
         self._network = network
+        self._clients: list[Witness] = []
         self._stopwatch = Stopwatch()
         self._brokers = {str(one.clients): one.name for one in network.brokers}
         self._running = list(self._brokers.values())
-        killer, *own = np.random.SeedSequence(seed).spawn(parameters.clients + 1)
+        killer, planner, *own = np.random.SeedSequence(seed).spawn(parameters.clients + 2)
         self._killer_rng = np.random.default_rng(killer)
+        self._planner_rng = np.random.default_rng(planner)
         self._rngs = [np.random.default_rng(one) for one in own]
         self._topics = [f"t/{number % 2}/{number}" for number in range(parameters.topics)]
         self._is_loading = True
@@ -142,7 +155,7 @@ class _Trial:
     async def run(self) -> None:
         """From the first client to the moment when nothing is owed any more."""
         async with AsyncExitStack() as stack:
-            clients = [
+            self._clients = clients = [
                 await stack.enter_async_context(self._new_client(number))
                 for number in range(self._parameters.clients)
             ]
@@ -154,7 +167,7 @@ class _Trial:
                 asyncio.create_task(self._load(*three))
                 for three in zip(clients, wanted, self._rngs, strict=True)
             ]
-            await self._kill_brokers()
+            await self._strike_and_change()
             self._is_loading = False
             await self._settle(loads)
         self._refuse_ended()
@@ -211,14 +224,43 @@ class _Trial:
         if publishing:
             await asyncio.wait(publishing)
 
-    async def _kill_brokers(self) -> None:
+    async def _strike_and_change(self) -> None:
+        """Kill brokers and have plans applied at moments of the load, as long as that lasts."""
+        parameters, rng = self._parameters, self._planner_rng
+        strikes_s = parameters.duration_s * np.sort(
+            self._killer_rng.uniform(0.05, 0.9, parameters.kills)
+        )
+        struck_s = rng.permutation(strikes_s)[: parameters.plans]
+        struck_s -= rng.uniform(0.0, BEFORE_STRIKE_S, len(struck_s))
+        others_s = rng.uniform(0.0, 0.9 * parameters.duration_s, parameters.plans - len(struck_s))
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(asyncio.sleep(parameters.duration_s))
+            tasks.create_task(self._kill_brokers(strikes_s.tolist()))
+            for moment_s in np.sort([*struck_s, *others_s]):
+                tasks.create_task(self._change_overlay(moment_s))
+
+    async def _change_overlay(self, moment_s: float) -> None:
+        """Give a plan to a broker; one that does not run, or changes already, will not take it."""
+        await asyncio.sleep(max(0.0, moment_s))
+        await self._some_run()
+        rng = self._planner_rng
+        control = self._network.control_of(self._running[rng.integers(len(self._running))])
+        homes = {client.name: client.broker for client in self._clients}
+        with suppress(OSError, OperatorError):
+            overlay = (await asyncio.to_thread(control.get, "/plan", PlanProgress)).overlay
+            k = overlay.params.get("k")
+            snapshot = founding_snapshot(overlay.brokers)
+            plan = drawn_plan(overlay, snapshot, rng, k=k if isinstance(k, int) else None)
+            await asyncio.to_thread(control.decide, "apply", with_moves(plan, homes, rng))
+            self.plan_count += 1
+
+    async def _kill_brokers(self, moments_s: Sequence[float]) -> None:
         """Kill brokers at moments of the load, and start each again a little later."""
         parameters, rng = self._parameters, self._killer_rng
         start_s = time.monotonic()
         async with asyncio.TaskGroup() as restarts:
-            for moment in np.sort(rng.uniform(0.05, 0.9, parameters.kills)):
-                moment_s = start_s + moment * parameters.duration_s
-                await asyncio.sleep(max(0.0, moment_s - time.monotonic()))
+            for moment_s in moments_s:
+                await asyncio.sleep(max(0.0, start_s + moment_s - time.monotonic()))
                 struck = [self._running[rng.integers(len(self._running))]]
                 if rng.random() < parameters.blackout_share:
                     struck = list(self._running)
@@ -228,7 +270,6 @@ class _Trial:
                 for name in struck:
                     restarts.create_task(strike(name, down_s))
                 await self._some_run()
-            await asyncio.sleep(max(0.0, start_s + parameters.duration_s - time.monotonic()))
 
     async def _kill(self, name: str, down_s: float) -> None:
         self._running.remove(name)
@@ -261,7 +302,7 @@ class _Trial:
             await asyncio.sleep(QUIET_S)
             is_quiet = seen == len(self.history.deliveries) and all(one.done() for one in loads)
             seen = len(self.history.deliveries)
-            if is_quiet and not lost(self.history):
+            if is_quiet and not lost(self.history) and not await self._look_for_disagreement():
                 break
         for load in loads:
             load.cancel()
@@ -269,6 +310,28 @@ class _Trial:
         for outcome in outcomes:
             if isinstance(outcome, Exception):
                 raise outcome
+
+    async def _look_for_disagreement(self) -> list[Violation]:
+        """Brokers that have other overlays in force than the first, or still change theirs."""
+        controls = [self._network.control_of(name) for name in self._brokers.values()]
+        found = await asyncio.to_thread(Finder().answering, controls)
+        first, *others = (view for _, view in found.values())
+        now_us = self._stopwatch.now_us()
+        self.disagreements = [
+            Violation(
+                checker="disagreed",
+                sentence=(
+                    f"{view.broker} has epoch {view.epoch} in force and {first.broker} epoch "
+                    f"{first.epoch}, though nobody was killed any more"
+                    if view.plan is None
+                    else f"{view.broker} still takes part in the change to epoch {view.plan.epoch}"
+                ),
+                time_us=now_us,
+            )
+            for view in (first, *others)
+            if view.plan or (view.epoch, view.overlay) != (first.epoch, first.overlay)
+        ]
+        return self.disagreements
 
     def _refuse_ended(self) -> None:
         """No broker may end by itself."""

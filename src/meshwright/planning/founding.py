@@ -32,17 +32,22 @@ def founding_overlay(
     """
     if len(set(brokers)) != len(brokers):
         raise ProblemError("Two brokers have the same name; give each its own.")
-    everybody = np.arange(len(brokers), dtype=np.int64)
-    interests = interests_from_pairs(everybody, np.zeros_like(everybody), len(brokers), 1)
-    snapshot = Snapshot(
-        tuple(map(BrokerName, brokers)), (TopicName("everything"),), interests, np.ones(1)
-    )
+    snapshot = founding_snapshot(brokers)
     row = design(name)
     if row.choose_links is not None:
         return _ring(name, snapshot, supported_k(name, k, len(brokers)))
     rng = np.random.default_rng(seed)
     overlay = build_overlay(joined_as(name), snapshot, k=k, rng=rng, **begun_with(name))
     return msgspec.structs.replace(overlay, params={**overlay.params, **row.given})
+
+
+def founding_snapshot(brokers: tuple[str, ...]) -> Snapshot:
+    """Every broker wants everything."""
+    everybody = np.arange(len(brokers), dtype=np.int64)
+    interests = interests_from_pairs(everybody, np.zeros_like(everybody), len(brokers), 1)
+    return Snapshot(
+        tuple(map(BrokerName, brokers)), (TopicName("everything"),), interests, np.ones(1)
+    )
 
 
 def _ring(name: str, snapshot: Snapshot, k: int) -> Overlay:

@@ -43,6 +43,12 @@ def torture(
             "--kills", min=0, help="Strikes with SIGKILL, some at all brokers; some only stall one."
         ),
     ] = 10,
+    plans: Annotated[
+        int,
+        typer.Option(
+            "--plans", min=0, help="Changes of the overlay, each begun just before a strike."
+        ),
+    ] = 5,
     rate: Annotated[
         float, typer.Option("--rate", min=0.1, help="Publications of each client, a second.")
     ] = 20.0,
@@ -56,7 +62,10 @@ def torture(
     ] = Path("torture"),
     as_json: Json = False,
 ) -> None:
-    """Kill brokers under load; exit with 1 if anything acknowledged was lost, doubled or reordered.
+    """Kill brokers under load and amid changes of their overlay; exit with 1 if it broke a promise.
+
+    Promised is that nothing acknowledged is lost, doubled or reordered, that every publication is
+    answered, and that brokers agree on their overlay in the end.
 
     Example: meshwright torture --designs chord,tree --kills 20 --duration 30
     """
@@ -74,6 +83,7 @@ def torture(
                 clients=clients,
                 duration_s=duration,
                 kills=kills,
+                plans=plans,
                 publications_per_s=rate,
             ),
             seed,

@@ -210,6 +210,10 @@ class LocalNetwork:
         failed = (one for one in self.brokers if one.process.poll() is not None)
         return next((one for one in failed if one.name not in self._killed), None)
 
+    def control_of(self, name: str) -> BrokerControl:
+        """How a broker is asked and told what to do."""
+        return BrokerControl(self._folder / name)
+
     def log_of(self, name: str) -> Path:
         """Where a broker writes what happens."""
         return self._folder / name / "broker.log"
