@@ -18,6 +18,8 @@ AGAIN_S = 0.01
 def run() -> None:
     """Entry point of the installed command; silent also if it is stopped while it is loaded."""
     sys.unraisablehook = _interrupt_again
+    # Whatever ends a command, what it has started ends with it.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         from meshwright.cli.main import run as run_command
 

@@ -53,6 +53,25 @@ def test_who_stops_a_command_on_spark_sees_nothing_more_of_it(moment: str, tmp_p
         time.sleep(LOOK_EVERY_S)
 
 
+def test_who_ends_a_swarm_ends_all_its_processes(tmp_path: Path) -> None:
+    mark = uuid4().hex
+    words = ("swarm", "--designs", "chord", "--seeds", "1..100000")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "meshwright", *words],
+        cwd=tmp_path,
+        env={**os.environ, "MARK": mark},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    deadline_s = time.monotonic() + END_S
+    while sum("spawn_main" in command for command in marked(mark)) < 2:
+        assert time.monotonic() < deadline_s
+        time.sleep(LOOK_EVERY_S)
+    process.terminate()
+    assert process.wait(END_S) == STOPPED[0]
+    assert marked(mark) == []
+
+
 def test_an_interruption_that_python_drops_comes_again() -> None:
     command = """
 import time

@@ -6,7 +6,7 @@ and their answers come in order, so that a swarm prints the same whatever the ma
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from typing import Any, NamedTuple
@@ -50,7 +50,7 @@ def cases(designs: Iterable[str], seeds: Iterable[int]) -> list[Case]:
     return [Case(design, seed) for design in designs for seed in chosen]
 
 
-def run_swarm(chosen: Iterable[Case], *, processes: int = 1) -> Iterator[Outcome]:
+def run_swarm(chosen: Iterable[Case], *, processes: int = 1) -> Generator[Outcome, None, None]:
     """Run cases in their order, in as many processes as asked for."""
     if processes == 1:
         with rare_collections():
@@ -58,8 +58,12 @@ def run_swarm(chosen: Iterable[Case], *, processes: int = 1) -> Iterator[Outcome
         return
     # New processes rather than copies of this one, which may have threads.
     context = get_context("spawn")
-    with ProcessPoolExecutor(processes, mp_context=context, initializer=_begin) as pool:
+    pool = ProcessPoolExecutor(processes, mp_context=context, initializer=_begin)
+    try:
         yield from pool.map(run_case, chosen, chunksize=SEEDS_AT_ONCE)
+    finally:
+        # Who is stopped waits for what runs, not for hours of what would.
+        pool.shutdown(cancel_futures=True)
 
 
 def run_case(case: Case) -> Outcome:

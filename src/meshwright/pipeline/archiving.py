@@ -1,6 +1,6 @@
 """Makes the archive of Spark's classes: `python -m meshwright.pipeline.archiving`.
 
-`make setup` does so. It takes half a minute and 200 MB in the environment, and saves five seconds
+`make setup` does so. It takes a minute and 200 MB in the environment, and saves five seconds
 of every command on Spark.
 """
 

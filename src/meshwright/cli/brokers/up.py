@@ -102,7 +102,6 @@ def up(
 
     Example: meshwright up -n 8 --design dynatops --manage
     """
-    import signal
     import time
 
     from meshwright.errors import OperatorError
@@ -133,7 +132,6 @@ def up(
         settings=config,
         options=options,
     )
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         with working(f"Starting {counted(len(overlay.brokers), 'broker')}"):
             network.begin()

@@ -108,13 +108,10 @@ def demo(
 
     Example: meshwright demo --brokers 8 --clients 200 --design gm
     """
-    import signal
-
     from meshwright.lab.compiling import compiling_kernels
     from meshwright.lab.demo import DemoFolder, DemoParameters, follow_trace
     from meshwright.pipeline.environment import forget_foreign_spark
 
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     spark = chosen_spark(master, remote, conf, memory, ui=ui)
     if master is None and remote is None:
         forget_foreign_spark()

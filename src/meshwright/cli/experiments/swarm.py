@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import closing
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -42,8 +43,8 @@ def swarm(
 
     names = chosen_designs(designs)
     chosen = cases(names, seed_range(seeds))
-    running = run_swarm(chosen, processes=processes or os.cpu_count() or 1)
-    outcomes = list(tracked(running, len(chosen), "Simulating seeds"))
+    with closing(run_swarm(chosen, processes=processes or os.cpu_count() or 1)) as running:
+        outcomes = list(tracked(running, len(chosen), "Simulating seeds"))
     totals, messages = summed(one.result for one in outcomes)
     failures = [failure for one in outcomes for failure in one.result.failures]
     answer(
