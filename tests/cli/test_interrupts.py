@@ -47,10 +47,7 @@ def test_who_stops_a_command_on_spark_sees_nothing_more_of_it(moment: str, tmp_p
     os.killpg(process.pid, signal.SIGINT)
     assert process.communicate(timeout=END_S) == ("", "")
     assert process.returncode in STOPPED
-    deadline_s = time.monotonic() + END_S
-    while marked(mark):
-        assert time.monotonic() < deadline_s, marked(mark)
-        time.sleep(LOOK_EVERY_S)
+    wait_for_end(mark)
 
 
 def test_who_ends_a_swarm_ends_all_its_processes(tmp_path: Path) -> None:
@@ -69,7 +66,7 @@ def test_who_ends_a_swarm_ends_all_its_processes(tmp_path: Path) -> None:
         time.sleep(LOOK_EVERY_S)
     process.terminate()
     assert process.wait(END_S) == STOPPED[0]
-    assert marked(mark) == []
+    wait_for_end(mark)
 
 
 def test_an_interruption_that_python_drops_comes_again() -> None:
@@ -93,6 +90,14 @@ __main__.run()
         [sys.executable, "-c", command], capture_output=True, text=True, timeout=END_S, check=False
     )
     assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", "")
+
+
+def wait_for_end(mark: str) -> None:
+    """Until nothing is left of all that has the mark."""
+    deadline_s = time.monotonic() + END_S
+    while marked(mark):
+        assert time.monotonic() < deadline_s, marked(mark)
+        time.sleep(LOOK_EVERY_S)
 
 
 def marked(mark: str) -> list[str]:

@@ -1,11 +1,17 @@
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 
 import pytest
 from commands import refused
 
-from meshwright.cli.console.spark import SHORT_WORK_BYTES_MAX, chosen_spark, is_short_work
+from meshwright.cli.console.spark import (
+    SHORT_WORK_BYTES_MAX,
+    chosen_spark,
+    is_short_work,
+    quiet_py4j,
+)
 from meshwright.pipeline.places.place import Address
 
 
@@ -62,3 +68,13 @@ def test_a_wrong_setting_is_refused_by_every_command_on_spark(
     monkeypatch.chdir(tmp_path)
     assert fault in refused(*command.split(), *words.split())
     assert not list(tmp_path.iterdir())
+
+
+def test_py4j_complains_to_nobody(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(logging.getLogger("py4j"), "propagate", True)
+    with quiet_py4j():
+        logging.getLogger().error("Exception while sending command.")
+        logging.getLogger("py4j.clientserver").error("Exception while shutting down connection")
+    assert not caplog.records

@@ -102,7 +102,7 @@ def opened_session(spark: SparkChoice, *, is_short: bool = False) -> Iterator[Se
     Where Spark serves its web UI, stderr says where.
     """
     with ExitStack() as opened:
-        opened.enter_context(_quiet_py4j())
+        opened.enter_context(quiet_py4j())
         with working("Starting Spark"):
             with interrupts_held():
                 from meshwright.pipeline.session import page_address, spark_session
@@ -164,11 +164,13 @@ def _alone_in(folder: Place) -> AbstractContextManager[bool]:
 
 
 @contextmanager
-def _quiet_py4j() -> Iterator[None]:
+def quiet_py4j() -> Iterator[None]:
     """Have Py4J write no traceback when it is interrupted, or Java has ended under it.
 
-    Whoever pressed Ctrl-C knows, and of a Java that ended by itself a sentence of ours tells.
+    Whoever pressed Ctrl-C knows, and of a Java that ended by itself a sentence of ours tells. What
+    Py4J says under its own name comes as late as when the process ends, so that it stays unheard.
     """
+    logging.getLogger("py4j").propagate = False
     root = logging.getLogger()
     root.addFilter(_is_news)
     try:
