@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from cluster_jobs import FAR, GRID, SETTINGS
 from standalone_cluster import PATIENCE_S, POLL_S, connect_server, mounted, standalone_cluster
+from tests.pipeline.small_telemetry import record_hours
 
 JOBS = Path(__file__).parent / "cluster_jobs.py"
 
@@ -117,3 +118,26 @@ def test_a_connect_server_of_two_cores_gives_what_one_core_gives(
     with connect_server(tmp_path) as remote, driver(tmp_path, remote):
         pass
     assert (tmp_path / "0.json").read_text() == (done / "0.json").read_text()
+
+
+def test_telemetry_is_watched_over_connect_as_on_this_machine(tmp_path: Path) -> None:
+    record_hours(tmp_path / "telemetry", 0, 7)
+
+    def plans(name: str, *more: str) -> list[bytes]:
+        words = ("--design", "gm", "--t-free", "3h", "--slot", "1h", "--once")
+        watched = subprocess.run(
+            [sys.executable, "-m", "meshwright", "pipeline", "watch", "telemetry", *words, *more,
+             "--out", name],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_S,
+            check=False,
+        )  # fmt: skip
+        assert watched.returncode == 0, watched.stderr
+        return [path.read_bytes() for path in sorted((tmp_path / name).glob("plan-*.json"))]
+
+    here = plans("here")
+    assert here
+    with connect_server(tmp_path) as remote:
+        assert plans("there", "--remote", remote) == here
