@@ -38,7 +38,7 @@ TOO_LONG := tests/architecture/test_dependencies.py tests/architecture/test_docs
 	tests/sim/test_runs.py tests/sim/test_simulation.py tests/sim/test_wills.py tests/sim/test_wire.py
 SEEDS ?= 1..100
 BASE ?= HEAD
-.PHONY: help setup demo test test-browser picture quick check format bench swarm cluster same torture fuzz figures api lock clean
+.PHONY: help setup demo test test-browser picture quick check format bench swarm cluster same torture fuzz figures reference docs wheel release-check lock clean
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -95,8 +95,18 @@ figures: $(VENV)/.archive ## run every experiment of the papers at small scale, 
 	$(BIN)/meshwright lab run all --scale small --out figures
 	$(BIN)/meshwright lab report figures --docs docs/papers
 
-api: $(VENV)/.runtime ## write docs/API.md, what the library gives, anew
-	$(BIN)/python -m meshwright.library.reference docs/API.md
+reference: $(VENV)/.runtime ## write the pages of docs that are made of the code anew
+	$(BIN)/python -m book
+
+docs: $(VENV)/.development ## make pages for a browser of docs, in build/docs
+	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going -c book -d build/doctrees . build/docs
+	@echo "Open build/docs/index.html."
+
+wheel: $(VENV)/.development ## build a wheel in dist, install it into an environment of its own, and ask it
+	$(BIN)/python -m release.wheel
+
+release-check: $(VENV)/.development ## walk through the checklist of a release, up to the first step that fails
+	@$(BIN)/python -m release
 
 lock: $(VENV)/.development ## resolve the dependencies anew
 	$(COMPILE) --upgrade --output-file requirements/build.lock requirements/build.in

@@ -12,10 +12,11 @@ from sources import ROOT, imported_packages, parsed, python_files
 
 # Declared for their command or because another library calls them, never imported by us.
 TOOLS = {
-    "amqtt", "import-linter", "mypy", "pip-tools", "pytest-xdist", "ruff", "scipy-stubs",
-    "setuptools", "wheel",
+    "amqtt", "furo", "import-linter", "mypy", "myst-parser", "pip-tools", "pytest-xdist", "ruff",
+    "scipy-stubs", "setuptools", "wheel",
 }  # fmt: skip
-OURS = {"meshwright", "benchmarks", "tests"}
+FOR_DEVELOPERS = ("tests", "benchmarks", "book", "release")
+OURS = {"meshwright", "benchmarks", "book", "release", "tests"}
 
 
 def declared() -> tuple[set[str], set[str]]:
@@ -52,7 +53,7 @@ def test_what_the_program_imports_comes_with_it() -> None:
 
 def test_what_tests_and_benchmarks_import_is_declared() -> None:
     runtime, development = declared()
-    assert imported("tests", "benchmarks") - runtime - development - {"py4j"} == set()
+    assert imported(*FOR_DEVELOPERS) - runtime - development - {"py4j"} == set()
 
 
 @pytest.mark.parametrize("place", ["runtime", "development"])
@@ -61,4 +62,4 @@ def test_what_is_declared_is_used(place: str) -> None:
     if place == "runtime":
         assert runtime - imported("src") == set()
     else:
-        assert development - imported("tests", "benchmarks") - TOOLS == set()
+        assert development - imported(*FOR_DEVELOPERS) - TOOLS == set()

@@ -1,4 +1,4 @@
-"""What the documents say is true: commands run, links lead somewhere, modules named exist."""
+"""What the documents say is true: commands run, modules and files named exist."""
 
 from __future__ import annotations
 
@@ -13,18 +13,16 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from book.contents import documents
 from sources import PACKAGE, ROOT, short
 
-DOCUMENTS = tuple(sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]))
+DOCUMENTS = tuple(documents())
 CONSOLE_BLOCK = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
-LINK = re.compile(r"(?:\]\(|^\[\w+\]: )([^)#:\n]+?)(?:#[^)\n]*)?(?:\)|$)", re.MULTILINE)
 FILE_NAME = re.compile(r"`((?:\w+/)+\w+\.py)`")
 PLACES = (ROOT, PACKAGE, PACKAGE / "protocol")
 FLOORS = r"^## The floors of {}$.*?^```\n(.*?)^```"
 WITH_FLOORS = {"protocol": "the core", "live": "live", "sim": "sim", "cli": "cli"}
 DOTTED_NAME = re.compile(r"`(meshwright(?:\.\w+)+)`")
-REFERENCE_USED = re.compile(r"(?<!\])\[([A-Z]+)\](?![:(])")
-REFERENCE_DEFINED = re.compile(r"^\[([A-Z]+)\]: \S+$", re.MULTILINE)
 MAKE_TARGET = re.compile(r"^([a-z-]+):", re.MULTILINE)
 
 
@@ -48,12 +46,6 @@ def test_commands_shown_in_a_document_run(document: Path, tmp_path: Path) -> Non
                 words, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
             )
             assert run.returncode == 0, f"{command}\n{run.stdout}{run.stderr}"
-
-
-@pytest.mark.parametrize("document", DOCUMENTS, ids=short)
-def test_links_between_documents_lead_somewhere(document: Path) -> None:
-    text = document.read_text(encoding="utf-8")
-    assert not [link for link in LINK.findall(text) if not (document.parent / link).exists()]
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=short)
@@ -81,15 +73,8 @@ def test_the_floors_are_drawn_as_they_are_checked(room: str) -> None:
     assert [re.split(r" {2,}", line)[0] for line in drawn.splitlines()] == floors
 
 
-def test_papers_named_in_brackets_in_the_readme_are_links() -> None:
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    used, defined = set(REFERENCE_USED.findall(text)), set(REFERENCE_DEFINED.findall(text))
-    assert used
-    assert used <= defined
-
-
 def test_each_decision_has_a_number_of_its_own_which_its_title_repeats() -> None:
-    decisions = sorted((ROOT / "docs" / "decisions").glob("*.md"))
+    decisions = sorted((ROOT / "docs" / "decisions").glob("[0-9]*.md"))
     numbers = [int(decision.name[:4]) for decision in decisions]
     titles = [decision.read_text(encoding="utf-8").split(".", 1)[0] for decision in decisions]
     assert numbers == list(range(1, len(decisions) + 1))

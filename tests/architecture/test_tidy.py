@@ -15,7 +15,7 @@ MODULE_DOCSTRING_LINES_MAX = 10
 FORBIDDEN_NAMES = {
     "utils", "util", "helpers", "helper", "common", "misc", "base", "core", "data", "info",
 }  # fmt: skip
-EVERYWHERE = ("src", "tests", "benchmarks")
+EVERYWHERE = ("src", "tests", "benchmarks", "book", "release")
 DOCUMENTS = (*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "docs").rglob("*.toml"))
 
 
@@ -54,7 +54,7 @@ def test_no_function_takes_too_many_positional_arguments() -> None:
 def test_module_docstrings_exist_and_are_short() -> None:
     sizes = {
         path: len((ast.get_docstring(parsed(path)) or "").splitlines())
-        for path in python_files("src", "benchmarks")
+        for path in python_files("src", "benchmarks", "book", "release")
     }
     assert not [
         short(path) for path, size in sizes.items() if not 1 <= size <= MODULE_DOCSTRING_LINES_MAX

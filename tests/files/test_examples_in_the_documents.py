@@ -15,8 +15,7 @@ from meshwright.files.plans import read_plan
 from meshwright.files.snapshots import read_snapshot
 from meshwright.files.traffic import read_clients, read_traffic
 
-README = Path(__file__).resolve().parents[2] / "README.md"
-DOCUMENT = README.parent / "docs" / "FILES.md"
+DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "FILES.md"
 EXAMPLE = re.compile(
     r"^### ([a-z]+\.(?:csv|jsonl?)).*?^```(?:csv|jsonl?)\n(.*?)^```", re.MULTILINE | re.DOTALL
 )
@@ -38,11 +37,6 @@ def options_of_commands() -> dict[str, set[str]]:
     return found
 
 
-def is_of(words: str, shown: str) -> bool:
-    """Whether a command is shown, perhaps with its arguments."""
-    return f"{shown} ".startswith(f"{words} ")
-
-
 def test_every_answer_in_json_is_described_and_has_a_seed_unless_it_is_said() -> None:
     text = DOCUMENT.read_text(encoding="utf-8").partition("## Answers of the command line")[2]
     described = {
@@ -54,20 +48,6 @@ def test_every_answer_in_json_is_described_and_has_a_seed_unless_it_is_said() ->
         words: "--seed" in options or words in SEED_IN_A_FILE
         for words, options in options_of_commands().items()
         if "--json" in options
-    }
-
-
-def test_the_readme_names_every_command_and_those_without_json() -> None:
-    text = README.read_text(encoding="utf-8").partition("## All commands")[2].partition("\n## ")[0]
-    named = set()
-    for row in re.findall(r"^\| (`.*?) \|", text, re.MULTILINE):
-        first, *others = re.findall(r"`([^`]+)`", row)
-        named |= {first, *(f"{first.rpartition(' ')[0]} {other}".strip() for other in others)}
-    options = options_of_commands()
-    assert not [words for words in options if not any(is_of(words, one) for one in named)]
-    sentence = text.partition("All but ")[2].partition(", which")[0]
-    assert set(re.findall(r"`([^`]+)`", sentence)) == {
-        words for words, found in options.items() if "--json" not in found
     }
 
 

@@ -241,8 +241,7 @@ def test_the_documents_name_every_parameter_with_its_values_and_designs() -> Non
 
 
 def test_the_documents_name_every_design() -> None:
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    table = readme.partition("## The designs")[2].partition("\n\n[")[0]
+    table = (ROOT / "docs" / "designs.md").read_text(encoding="utf-8")
     first_cells = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
     assert {name for cell in first_cells for name in re.findall(r"`([\w-]+)`", cell)} == set(
         DESIGNS

@@ -42,11 +42,11 @@ def _asked(
     document: Mapping[str, Any], url: str, title: str, asked: Mapping[str, Any]
 ) -> Iterator[str]:
     method, path = title.split(" ", 1)
-    fields = _fields(document, asked)
+    fields = fields_of(document, asked)
     yield f"<h2><code>{escape(title)}</code></h2><p>{escape(asked['description'])}</p>"
     if fields:
         rows = "".join(
-            f"<tr><td><code>{escape(name)}</code></td><td>{escape(_kind(field))}</td>"
+            f"<tr><td><code>{escape(name)}</code></td><td>{escape(kind_of(field))}</td>"
             f"<td>{escape(field.get('description', ''))}</td></tr>"
             for name, field in fields.items()
         )
@@ -57,7 +57,7 @@ def _asked(
     yield f"<pre>{escape(command)}</pre>"
 
 
-def _fields(document: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+def fields_of(document: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """What the address or the body of a request may have, by name."""
     if "requestBody" not in asked:
         return {
@@ -79,15 +79,15 @@ def _references(schema: Mapping[str, Any]) -> Iterator[str]:
         yield from _references(one)
 
 
-def _kind(field: Mapping[str, Any]) -> str:
+def kind_of(field: Mapping[str, Any]) -> str:
     """The type of a field in words, without that it may be left out."""
     if "enum" in field:
         return " or ".join(field["enum"])
     if "const" in field:
         return str(field["const"])
     if field.get("type") == "array":
-        return f"a list of {_kind(field.get('items', {}))}s"
+        return f"a list of {kind_of(field.get('items', {}))}s"
     inner = [one for one in field.get("anyOf", ()) if one.get("type") != "null"]
     if inner:
-        return " or ".join(map(_kind, inner))
+        return " or ".join(map(kind_of, inner))
     return str(field.get("type", "value"))

@@ -44,17 +44,22 @@ def metrics_text(readings: Readings) -> bytes:
     return generate_latest(registry)
 
 
+def metric_families(readings: Readings) -> Iterator[Metric]:
+    """Every metric by its name, with its meaning and what the readings say of it."""
+    yield from _traffic(readings)
+    yield from _losses(readings)
+    yield from _standing(readings)
+    yield from _waits(readings.view)
+    if readings.reports is not None:
+        yield from _reports(readings.reports)
+
+
 class _Readings(Collector):
     def __init__(self, readings: Readings) -> None:
         self._readings = readings
 
     def collect(self) -> Iterator[Metric]:
-        yield from _traffic(self._readings)
-        yield from _losses(self._readings)
-        yield from _standing(self._readings)
-        yield from _waits(self._readings.view)
-        if self._readings.reports is not None:
-            yield from _reports(self._readings.reports)
+        return metric_families(self._readings)
 
 
 def _traffic(readings: Readings) -> Iterator[Metric]:

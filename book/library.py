@@ -1,24 +1,18 @@
-"""docs/API.md, made of the names, signatures and docstrings of what `import meshwright` gives.
-
-`python -m meshwright.library.reference docs/API.md` writes it.
-"""
+"""docs/API.md, made of the names, signatures and docstrings of what `import meshwright` gives."""
 
 from __future__ import annotations
 
 import inspect
-import sys
 import textwrap
 from collections.abc import Callable
-from pathlib import Path
 
 import meshwright
-from meshwright.files.writing import write_whole
 
 WIDTH = 100
 HEAD = """# Meshwright as a library
 
 `import meshwright` is quick: a verb loads what it needs when it is first used. This page is made by
-`make api` of the verbs themselves. [A notebook](notebooks/first-plan.ipynb) uses them.
+`make reference` of the verbs themselves. [A notebook](notebooks/first-plan.ipynb) uses them.
 
 ```python
 import meshwright as mw
@@ -31,7 +25,7 @@ mw.draw(found.overlay, "overlay.svg", network)
 """
 
 
-def reference() -> str:
+def library_page() -> str:
     """The page."""
     return "\n".join([HEAD, *(_entry(name) for name in sorted(meshwright.LIBRARY, key=str.lower))])
 
@@ -89,7 +83,3 @@ def _folded(call: str) -> str:
 
 def _filled(paragraph: str) -> str:
     return textwrap.fill(" ".join(paragraph.split()), WIDTH)
-
-
-if __name__ == "__main__":
-    write_whole({Path(sys.argv[1]): reference().encode()})

@@ -1,0 +1,1 @@
+"""What is done before a release: the wheel is built and tried, and the checklist walked through."""
