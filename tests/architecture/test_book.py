@@ -9,9 +9,10 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from sources import ROOT, short
+
 from book.contents import chapters, documents
 from book.pages import PAGES
-from sources import ROOT, short
 
 FENCED = re.compile(r"^ *```.*?^ *```", re.MULTILINE | re.DOTALL)
 IN_CODE = re.compile(r"`[^`]+`")

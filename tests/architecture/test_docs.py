@@ -13,8 +13,9 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from book.contents import documents
 from sources import PACKAGE, ROOT, short
+
+from book.contents import documents
 
 DOCUMENTS = tuple(documents())
 CONSOLE_BLOCK = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
