@@ -15,6 +15,7 @@ import threading
 import urllib.request
 import venv
 import zipfile
+from collections.abc import Iterable
 from pathlib import Path
 
 from book.contents import ROOT
@@ -34,7 +35,6 @@ UP = ("up", "-n", "2", "--manage", "--port", "21883", "--peer-port", "27883")
 MANAGER = '[rest]\nlisten = "127.0.0.1:28090"\n'
 SHOWN = "Look at the network: "
 START_S = 120
-OK = 200
 
 
 def build(folder: Path) -> Path:
@@ -93,16 +93,27 @@ def _run_brokers(command: Path, folder: Path) -> None:
     with subprocess.Popen(
         [str(command), *UP], cwd=folder, stdout=subprocess.PIPE, text=True
     ) as running:
-        assert running.stdout is not None
         too_long = threading.Timer(START_S, running.terminate)
         too_long.start()
-        links = (line.partition(SHOWN)[2].strip() for line in running.stdout)
-        link = next(filter(None, links), None)
-        status = None if link is None else urllib.request.urlopen(link).status
-        too_long.cancel()
-        running.send_signal(signal.SIGINT)
-    if status != OK:
+        try:
+            is_shown = _is_shown(running.stdout or ())
+        finally:
+            too_long.cancel()
+            running.send_signal(signal.SIGINT)
+    if not is_shown:
         raise OperatorError(f"Two brokers of the wheel showed no dashboard within {START_S} s")
+
+
+def _is_shown(printed: Iterable[str]) -> bool:
+    """Follow the link that is printed, as a browser does."""
+    links = (line.partition(SHOWN)[2].strip() for line in printed)
+    link = next(filter(None, links), None)
+    if link is None:
+        return False
+    # The link leaves a cookie by which the browser is known.
+    browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+    with browser.open(link) as page:
+        return b"Meshwright" in page.read()
 
 
 def main() -> None:
@@ -114,6 +125,7 @@ def main() -> None:
     command = install(wheel)
     with tempfile.TemporaryDirectory() as folder:
         ask(command, Path(folder))
+    shutil.rmtree(ENVIRONMENT)
     print(f"installed by pip alone, it answers: meshwright {__version__}")
 
 
