@@ -32,7 +32,7 @@ exclude_patterns = [
 ]  # fmt: skip
 myst_heading_anchors = 4
 nitpicky = True
-# Records of a history and rules for topics are no language that Pygments knows.
+# Pygments has no colours for CSV and JSON lines.
 suppress_warnings = ["misc.highlighting_failure"]
 html_theme = "furo"
 html_title = f"Meshwright {version}"

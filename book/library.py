@@ -7,8 +7,8 @@ import textwrap
 from collections.abc import Callable
 
 import meshwright
+from book.markdown import WIDTH
 
-WIDTH = 100
 HEAD = """# Meshwright as a library
 
 `import meshwright` is quick: a verb loads what it needs when it is first used. This page is made by
