@@ -131,7 +131,7 @@ $(VENV)/.runtime: requirements/runtime.lock pyproject.toml $(VENV)/.build
 	@$(call with_dots,$(PIP) install --quiet --no-deps --no-build-isolation --editable .)
 	@touch $@
 
-$(VENV)/.archive: $(VENV)/.runtime
+$(VENV)/.archive: requirements/runtime.lock | $(VENV)/.runtime
 	@echo "Archiving Spark's classes, so that it starts in half the time; this takes a minute."
 	@$(call with_dots,$(BIN)/python -m meshwright.pipeline.archiving)
 	@touch $@
