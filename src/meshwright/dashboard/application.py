@@ -14,6 +14,7 @@ from meshwright.dashboard.door import HOME, Door
 from meshwright.dashboard.frame import REFRESH_S, Frame, Refresh
 from meshwright.dashboard.house import House
 from meshwright.dashboard.pages import clients, compare, mobility, overlay, overview, plans
+from meshwright.files.page_style import switched_colours
 from meshwright.manager.service import looking_key
 
 # How long a page may take until it has its first content; brokers that hang are waited for.
@@ -21,6 +22,8 @@ FIRST_S = 30.0
 ICON = "🕸"
 
 BROWSER = Path(__file__).parent / "browser"
+# What NiceGUI calls the page when it is dark.
+DARK_BODY = "body.body--dark"
 Build = Callable[[House, Frame], Refresh]
 
 
@@ -86,4 +89,4 @@ async def _show(house: House, name: str, build: Build) -> None:
 def _head() -> str:
     style = (BROWSER / "style.css").read_text(encoding="utf-8")
     keys = (BROWSER / "keys.js").read_text(encoding="utf-8")
-    return f"<style>{style}</style><script>{keys}</script>"
+    return f"<style>{switched_colours(DARK_BODY)}{style}</style><script>{keys}</script>"

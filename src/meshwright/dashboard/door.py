@@ -15,6 +15,7 @@ from starlette.requests import HTTPConnection, Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from meshwright.files.page_style import PAGE
 from meshwright.manager.service import looking_key
 
 HOME = "/dashboard"
@@ -23,13 +24,9 @@ COOKIE = "meshwright"
 UNAUTHORIZED = 401
 SHOWN_BYTES_MAX = 4_096
 
-STYLE = (
-    "body{font:16px/1.5 system-ui,sans-serif;max-width:34rem;margin:14vh auto;padding:0 1.2rem;"
-    "color:#1d2b3a;background:#f3f6f9}input,button{font:inherit;padding:.45rem .6rem}"
-    "input{width:100%;box-sizing:border-box;margin:.4rem 0 .8rem}code{background:#e8f0fa;"
-    "padding:.1rem .3rem}p.bad{color:#bf2f33}@media(prefers-color-scheme:dark){body{"
-    "background:#0e141b;color:#e3ebf3}code,input,button{background:#1c2d40;color:#e3ebf3}"
-    "p.bad{color:#f08285}}"
+STYLE = PAGE + (
+    "body{max-width:34rem;margin:14vh auto}input,button{font:inherit;padding:.45rem .6rem}"
+    "input{width:100%;box-sizing:border-box;margin:.4rem 0 .8rem}p.bad{color:var(--bad)}"
 )
 
 

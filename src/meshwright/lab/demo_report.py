@@ -8,6 +8,7 @@ from html import escape
 
 import numpy as np
 
+from meshwright.files.page_style import PAGE
 from meshwright.lab.demo import Act, Prediction
 from meshwright.lab.figures.before_after import Pair, Panel, pair_svg
 from meshwright.lab.live_measures import Measures
@@ -24,11 +25,9 @@ COST_IN_WORDS = (
     "those that want them, in an hour. Messages to brokers that want them are needed and are no "
     "part of it, so it may fall by more than all messages do."
 )
-STYLE = (
-    "body{font-family:system-ui,sans-serif;color:#1d2b3a;max-width:70rem;margin:2rem auto;"
-    "padding:0 1rem}table{border-collapse:collapse}th,td{padding:.3rem .8rem;text-align:right;"
-    "border-bottom:1px solid #dfe6ee}th:first-child,td:first-child{text-align:left}"
-    ".picture{max-width:66rem}svg{max-width:100%;height:auto}li{margin:.2rem 0}"
+STYLE = PAGE + (
+    "body{max-width:70rem}th,td{padding:.3rem .8rem;text-align:right}"
+    "th:first-child,td:first-child{text-align:left}.picture{max-width:66rem}li{margin:.2rem 0}"
 )
 
 

@@ -9,11 +9,11 @@ from collections.abc import Iterator, Mapping
 from html import escape
 from typing import Any
 
-STYLE = (
-    "body{font-family:system-ui,sans-serif;color:#1d2b3a;max-width:60rem;margin:2rem auto;"
-    "padding:0 1rem}code,pre{background:#f2f5f8;padding:.1rem .3rem}pre{padding:.6rem;"
-    "overflow-x:auto}h2{margin:2rem 0 .3rem;font-size:1.1rem}td,th{padding:.2rem .8rem .2rem 0;"
-    "text-align:left;vertical-align:top}"
+from meshwright.files.page_style import PAGE
+
+STYLE = PAGE + (
+    "body{max-width:60rem}pre{padding:.6rem;overflow-x:auto}h2{margin:2rem 0 .3rem;"
+    "font-size:1.1rem}td,th{padding:.2rem .8rem;text-align:left}"
 )
 HOW = (
     "Every request carries the token; a refusal is a status of 4xx with its <code>reason</code> in "

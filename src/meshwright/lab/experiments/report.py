@@ -12,6 +12,7 @@ from pathlib import Path
 from textwrap import fill
 
 from meshwright.errors import InputFileError
+from meshwright.files.page_style import PAGE
 from meshwright.files.writing import make_folder, write_whole
 from meshwright.lab.experiments.findings import Finding, judged
 from meshwright.lab.experiments.judging import Judgement, told
@@ -23,13 +24,12 @@ WORDS = {
     "paper": {"reproduces": "reproduces", "does not": "does not reproduce"},
     "ours": {"reproduces": "better", "does not": "not better"},
 }
-STYLE = (
-    "body{font-family:system-ui,sans-serif;color:#1d2b3a;max-width:72rem;margin:2rem auto;"
-    "padding:0 1rem;line-height:1.45}table{border-collapse:collapse;font-size:.9rem;width:100%}"
-    "th,td{padding:.35rem .6rem;text-align:left;border-bottom:1px solid #dfe6ee;"
-    "vertical-align:top}td.n{white-space:nowrap}svg{max-width:100%;height:auto}"
-    ".quiet{color:#66727f;font-size:.85rem}.yes{color:#1e7a3f}.no{color:#b3261e}"
-    ".unknown{color:#8a6d1f}h2{margin-top:2.5rem;border-top:2px solid #dfe6ee;padding-top:1rem}"
+STYLE = PAGE + (
+    "body{max-width:72rem}table{font-size:.9rem;width:100%}"
+    "th,td{padding:.35rem .6rem;text-align:left}td.n{white-space:nowrap}"
+    ".quiet{color:var(--quiet);font-size:.85rem}.yes{color:var(--good)}.no{color:var(--bad)}"
+    ".unknown{color:var(--warn)}"
+    "h2{margin-top:2.5rem;border-top:2px solid var(--line);padding-top:1rem}"
     "h3{margin-bottom:.2rem}nav a{margin-right:1rem}@media(max-width:40rem){table{display:block;"
     "overflow-x:auto}}"
 )
