@@ -43,14 +43,14 @@ html_show_sphinx = False
 html_show_copyright = False
 html_theme_options = {
     "light_css_variables": {
-        "color-brand-primary": "#0b6e6e",
-        "color-brand-content": "#0b6e6e",
+        "color-brand-primary": "#2467b3",
+        "color-brand-content": "#2467b3",
         "font-stack": "system-ui, sans-serif",
         "font-stack--monospace": "ui-monospace, 'DejaVu Sans Mono', monospace",
     },
     "dark_css_variables": {
-        "color-brand-primary": "#5cc8c2",
-        "color-brand-content": "#5cc8c2",
+        "color-brand-primary": "#79b4f5",
+        "color-brand-content": "#79b4f5",
     },
 }
 

@@ -28,8 +28,8 @@ class _Part(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 class TimeParameters(_Part, frozen=True, kw_only=True):
     """Slots (T_update), epochs (T_free), and slots left out of the comparison.
 
-    slot_s: None for about a hundredth of the trace, in whole hours. epoch_slots: 0 for as many as a
-    move of brokers needs to pay for itself.
+    slot_s: None for about a hundredth of the trace, in whole hours if it has some. epoch_slots: 0
+    for as many as a move of brokers needs to pay for itself.
     """
 
     slot_s: Count | None = None

@@ -13,6 +13,9 @@ from meshwright.model.times import SECOND_US
 
 SLOTS_WANTED = 100
 HOUR_S = 3600
+# A trace of fewer hours, as the telemetry of a trial, has slots of so many seconds.
+HOURS_WANTED = 3
+ROUND_S = (1, 5, 10, 15, 30, 60, 120)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +60,8 @@ def spanning(begin_us: int, end_us: int, slot_s: int | None, epoch_slots: int) -
 
 
 def _hundredth_s(span_us: int) -> int:
-    """A hundredth of a span in whole hours, at least one."""
-    hours = -(-span_us // (SLOTS_WANTED * HOUR_S * SECOND_US))
-    return max(hours, 1) * HOUR_S
+    """A hundredth of a span in whole hours, at least one; of a short span in round seconds."""
+    least_s = -(-span_us // (SLOTS_WANTED * SECOND_US))
+    if span_us < HOURS_WANTED * HOUR_S * SECOND_US:
+        return next(seconds for seconds in ROUND_S if seconds >= least_s)
+    return max(-(-least_s // HOUR_S), 1) * HOUR_S

@@ -72,7 +72,7 @@ def compare(
         typer.Option(
             "--slot",
             metavar="TIME",
-            show_default="a hundredth of the trace, in whole hours",
+            show_default="a hundredth of the trace, in hours if it has some",
             help="How often brokers tell each other what they want (T_update): 6h, 1d, ...",
         ),
     ] = None,
