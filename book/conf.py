@@ -14,6 +14,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from book.contents import CONTENTS, FIRST_PAGE, ROOT, Part, parts
 from meshwright import __version__
+from meshwright.files.page_style import DARK, LIGHT
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -43,14 +44,14 @@ html_show_sphinx = False
 html_show_copyright = False
 html_theme_options = {
     "light_css_variables": {
-        "color-brand-primary": "#2467b3",
-        "color-brand-content": "#2467b3",
+        "color-brand-primary": LIGHT["accent"],
+        "color-brand-content": LIGHT["accent"],
         "font-stack": "system-ui, sans-serif",
         "font-stack--monospace": "ui-monospace, 'DejaVu Sans Mono', monospace",
     },
     "dark_css_variables": {
-        "color-brand-primary": "#79b4f5",
-        "color-brand-content": "#79b4f5",
+        "color-brand-primary": DARK["accent"],
+        "color-brand-content": DARK["accent"],
     },
 }
 

@@ -7,7 +7,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from uuid import uuid4
 
@@ -30,43 +31,22 @@ MOMENTS: dict[str, Callable[[int, str, Path], bool]] = {
 
 @pytest.mark.parametrize("moment", MOMENTS)
 def test_who_stops_a_command_on_spark_sees_nothing_more_of_it(moment: str, tmp_path: Path) -> None:
-    mark = uuid4().hex
-    process = subprocess.Popen(
-        [sys.executable, "-m", "meshwright", *WORDS],
-        cwd=tmp_path,
-        env={**os.environ, "MARK": mark},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-    deadline_s = time.monotonic() + END_S
-    while not MOMENTS[moment](process.pid, mark, tmp_path):
-        assert time.monotonic() < deadline_s
-        time.sleep(LOOK_EVERY_S)
-    os.killpg(process.pid, signal.SIGINT)
-    assert process.communicate(timeout=END_S) == ("", "")
-    assert process.returncode in STOPPED
-    wait_for_end(mark)
+    with started(WORDS, tmp_path) as (process, mark):
+        until(lambda: MOMENTS[moment](process.pid, mark, tmp_path))
+        os.killpg(process.pid, signal.SIGINT)
+        assert process.communicate(timeout=END_S) == ("", "")
+        assert process.returncode in STOPPED
+        until(lambda: not marked(mark))
 
 
 def test_who_ends_a_swarm_ends_all_its_processes(tmp_path: Path) -> None:
-    mark = uuid4().hex
     words = ("swarm", "--designs", "chord", "--seeds", "1..100000")
-    process = subprocess.Popen(
-        [sys.executable, "-m", "meshwright", *words],
-        cwd=tmp_path,
-        env={**os.environ, "MARK": mark},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    deadline_s = time.monotonic() + END_S
-    while sum("spawn_main" in command for command in marked(mark)) < 2:
-        assert time.monotonic() < deadline_s
-        time.sleep(LOOK_EVERY_S)
-    process.terminate()
-    assert process.wait(END_S) == STOPPED[0]
-    wait_for_end(mark)
+    with started(words, tmp_path) as (process, mark):
+        until(lambda: sum("spawn_main" in command for command in marked(mark)) >= 2)
+        process.terminate()
+        process.communicate(timeout=END_S)
+        assert process.returncode == STOPPED[0]
+        until(lambda: not marked(mark))
 
 
 def test_an_interruption_that_python_drops_comes_again() -> None:
@@ -92,11 +72,30 @@ __main__.run()
     assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", "")
 
 
-def wait_for_end(mark: str) -> None:
-    """Until nothing is left of all that has the mark."""
+@contextmanager
+def started(words: Sequence[str], folder: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A command in a group of its own, and the mark that all it starts has, too."""
+    mark = uuid4().hex
+    with subprocess.Popen(
+        [sys.executable, "-m", "meshwright", *words],
+        cwd=folder,
+        env={**os.environ, "MARK": mark},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        try:
+            yield process, mark
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+
+
+def until(holds: Callable[[], bool]) -> None:
     deadline_s = time.monotonic() + END_S
-    while marked(mark):
-        assert time.monotonic() < deadline_s, marked(mark)
+    while not holds():
+        assert time.monotonic() < deadline_s
         time.sleep(LOOK_EVERY_S)
 
 

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import cast
 
 import msgspec
 import pytest
@@ -25,6 +26,7 @@ from meshwright.manager.planner import PlanRequest
 from meshwright.manager.rest_client import RestDesk
 from meshwright.manager.running import RunningNetwork
 from meshwright.manager.saved_plans import PlanState, PlanStore, SavedPlan
+from meshwright.model.goals import Goals
 from meshwright.model.overlay import Overlay
 
 LEASE_S = 4.0
@@ -232,7 +234,7 @@ def refuses_bad_input(north: Running, folder: Path) -> None:
     refused = call("list", "--manager", north.url, "--token-file", wrong)
     assert refused.exit_code == 2
     assert refused.stderr.startswith("error: The token is wrong or missing; ")
-    misspelt = PlanRequest(goals=Misspelt(kmin=2))  # type: ignore[arg-type]
+    misspelt = PlanRequest(goals=cast("Goals", Misspelt(kmin=2)))
     with pytest.raises(OperatorError, match=r"no wish for a plan .*unknown field `kmin`"):
         north.desk.make(misspelt, print)
     with pytest.raises(OperatorError, match=r"There is no plan 'p7' in .*; there are none"):

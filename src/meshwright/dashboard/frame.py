@@ -11,6 +11,7 @@ from meshwright.dashboard.components import set_text
 from meshwright.dashboard.door import COOKIE, HOME
 from meshwright.dashboard.house import House
 from meshwright.errors import OperatorError
+from meshwright.files.page_style import LIGHT
 
 PAGES = (
     ("", "Overview"),
@@ -23,7 +24,6 @@ PAGES = (
 THEME = "meshwright_theme"
 THEMES = ("auto", "light", "dark")
 REFRESH_S = 2.0
-ACCENT = "#2467b3"
 
 Refresh = Callable[[], Awaitable[None]]
 
@@ -37,7 +37,7 @@ class Frame:
         self.visit = request.cookies.get(COOKIE, "")
         self._theme = request.cookies.get(THEME, "auto")
         self._dark = ui.dark_mode(_is_dark(self._theme))
-        ui.colors(primary=ACCENT)
+        ui.colors(primary=LIGHT["accent"])
         self._when_allowed: list[Callable[[], None]] = []
         self._bar(page)
         with ui.element("main").classes("mw-page").props("id=content") as self._main:

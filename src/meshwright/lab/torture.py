@@ -312,24 +312,27 @@ class _Trial:
                 raise outcome
 
     async def _look_for_disagreement(self) -> list[Violation]:
-        """Brokers that have other overlays in force than the first, or still change theirs."""
+        """Brokers that are silent, still change, or have another overlay than the first."""
         controls = [self._network.control_of(name) for name in self._brokers.values()]
         found = await asyncio.to_thread(Finder().answering, controls)
-        first, *others = (view for _, view in found.values())
+        views = [view for _, view in found.values()]
+        sentences = [
+            f"{name} does not answer, though nobody was killed any more"
+            for name in self._brokers.values()
+            if name not in found
+        ]
+        for view in views:
+            if view.plan is not None:
+                sentences.append(f"{view.broker} still changes to epoch {view.plan.epoch}")
+            elif (view.epoch, view.overlay) != (views[0].epoch, views[0].overlay):
+                sentences.append(
+                    f"{view.broker} has another overlay in force in epoch {view.epoch} than "
+                    f"{views[0].broker} in epoch {views[0].epoch}"
+                )
         now_us = self._stopwatch.now_us()
         self.disagreements = [
-            Violation(
-                checker="disagreed",
-                sentence=(
-                    f"{view.broker} has epoch {view.epoch} in force and {first.broker} epoch "
-                    f"{first.epoch}, though nobody was killed any more"
-                    if view.plan is None
-                    else f"{view.broker} still takes part in the change to epoch {view.plan.epoch}"
-                ),
-                time_us=now_us,
-            )
-            for view in (first, *others)
-            if view.plan or (view.epoch, view.overlay) != (first.epoch, first.overlay)
+            Violation(checker="disagreed", sentence=sentence, time_us=now_us)
+            for sentence in sentences
         ]
         return self.disagreements
 
