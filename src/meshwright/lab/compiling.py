@@ -25,7 +25,7 @@ from meshwright.planning.founding import founding_overlay
 from meshwright.planning.placement.clients import Clients
 from meshwright.planning.placement.strategies import DEFAULT_PLACEMENT
 
-BROKERS, TOPICS, TOPICS_PER_BROKER = 8, 6, 3
+BROKERS, TOPICS, TOPICS_PER_BROKER = 5, 6, 3
 CLIENTS = 24
 LOOK_EVERY_S = 0.2
 

@@ -41,6 +41,8 @@ TEMPERATURE_FIRST_BY_DELAYS = 0.6
 # How long one run of annealing goes on and how often it is done again, if the effort allows: that
 # is counted in topics looked at, where judging a swap takes as long as a few topics more.
 PROPOSALS_PER_BROKER = 3_000
+# Of few brokers there are few arrangements: a run looks at each about so often.
+PROPOSALS_PER_ARRANGEMENT = 10
 # Annealing that must be shorter than this ends above where it began, and is left out.
 PROPOSALS_PER_BROKER_MIN = 500
 RUN_COUNT_MAX = 4
@@ -132,9 +134,13 @@ def _effort(search: Search) -> tuple[int, int]:
     if isinstance(search.tables, DelayTables):
         per_swap += EFFORT_TOPICS_PER_TREE * len(search.tables.tables.roots)
     affordable = math.ceil(EFFORT_TOPICS / per_swap)
-    proposal_count = min(affordable, PROPOSALS_PER_BROKER * broker_count)
-    if proposal_count < PROPOSALS_PER_BROKER_MIN * broker_count:
+    if affordable < PROPOSALS_PER_BROKER_MIN * broker_count:
         return 0, 0
+    proposal_count = min(
+        affordable,
+        PROPOSALS_PER_BROKER * broker_count,
+        PROPOSALS_PER_ARRANGEMENT * math.factorial(broker_count),
+    )
     most = RUN_COUNT_MAX_BY_DELAYS if search.problem.knows_delays else RUN_COUNT_MAX
     return min(math.ceil(affordable / proposal_count), most), proposal_count
 
