@@ -3,6 +3,11 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
+# Most of what is installed is never imported: what is, is compiled then.
+INSTALL := $(PIP) install --quiet --no-compile --no-build-isolation
+install_ours = $(INSTALL) --require-hashes -r requirements/$(1).lock && $(INSTALL) --no-deps --editable .
+# Two installations into one environment would be in each other's way.
+.NOTPARALLEL:
 COMPILE := $(BIN)/pip-compile --quiet --generate-hashes --allow-unsafe --strip-extras --no-header \
 	--no-emit-index-url --no-emit-find-links --no-emit-trusted-host --no-emit-options
 
@@ -122,13 +127,12 @@ $(BIN)/python:
 # pyspark comes as a source archive: its build tools are pinned too, so nothing is fetched unchecked.
 $(VENV)/.build: requirements/build.lock | $(BIN)/python
 	@echo "Installing what the installation needs into $(VENV)."
-	@$(call with_dots,$(PIP) install --quiet --require-hashes -r requirements/build.lock)
+	@$(call with_dots,$(INSTALL) --require-hashes -r requirements/build.lock)
 	@touch $@
 
 $(VENV)/.runtime: requirements/runtime.lock pyproject.toml $(VENV)/.build
 	@echo "Installing Meshwright and its libraries into $(VENV); the first time takes a minute or two."
-	@$(call with_dots,$(PIP) install --quiet --require-hashes --no-build-isolation -r requirements/runtime.lock)
-	@$(call with_dots,$(PIP) install --quiet --no-deps --no-build-isolation --editable .)
+	@$(call with_dots,$(call install_ours,runtime))
 	@touch $@
 
 $(VENV)/.archive: requirements/runtime.lock | $(VENV)/.runtime
@@ -136,7 +140,8 @@ $(VENV)/.archive: requirements/runtime.lock | $(VENV)/.runtime
 	@$(call with_dots,$(BIN)/python -m meshwright.pipeline.archiving)
 	@touch $@
 
-$(VENV)/.development: requirements/development.lock $(VENV)/.runtime
-	@echo "Installing what developers need into $(VENV)."
-	@$(call with_dots,$(PIP) install --quiet --require-hashes --no-build-isolation -r requirements/development.lock)
-	@touch $@
+# Who develops gets all of the above at once.
+$(VENV)/.development: requirements/development.lock pyproject.toml $(VENV)/.build
+	@echo "Installing Meshwright and what developers need into $(VENV); this takes a minute or two."
+	@$(call with_dots,$(call install_ours,development))
+	@touch $(VENV)/.runtime $@
