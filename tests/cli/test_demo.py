@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from commands import answered, call, refused
@@ -19,9 +20,16 @@ def test_a_network_is_measured_planned_changed_and_measured_again(
     spark: object, tmp_path: Path
 ) -> None:
     del spark  # one that runs already is used by every command
-    words = ("demo", "--brokers", 6, "--clients", 120, "--seconds", 8, "--rate", 60)
-    result = call(*words, "--out", tmp_path / "demo", "--json")
+    words = ("demo", "--brokers", 6, "--clients", 120, "--seconds", 5, "--rate", 60)
+    out = tmp_path / "demo"
+    result = call(*words, "--out", out, "--keep", "--json")
     assert result.exit_code == 0, result.output
+    try:
+        is_left_to_a_manager(json.loads(result.stdout), out)
+    finally:
+        stopped = answered("down", "--data", out / "network")
+    assert len(stopped["stopped"]) == 6
+    assert stopped["manager_stopped"]
     acts = ("Act 1", "relays a second", "Act 2", "swap", "Act 3", "was killed and came back")
     assert all(act in result.stderr for act in acts)
     document = json.loads(result.stdout)
@@ -47,6 +55,21 @@ def test_a_network_is_measured_planned_changed_and_measured_again(
     assert 120 / 6 <= int(fullest["predicted"]) < 120
     again = answered("check", tmp_path / "demo" / "history.jsonl")["totals"]
     assert again["delivered"] == document["delivered"]
+
+
+def is_left_to_a_manager(document: dict[str, Any], out: Path) -> None:
+    """Who asked for it to be kept finds the plan at a manager, with what it was worth."""
+    assert "stop them with meshwright down" in refused("demo", "--out", out)
+    url, _, _ = document["dashboard"].partition("/dashboard?key=")
+    at = ("--manager", url, "--token-file", out / "network" / "manager" / "token")
+    (plan,) = answered("plan", "list", *at)["plans"]
+    assert plan["state"] == "applied"
+    assert plan["measured"] == {
+        "before": document["cost_before"],
+        "after": document["cost_measured"],
+    }
+    undone = answered("plan", "undo", plan["id"], "--yes", *at)["outcome"]
+    assert undone["end"] == "done"
 
 
 def test_a_plan_that_changes_nothing_is_told_and_not_given_to_brokers() -> None:

@@ -31,11 +31,16 @@ from meshwright.lab.live_measures import (
     subscription_changes,
 )
 from meshwright.lab.scripted import Deed, Play, Script
-from meshwright.live.operating.control_client import running_brokers
-from meshwright.live.processes.local_network import LocalNetwork, free_ports
-from meshwright.manager.execution import Outcome, Tell, carry_out
+from meshwright.live.operating.control_client import answering_brokers, running_brokers
+from meshwright.live.processes.local_network import HOST, LocalNetwork, free_ports
+from meshwright.live.system.addresses import Address
+from meshwright.manager.child import SETTINGS_NAME as MANAGER_SETTINGS_NAME
+from meshwright.manager.child import ManagerChild
+from meshwright.manager.desk import FolderDesk
+from meshwright.manager.execution import Tell
 from meshwright.manager.measuring import Traffic, look, traffic_between
 from meshwright.manager.running import RunningNetwork
+from meshwright.manager.saved_plans import Cost, SavedPlan
 from meshwright.model.designs import DEFAULT_DESIGN
 from meshwright.model.overlay import Overlay
 from meshwright.model.plan import Plan
@@ -71,6 +76,7 @@ BACK_S = 4.0
 # Clients that were sent elsewhere are there by then; who is not stays where it is.
 MOVED_WITHIN_S = 20.0
 MOVED_LOOK_S = 0.2
+MANAGED_WITHIN_S = 60.0
 PERCENTILES = {"p50": 50, "p99": 99}
 
 
@@ -147,6 +153,11 @@ class DemoFolder:
         make_folder(self.root)
         if self.network.exists() and not self._is_of_a_demonstration():
             raise OperatorError(f"{self.network}: this is not of a demonstration; name another.")
+        if answering_brokers(self.network):
+            raise OperatorError(
+                f"{self.network}: the brokers of a demonstration that was kept run here; stop them "
+                f"with meshwright down --data {self.network}, or name another folder with --out."
+            )
         for former in (self.network, self.telemetry):
             shutil.rmtree(former, ignore_errors=True)
         make_folder(self.network)
@@ -193,6 +204,15 @@ class Prediction:
     unmoved: Measures
     changes_per_minute: float
     fullest: int
+
+
+@dataclass(frozen=True, slots=True)
+class Managed:
+    """Where the manager of a network that is kept answers, and where people look at it."""
+
+    url: str
+    token_file: Path
+    seen_at: str
 
 
 def follow_trace(session: Session, parameters: DemoParameters, folder: DemoFolder) -> Script:
@@ -244,14 +264,13 @@ def live_network(
         peer_port=port + parameters.brokers,
         settings=settings,
     )
-    is_over = False
     try:
         network.start()
         yield network
-        is_over = True
+        if is_kept:
+            network.let_go()
     finally:
-        if not (is_over and is_kept):
-            network.stop()
+        network.stop()
 
 
 def watch(play: Play, folder: DemoFolder, seconds: float, tell: Callable[[Sight], None]) -> Act:
@@ -322,9 +341,34 @@ def predict(plan: Plan, history: History, window: Window) -> Prediction:
     )
 
 
-def change(folder: DemoFolder, plan: Plan, tell: Tell) -> Outcome:
-    """Have the brokers carry out the plan, under traffic."""
-    return carry_out(RunningNetwork(folder.network), "apply", plan, leader=None, tell=tell)
+def change(folder: DemoFolder, plan: Plan, predicted: Prediction, tell: Tell) -> SavedPlan:
+    """Have the brokers carry out the plan, under traffic; it is kept as a manager keeps plans."""
+    desk = FolderDesk(folder.network)
+    saved = desk.save(plan, _cost(predicted.today, predicted.measures))
+    return desk.carry_out("apply", saved.id, leader=None, tell=tell)
+
+
+def keep_measured(folder: DemoFolder, changed: SavedPlan, before: Act, after: Act) -> None:
+    """Keep with the plan what it was worth."""
+    desk = FolderDesk(folder.network)
+    desk.keep_measured(changed.id, _cost(before.measures, after.measures))
+
+
+def start_manager(folder: DemoFolder) -> Managed:
+    """Start a manager that outlives this process; refused if it does not answer soon."""
+    address = Address(HOST, free_ports(1))
+    settings = f'[rest]\nlisten = "{address}"\n'
+    write_whole({folder.network / MANAGER_SETTINGS_NAME: settings.encode()})
+    manager = ManagerChild(folder.network, say=lambda _: None)
+    manager.start()
+    deadline_s = time.monotonic() + MANAGED_WITHIN_S
+    while (seen_at := manager.seen_at()) is None:
+        if manager.has_ended() or time.monotonic() > deadline_s:
+            manager.stop()
+            raise OperatorError(f"The manager has not started; see {manager.log}.")
+        time.sleep(MOVED_LOOK_S)
+    manager.let_go()
+    return Managed(f"http://{address}", manager.token_path, seen_at)
 
 
 def wait_moved(play: Play, plan: Plan) -> None:
@@ -361,6 +405,10 @@ def _fullest(history: History, moved: Mapping[str, str]) -> int:
     """Clients at the broker that has most; moved: those that are taken to be elsewhere."""
     last = {client: own[-1].broker for client, own in history.connections.items()}
     return max(Counter((last | dict(moved)).values()).values(), default=0)
+
+
+def _cost(before: Measures, after: Measures) -> Cost:
+    return Cost(before=before.messages_per_delivery, after=after.messages_per_delivery)
 
 
 def _by_minute(count: int, window: Window) -> float:

@@ -12,8 +12,9 @@ from pathlib import Path
 import msgspec
 
 from meshwright.files.writing import make_folder, private_opener
+from meshwright.live.processes.local_network import let_go
 from meshwright.live.system.addresses import parse_address
-from meshwright.manager.service import looking_address, shown_token
+from meshwright.manager.service import looking_address, shown_token, token_path
 from meshwright.manager.settings import MANAGER_FOLDER, ManagerSettings, read_manager_settings
 
 SETTINGS_NAME = "manager.toml"
@@ -73,16 +74,35 @@ class ManagerChild:
             self.start()
 
     def _tell_where(self) -> None:
-        """Say once where the network is to be seen, when somebody answers there."""
-        if self._is_told:
-            return
-        settings = self.settings()
-        own = msgspec.structs.replace(settings, folder=self._data / MANAGER_FOLDER)
-        address = parse_address(settings.rest.listen)
-        with suppress(OSError), socket.create_connection((address.host, address.port), ANSWER_S):
+        if not self._is_told and (seen_at := self.seen_at()) is not None:
             self._is_told = True
-            seen = looking_address(f"http://{address}", shown_token(own))
-            self._say(f"Look at the network: {seen}")
+            self._say(f"Look at the network: {seen_at}")
+
+    def seen_at(self) -> str | None:
+        """Where the network is to be seen, once somebody answers there."""
+        own = self._own_settings()
+        address = parse_address(own.rest.listen)
+        with suppress(OSError), socket.create_connection((address.host, address.port), ANSWER_S):
+            return looking_address(f"http://{address}", shown_token(own))
+        return None
+
+    @property
+    def token_path(self) -> Path:
+        """Where the token is that whoever orders something must show."""
+        return token_path(self._own_settings())
+
+    def _own_settings(self) -> ManagerSettings:
+        return msgspec.structs.replace(self.settings(), folder=self._data / MANAGER_FOLDER)
+
+    def has_ended(self) -> bool:
+        """Whether the process is over."""
+        return self._process is not None and self._process.poll() is not None
+
+    def let_go(self) -> None:
+        """Leave it to itself: it runs on when this process ends."""
+        if self._process is not None:
+            let_go(self._process)
+            self._process = None
 
     def stop(self) -> None:
         """Ask it to stop, and end it if it does not."""

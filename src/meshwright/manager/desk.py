@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import fcntl
 import os
+import signal
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Protocol
 
@@ -24,6 +25,7 @@ from meshwright.planning.changes.differences import PlanDifference, plan_differe
 
 PLANS_FOLDER = "plans"
 LOCK_NAME = "lock"
+LOOK_EVERY_S = 0.1
 
 
 class Desk(Protocol):
@@ -75,6 +77,12 @@ class FolderDesk:
             saved = self._store.add(now_us(), "trace")
             return self._store.write(made(saved, plan, predicted))
 
+    def keep_measured(self, name: str, measured: Cost) -> SavedPlan:
+        """Keep what became of a plan that is in force, as somebody else measured it."""
+        with only_one(self._folder):
+            saved = self._store.plan(name)
+            return self._store.write(saved.become(saved.state, saved.detail, measured=measured))
+
     def carry_out(self, action: Action, name: str, *, leader: str | None, tell: Tell) -> SavedPlan:
         with only_one(self._folder):
             unfinished = self._store.under_way()
@@ -106,9 +114,39 @@ def only_one(folder: Path) -> Iterator[None]:
     descriptor = os.open(folder / LOCK_NAME, os.O_RDWR | os.O_CREAT, 0o600)
     try:
         _lock(descriptor, folder)
+        os.truncate(descriptor, 0)
+        os.write(descriptor, f"{os.getpid()}\n".encode())
         yield
     finally:
         os.close(descriptor)
+
+
+def holder(folder: Path) -> int | None:
+    """The process that is the only one who changes plans in a folder, if there is one."""
+    path = folder / LOCK_NAME
+    if not path.exists():
+        return None
+    with path.open() as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return int(lock.read() or 0) or None  # nothing yet: it has just begun
+    return None
+
+
+def stop_holder(folder: Path, *, within_s: float) -> bool:
+    """Have who changes plans in a folder end; False if nobody does."""
+    process = holder(folder)
+    if process is None:
+        return False
+    with suppress(ProcessLookupError):
+        os.kill(process, signal.SIGTERM)
+    deadline_s = time.monotonic() + within_s
+    while holder(folder) == process:
+        if time.monotonic() > deadline_s:
+            raise OperatorError(f"Process {process}, which works in {folder}, does not stop.")
+        time.sleep(LOOK_EVERY_S)
+    return True
 
 
 def _lock(descriptor: int, folder: Path) -> None:

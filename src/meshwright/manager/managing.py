@@ -65,6 +65,7 @@ from meshwright.planning.changes.differences import PlanDifference, plan_differe
 
 # A lease is renewed so often while it lasts.
 RENEWALS = 3
+LEASE_ASKED_WITHIN_S = 5.0
 # The last of what it has to say stand in its status.
 NOTES_MAX = 20
 
@@ -109,6 +110,7 @@ class Manager:
         self._lock = threading.Lock()
         self._making: tuple[str, float] | None = None
         self._is_over = threading.Event()
+        self._is_lease_asked = threading.Event()
         self._opened = ExitStack()
         self._threads: dict[str, ThreadPoolExecutor] = {}
         self._leasing: Leasing | None = None
@@ -283,7 +285,10 @@ class Manager:
         return next(iter(tuple(self._troubles.values())), "")
 
     def _renew(self, now: int) -> None:
-        self._lease().renew(now)
+        try:
+            self._lease().renew(now)
+        finally:
+            self._is_lease_asked.set()
 
     def _look(self, now: int) -> None:
         """See to the telemetry, what is unfinished, what was measured, and the policy."""
@@ -313,6 +318,8 @@ class Manager:
         return self._leasing
 
     def _refuse_waiting(self) -> None:
+        # An order may come as soon as somebody listens, before brokers were asked for the lease.
+        self._is_lease_asked.wait(LEASE_ASKED_WITHIN_S)
         if not self._lease().is_held(now_us()):
             why = self._lease().waiting or self._trouble() or "its lease has run out"
             raise OperatorError(f"This manager gives no orders now: {why.rstrip('.')}.")

@@ -196,20 +196,28 @@ def drain(
 
 
 def down(*, data: Data = Path(".meshwright"), as_json: Json = False) -> None:
-    """Stop all brokers that run here; what they keep stays, and meshwright up goes on with it.
+    """Stop all brokers that run here, and their manager, if one manages them here.
+
+    What they keep stays, and meshwright up goes on with it.
 
     Example: meshwright down
     """
-    from meshwright.live.operating.control_client import running_brokers
+    from meshwright.live.operating.control_client import answering_brokers, running_brokers
+    from meshwright.manager.desk import stop_holder
+    from meshwright.manager.settings import MANAGER_FOLDER
 
-    running = running_brokers(data)
+    running = answering_brokers(data)
     with working(f"Stopping {counted(len(running), 'broker')}"):
         for control, _ in running.values():
             control.order("/stop")
         for control, _ in running.values():
             _wait_until_over(control)
-    document = {"command": "down", "stopped": list(running)}
-    answer(as_json, document, f"Stopped: {', '.join(running)}.")
+        is_managed = stop_holder(data / MANAGER_FOLDER, within_s=STOP_S)
+    if not (running or is_managed):
+        running_brokers(data)  # says that there are none
+    stopped = [*running, *(["the manager"] if is_managed else [])]
+    document = {"command": "down", "stopped": list(running), "manager_stopped": is_managed}
+    answer(as_json, document, f"Stopped: {', '.join(stopped)}.")
 
 
 def forget(

@@ -38,13 +38,13 @@ REPLANS_MAX = 5
 if TYPE_CHECKING:
     from meshwright.cli.console.screen import TaskBar
     from meshwright.history.history import History
-    from meshwright.lab.demo import Act, DemoFolder, DemoParameters, Prediction, Sight
+    from meshwright.lab.demo import Act, DemoFolder, DemoParameters, Managed, Prediction, Sight
     from meshwright.lab.demo_report import Story
     from meshwright.lab.live_measures import Window
     from meshwright.lab.scripted import Play, Script
     from meshwright.live.processes.local_network import LocalNetwork
-    from meshwright.manager.execution import Outcome
     from meshwright.manager.execution import Sight as PlanSight
+    from meshwright.manager.saved_plans import SavedPlan
     from meshwright.model.plan import Plan
     from meshwright.pipeline.session import Session
 
@@ -84,7 +84,10 @@ def demo(
         ),
     ] = 60.0,
     keep: Annotated[
-        bool, typer.Option("--keep", help="Leave the brokers running, and say what to try next.")
+        bool,
+        typer.Option(
+            "--keep", help="Leave the brokers running with a manager, and say what to try next."
+        ),
     ] = False,
     out: Annotated[
         Path, typer.Option("--out", metavar="DIR", help="Folder for everything it makes.")
@@ -158,7 +161,7 @@ class Stage:
 
     def perform(self, script: Script, *, as_json: bool) -> None:
         """All acts, then the judgement of what clients saw."""
-        from meshwright.lab.demo import busiest, kill_and_return, live_network
+        from meshwright.lab.demo import busiest, keep_measured, kill_and_return, live_network
         from meshwright.lab.demo_report import Story
         from meshwright.lab.scripted import playing
 
@@ -177,9 +180,9 @@ class Stage:
                 play.wait_begun()
             before = self._watched("Act 1, the network as it is", play)
             plan, predicted = self._planned(play, before)
-            while (changed := self._changed(plan, play)) is None:
+            while (changed := self._changed(plan, predicted, play)) is None:
                 plan, predicted = self._planned(play, before)
-            outcome, switched = changed
+            saved, switched = changed
             after = self._watched("Act 3, the network as it is now", play)
             name = busiest(folder)
             with (
@@ -190,7 +193,8 @@ class Stage:
             with _stage("All that is owed has come"), working("Waiting for all that is owed"):
                 history = play.end()
             _refuse_ended(network)
-        self._judge(Story(before, plan, predicted, after), outcome, history, switched, as_json)
+            keep_measured(folder, saved, before, after)
+        self._judge(Story(before, plan, predicted, after), saved, history, switched, as_json)
 
     def _watched(self, title: str, play: Play) -> Act:
         from meshwright.lab.demo import watch
@@ -220,7 +224,9 @@ class Stage:
             typer.echo(line, err=True)
         return plan, predicted
 
-    def _changed(self, plan: Plan, play: Play) -> tuple[Outcome, Window] | None:
+    def _changed(
+        self, plan: Plan, predicted: Prediction, play: Play
+    ) -> tuple[SavedPlan, Window] | None:
         """Carry out the plan; None if the network has redrawn itself since the plan was made."""
         from meshwright.errors import OperatorError
         from meshwright.lab.demo import change, is_in_force, wait_moved
@@ -232,7 +238,7 @@ class Stage:
                 _stage("Act 3, changed the network under traffic"),
                 task_bar("Act 3, changing the network under traffic") as bar,
             ):
-                outcome = change(self._folder, plan, lambda sight: _show_plan(bar, sight))
+                saved = change(self._folder, plan, predicted, lambda sight: _show_plan(bar, sight))
         except OperatorError as error:
             if is_in_force(self._folder, plan.source) or not self._replans:
                 raise
@@ -242,12 +248,12 @@ class Stage:
         switched = Window(since_us, play.now_us())
         with _stage("Clients came to their new brokers"), working("Clients come"):
             wait_moved(play, plan)
-        return outcome, switched
+        return saved, switched
 
     def _judge(
         self,
         story: Story,
-        outcome: Outcome,
+        saved: SavedPlan,
         history: History,
         switched: Window,
         as_json: bool,
@@ -259,7 +265,8 @@ class Stage:
         from meshwright.lab.demo_report import demo_page
         from meshwright.lab.live_measures import longest_answer_ms
 
-        parameters, folder = self._parameters, self._folder
+        parameters, folder, outcome = self._parameters, self._folder, saved.outcome
+        assert outcome is not None
         write_history(history, folder.history)
         found = tuple(violations(history))
         counts = totals(history, found)
@@ -275,6 +282,9 @@ class Stage:
         write_whole({folder.report: demo_page(story, title, told, counts)})
         elapsed_s = time.monotonic() - self._began_s
         document = story_document(parameters, story, outcome, counts, waits)
+        managed = self._managed() if self._is_kept else None
+        if managed is not None:
+            document["dashboard"] = managed.seen_at
         answer(
             as_json,
             {**document, "seconds": round(elapsed_s, 1), "report": str(folder.report)},
@@ -282,7 +292,7 @@ class Stage:
             *sentences(found),
             f"Report: {folder.report}; plan: {folder.plan}; what clients saw: {folder.history}; "
             f"{elapsed_s:.0f} s in all",
-            *(self._what_next() if self._is_kept else ()),
+            *(() if managed is None else self._what_next(saved.id, managed)),
         )
         is_better = (
             story.after.measures.messages_per_delivery < story.before.measures.messages_per_delivery
@@ -290,14 +300,22 @@ class Stage:
         if found or outcome.end != "done" or not is_better:
             raise typer.Exit(CHECK_SAYS_NO)
 
-    def _what_next(self) -> list[str]:
-        data, plan = self._folder.network, self._folder.plan
+    def _managed(self) -> Managed:
+        from meshwright.lab.demo import start_manager
+
+        with _stage("Started a manager"), working("Starting a manager"):
+            return start_manager(self._folder)
+
+    def _what_next(self, plan: str, managed: Managed) -> list[str]:
+        data = self._folder.network
+        at_manager = f"--manager {managed.url} --token-file {managed.token_file}"
         return [
-            "The brokers go on running. What to try next:",
+            "The brokers go on running, without clients, and a manager with them.",
+            f"Look at the network: {managed.seen_at}",
+            "What to try next:",
             f"  meshwright status --data {data}",
-            f"  meshwright manager --data {data}, and look at it in a browser",
-            f"  meshwright plan show {plan}",
-            f"  meshwright plan undo {plan} --data {data}",
+            f"  meshwright plan show {plan} --data {data}",
+            f"  meshwright plan undo {plan} {at_manager}",
             f"  meshwright compare {self._folder.telemetry} --slot 5s",
             f"  meshwright down --data {data}",
         ]

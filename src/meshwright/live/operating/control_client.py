@@ -168,15 +168,20 @@ class Finder:
 
 
 def running_brokers(folder: Path, finder: Finder | None = None) -> Views:
-    """All brokers that run in a folder or in folders under it, by name, sorted."""
-    places = (folder, *_folders_in(folder))
-    found = (finder or Finder()).answering(map(BrokerControl, places))
+    """All brokers that run in a folder or in folders under it, by name, sorted; refused if none."""
+    found = answering_brokers(folder, finder)
     if not found:
         raise OperatorError(
             f"No broker runs in {folder}; start some with meshwright up, "
             "or say where they keep their data with --data FOLDER."
         )
     return found
+
+
+def answering_brokers(folder: Path, finder: Finder | None = None) -> Views:
+    """The same, also where there are none."""
+    places = (folder, *_folders_in(folder))
+    return (finder or Finder()).answering(map(BrokerControl, places))
 
 
 def _folders_in(folder: Path) -> list[Path]:
