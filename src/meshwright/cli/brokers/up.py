@@ -21,6 +21,7 @@ from meshwright.model.wording import counted
 
 if TYPE_CHECKING:
     from meshwright.live.processes.local_network import LocalNetwork
+    from meshwright.manager.child import ManagerChild
     from meshwright.model.overlay import Overlay
     from meshwright.protocol.inspection import BrokerView
 
@@ -108,7 +109,6 @@ def up(
     from meshwright.live.processes.local_network import FirstPorts, LocalNetwork, first_ports
     from meshwright.live.processes.supervision import Supervision
     from meshwright.live.settings import read_live_settings
-    from meshwright.manager.child import ManagerChild
     from meshwright.model.designs import check_adaptable, founded_as
 
     overlay = _overlay(data, count, design, k=k, seed=seed)
@@ -119,8 +119,8 @@ def up(
         options += ("--adaptation", adaptation)
     if adaptation == "ocbr":
         check_adaptable(overlay.design)
-    manager = ManagerChild(data, typer.echo)
-    if is_managed:
+    manager = _manager(data) if is_managed else None
+    if manager is not None:
         asked_at = manager.settings().rest.listen
         options += ("--trace", str(data / "telemetry"))
     first = first_ports(data, overlay) if port is None or peer_port is None else FirstPorts()
@@ -141,7 +141,7 @@ def up(
             log = network.log_of(silent[0])
             raise OperatorError(f"No broker has started; see {log} of the first.")
         _tell(network, design or founded_as(overlay), data)
-        if is_managed:
+        if manager is not None:
             manager.start()
             typer.echo(
                 f"A manager is started; ask it at http://{asked_at}. What it does is in "
@@ -149,14 +149,23 @@ def up(
             )
         while not supervision.is_over:
             supervision.look(time.monotonic())
-            manager.look(time.monotonic())
+            if manager is not None:
+                manager.look(time.monotonic())
             time.sleep(LOOK_EVERY_S)
         typer.echo("All brokers have stopped.")
     except KeyboardInterrupt:
         typer.echo("Stopping.")
     finally:
-        manager.stop()
+        if manager is not None:
+            manager.stop()
         network.stop()
+
+
+def _manager(data: Path) -> ManagerChild:
+    # What serves over HTTP takes as long to load as a broker: only who has a manager waits for it.
+    from meshwright.manager.child import ManagerChild
+
+    return ManagerChild(data, typer.echo)
 
 
 def _overlay(

@@ -33,7 +33,7 @@ from meshwright.live.operating.http import (
     json_response,
 )
 from meshwright.live.operating.leases import NUMBER_MAX, SECONDS_MAX, Leases, Seen
-from meshwright.live.operating.unix_sockets import listening_socket
+from meshwright.live.operating.unix_sockets import SOCKET_NAME, listening_socket
 from meshwright.live.settings import ControlSettings
 from meshwright.live.system.addresses import Address, parse_address
 from meshwright.live.system.file_budget import file_budget
@@ -47,7 +47,6 @@ from meshwright.model.times import SECOND_US
 from meshwright.protocol.foundation.events import EmptyingGiven, HoldingGiven
 from meshwright.protocol.sessions.forgetting import MOVING, UNKNOWN
 
-SOCKET_NAME = "control.sock"
 NO_REPORTS = "it records no telemetry; set telemetry.trace in its settings and start it again"
 
 Ask = Callable[[Request], Response | Awaitable[Response]]

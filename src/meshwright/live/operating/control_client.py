@@ -16,8 +16,7 @@ import msgspec
 
 from meshwright.errors import OperatorError
 from meshwright.files.decoding import converted, decoded
-from meshwright.live.operating.control import SOCKET_NAME
-from meshwright.live.operating.unix_sockets import connected_socket
+from meshwright.live.operating.unix_sockets import SOCKET_NAME, connected_socket
 from meshwright.live.system.addresses import Address
 from meshwright.model.plan import Plan
 from meshwright.protocol.inspection import BrokerView

@@ -10,6 +10,8 @@ from pathlib import Path
 
 from meshwright.errors import OperatorError
 
+# Where a broker takes orders, in its own folder.
+SOCKET_NAME = "control.sock"
 # What the kernel takes, without the zero at the end.
 PATH_BYTES_MAX = 107
 
