@@ -17,7 +17,8 @@ from meshwright.model.designs import DESIGNS
 from meshwright.model.overlay import Overlay
 from meshwright.model.publication import Publication
 from meshwright.overlays.graph import graph
-from meshwright.planning.evaluation.kernels.pushes import Rows, nearest_members
+from meshwright.planning.evaluation.kernels.pushes import Rows
+from meshwright.planning.evaluation.kernels.ways import nearest, ways_between
 from meshwright.protocol.forwarding.acyclic.acyclic import Acyclic, AlongTree, FilterChange
 from meshwright.protocol.forwarding.acyclic.answers import Answers
 from meshwright.protocol.forwarding.machines import MACHINES, MESSAGES
@@ -82,15 +83,17 @@ def test_ways_in_are_those_of_the_closed_form(seed: int) -> None:
     ends = [(rank[a], rank[b]) for a, b in overlay.links if a in rank and b in rank]
     linked = graph(len(seen), np.array(ends, dtype=np.int32).reshape(-1, 2))
     columns = np.array([rank[name] for name in receivers], dtype=np.int32)
-    wanted = Rows(np.array([0, len(receivers)], dtype=np.int64), columns)
-    expected = nearest_members(Rows(linked.offsets, linked.neighbours), wanted)
     ways = ways_in(joined, frozenset(seen), joined.crowd(receivers))
     if not receivers:
         assert ways == {}
         return
+    expected = ways_between(Rows(linked.offsets, linked.neighbours), np.zeros((0, 0)))
+    members, hops = np.empty((2, len(seen)), dtype=np.int32)
+    nearest(expected, columns, members, hops)
     for name, index in rank.items():
-        assert rank[ways[name].entry] == expected.entries[0, index]
-        assert rank[ways[name].next_hop] == expected.next_hops[0, index]
+        entry = rank[ways[name].entry]
+        assert entry == columns[members[index]]
+        assert rank[ways[name].next_hop] == expected.next_hops[entry, index]
 
 
 def test_brokers_that_see_the_same_share_one_tree() -> None:

@@ -19,7 +19,6 @@ from meshwright.overlays.graph import Graph, graph
 from meshwright.overlays.graph import links as graph_links
 from meshwright.planning.evaluation.forwarding import (
     PublicationMessages,
-    Sums,
     Totals,
     Traffic,
     parts_of,
@@ -28,20 +27,25 @@ from meshwright.planning.evaluation.indexes import link_indexes
 from meshwright.planning.evaluation.kernels.pushes import (
     Pushes,
     Rows,
-    Ways,
-    nearest_members,
     push,
     push_from_all,
     topic_graph,
 )
-from meshwright.planning.evaluation.publishers import over_publishers, publisher_weights
-from meshwright.planning.evaluation.routes import greatest_by, hop_by_hop, sums_by
+from meshwright.planning.evaluation.kernels.ways import (
+    Entering,
+    Ways,
+    entering_at_members,
+    nearest,
+    ways_between,
+)
+from meshwright.planning.evaluation.publishers import publisher_weights
+from meshwright.planning.evaluation.routes import greatest_by, sums_by
 from meshwright.planning.topic_connected.validation import k_held
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TopicConnected:
-    """An explicit graph of brokers, its topics' members, and everybody's way to them."""
+    """An explicit graph of brokers, its topics' members, and the ways between brokers."""
 
     snapshot: Snapshot
     joined: Graph
@@ -50,8 +54,7 @@ class TopicConnected:
 
     def publication(self, topic: int, publisher: int) -> PublicationMessages:
         """One publication by eager push: a message to each member but the first."""
-        _, reached, delays = self._push(topic, publisher)
-        entry = int(self.ways.hops[topic, publisher])
+        entry, _, reached, delays = self._push(topic, publisher)
         return PublicationMessages(entry, max(len(reached) - 1, 0), 0, delays)
 
     def flooding(self, topic: int, publisher: int) -> PublicationMessages:
@@ -59,8 +62,7 @@ class TopicConnected:
 
         That is 2 * links - (members - 1) messages; duplicates are internal too.
         """
-        inner, reached, delays = self._push(topic, publisher)
-        entry = int(self.ways.hops[topic, publisher])
+        entry, inner, reached, delays = self._push(topic, publisher)
         sent = int(np.diff(inner.offsets)[reached].sum())
         return PublicationMessages(entry, sent - max(len(reached) - 1, 0), 0, delays)
 
@@ -95,21 +97,22 @@ class TopicConnected:
         """The traffic, the pushes behind it, and the loads of the ways in: (broker,)."""
         topic_count = self.members.row_count
         topics = self.members.row_of_pairs()
-        entering, entering_hops, entering_ms, loads = self._ways_in()
-        pushes = self._pushes(entering * self.snapshot.publications[topics])
+        found = self._entering()
+        # Whole where every publisher counts once, and told as such.
+        kind = np.int64 if self.snapshot.publishers is None else np.float64
+        entering, entering_hops = found.amounts.astype(kind), found.hops.astype(kind)
+        pushes = self._pushes(found.amounts * self.snapshot.publications[topics])
         delivered = sums_by(topics, entering * pushes.reached, topic_count)
         unreached = self.members.counts()[topics] - pushes.reached
         tree_hops = sums_by(topics, entering * pushes.hop_sums, topic_count)
         entry_hops = sums_by(topics, entering_hops * pushes.reached, topic_count)
         tree_ms, entry_ms = np.zeros((2, topic_count), dtype=np.float64)
         np.add.at(tree_ms, topics, entering * pushes.ms_sums)
-        np.add.at(entry_ms, topics, entering_ms * pushes.reached)
+        np.add.at(entry_ms, topics, found.ms * pushes.reached)
         traffic = Traffic(
             internal=sums_by(topics, entering * (pushes.reached - 1), topic_count),
             external=np.zeros(topic_count, dtype=np.int64),
-            entry=over_publishers(
-                self.ways.hops.T, np.arange(topic_count), publisher_weights(self.snapshot)
-            ),
+            entry=found.entry_hops.astype(kind),
             delivered=delivered,
             # Not the difference to all deliveries: shares of publishers do not add up exactly.
             missed=sums_by(topics, entering * unreached, topic_count),
@@ -118,60 +121,40 @@ class TopicConnected:
             delay_ms=None if self.snapshot.delays_ms is None else entry_ms + tree_ms,
             delay_tree_ms=None if self.snapshot.delays_ms is None else tree_ms,
         )
-        return traffic, pushes, loads
+        return traffic, pushes, found.loads
 
-    def _push(self, topic: int, publisher: int) -> tuple[Rows, Int32Array, Int32Array]:
-        """The topic's graph, who in it is reached, and the delays in hops of all: (member,)."""
+    def _push(self, topic: int, publisher: int) -> tuple[int, Rows, Int32Array, Int32Array]:
+        """Hops to the topic, its graph, who in it is reached, and delays in hops of all: (member,).
+
+        Nobody's topic is nowhere: no hops.
+        """
         members = self.members.of(topic)
-        ranks = np.full(len(self.snapshot.brokers), -1, dtype=np.int32)
+        ranks, hops_in = np.full((2, len(self.snapshot.brokers)), -1, dtype=np.int32)
         inner = topic_graph(_rows(self.joined), members, ranks)
         if not len(members):
-            return inner, members, members
-        source = int(np.searchsorted(members, self.ways.entries[topic, publisher]))
-        reached, _, hops = push(inner, source)
-        delays = np.where(hops < 0, -1, hops + self.ways.hops[topic, publisher])
-        return inner, reached, delays.astype(np.int32)
+            return 0, inner, members, members
+        nearest(self.ways, members, ranks, hops_in)
+        entry = int(hops_in[publisher])
+        reached, _, hops = push(inner, int(ranks[publisher]))
+        delays = np.where(hops < 0, -1, hops + entry)
+        return entry, inner, reached, delays.astype(np.int32)
 
     def _pushes(self, weights: Float64Array) -> Pushes:
-        delays_ms = self.snapshot.delays_ms
-        unknown = np.zeros((0, 0), dtype=np.float64)
         # One kind of array for every caller, or the kernel would be compiled once more.
-        unknown.setflags(write=False)
         weights.setflags(write=False)
         rows = Rows(self.members.offsets, self.members.columns)
         return push_from_all(
-            _rows(self.joined), rows, weights, unknown if delays_ms is None else delays_ms
+            _rows(self.joined), rows, weights, _or_unknown(self.snapshot.delays_ms)
         )
 
-    def _ways_in(self) -> tuple[Sums, Sums, Float64Array, Float64Array]:
-        """Publishers that hand in at each member, their hops and delays, (pair,); (broker,) loads.
-
-        Every member hands in at itself.
-        """
-        topics, starts = np.nonzero(self.ways.hops > 0)
-        ends = self.ways.entries[topics, starts]
-        shape = self.ways.hops.shape
-        weights = publisher_weights(self.snapshot)
-        amounts = np.ones(len(topics), np.int64) if weights is None else weights[starts, topics]
-        rates = self.snapshot.publications[topics] * amounts
-        loads = np.zeros(shape[1], dtype=np.float64)
-        delays = np.zeros(shape, dtype=np.float64)
-        for routes, here, following in hop_by_hop(
-            starts.astype(np.int32),
-            ends,
-            lambda routes, here: self.ways.next_hops[topics[routes], here],
-        ):
-            np.add.at(loads, here, rates[routes])
-            np.add.at(loads, following, rates[routes])
-            if self.snapshot.delays_ms is not None:
-                hop_ms = self.snapshot.delays_ms[here, following]
-                np.add.at(delays, (topics[routes], ends[routes]), hop_ms * amounts[routes])
-        entering, hops = np.zeros((2, *shape), dtype=amounts.dtype)
-        np.add.at(entering, (topics, ends), amounts)
-        np.add.at(hops, (topics, ends), self.ways.hops[topics, starts] * amounts)
-        pairs = (self.members.row_of_pairs(), self.members.columns)
-        own = 1 if weights is None else weights.T[pairs]
-        return entering[pairs] + own, hops[pairs], delays[pairs], loads
+    def _entering(self) -> Entering:
+        """Where all publications enter; every member hands in at itself."""
+        return entering_at_members(
+            self.ways,
+            Rows(self.members.offsets, self.members.columns),
+            self.snapshot.publications,
+            _or_unknown(publisher_weights(self.snapshot)),
+        )
 
     def _k_held(self, degrees: Int64Array) -> int:
         """The least connectivity of a topic that can be parted at all; degrees: (pair,).
@@ -202,8 +185,15 @@ def topic_connected_of(overlay: Overlay, snapshot: Snapshot) -> TopicConnected:
 def topic_connected(joined: Graph, snapshot: Snapshot) -> TopicConnected:
     """The forwarding of a graph of the snapshot's brokers."""
     members = snapshot.interests.transposed()
-    ways = nearest_members(_rows(joined), Rows(members.offsets, members.columns))
+    ways = ways_between(_rows(joined), _or_unknown(snapshot.delays_ms))
     return TopicConnected(snapshot, joined, members, ways)
+
+
+def _or_unknown(values: Float64Array | None) -> Float64Array:
+    """An array for kernels, empty in place of none; of one kind, so that they are compiled once."""
+    known = np.zeros((0, 0), dtype=np.float64) if values is None else values.view()
+    known.setflags(write=False)
+    return known
 
 
 def _rows(joined: Graph) -> Rows:

@@ -1,4 +1,4 @@
-"""Breadth-first pushes inside the graphs of topics, and the nearest member of everybody."""
+"""Breadth-first pushes inside the graphs of topics."""
 
 from __future__ import annotations
 
@@ -18,18 +18,6 @@ class Rows(NamedTuple):
     columns: Int32Array
 
 
-class Ways(NamedTuple):
-    """How a publication reaches a topic's members from each broker: (topic, broker) each.
-
-    entries: the member it reaches, the broker itself if interested, -1 if nobody is.
-    next_hops: the next broker on the way. hops: its length.
-    """
-
-    entries: Int32Array
-    next_hops: Int32Array
-    hops: Int32Array
-
-
 class Pushes(NamedTuple):
     """Pushes from every member of every topic: (pair,) each, but for loads: (broker,).
 
@@ -44,32 +32,6 @@ class Pushes(NamedTuple):
     hops_max: Int64Array
     ms_sums: Float64Array
     loads: Float64Array
-
-
-@njit(cache=True)
-def nearest_members(graph: Rows, members: Rows) -> Ways:
-    """The nearest member of each topic by hops, ties to the lowest, and the way to it.
-
-    Among equal ways the lowest next broker is taken. Without a way, the lowest member is dialled
-    directly: one hop.
-    """
-    topic_count, broker_count = len(members.offsets) - 1, len(graph.offsets) - 1
-    shape = (topic_count, broker_count)
-    entries = np.full(shape, -1, dtype=np.int32)
-    next_hops = np.full(shape, -1, dtype=np.int32)
-    hops = np.full(shape, -1, dtype=np.int32)
-    queue = np.empty(broker_count, dtype=np.int32)
-    for topic in range(topic_count):
-        wanted = members.columns[members.offsets[topic] : members.offsets[topic + 1]]
-        if len(wanted) == 0:
-            hops[topic] = 0
-            continue
-        _spread(graph, wanted, Ways(entries[topic], next_hops[topic], hops[topic]), queue)
-        for broker in range(broker_count):
-            if hops[topic, broker] < 0:
-                entries[topic, broker] = next_hops[topic, broker] = wanted[0]
-                hops[topic, broker] = 1
-    return Ways(entries, next_hops, hops)
 
 
 @njit(cache=True)
@@ -158,29 +120,3 @@ def push_from_all(
                     arrivals_ms[target] = arrivals_ms[sender] + hop_ms
                     ms_sums[pair] += arrivals_ms[target]
     return Pushes(degrees, reached, hop_sums, hops_max, ms_sums, loads)
-
-
-@njit(cache=True)
-def _spread(graph: Rows, sources: Int32Array, ways: Ways, queue: Int32Array) -> None:
-    """Ways of one topic from its members outwards; what is at a distance is final once left."""
-    queue[: len(sources)] = sources
-    for source in sources:
-        ways.entries[source] = ways.next_hops[source] = source
-        ways.hops[source] = 0
-    first, last = 0, len(sources)
-    while first < last:
-        here = queue[first]
-        first += 1
-        for place in range(graph.offsets[here], graph.offsets[here + 1]):
-            broker = graph.columns[place]
-            if ways.hops[broker] < 0:
-                ways.hops[broker] = ways.hops[here] + 1
-                queue[last] = broker
-                last += 1
-            elif ways.hops[broker] <= ways.hops[here] or (
-                ways.entries[broker],
-                ways.next_hops[broker],
-            ) < (ways.entries[here], here):
-                continue
-            ways.entries[broker] = ways.entries[here]
-            ways.next_hops[broker] = here
