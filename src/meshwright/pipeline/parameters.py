@@ -98,9 +98,9 @@ class PriceParameters(_Part, frozen=True, kw_only=True):
 
 
 class WorkParameters(_Part, frozen=True, kw_only=True):
-    """How much is done at once; it changes no result."""
+    """How much is done at once; it changes no result. topics_at_once 0: as many as fit."""
 
-    topics_at_once: Count = 256
+    topics_at_once: WholeNumber = 0
 
 
 class ReplayParameters(_Part, frozen=True, kw_only=True):

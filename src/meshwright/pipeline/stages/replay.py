@@ -37,6 +37,9 @@ EVENTS = (
     "amount long, bucket long"
 )
 UNITS_AT_ONCE_MAX = 256
+# A unit has tables of brokers by slots of its topics: so large, and so many topics, at most.
+CELLS_AT_ONCE = 4_000_000
+TOPICS_AT_ONCE_MAX = 4_096
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +64,15 @@ def replayed(
     placements: Sequence[str],
     topics_at_once: int,
 ) -> DataFrame:
-    """REPLAYED by slot and bucket; publications meet the interests of their slot's start."""
+    """REPLAYED by slot and bucket; publications meet the interests of their slot's start.
+
+    topics_at_once: of a unit; 0 for as many as fit.
+    """
     keys = ["placement", "epoch", "bucket"]
     topic_count = inputs.rates.select("topic").distinct().count()
-    bucket_count = max(-(-topic_count // topics_at_once), 1)
+    fitting = CELLS_AT_ONCE // (brokers.count * timeline.epoch_slots)
+    at_once = topics_at_once or min(max(fitting, 1), TOPICS_AT_ONCE_MAX)
+    bucket_count = max(-(-topic_count // at_once), 1)
     unit_count = len(placements) * timeline.epoch_count * bucket_count
     packed = packed_overlays(inputs.overlays, brokers.names)
     events = _events(inputs, brokers, timeline, placements).withColumn(
