@@ -1,18 +1,19 @@
 """Replays of 10,000 to 1,000,000 users: 100,000 topics, 400 brokers, 15 designs, two cores.
 
-The largest takes hours: `USERS=1000000 SPARK_DRIVER_MEMORY=8g python -m benchmarks pipeline_scale`.
-USERS names one or more numbers with commas; each is compared with the one before. Without, the two
-smaller ones are measured. Up to a size, the same is done without Spark by pandas and NumPy.
+The largest takes half an hour: `USERS=1000000 SPARK_DRIVER_MEMORY=8g python -m benchmarks
+pipeline_scale`. USERS names one or more numbers with commas; each is compared with the one before,
+and told as soon as it is known. Without, the two smaller ones are measured. Up to a size, the same
+is done without Spark by pandas and NumPy.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
@@ -59,9 +60,13 @@ class Scaled(NamedTuple):
 
 
 def rows() -> list[Row]:
-    found = [_scaled(users) for users in SIZES]
-    lines = [_row(one, None) for one in found[:1]]
-    return lines + [_row(one, before) for before, one in pairwise(found)]
+    found: list[Scaled] = []
+    lines: list[Row] = []
+    for users in SIZES:
+        found.append(_scaled(users))
+        lines.append(_row(found[-1], found[-2] if len(found) > 1 else None))
+        print(f"{lines[-1].task}: {lines[-1].measured}; {lines[-1].note}", file=sys.stderr)
+    return lines
 
 
 def _scaled(users: int) -> Scaled:
