@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import signal
+import socket
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -115,14 +116,14 @@ def only_one(folder: Path) -> Iterator[None]:
     try:
         _lock(descriptor, folder)
         os.truncate(descriptor, 0)
-        os.write(descriptor, f"{os.getpid()}\n".encode())
+        os.write(descriptor, f"{os.getpid()} {socket.gethostname()}\n".encode())
         yield
     finally:
         os.close(descriptor)
 
 
 def holder(folder: Path) -> int | None:
-    """The process that is the only one who changes plans in a folder, if there is one."""
+    """The process of this machine that is the only one who changes plans in a folder, if any is."""
     path = folder / LOCK_NAME
     if not path.exists():
         return None
@@ -130,7 +131,9 @@ def holder(folder: Path) -> int | None:
         try:
             fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
-            return int(lock.read() or 0) or None  # nothing yet: it has just begun
+            process, _, machine = lock.read().strip().partition(" ")
+            # Nothing yet: it has just begun. Machines that share a folder share no processes.
+            return int(process) if machine == socket.gethostname() else None
     return None
 
 
