@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Literal
 
@@ -15,7 +18,7 @@ from meshwright.errors import OperatorError
 from meshwright.live.operating.control_client import NoAnswerError, PlanBegun
 from meshwright.live.telemetry.plan_log import PlanProgress
 from meshwright.manager.desk import now_us
-from meshwright.manager.execution import Sight
+from meshwright.manager.execution import Action, Sight
 from meshwright.manager.orders import Orders
 from meshwright.manager.running import RunningNetwork
 from meshwright.manager.saved_plans import PlanState, PlanStore, SavedPlan
@@ -206,3 +209,99 @@ def test_an_order_that_was_not_answered_is_not_refused_and_is_given_once(
     assert ended.order is not None
     assert times_done(brokers, ended.order.plan) == before + 1
     orders.finish(orders.begin("undo", saved.id), silent)
+
+
+class PausedNetwork(RunningNetwork):
+    """Whoever asks it something for an order waits until that may go on.
+
+    when: before brokers are asked whether they have the order, or when it is given to them.
+    """
+
+    def __init__(self, folder: Path, when: Literal["asked", "given"]) -> None:
+        super().__init__(folder)
+        self._when = when
+        self.is_waiting, self.may_go_on = threading.Event(), threading.Event()
+
+    def progress(self) -> dict[str, PlanProgress]:
+        self._wait("asked")
+        return super().progress()
+
+    def decide(self, leader: str, action: str, plan: Plan | None = None) -> PlanBegun:
+        if action != "abort":
+            self._wait("given")
+        return super().decide(leader, action, plan)
+
+    def _wait(self, when: Literal["asked", "given"]) -> None:
+        if self._when == when:
+            self.is_waiting.set()
+            assert self.may_go_on.wait(30)
+
+
+def aborted(folder: Path, network: PausedNetwork, orders: Orders, begun: SavedPlan) -> SavedPlan:
+    """An order that is aborted by somebody else while brokers are asked, once it is at its end."""
+    store = PlanStore(folder)
+    with ThreadPoolExecutor(2) as threads:
+        ended = threads.submit(Orders(store, network, now_us).finish, begun, silent)
+        assert network.is_waiting.wait(30)
+        asked = threads.submit(orders.abort)
+        until(lambda: store.is_abort_asked(begun))
+        network.may_go_on.set()
+        told = asked.result(30)
+        assert begun.order is not None
+        assert told.plan == begun.order.plan
+        return ended.result(30)
+
+
+def until(is_so: Callable[[], bool]) -> None:
+    deadline_s = time.monotonic() + 30
+    while not is_so():
+        assert time.monotonic() < deadline_s
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize("action", ["apply", "undo"])
+def test_an_order_that_no_broker_has_yet_is_aborted_and_never_given(
+    action: Action, brokers: Brokers, tmp_path: Path, orders: Orders
+) -> None:
+    saved = proposed(brokers, tmp_path)
+    if action == "undo":
+        orders.finish(orders.begin("apply", saved.id), silent)
+    before = RunningNetwork(brokers.folder).progress()
+    begun = orders.begin(action, saved.id)
+    ended = aborted(tmp_path, PausedNetwork(brokers.folder, "asked"), orders, begun)
+    assert ended.state is (PlanState.ABORTED if action == "apply" else PlanState.APPLIED)
+    assert ended.outcome is not None
+    assert (ended.outcome.action, ended.outcome.end) == (action, "aborted")
+    assert RunningNetwork(brokers.folder).progress() == before
+    # What was asked of this order is not asked of the next.
+    orders.finish(orders.begin(action, saved.id), silent)
+    if action == "apply":
+        orders.finish(orders.begin("undo", saved.id), silent)
+    assert PlanStore(tmp_path).plan(saved.id).state is PlanState.UNDONE
+
+
+def test_an_order_that_is_being_given_is_aborted_at_the_brokers(tmp_path: Path) -> None:
+    with background_brokers("chord", tmp_path / "network") as brokers:
+        network = PausedNetwork(brokers.folder, "given")
+        orders = Orders(PlanStore(tmp_path), RunningNetwork(brokers.folder), now_us)
+        saved = proposed(brokers, tmp_path)
+        # Nobody has noticed yet that this one is gone, so the plan waits for it.
+        brokers.stop("b2")
+        ended = aborted(tmp_path, network, orders, orders.begin("apply", saved.id))
+        assert ended.state is PlanState.ABORTED
+        assert ended.order is not None
+        assert ended.order.epoch is not None
+        assert RunningNetwork(brokers.folder).in_force() == saved.whole().source
+
+
+def test_an_abort_outlives_who_was_about_to_give_the_order(
+    brokers: Brokers, tmp_path: Path, orders: Orders
+) -> None:
+    saved = proposed(brokers, tmp_path)
+    begun = orders.begin("apply", saved.id)
+    with pytest.raises(OperatorError, match=f"Plan {saved.id} is to be aborted, and is applying"):
+        orders.abort(within_s=0.0)
+    assert orders.finish(begun, silent).state is PlanState.ABORTED
+    assert RunningNetwork(brokers.folder).in_force() == saved.whole().source
+    with pytest.raises(OperatorError, match="no plan is under way that could be aborted"):
+        orders.abort()

@@ -3,10 +3,14 @@
 Whoever begins an order may be killed at any moment; whoever opens the same folder next finishes it.
 What became of it is read from the brokers: from the plan under way there, from the steps that they
 have taken, and from the overlay in force.
+
+An abort of an order that brokers may not have yet is written down too, and heeded by whoever
+finishes the order: before it is given, or else as soon as brokers have it.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -16,7 +20,7 @@ from meshwright.errors import OperatorError
 from meshwright.live.operating.control_client import NoAnswerError, PlanBegun
 from meshwright.manager.execution import Action, Outcome, Tell, follow, give, refuse_stale
 from meshwright.manager.running import RunningNetwork
-from meshwright.manager.saved_plans import Order, PlanState, PlanStore, SavedPlan
+from meshwright.manager.saved_plans import UNDER_WAY, Order, PlanState, PlanStore, SavedPlan
 from meshwright.model.plan import Plan
 from meshwright.protocol.reconfiguration.in_force import plan_name
 
@@ -40,6 +44,10 @@ ENDED: dict[tuple[Action, str], PlanState] = {
     ("undo", "aborted"): PlanState.APPLIED,
     ("undo", "superseded"): PlanState.SUPERSEDED,
 }
+# Who finishes an order takes so long to hear of an abort, unless it waits for brokers.
+ABORT_S = 10.0
+LOOK_EVERY_S = 0.1
+NOT_GIVEN = "it was aborted before brokers were asked"
 
 
 class Orders:
@@ -91,15 +99,56 @@ class Orders:
         """
         order, plan = saved.order, saved.whole()
         assert order is not None
-        begun = self._known(order, plan) or self._given(saved, order, plan)
+        begun = self._known(order, plan)
+        if begun is None and self._store.is_abort_asked(saved):
+            return self._store.write(self._ended(saved, _not_given(order)))
+        begun = begun or self._given(saved, order, plan)
         given = msgspec.structs.replace(order, leader=begun.broker, epoch=begun.epoch)
         saved = self._store.write(saved.become(saved.state, saved.detail, order=given))
+        if self._store.is_abort_asked(saved):
+            self._abort_given(begun)
         outcome = follow(self._network, order.action, begun, plan, tell)
         return self._store.write(self._ended(saved, outcome))
 
-    def abort(self) -> PlanBegun:
-        """End the plan under way at the brokers, unless it is decided."""
-        return self._network.decide(self._network.leader(), "abort")
+    def abort(self, within_s: float = ABORT_S) -> PlanBegun:
+        """End the plan under way, unless it is decided: before it is given, or at the brokers.
+
+        within_s: so long whoever finishes an order that brokers may not have yet is waited for.
+        """
+        saved = self._store.under_way()
+        if saved is None or saved.order is None or saved.order.epoch is not None:
+            return self._network.decide(self._network.leader(), "abort")
+        self._store.ask_abort(saved)
+        ended = self._ended_within(within_s, saved)
+        if ended.outcome is None or ended.outcome.end != "aborted":
+            raise OperatorError(
+                f"Plan {saved.id} could not be aborted any more: it is {ended.state.value}; if it "
+                "is in force, undo it instead."
+            )
+        in_force = max(one.epoch for one in self._network.progress().values())
+        return PlanBegun(broker=ended.outcome.leader, plan=ended.outcome.plan, epoch=in_force)
+
+    def _ended_within(self, within_s: float, saved: SavedPlan) -> SavedPlan:
+        """A plan once its order is at its end; refused if that takes longer."""
+        deadline_s = time.monotonic() + within_s
+        while (found := self._store.plan(saved.id)).state in UNDER_WAY:
+            if time.monotonic() > deadline_s:
+                raise OperatorError(
+                    f"Plan {saved.id} is to be aborted, and is {found.state.value} still: it ends "
+                    "as soon as brokers answer, unless they have decided it; see meshwright plan "
+                    f"show {saved.id}."
+                )
+            time.sleep(LOOK_EVERY_S)
+        return found
+
+    def _abort_given(self, begun: PlanBegun) -> None:
+        """Have brokers end a plan that they have; one that is decided goes on."""
+        try:
+            self._network.decide(begun.broker, "abort")
+        except NoAnswerError:  # asked again by whoever finishes the order
+            raise
+        except OperatorError:
+            return
 
     def _refuse_second(self) -> None:
         other = self._store.under_way()
@@ -168,6 +217,20 @@ class Orders:
         if state is PlanState.APPLIED and outcome.action == "apply":
             changes["measured"] = None
         return saved.become(state, outcome.detail or saved.detail, **changes)
+
+
+def _not_given(order: Order) -> Outcome:
+    """How an order ended that no broker ever had."""
+    return Outcome(
+        action=order.action,
+        plan=order.plan,
+        epoch=order.after_epoch,
+        leader=order.leader,
+        end="aborted",
+        detail=NOT_GIVEN,
+        brokers=0,
+        elapsed_s=0.0,
+    )
 
 
 def _name_at_brokers(action: Action, plan: Plan) -> str:

@@ -180,7 +180,8 @@ class PlanStore:
         )
         make_folder(self._folder)
         for entry in self._too_many():
-            (self._folder / f"{entry.id}.json").unlink(missing_ok=True)
+            for ending in ("json", "abort"):
+                (self._folder / f"{entry.id}.{ending}").unlink(missing_ok=True)
         self.write(saved)
         return saved
 
@@ -188,6 +189,21 @@ class PlanStore:
         """Keep what has become of a plan."""
         write_whole({self._folder / f"{saved.id}.json": document_bytes(saved)})
         return saved
+
+    def ask_abort(self, saved: SavedPlan) -> None:
+        """Have whoever carries out the order of a plan end it; anybody may ask, at any time."""
+        write_whole({self._abort_path(saved): _order_mark(saved)})
+
+    def is_abort_asked(self, saved: SavedPlan) -> bool:
+        """Whether the order of a plan is to be ended; what was asked of an earlier one is not."""
+        try:
+            return self._abort_path(saved).read_bytes() == _order_mark(saved)
+        except FileNotFoundError:
+            return False
+
+    def _abort_path(self, saved: SavedPlan) -> Path:
+        """A file of its own, as only who carries out the order writes that of the plan."""
+        return self._folder / f"{saved.id}.abort"
 
     def _too_many(self) -> Iterator[PlanEntry]:
         """What makes room; the newest stays, whatever became of it, as ids count on from it."""
@@ -210,3 +226,9 @@ class PlanStore:
         except msgspec.MsgspecError:
             Document(path).decoded(SavedPlan, VERSIONS)  # says what is wrong, and in which line
             raise
+
+
+def _order_mark(saved: SavedPlan) -> bytes:
+    """Tells the order of a plan from an earlier one of the same plan."""
+    assert saved.order is not None
+    return b"%d\n" % saved.order.given_us
