@@ -48,25 +48,13 @@ class Network(NamedTuple):
 
     def kill(self, broker: str) -> None:
         """End its process without a word; nothing if it does not run."""
-        self._send(broker, signal.SIGKILL)
-
-    @contextmanager
-    def frozen(self, broker: str) -> Iterator[None]:
-        """Its process stands still until the block is left."""
-        self._send(broker, signal.SIGSTOP)
-        try:
-            yield
-        finally:
-            self._send(broker, signal.SIGCONT)
-
-    def _send(self, broker: str, what: signal.Signals) -> None:
         for folder in Path("/proc").glob("[0-9]*"):
             try:
                 words = (folder / "cmdline").read_bytes().split(b"\0")
             except (FileNotFoundError, ProcessLookupError):
                 continue
             if b"broker" in words and str(self.data / broker).encode() in words:
-                os.kill(int(folder.name), what)
+                os.kill(int(folder.name), signal.SIGKILL)
 
 
 @contextmanager
