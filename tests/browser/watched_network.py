@@ -32,6 +32,11 @@ listen = "127.0.0.1:{port}"
 [windows]
 collect_every_s = 1.0
 """
+# Who stands still is not lost at once, so that there is time to abort what waits for it.
+BROKERS = """
+[peers]
+heartbeat_s = 5.0
+"""
 TOPICS = 6
 EVERY_S = 0.05
 
@@ -48,13 +53,25 @@ class Network(NamedTuple):
 
     def kill(self, broker: str) -> None:
         """End its process without a word; nothing if it does not run."""
+        self._send(broker, signal.SIGKILL)
+
+    @contextmanager
+    def frozen(self, broker: str) -> Iterator[None]:
+        """Its process stands still until the block is left."""
+        self._send(broker, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self._send(broker, signal.SIGCONT)
+
+    def _send(self, broker: str, what: signal.Signals) -> None:
         for folder in Path("/proc").glob("[0-9]*"):
             try:
                 words = (folder / "cmdline").read_bytes().split(b"\0")
             except (FileNotFoundError, ProcessLookupError):
                 continue
             if b"broker" in words and str(self.data / broker).encode() in words:
-                os.kill(int(folder.name), signal.SIGKILL)
+                os.kill(int(folder.name), what)
 
 
 @contextmanager
@@ -65,14 +82,24 @@ def watched_network(data: Path, count: int = 4, clients: int = 12) -> Iterator[N
     port = free_ports(2 * count + 1)
     ports = ("--port", port + 1, "--peer-port", port + 1 + count)
     (data / "manager.toml").write_text(SETTINGS.format(port=port))
+    (data / "broker.toml").write_text(BROKERS)
     overlay = founding_overlay("chord", names)
     store = PlanStore(data / "manager" / PLANS_FOLDER)
     plan = plan_of(overlay, swapped(overlay), ("reader-0", names[0], names[1]))
     saved = made(store.add(now_us(), "running"), plan, Cost(before=1.0, after=0.8))
     store.write(saved)
     with ExitStack() as opened:
-        words = ("-n", count, "--design", "chord", "--manage", *ports)
-        _, printed = opened.enter_context(up(data, *words, has_ports=True))
+        words = (
+            "-n",
+            count,
+            "--design",
+            "chord",
+            "--manage",
+            *ports,
+            "--config",
+            data / "broker.toml",
+        )
+        _, printed = opened.enter_context(up(data, *words, *ports, has_ports=True))
         address = printed.until("Look at the network: ").rpartition(" ")[2]
         ports = [_port(data / name) for name in names]
         opened.enter_context(talking(ports, clients))

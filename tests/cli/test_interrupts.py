@@ -6,16 +6,15 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from uuid import uuid4
 
 import pytest
+from waiting import until
 
 END_S = 60.0
-LOOK_EVERY_S = 0.02
 # A shell says 130 of both: our own word, and Python's own end.
 STOPPED = (130, -signal.SIGINT)
 WORDS = ("trace", "generate", "--model", "poisson", "--users", "2000000", "--out", "trace")
@@ -90,13 +89,6 @@ def started(words: Sequence[str], folder: Path) -> Iterator[tuple[subprocess.Pop
         finally:
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
-
-
-def until(holds: Callable[[], bool]) -> None:
-    deadline_s = time.monotonic() + END_S
-    while not holds():
-        assert time.monotonic() < deadline_s
-        time.sleep(LOOK_EVERY_S)
 
 
 def marked(mark: str) -> list[str]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import msgspec
 from background_brokers import Brokers, background_brokers
 from typer.testing import CliRunner
+from waiting import until
 
 from meshwright.cli.main import app
 from meshwright.errors import OperatorError
@@ -37,7 +37,6 @@ AUTOMATIC = PolicySettings(
 )
 # Who does not answer is lost, and soon.
 LOST_SOON = msgspec.structs.replace(AUTOMATIC, lost_after_s=0.5)
-WAIT_S = 150.0  # who plans may have to compile
 
 
 class NearPlanner(SparkPlanner):
@@ -67,13 +66,6 @@ def managing(brokers: Brokers, folder: Path, policy: PolicySettings) -> Iterator
         yield found
     finally:
         found.close()
-
-
-def until(holds: Callable[[], bool]) -> None:
-    deadline_s = time.monotonic() + WAIT_S
-    while not holds():
-        assert time.monotonic() < deadline_s
-        time.sleep(0.05)
 
 
 def neighbours(brokers: Brokers, name: str) -> set[str]:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 from running_up import up
 from typer.testing import CliRunner
+from waiting import until
 
 from meshwright.cli.main import app
 from meshwright.errors import OperatorError
@@ -25,13 +24,6 @@ collect_every_s = 0.5
 [lease]
 seconds = 4.0
 """
-
-
-def until(holds: Callable[[], bool], seconds: float = 60.0) -> None:
-    deadline_s = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < deadline_s
-        time.sleep(0.1)
 
 
 def desk(data: Path, count: int) -> RestDesk | None:

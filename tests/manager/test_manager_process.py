@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import cast
@@ -16,6 +15,7 @@ import pytest
 from background_brokers import Brokers, background_brokers, swapped
 from changing_networks import plan_of
 from typer.testing import CliRunner, Result
+from waiting import until
 
 from meshwright.cli.main import app
 from meshwright.errors import OperatorError
@@ -95,13 +95,6 @@ def manager(brokers: Brokers, folder: Path, name: str) -> Iterator[Running]:
 def brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Brokers]:
     with background_brokers("chord", tmp_path_factory.mktemp("network")) as found:
         yield found
-
-
-def until(holds: Callable[[], bool], seconds: float = 60.0) -> None:
-    deadline_s = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < deadline_s
-        time.sleep(0.05)
 
 
 def saved_plan(brokers: Brokers, folder: Path) -> str:

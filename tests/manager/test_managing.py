@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +14,7 @@ from certificates import Papers
 from changing_networks import plan_of
 from live_network import ANY_PORT
 from pyarrow import parquet
+from waiting import until
 
 from meshwright.errors import MeshwrightError, OperatorError
 from meshwright.lab.scripted import Deed, Script, playing
@@ -87,13 +87,6 @@ def managing(
         yield found
     finally:
         found.close()
-
-
-def until(holds: Callable[[], bool]) -> None:
-    deadline_s = time.monotonic() + 60.0
-    while not holds():
-        assert time.monotonic() < deadline_s
-        time.sleep(0.05)
 
 
 def test_an_automatic_policy_applies_what_several_plannings_agree_on_and_rests(
@@ -235,7 +228,6 @@ def test_a_manager_goes_on_though_a_broker_hangs(
 ) -> None:
     """Its lease is shorter than what it waits for a broker that takes calls and never answers."""
     monkeypatch.setattr(control_client, "FIND_S", 1.0)
-    monkeypatch.setattr(control_client, "FIND_AGAIN_S", 0.1)
     hanging = brokers.folder / "hanging"
     hanging.mkdir()
     listening = listening_socket(hanging / "control.sock")

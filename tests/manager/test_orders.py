@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Literal
@@ -13,15 +12,17 @@ import msgspec
 import pytest
 from background_brokers import Brokers, background_brokers, swapped
 from changing_networks import plan_of
+from waiting import until
 
 from meshwright.errors import OperatorError
 from meshwright.live.operating.control_client import NoAnswerError, PlanBegun
 from meshwright.live.telemetry.plan_log import PlanProgress
-from meshwright.manager.desk import now_us
+from meshwright.manager.desk import PLANS_FOLDER, FolderDesk, now_us
 from meshwright.manager.execution import Action, Sight
 from meshwright.manager.orders import Orders
 from meshwright.manager.running import RunningNetwork
 from meshwright.manager.saved_plans import PlanState, PlanStore, SavedPlan
+from meshwright.manager.settings import MANAGER_FOLDER
 from meshwright.model.plan import Plan
 
 Phase = Literal["before the order", "after the order", "while following", "before the outcome"]
@@ -153,10 +154,14 @@ def test_a_plan_that_brokers_refuse_is_kept_with_the_reason(
         plan, target=msgspec.structs.replace(plan.target, design="nothing")
     )
     PlanStore(tmp_path).write(msgspec.structs.replace(saved, plan=strange))
+    begun = orders.begin("apply", saved.id)
+    PlanStore(tmp_path).ask_abort(begun)
+    assert orders.finish(begun, silent).state is PlanState.ABORTED
     with pytest.raises(OperatorError, match="there is no design 'nothing'"):
         orders.finish(orders.begin("apply", saved.id), silent)
     kept = PlanStore(tmp_path).plan(saved.id)
     assert kept.state is PlanState.REFUSED
+    assert kept.outcome is None  # that of an earlier order is not taken for its own
     assert "there is no design 'nothing'" in kept.detail
     with pytest.raises(OperatorError, match="No broker 'b9' runs here"):
         orders.begin("apply", saved.id, leader="b9")
@@ -252,13 +257,6 @@ def aborted(folder: Path, network: PausedNetwork, orders: Orders, begun: SavedPl
         return ended.result(30)
 
 
-def until(is_so: Callable[[], bool]) -> None:
-    deadline_s = time.monotonic() + 30
-    while not is_so():
-        assert time.monotonic() < deadline_s
-        time.sleep(0.01)
-
-
 @pytest.mark.parametrize("action", ["apply", "undo"])
 def test_an_order_that_no_broker_has_yet_is_aborted_and_never_given(
     action: Action, brokers: Brokers, tmp_path: Path, orders: Orders
@@ -292,6 +290,50 @@ def test_an_order_that_is_being_given_is_aborted_at_the_brokers(tmp_path: Path) 
         assert ended.order is not None
         assert ended.order.epoch is not None
         assert RunningNetwork(brokers.folder).in_force() == saved.whole().source
+
+
+class LateStore(PlanStore):
+    """Who asks for the end of an order does that once brokers are known to have it."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.is_waiting, self.may_go_on = threading.Event(), threading.Event()
+
+    def ask_abort(self, saved: SavedPlan) -> None:
+        self.is_waiting.set()
+        assert self.may_go_on.wait(30)
+        super().ask_abort(saved)
+
+
+def test_an_abort_that_comes_just_as_the_order_was_given_goes_to_the_brokers(
+    tmp_path: Path,
+) -> None:
+    with background_brokers("chord", tmp_path / "network") as brokers:
+        network, store = RunningNetwork(brokers.folder), LateStore(tmp_path)
+        orders = Orders(store, network, now_us)
+        saved = proposed(brokers, tmp_path)
+        brokers.stop("b2")  # nobody has noticed yet, so the plan waits for it
+        begun = orders.begin("apply", saved.id)
+        with ThreadPoolExecutor(2) as threads:
+            asked = threads.submit(orders.abort)
+            assert store.is_waiting.wait(30)
+            ended = threads.submit(orders.finish, begun, lambda _: store.may_go_on.set())
+            assert begun.order is not None
+            assert asked.result(30).plan == begun.order.plan
+            assert ended.result(30).state is PlanState.ABORTED
+
+
+def test_an_order_that_nobody_finishes_any_more_is_ended_by_who_aborts_it(
+    brokers: Brokers,
+) -> None:
+    desk, folder = FolderDesk(brokers.folder), brokers.folder / MANAGER_FOLDER / PLANS_FOLDER
+    orders = Orders(PlanStore(folder), RunningNetwork(brokers.folder), now_us)
+    begun = orders.begin("apply", proposed(brokers, folder).id)
+    assert begun.order is not None
+    assert desk.abort().plan == begun.order.plan
+    assert desk.plan(begun.id).state is PlanState.ABORTED
+    with pytest.raises(OperatorError, match="no plan is under way that could be aborted"):
+        desk.abort()
 
 
 def test_an_abort_outlives_who_was_about_to_give_the_order(

@@ -29,6 +29,10 @@ LOCK_NAME = "lock"
 LOOK_EVERY_S = 0.1
 
 
+class HeldError(OperatorError):
+    """Somebody else changes the plans of a folder."""
+
+
 class Desk(Protocol):
     """Answers questions about plans, and takes orders."""
 
@@ -94,7 +98,14 @@ class FolderDesk:
             return self._orders.finish(self._orders.begin(action, name, leader=leader), tell)
 
     def abort(self) -> PlanBegun:
-        return self._orders.abort()
+        saved = self._store.under_way()
+        if saved is None:
+            return self._orders.abort()
+        try:
+            with only_one(self._folder):
+                return self._orders.abort_left(saved)
+        except HeldError:  # by who carries it out
+            return self._orders.abort()
 
 
 def made(saved: SavedPlan, plan: Plan, predicted: Cost | None) -> SavedPlan:
@@ -156,7 +167,7 @@ def _lock(descriptor: int, folder: Path) -> None:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        raise OperatorError(
+        raise HeldError(
             f"{folder}: a manager, or another command, works on the plans here; ask it with "
             "--manager URL, or wait for its end."
         ) from None

@@ -89,7 +89,7 @@ class Orders:
         )
         # Why it was made is of interest still when it is in force; why it was refused once is not.
         why = saved.detail if saved.state is PlanState.PROPOSED else ""
-        return self._store.write(saved.become(BEGINS[action], why, order=order))
+        return self._store.write(saved.become(BEGINS[action], why, order=order, outcome=None))
 
     def finish(self, saved: SavedPlan, tell: Tell) -> SavedPlan:
         """Give an order unless brokers have it, follow it, and keep its outcome.
@@ -116,22 +116,33 @@ class Orders:
         within_s: so long whoever finishes an order that brokers may not have yet is waited for.
         """
         saved = self._store.under_way()
-        if saved is None or saved.order is None or saved.order.epoch is not None:
+        if saved is None:
             return self._network.decide(self._network.leader(), "abort")
         self._store.ask_abort(saved)
-        ended = self._ended_within(within_s, saved)
+        found = self._given_or_ended(within_s, saved)
+        if found.state in UNDER_WAY:
+            return self._network.decide(self._leader(found), "abort")
+        return self._aborted(found)
+
+    def abort_left(self, saved: SavedPlan) -> PlanBegun:
+        """The same for an order that nobody else finishes any more."""
+        self._store.ask_abort(saved)
+        return self._aborted(self.finish(saved, lambda _sight: None))
+
+    def _aborted(self, ended: SavedPlan) -> PlanBegun:
+        """How an abort ended; refused if its order came to another end."""
         if ended.outcome is None or ended.outcome.end != "aborted":
             raise OperatorError(
-                f"Plan {saved.id} could not be aborted any more: it is {ended.state.value}; if it "
+                f"Plan {ended.id} could not be aborted any more: it is {ended.state.value}; if it "
                 "is in force, undo it instead."
             )
         in_force = max(one.epoch for one in self._network.progress().values())
         return PlanBegun(broker=ended.outcome.leader, plan=ended.outcome.plan, epoch=in_force)
 
-    def _ended_within(self, within_s: float, saved: SavedPlan) -> SavedPlan:
-        """A plan once its order is at its end; refused if that takes longer."""
+    def _given_or_ended(self, within_s: float, saved: SavedPlan) -> SavedPlan:
+        """A plan once brokers have its order or it is at its end; refused if that takes longer."""
         deadline_s = time.monotonic() + within_s
-        while (found := self._store.plan(saved.id)).state in UNDER_WAY:
+        while _is_to_be_given(found := self._store.plan(saved.id)):
             if time.monotonic() > deadline_s:
                 raise OperatorError(
                     f"Plan {saved.id} is to be aborted, and is {found.state.value} still: it ends "
@@ -192,11 +203,8 @@ class Orders:
         An order that was not answered may still be taken, so the plan stays under way; whoever
         finishes it asks the brokers first.
         """
-        leader = order.leader
-        if leader not in self._network.controls():
-            leader = self._network.leader()
         try:
-            return give(self._network, order.action, plan, leader)
+            return give(self._network, order.action, plan, self._leader(saved))
         except OperatorError as error:
             # Who does not answer in time may have taken it all the same.
             begun = self._known(order, plan)
@@ -206,6 +214,12 @@ class Orders:
                 self._store.write(self._refused(saved, order.action, str(error)))
                 raise
             return begun
+
+    def _leader(self, saved: SavedPlan) -> str:
+        """Who leads the plan, or could in its place."""
+        assert saved.order is not None
+        answering = self._network.controls()
+        return saved.order.leader if saved.order.leader in answering else min(answering)
 
     def _refused(self, saved: SavedPlan, action: Action, why: str) -> SavedPlan:
         state = PlanState.REFUSED if action == "apply" else PlanState.APPLIED
@@ -217,6 +231,11 @@ class Orders:
         if state is PlanState.APPLIED and outcome.action == "apply":
             changes["measured"] = None
         return saved.become(state, outcome.detail or saved.detail, **changes)
+
+
+def _is_to_be_given(saved: SavedPlan) -> bool:
+    """Whether an order is under way of which nobody knows that brokers have it."""
+    return saved.state in UNDER_WAY and saved.order is not None and saved.order.epoch is None
 
 
 def _not_given(order: Order) -> Outcome:

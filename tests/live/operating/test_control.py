@@ -5,19 +5,25 @@ from __future__ import annotations
 import asyncio
 import http.client
 import stat
+import threading
 from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import aiomqtt
 import msgspec
 import pytest
 from live_network import port_of, running_brokers
+from waiting import until
 
 from meshwright.errors import OperatorError
 from meshwright.live.operating import control_client
 from meshwright.live.operating.control import ClusterView
+from meshwright.live.operating.control_client import BrokerControl, Finder
 from meshwright.live.processes.live_broker import LiveBroker
 from meshwright.live.settings import MoveSettings, TelemetrySettings
+from meshwright.protocol.inspection import BrokerView
 
 HTTP = TelemetrySettings(http="127.0.0.1:0", sys_every_s=0)
 
@@ -143,3 +149,29 @@ def test_where_nothing_runs_an_operator_is_told_so(tmp_path: Path) -> None:
     (tmp_path / "control.sock").touch()
     with pytest.raises(OperatorError, match="No broker runs"):
         control_client.running_brokers(tmp_path)
+
+
+class HangingControl(BrokerControl):
+    """A broker that stands still until it may go on; asked: how long it was waited for."""
+
+    def __init__(self) -> None:
+        super().__init__(Path("still"))
+        self.asked: list[float] = []
+        self.may_go_on = threading.Event()
+
+    def view(self, timeout_s: float = 0.0) -> BrokerView | None:
+        self.asked.append(timeout_s)
+        is_first = len(self.asked) == 1
+        self.is_hanging = is_first or not self.may_go_on.wait(30)
+        return None if self.is_hanging else cast("BrokerView", SimpleNamespace(broker="still"))
+
+
+def test_a_broker_that_hangs_keeps_nobody_waiting_twice_and_is_found_again() -> None:
+    finder, control = Finder(), HangingControl()
+    assert finder.answering([control]) == {}
+    for _ in range(100):  # in the background it is asked once meanwhile
+        assert finder.answering([control]) == {}
+    assert len(control.asked) <= 2
+    control.may_go_on.set()
+    until(lambda: "still" in finder.answering([control]))
+    assert finder.answering([control])["still"][0] is control

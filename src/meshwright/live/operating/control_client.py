@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import http.client
 import ssl
+import threading
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from http import HTTPStatus
 from pathlib import Path
@@ -22,9 +23,8 @@ from meshwright.model.plan import Plan
 from meshwright.protocol.inspection import BrokerView
 
 TIMEOUT_S = 10.0
-# Who hangs is waited for so long when brokers are looked for, and so long the next times.
+# Who hangs is waited for so long when brokers are looked for.
 FIND_S = 5.0
-FIND_AGAIN_S = 1.0
 ASKED_AT_ONCE_MAX = 32
 
 T = TypeVar("T")
@@ -140,10 +140,13 @@ class BrokerControl:
 
 
 class Finder:
-    """Finds out which brokers answer; one that hangs keeps nobody waiting for long again."""
+    """Finds out which brokers answer; one that hangs keeps nobody waiting twice.
+
+    It is asked again in the background, and found again once it has answered there.
+    """
 
     def __init__(self) -> None:
-        self._hanging: set[str] = set()
+        self._asked_again: dict[str, Future[BrokerView | None]] = {}
 
     def answering(self, controls: Iterable[BrokerControl]) -> Views:
         """Those that answer, by name, sorted; all are asked at once."""
@@ -158,12 +161,31 @@ class Finder:
         return dict(sorted(found.items()))
 
     def _view(self, control: BrokerControl) -> BrokerView | None:
-        view = control.view(FIND_AGAIN_S if control.where in self._hanging else FIND_S)
-        if control.is_hanging:
-            self._hanging.add(control.where)
+        again = self._asked_again.get(control.where)
+        if again is not None and not again.done():
+            return None
+        # What it answered in the background may be old by now.
+        is_hanging_still = again is not None and again.result() is None
+        view = None if is_hanging_still else control.view(FIND_S)
+        if control.is_hanging or is_hanging_still:
+            self._asked_again[control.where] = _in_background(partial(control.view, FIND_S))
         else:
-            self._hanging.discard(control.where)
+            self._asked_again.pop(control.where, None)
         return view
+
+
+def _in_background(ask: Callable[[], T]) -> Future[T]:
+    """What is asked by a thread that keeps no process from its end."""
+    answer: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            answer.set_result(ask())
+        except Exception as error:  # raised where the answer is read
+            answer.set_exception(error)
+
+    threading.Thread(target=run, daemon=True).start()
+    return answer
 
 
 def running_brokers(folder: Path, finder: Finder | None = None) -> Views:
