@@ -323,6 +323,31 @@ def test_an_abort_that_comes_just_as_the_order_was_given_goes_to_the_brokers(
             assert ended.result(30).state is PlanState.ABORTED
 
 
+class QuickNetwork(RunningNetwork):
+    """Somebody else has asked brokers to end the plan just before."""
+
+    def decide(self, leader: str, action: str, plan: Plan | None = None) -> PlanBegun:
+        if action == "abort":
+            super().decide(leader, action)
+        return super().decide(leader, action, plan)
+
+
+def test_who_aborts_what_was_just_aborted_is_not_refused(tmp_path: Path) -> None:
+    with background_brokers("chord", tmp_path / "network") as brokers:
+        store, is_followed = PlanStore(tmp_path), threading.Event()
+        orders = Orders(store, RunningNetwork(brokers.folder), now_us)
+        saved = proposed(brokers, tmp_path)
+        brokers.stop("b2")  # nobody has noticed yet, so the plan waits for it
+        begun = orders.begin("apply", saved.id)
+        with ThreadPoolExecutor(1) as threads:
+            ended = threads.submit(orders.finish, begun, lambda _: is_followed.set())
+            assert is_followed.wait(30)
+            told = Orders(store, QuickNetwork(brokers.folder), now_us).abort()
+            assert begun.order is not None
+            assert (told.plan, told.epoch) == (begun.order.plan, begun.order.after_epoch)
+            assert ended.result(30).state is PlanState.ABORTED
+
+
 def test_an_order_that_nobody_finishes_any_more_is_ended_by_who_aborts_it(
     brokers: Brokers,
 ) -> None:

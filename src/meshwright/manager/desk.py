@@ -98,12 +98,11 @@ class FolderDesk:
             return self._orders.finish(self._orders.begin(action, name, leader=leader), tell)
 
     def abort(self) -> PlanBegun:
-        saved = self._store.under_way()
-        if saved is None:
+        if self._store.under_way() is None:
             return self._orders.abort()
         try:
             with only_one(self._folder):
-                return self._orders.abort_left(saved)
+                return self._orders.abort_left()
         except HeldError:  # by who carries it out
             return self._orders.abort()
 

@@ -120,7 +120,7 @@ def _followed(
     while True:
         found = network.progress()
         tell(_sight(found, begun))
-        end = _end(found, begun)
+        end = end_of(found, begun)
         if end is not None:
             return end
         if time.monotonic() > deadline_s:
@@ -131,7 +131,7 @@ def _followed(
         time.sleep(LOOK_EVERY_S)
 
 
-def _end(found: dict[str, PlanProgress], begun: PlanBegun) -> tuple[End, str] | None:
+def end_of(found: dict[str, PlanProgress], begun: PlanBegun) -> tuple[End, str] | None:
     """How a plan ended, by its leader's word, or by what is in force if the leader is lost."""
     leader = found.get(begun.broker)
     steps = () if leader is None else leader.steps

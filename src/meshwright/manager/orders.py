@@ -18,7 +18,7 @@ import msgspec
 
 from meshwright.errors import OperatorError
 from meshwright.live.operating.control_client import NoAnswerError, PlanBegun
-from meshwright.manager.execution import Action, Outcome, Tell, follow, give, refuse_stale
+from meshwright.manager.execution import Action, Outcome, Tell, end_of, follow, give, refuse_stale
 from meshwright.manager.running import RunningNetwork
 from meshwright.manager.saved_plans import UNDER_WAY, Order, PlanState, PlanStore, SavedPlan
 from meshwright.model.plan import Plan
@@ -121,11 +121,14 @@ class Orders:
         self._store.ask_abort(saved)
         found = self._given_or_ended(within_s, saved)
         if found.state in UNDER_WAY:
-            return self._network.decide(self._leader(found), "abort")
+            return self._aborted_by_brokers(found)
         return self._aborted(found)
 
-    def abort_left(self, saved: SavedPlan) -> PlanBegun:
-        """The same for an order that nobody else finishes any more."""
+    def abort_left(self) -> PlanBegun:
+        """The same where nobody else finishes orders."""
+        saved = self._store.under_way()
+        if saved is None:
+            return self.abort()
         self._store.ask_abort(saved)
         return self._aborted(self.finish(saved, lambda _sight: None))
 
@@ -136,8 +139,25 @@ class Orders:
                 f"Plan {ended.id} could not be aborted any more: it is {ended.state.value}; if it "
                 "is in force, undo it instead."
             )
+        return self._stays(ended.outcome.leader, ended.outcome.plan)
+
+    def _aborted_by_brokers(self, saved: SavedPlan) -> PlanBegun:
+        """Have brokers end an order that they have; who finishes it may have asked them already."""
+        order = saved.order
+        assert order is not None
+        try:
+            return self._network.decide(self._leader(saved), "abort")
+        except OperatorError:
+            begun = self._known(order, saved.whole())
+            end = None if begun is None else end_of(self._network.progress(), begun)
+            if end is None or end[0] != "aborted":
+                raise
+            return self._stays(order.leader, order.plan)
+
+    def _stays(self, leader: str, plan: str) -> PlanBegun:
+        """What an abort tells: the epoch that stays in force."""
         in_force = max(one.epoch for one in self._network.progress().values())
-        return PlanBegun(broker=ended.outcome.leader, plan=ended.outcome.plan, epoch=in_force)
+        return PlanBegun(broker=leader, plan=plan, epoch=in_force)
 
     def _given_or_ended(self, within_s: float, saved: SavedPlan) -> SavedPlan:
         """A plan once brokers have its order or it is at its end; refused if that takes longer."""

@@ -164,13 +164,12 @@ class Finder:
         again = self._asked_again.get(control.where)
         if again is not None and not again.done():
             return None
+        self._asked_again.pop(control.where, None)
         # What it answered in the background may be old by now.
         is_hanging_still = again is not None and again.result() is None
         view = None if is_hanging_still else control.view(FIND_S)
         if control.is_hanging or is_hanging_still:
             self._asked_again[control.where] = _in_background(partial(control.view, FIND_S))
-        else:
-            self._asked_again.pop(control.where, None)
         return view
 
 
