@@ -12,7 +12,7 @@ from pathlib import Path
 from benchmarks.table import Row
 from meshwright.lab.demo import DemoFolder, DemoParameters, live_network
 from meshwright.lab.still import StillCosts, still_costs
-from meshwright.manager.running import RunningNetwork
+from meshwright.manager.network.running import RunningNetwork
 from meshwright.model.designs import candidates
 
 BROKERS = 6

@@ -11,7 +11,7 @@ from benchmarks.processes import Cost, costed
 from benchmarks.table import Row
 from meshwright.pipeline.imports.parameters import ImportParameters
 from meshwright.pipeline.imports.trace_import import import_trace
-from meshwright.pipeline.session import open_session
+from meshwright.pipeline.spark.session import open_session
 
 FILE_COUNT = 10_000
 ROWS_OF_A_FILE = 20

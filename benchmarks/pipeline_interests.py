@@ -16,14 +16,14 @@ from benchmarks.table import Row
 from meshwright.model import replay_schema
 from meshwright.model.identifiers import BrokerName
 from meshwright.model.schema import SUBSCRIPTIONS
-from meshwright.pipeline.brokers import Brokers
-from meshwright.pipeline.keeping import Keeper, Kept
-from meshwright.pipeline.session import spark_session
+from meshwright.pipeline.replays.keeping import Keeper, Kept
+from meshwright.pipeline.spark.session import spark_session
 from meshwright.pipeline.stages.broker_interests import broker_changes, hosted_changes
 from meshwright.pipeline.stages.homes import asked_homes
 from meshwright.pipeline.stages.interests import subscribed_interests
 from meshwright.pipeline.stages.placement import placed_at_homes
-from meshwright.pipeline.traces import read_table, staged_trace, write_table
+from meshwright.pipeline.tables.brokers import Brokers
+from meshwright.pipeline.tables.traces import read_table, staged_trace, write_table
 
 EVENTS = 10_000_000
 BROKERS, TOPICS, TOPICS_PER_CLIENT = 100, 1000, 5

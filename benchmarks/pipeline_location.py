@@ -5,7 +5,7 @@ from __future__ import annotations
 from benchmarks.replays import ARRANGEMENTS, measured, rate_row, warm_session
 from benchmarks.table import Row
 from meshwright.pipeline.generators.parameters import LocationParameters
-from meshwright.pipeline.parameters import (
+from meshwright.pipeline.replays.parameters import (
     OverlayParameters,
     PlacementParameters,
     ReplayParameters,

@@ -12,7 +12,7 @@ from benchmarks.replays import CORES, rate_row
 from benchmarks.table import Row
 from meshwright.model.identifiers import TopicName
 from meshwright.model.interests import Interests
-from meshwright.pipeline.session import spark_session
+from meshwright.pipeline.spark.session import spark_session
 from meshwright.pipeline.stages.selection import NetworkView, selected_brokers
 from meshwright.planning.placement.clients import Clients, PlacementProblem, view_of
 from meshwright.planning.placement.clusters import one_cluster

@@ -22,13 +22,13 @@ from benchmarks.processes import memory_mb
 from benchmarks.replays import CORES, Measured, measured
 from benchmarks.table import Row
 from meshwright.pipeline.generators.parameters import PoissonParameters
-from meshwright.pipeline.parameters import (
+from meshwright.pipeline.replays.parameters import (
     OverlayParameters,
     PlacementParameters,
     ReplayParameters,
     TimeParameters,
 )
-from meshwright.pipeline.session import open_session
+from meshwright.pipeline.spark.session import open_session
 
 SIZES = tuple(int(part) for part in os.environ.get("USERS", "10000,100000").split(","))
 PLAIN_USERS_MAX = 100_000

@@ -9,7 +9,7 @@ from multiprocessing import get_context
 from pyspark.sql import SparkSession
 
 from benchmarks.table import Row, timed
-from meshwright.pipeline.session import spark_session
+from meshwright.pipeline.spark.session import spark_session
 from meshwright.pipeline.sweep import TaskGrid, sweep
 
 TASK_COUNT = 200

@@ -18,9 +18,9 @@ from meshwright.pipeline.generators.parameters import LocationParameters, Poisso
 from meshwright.pipeline.generators.trace_generation import generate_trace
 from meshwright.pipeline.imports.parameters import ImportParameters
 from meshwright.pipeline.imports.trace_import import import_trace
-from meshwright.pipeline.session import open_session
+from meshwright.pipeline.spark.session import open_session
 from meshwright.pipeline.stages.visits import cells, user_cells, visits
-from meshwright.pipeline.traces import read_table
+from meshwright.pipeline.tables.traces import read_table
 
 CHECKIN_COUNT = 1_000_000
 USER_COUNT = 40_000

@@ -17,15 +17,15 @@ from meshwright.lab.replays.reading import read_trace, tables_on_disk
 from meshwright.lab.replays.replaying import plain_replay
 from meshwright.pipeline.generators.parameters import LocationParameters, PoissonParameters
 from meshwright.pipeline.generators.trace_generation import generate_trace
-from meshwright.pipeline.keeping import passing_keeper
-from meshwright.pipeline.parameters import (
+from meshwright.pipeline.replays.keeping import passing_keeper
+from meshwright.pipeline.replays.parameters import (
     OverlayParameters,
     PlacementParameters,
     ReplayParameters,
     TimeParameters,
 )
-from meshwright.pipeline.replay import TraceReplay, replay_trace
-from meshwright.pipeline.session import open_session
+from meshwright.pipeline.replays.replay import TraceReplay, replay_trace
+from meshwright.pipeline.spark.session import open_session
 
 CORES = 2
 ARRANGEMENTS = ("chord", "dynatops", "dynatops-greedy", "ssbr-greedy", "lsap")

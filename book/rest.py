@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
 from book.markdown import code, item, page, paragraph
-from meshwright.manager.managing import Manager
-from meshwright.manager.reference import fields_of, kind_of
-from meshwright.manager.service import service
+from meshwright.manager.circle.managing import Manager
+from meshwright.manager.rest.reference import fields_of, kind_of
+from meshwright.manager.rest.service import service
 
 HEAD = """# REST
 

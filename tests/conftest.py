@@ -123,7 +123,7 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """The one session of a test run; commands called in the same process use it too."""
-    from meshwright.pipeline.session import open_session
+    from meshwright.pipeline.spark.session import open_session
 
     with pytest.MonkeyPatch.context() as environment:
         environment.delenv("JAVA_HOME", raising=False)

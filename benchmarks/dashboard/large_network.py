@@ -19,15 +19,15 @@ from meshwright.dashboard.application import with_dashboard
 from meshwright.live.operating.control import TrafficView
 from meshwright.live.operating.control_client import BrokerControl, Views
 from meshwright.live.telemetry.carried import CarriedCounts
-from meshwright.manager.desk import PLANS_FOLDER, now_us
-from meshwright.manager.managing import Manager
-from meshwright.manager.running import RunningNetwork
-from meshwright.manager.saved_plans import PlanEntry, PlanStore
-from meshwright.manager.service import serve
+from meshwright.manager.circle.desk import PLANS_FOLDER, now_us
+from meshwright.manager.circle.managing import Manager
+from meshwright.manager.circle.status import Status
+from meshwright.manager.collecting.windows import Windows
+from meshwright.manager.network.running import RunningNetwork
+from meshwright.manager.orders.saved_plans import PlanEntry, PlanStore
+from meshwright.manager.rest.service import serve
 from meshwright.manager.settings import ManagerSettings, RestSettings
-from meshwright.manager.status import Status
-from meshwright.manager.watching import Watching
-from meshwright.manager.windows import Windows
+from meshwright.manager.views.watching import Watching
 from meshwright.model.overlay import Overlay
 from meshwright.planning.founding import founding_overlay
 from meshwright.protocol.inspection import (

@@ -22,7 +22,14 @@ CONSOLE_BLOCK = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
 FILE_NAME = re.compile(r"`((?:\w+/)+\w+\.py)`")
 PLACES = (ROOT, PACKAGE, PACKAGE / "protocol")
 FLOORS = r"^## The floors of {}$.*?^```\n(.*?)^```"
-WITH_FLOORS = {"protocol": "the core", "live": "live", "sim": "sim", "cli": "cli"}
+WITH_FLOORS = {
+    "protocol": "the core",
+    "live": "live",
+    "sim": "sim",
+    "cli": "cli",
+    "manager": "the manager",
+    "pipeline": "the pipeline",
+}
 DOTTED_NAME = re.compile(r"`(meshwright(?:\.\w+)+)`")
 MAKE_TARGET = re.compile(r"^([a-z-]+):", re.MULTILINE)
 

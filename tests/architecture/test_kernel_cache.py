@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from meshwright import kernel_cache
-from meshwright.pipeline.shipping import PACKAGE, pack_package
+from meshwright.pipeline.spark.shipping import PACKAGE, pack_package
 
 TESTS = Path(__file__).parents[1]
 SOURCE = "def kernel(): return 1\n"

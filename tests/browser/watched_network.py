@@ -21,8 +21,8 @@ from running_up import up
 
 from meshwright.live.operating.control_client import BrokerControl
 from meshwright.live.processes.local_network import free_ports
-from meshwright.manager.desk import PLANS_FOLDER, made, now_us
-from meshwright.manager.saved_plans import Cost, PlanStore
+from meshwright.manager.circle.desk import PLANS_FOLDER, made, now_us
+from meshwright.manager.orders.saved_plans import Cost, PlanStore
 from meshwright.planning.founding import founding_overlay
 
 SETTINGS = """

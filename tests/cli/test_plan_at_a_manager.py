@@ -7,7 +7,7 @@ from pathlib import Path
 from commands import refused
 
 from meshwright.cli.traces.plan_saved import request_of
-from meshwright.manager.planner import PlanRequest
+from meshwright.manager.deciding.planner import PlanRequest
 from meshwright.model.goals import Goals
 
 

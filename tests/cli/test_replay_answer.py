@@ -4,10 +4,10 @@ from pathlib import Path
 
 from meshwright.cli.traces.replay_answer import replay_told
 from meshwright.model.identifiers import BrokerName
-from meshwright.pipeline.brokers import Brokers
-from meshwright.pipeline.parameters import ReplayParameters
-from meshwright.pipeline.replay import TraceReplay
-from meshwright.pipeline.timeline import Timeline
+from meshwright.pipeline.replays.parameters import ReplayParameters
+from meshwright.pipeline.replays.replay import TraceReplay
+from meshwright.pipeline.tables.brokers import Brokers
+from meshwright.pipeline.tables.timeline import Timeline
 
 
 def test_who_gets_fewer_brokers_than_asked_for_is_told_why(tmp_path: Path) -> None:

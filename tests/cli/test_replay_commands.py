@@ -12,7 +12,7 @@ import pytest
 from commands import answered, call, refused
 
 from meshwright.files.plans import read_plan
-from meshwright.pipeline import session
+from meshwright.pipeline.spark import session
 
 CONFIG = """trace = "trace"
 out = "findings"

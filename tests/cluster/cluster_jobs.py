@@ -21,17 +21,17 @@ from meshwright.cli.experiments.simulate import simulated_seed
 from meshwright.model.plan import Plan
 from meshwright.pipeline.generators.parameters import LocationParameters
 from meshwright.pipeline.generators.trace_generation import generate_trace
-from meshwright.pipeline.keeping import Keeper
-from meshwright.pipeline.parameters import (
+from meshwright.pipeline.places.place import Address, Place
+from meshwright.pipeline.replays.keeping import Keeper
+from meshwright.pipeline.replays.parameters import (
     OverlayParameters,
     PlacementParameters,
     ReplayParameters,
     TimeParameters,
 )
-from meshwright.pipeline.places.place import Address, Place
-from meshwright.pipeline.replay import replay_trace
-from meshwright.pipeline.session import open_session
-from meshwright.pipeline.snapshots import Moment, TraceMoment
+from meshwright.pipeline.replays.replay import replay_trace
+from meshwright.pipeline.replays.snapshots import Moment, TraceMoment
+from meshwright.pipeline.spark.session import open_session
 from meshwright.pipeline.sweep import TaskGrid, sweep
 from meshwright.planning.changes.clients import plan_with_clients
 from meshwright.planning.changes.network import PlanWish

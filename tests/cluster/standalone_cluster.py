@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pyspark
 
-from meshwright.pipeline.environment import prepare_environment
+from meshwright.pipeline.spark.environment import prepare_environment
 from quick_spark import QUICK_JAVA, QUICK_QUERIES
 
 SPARK_CLASS = Path(pyspark.__file__).parent / "bin" / "spark-class"

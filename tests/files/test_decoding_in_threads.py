@@ -6,14 +6,14 @@ import subprocess
 import sys
 from pathlib import Path
 
-from meshwright.manager.saved_plans import PlanStore
+from meshwright.manager.orders.saved_plans import PlanStore
 
 # A process of its own, in which nothing was read yet. A second thread reads the same
 # plan while the first is in the middle of finding out which fields there are.
 READS_AT_ONCE = """
 import sys, threading
 from pathlib import Path
-from meshwright.manager.saved_plans import PlanStore
+from meshwright.manager.orders.saved_plans import PlanStore
 
 store = PlanStore(Path(sys.argv[1]))
 names, calls, others = [], [], []

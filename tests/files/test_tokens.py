@@ -8,7 +8,7 @@ import pytest
 
 from meshwright.errors import InputFileError
 from meshwright.files.tokens import read_token
-from meshwright.manager.rest_client import RestDesk
+from meshwright.manager.rest.rest_client import RestDesk
 
 
 def test_a_token_is_read_without_the_end_of_its_line(tmp_path: Path) -> None:

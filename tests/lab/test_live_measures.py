@@ -13,7 +13,7 @@ from meshwright.lab.live_measures import (
     subscription_changes,
 )
 from meshwright.live.telemetry.carried import CarriedCounts
-from meshwright.manager.measuring import traffic_between
+from meshwright.manager.collecting.measuring import traffic_between
 from meshwright.model.overlay import Overlay
 
 # a - b - c: a message from a to c is relayed by b.

@@ -23,9 +23,9 @@ from meshwright.lab.workloads import generate_snapshot
 from meshwright.model.designs import DESIGNS
 from meshwright.model.overlay import Overlay
 from meshwright.overlays.growth import with_broker
-from meshwright.pipeline.parameters import OverlayParameters, ReplayParameters
+from meshwright.pipeline.replays.parameters import OverlayParameters, ReplayParameters
+from meshwright.pipeline.replays.wishes import replayed_designs
 from meshwright.pipeline.stages.replay_units import ReplayUnit, counted
-from meshwright.pipeline.wishes import replayed_designs
 from meshwright.planning.evaluation.evaluate import carrier_of
 from meshwright.planning.succession import EpochRules, follow
 

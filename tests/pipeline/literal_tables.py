@@ -10,8 +10,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from meshwright.model.schema import Table
 from meshwright.model.times import SECOND_US
-from meshwright.pipeline.frames import literal_frame
-from meshwright.pipeline.timeline import Timeline
+from meshwright.pipeline.tables.frames import literal_frame
+from meshwright.pipeline.tables.timeline import Timeline
 
 MIDNIGHT = datetime(2024, 1, 1, tzinfo=UTC)
 HOUR_US = 3600 * SECOND_US

@@ -18,7 +18,7 @@ from meshwright.model.schema import (
     SUBSCRIPTIONS,
     Table,
 )
-from meshwright.pipeline.traces import staged_trace, write_table
+from meshwright.pipeline.tables.traces import staged_trace, write_table
 
 
 def write_trace(

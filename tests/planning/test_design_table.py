@@ -32,12 +32,12 @@ from meshwright.model.designs import (
 )
 from meshwright.overlays.growth import GROWTHS
 from meshwright.overlays.key_geometries import KEY_GEOMETRIES
-from meshwright.pipeline.parameters import (
+from meshwright.pipeline.replays.parameters import (
     InterestParameters,
     OverlayParameters,
     ReplayParameters,
 )
-from meshwright.pipeline.wishes import replayed_designs
+from meshwright.pipeline.replays.wishes import replayed_designs
 from meshwright.planning.arrangement.methods import METHODS
 from meshwright.planning.arrangement.plan import arrange
 from meshwright.planning.changes.network import PlanWish, plan_network

@@ -15,7 +15,7 @@ from meshwright.dashboard.frame import REFRESH_S, Frame, Refresh
 from meshwright.dashboard.house import House
 from meshwright.dashboard.pages import clients, compare, mobility, overlay, overview, plans
 from meshwright.files.page_style import switched_colours
-from meshwright.manager.service import looking_key
+from meshwright.manager.rest.service import looking_key
 
 # How long a page may take until it has its first content; brokers that hang are waited for.
 FIRST_S = 30.0

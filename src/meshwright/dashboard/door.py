@@ -16,7 +16,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from meshwright.files.page_style import PAGE
-from meshwright.manager.service import looking_key
+from meshwright.manager.rest.service import looking_key
 
 HOME = "/dashboard"
 ENTER = f"{HOME}/enter"

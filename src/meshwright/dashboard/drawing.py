@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from meshwright.manager.network_state import BrokerState, NetworkState
-from meshwright.manager.paths import PathView
+from meshwright.manager.views.network_state import BrokerState, NetworkState
+from meshwright.manager.views.paths import PathView
 from meshwright.model.designs import DESIGNS
 from meshwright.model.overlay import Overlay
 from meshwright.model.wording import counted

@@ -8,9 +8,9 @@ import hmac
 from meshwright.dashboard.watch import Watch
 from meshwright.errors import OperatorError
 from meshwright.live.operating.control_client import PlanBegun
-from meshwright.manager.execution import Action
-from meshwright.manager.rest_client import RestDesk
-from meshwright.manager.saved_plans import SavedPlan
+from meshwright.manager.orders.execution import Action
+from meshwright.manager.orders.saved_plans import SavedPlan
+from meshwright.manager.rest.rest_client import RestDesk
 
 # Browsers that may give orders at a time; the first of more must show the token again.
 ALLOWED_MAX = 100

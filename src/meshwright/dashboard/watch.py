@@ -9,14 +9,14 @@ from typing import Any, TypeVar, cast
 
 import msgspec
 
-from meshwright.manager.figures import POINTS_MAX, Figures, Point
-from meshwright.manager.network_state import NetworkState, TopicPage
-from meshwright.manager.paths import PathView
-from meshwright.manager.reports import ReportEntry
-from meshwright.manager.rest_client import RestDesk
-from meshwright.manager.saved_plans import PlanEntry, SavedPlan
-from meshwright.manager.status import Status
-from meshwright.manager.whereabouts import ClientPage
+from meshwright.manager.circle.status import Status
+from meshwright.manager.orders.saved_plans import PlanEntry, SavedPlan
+from meshwright.manager.rest.rest_client import RestDesk
+from meshwright.manager.views.figures import POINTS_MAX, Figures, Point
+from meshwright.manager.views.network_state import NetworkState, TopicPage
+from meshwright.manager.views.paths import PathView
+from meshwright.manager.views.reports import ReportEntry
+from meshwright.manager.views.whereabouts import ClientPage
 
 FRESH_S = 1.5
 # Answers to questions with words in them, such as a search, of which there are many.

@@ -34,21 +34,21 @@ from meshwright.lab.scripted import Deed, Play, Script
 from meshwright.live.operating.control_client import answering_brokers, running_brokers
 from meshwright.live.processes.local_network import HOST, LocalNetwork, free_ports
 from meshwright.live.system.addresses import Address
-from meshwright.manager.child import SETTINGS_NAME as MANAGER_SETTINGS_NAME
-from meshwright.manager.child import ManagerChild
-from meshwright.manager.desk import FolderDesk
-from meshwright.manager.execution import Tell
-from meshwright.manager.measuring import Traffic, look, traffic_between
-from meshwright.manager.running import RunningNetwork
-from meshwright.manager.saved_plans import Cost, SavedPlan
+from meshwright.manager.circle.desk import FolderDesk
+from meshwright.manager.collecting.measuring import Traffic, look, traffic_between
+from meshwright.manager.network.running import RunningNetwork
+from meshwright.manager.orders.execution import Tell
+from meshwright.manager.orders.saved_plans import Cost, SavedPlan
+from meshwright.manager.rest.child import SETTINGS_NAME as MANAGER_SETTINGS_NAME
+from meshwright.manager.rest.child import ManagerChild
 from meshwright.model.designs import DEFAULT_DESIGN
 from meshwright.model.overlay import Overlay
 from meshwright.model.plan import Plan
 from meshwright.model.times import SECOND_US
 from meshwright.pipeline.generators.parameters import LocationParameters
 from meshwright.pipeline.generators.trace_generation import generate_trace
-from meshwright.pipeline.session import Session
-from meshwright.pipeline.snapshots import Moment, TraceMoment
+from meshwright.pipeline.replays.snapshots import Moment, TraceMoment
+from meshwright.pipeline.spark.session import Session
 from meshwright.pipeline.trace_deeds import located_deeds
 from meshwright.planning.changes.clients import plan_with_clients
 from meshwright.planning.changes.network import PlanWish

@@ -12,7 +12,7 @@ from meshwright.files.page_style import PAGE
 from meshwright.lab.demo import Act, Prediction
 from meshwright.lab.figures.before_after import Pair, Panel, pair_svg
 from meshwright.lab.live_measures import Measures
-from meshwright.manager.measuring import Traffic
+from meshwright.manager.collecting.measuring import Traffic
 from meshwright.model.designs import founded_as
 from meshwright.model.overlay import Overlay
 from meshwright.model.plan import Plan

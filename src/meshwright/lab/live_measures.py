@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from meshwright.history.history import History, Published
-from meshwright.manager.measuring import Traffic, message_count
+from meshwright.manager.collecting.measuring import Traffic, message_count
 from meshwright.model.identifiers import BrokerName, TopicName
 from meshwright.model.interests import interests_from_pairs
 from meshwright.model.overlay import Overlay

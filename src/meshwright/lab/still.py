@@ -16,9 +16,9 @@ import numpy as np
 from meshwright.history.history import History
 from meshwright.history.judgement import violations
 from meshwright.lab.scripted import Deed, Script, playing
-from meshwright.manager.execution import Outcome, carry_out
-from meshwright.manager.measuring import Look, look, message_count, traffic_between
-from meshwright.manager.running import RunningNetwork
+from meshwright.manager.collecting.measuring import Look, look, message_count, traffic_between
+from meshwright.manager.network.running import RunningNetwork
+from meshwright.manager.orders.execution import Outcome, carry_out
 from meshwright.model.identifiers import BrokerName, ClientName, TopicName
 from meshwright.model.interests import Int64Array, interests_from_pairs
 from meshwright.model.overlay import Overlay

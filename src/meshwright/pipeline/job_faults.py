@@ -12,7 +12,7 @@ from pyspark.errors import PySparkException
 
 from meshwright.errors import InputFileError, OperatorError
 from meshwright.pipeline.places.place import place_of
-from meshwright.pipeline.values import UNFIT
+from meshwright.pipeline.tables.values import UNFIT
 
 UNREADABLE_FILE = re.compile(r"Encountered error while reading file (\S+?)\.(?:\s|$)")
 UNFIT_VALUE = re.compile(f"{UNFIT}([^{UNFIT}]*){UNFIT}([^{UNFIT}]*){UNFIT}")

@@ -18,7 +18,7 @@ from meshwright.model.schema import (
 from meshwright.pipeline.places.place import Place
 from meshwright.pipeline.stages.interests import located_interests
 from meshwright.pipeline.stages.visits import cells, visits
-from meshwright.pipeline.traces import read_table
+from meshwright.pipeline.tables.traces import read_table
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from meshwright.lab.experiments.results import ResultFolder
 from meshwright.lab.experiments.running import Order, ordered, run
 from meshwright.lab.papers.traffic import with_brokers
 from meshwright.pipeline.stages.visits import cells, visits
-from meshwright.pipeline.trace_brokers import made_brokers
+from meshwright.pipeline.tables.trace_brokers import made_brokers
 
 
 def of(measure: Callable[..., Any]) -> Order:

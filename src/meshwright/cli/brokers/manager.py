@@ -48,8 +48,8 @@ def manager(
     """
     import msgspec
 
-    from meshwright.manager.managing import Manager, network_of
-    from meshwright.manager.service import serve, shown_token
+    from meshwright.manager.circle.managing import Manager, network_of
+    from meshwright.manager.rest.service import serve, shown_token
     from meshwright.manager.settings import (
         MANAGER_FOLDER,
         ManagerSettings,

@@ -203,7 +203,7 @@ def down(*, data: Data = Path(".meshwright"), as_json: Json = False) -> None:
     Example: meshwright down
     """
     from meshwright.live.operating.control_client import answering_brokers, running_brokers
-    from meshwright.manager.desk import stop_holder
+    from meshwright.manager.circle.desk import stop_holder
     from meshwright.manager.settings import MANAGER_FOLDER
 
     running = answering_brokers(data)

@@ -21,7 +21,7 @@ from meshwright.model.wording import counted
 
 if TYPE_CHECKING:
     from meshwright.live.processes.local_network import LocalNetwork
-    from meshwright.manager.child import ManagerChild
+    from meshwright.manager.rest.child import ManagerChild
     from meshwright.model.overlay import Overlay
     from meshwright.protocol.inspection import BrokerView
 
@@ -163,7 +163,7 @@ def up(
 
 def _manager(data: Path) -> ManagerChild:
     # What serves over HTTP takes as long to load as a broker: only who has a manager waits for it.
-    from meshwright.manager.child import ManagerChild
+    from meshwright.manager.rest.child import ManagerChild
 
     return ManagerChild(data, typer.echo)
 

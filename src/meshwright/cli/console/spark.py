@@ -16,11 +16,11 @@ import typer
 from meshwright.cli.console.screen import task_bar, working
 from meshwright.errors import OperatorError
 from meshwright.model.wording import counted
-from meshwright.pipeline.interrupts import interrupts_held
 from meshwright.pipeline.places.place import Address, Place
+from meshwright.pipeline.spark.interrupts import interrupts_held
 
 if TYPE_CHECKING:
-    from meshwright.pipeline.session import Session
+    from meshwright.pipeline.spark.session import Session
 
 
 # Some million packed rows: half of Java's time at 100,000 of them goes into compiling thoroughly.
@@ -105,7 +105,7 @@ def opened_session(spark: SparkChoice, *, is_short: bool = False) -> Iterator[Se
         opened.enter_context(quiet_py4j())
         with working("Starting Spark"):
             with interrupts_held():
-                from meshwright.pipeline.session import page_address, spark_session
+                from meshwright.pipeline.spark.session import page_address, spark_session
             session = opened.enter_context(
                 spark_session(
                     "meshwright",
@@ -125,7 +125,7 @@ def session_work(session: Session, description: str) -> Iterator[SparkWork]:
     """Work on a session that stands, with a bar of how far its jobs are."""
     with interrupts_held():
         from meshwright.pipeline.job_faults import spark_faults
-        from meshwright.pipeline.job_status import followed_jobs
+        from meshwright.pipeline.spark.job_status import followed_jobs
 
     began_s = time.monotonic()
     with task_bar(description) as bar, followed_jobs(session, bar.count), spark_faults():

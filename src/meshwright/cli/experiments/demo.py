@@ -43,10 +43,10 @@ if TYPE_CHECKING:
     from meshwright.lab.live_measures import Window
     from meshwright.lab.scripted import Play, Script
     from meshwright.live.processes.local_network import LocalNetwork
-    from meshwright.manager.execution import Sight as PlanSight
-    from meshwright.manager.saved_plans import SavedPlan
+    from meshwright.manager.orders.execution import Sight as PlanSight
+    from meshwright.manager.orders.saved_plans import SavedPlan
     from meshwright.model.plan import Plan
-    from meshwright.pipeline.session import Session
+    from meshwright.pipeline.spark.session import Session
 
 
 def demo(
@@ -113,7 +113,7 @@ def demo(
     """
     from meshwright.lab.compiling import compiling_kernels
     from meshwright.lab.demo import DemoFolder, DemoParameters, follow_trace
-    from meshwright.pipeline.environment import forget_foreign_spark
+    from meshwright.pipeline.spark.environment import forget_foreign_spark
 
     spark = chosen_spark(master, remote, conf, memory, ui=ui)
     if master is None and remote is None:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from meshwright.lab.demo import DemoParameters
-    from meshwright.manager.execution import Outcome
+    from meshwright.manager.orders.execution import Outcome
     from meshwright.model.plan import Plan
 
 REASONS_SHOWN = 6

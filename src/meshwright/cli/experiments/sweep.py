@@ -59,7 +59,7 @@ def sweep(
     """
     from meshwright.cli.console.spark import chosen_spark, spark_work
     from meshwright.files.result_tables import table_writer
-    from meshwright.pipeline.shipping import ship_module
+    from meshwright.pipeline.spark.shipping import ship_module
     from meshwright.pipeline.sweep import TaskGrid, results_table
     from meshwright.pipeline.sweep import sweep as swept
 

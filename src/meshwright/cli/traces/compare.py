@@ -33,7 +33,7 @@ from meshwright.cli.console.times import whole_seconds
 from meshwright.pipeline.places.place import Place, place_of
 
 if TYPE_CHECKING:
-    from meshwright.pipeline.parameters import PlacementName
+    from meshwright.pipeline.replays.parameters import PlacementName
 
 
 def compare(
@@ -118,9 +118,9 @@ def compare(
     from meshwright.cli.traces import replay_answer
     from meshwright.files.plans import read_overlay_or_target
     from meshwright.model.designs import compared_designs
-    from meshwright.pipeline.findings import compared
-    from meshwright.pipeline.keeping import passing_keeper
-    from meshwright.pipeline.parameters import (
+    from meshwright.pipeline.replays.findings import compared
+    from meshwright.pipeline.replays.keeping import passing_keeper
+    from meshwright.pipeline.replays.parameters import (
         BrokerParameters,
         InterestParameters,
         OverlayParameters,
@@ -129,8 +129,8 @@ def compare(
         ReplayParameters,
         TimeParameters,
     )
-    from meshwright.pipeline.replay import replay_trace
-    from meshwright.pipeline.wishes import refuse_impossible, wanted_placements
+    from meshwright.pipeline.replays.replay import replay_trace
+    from meshwright.pipeline.replays.wishes import refuse_impossible, wanted_placements
 
     spark = chosen_spark(master, remote, conf, memory, ui=ui)
     chosen: tuple[PlacementName, ...] | None = wanted_placements(placements)

@@ -33,11 +33,11 @@ def run(
     from meshwright.files.plans import read_overlay_or_target
     from meshwright.files.settings import read_settings
     from meshwright.files.writing import refuse_folder
-    from meshwright.pipeline.findings import compared
-    from meshwright.pipeline.keeping import Keeper
-    from meshwright.pipeline.parameters import RunSettings
-    from meshwright.pipeline.replay import replay_trace
-    from meshwright.pipeline.wishes import refuse_impossible
+    from meshwright.pipeline.replays.findings import compared
+    from meshwright.pipeline.replays.keeping import Keeper
+    from meshwright.pipeline.replays.parameters import RunSettings
+    from meshwright.pipeline.replays.replay import replay_trace
+    from meshwright.pipeline.replays.wishes import refuse_impossible
 
     spark = chosen_spark(master, remote, conf, memory, ui=ui)
     settings = read_settings(config, RunSettings, documented_in="docs/FILES.md")

@@ -70,7 +70,7 @@ if TYPE_CHECKING:
     from meshwright.model.overlay import Overlay
     from meshwright.model.plan import Plan
     from meshwright.model.price import PriceWeights
-    from meshwright.pipeline.snapshots import TraceMoment
+    from meshwright.pipeline.replays.snapshots import TraceMoment
     from meshwright.planning.changes.broker_change import BrokerChange
     from meshwright.planning.changes.differences import PlanDifference
     from meshwright.planning.changes.expectation import DeliveryCost
@@ -231,7 +231,7 @@ def create(
     from meshwright.cli.console.spark import chosen_spark, is_short_work, spark_work
     from meshwright.errors import OperatorError
     from meshwright.files.reading import blaming
-    from meshwright.pipeline.snapshots import Moment, TraceMoment
+    from meshwright.pipeline.replays.snapshots import Moment, TraceMoment
     from meshwright.planning.changes.expectation import expected_cost
     from meshwright.planning.changes.network import PlanWish
     from meshwright.planning.changes.proposal import Circumstances, propose
@@ -289,7 +289,7 @@ def create(
 
 def _checked(trace: str) -> Place:
     """Where a trace is; one on this machine is checked before Spark starts."""
-    from meshwright.pipeline.traces import check_trace
+    from meshwright.pipeline.tables.traces import check_trace
 
     place = place_of(trace)
     if isinstance(place, Path):
@@ -419,7 +419,7 @@ def _today(source: Path | None, data: Path | None) -> Overlay | None:
     """The overlay that a plan begins at: of a file, or of brokers that run."""
     from meshwright.errors import OperatorError
     from meshwright.files.plans import read_overlay_or_target
-    from meshwright.manager.running import RunningNetwork
+    from meshwright.manager.network.running import RunningNetwork
 
     if source is not None and data is not None:
         raise OperatorError("Give --from FILE or --data FOLDER; both say what the plan begins at.")
@@ -433,7 +433,7 @@ def _stuck(file: Path | None, data: Path | None) -> frozenset[ClientName]:
     from meshwright.errors import InputFileError
     from meshwright.files.decoding import decoded
     from meshwright.files.reading import read_bytes
-    from meshwright.manager.running import RunningNetwork
+    from meshwright.manager.network.running import RunningNetwork
     from meshwright.model.identifiers import ClientName
 
     if file is None:
@@ -459,8 +459,8 @@ def _refuse_no_place(out: Path | None, data: Path | None) -> None:
 def _kept(plan: Plan, predicted: DeliveryCost | None, out: Path | None, data: Path | None) -> str:
     """Keep a plan in its file, or save it; the file or its id."""
     from meshwright.files.plans import write_plan
-    from meshwright.manager.desk import FolderDesk
-    from meshwright.manager.saved_plans import Cost
+    from meshwright.manager.circle.desk import FolderDesk
+    from meshwright.manager.orders.saved_plans import Cost
 
     if out is None:
         cost = None if predicted is None else Cost(**predicted._asdict())

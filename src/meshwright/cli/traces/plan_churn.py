@@ -36,8 +36,8 @@ def churn_plan(wish: ChurnWish, known: Known) -> Plan:
     from meshwright.errors import OperatorError
     from meshwright.files.plans import read_overlay_or_target
     from meshwright.files.snapshots import read_snapshot
-    from meshwright.manager.running import RunningNetwork
-    from meshwright.manager.wanted import snapshot_of, wanted_of
+    from meshwright.manager.deciding.wanted import snapshot_of, wanted_of
+    from meshwright.manager.network.running import RunningNetwork
     from meshwright.model.designs import founded_as
     from meshwright.planning.changes.network import CHURN, PlanWish
     from meshwright.planning.changes.proposal import Circumstances, propose

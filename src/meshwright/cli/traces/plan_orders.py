@@ -23,7 +23,7 @@ from meshwright.cli.traces.plan_saved import (
 from meshwright.model.wording import counted
 
 if TYPE_CHECKING:
-    from meshwright.manager.execution import Action, Outcome, Sight
+    from meshwright.manager.orders.execution import Action, Outcome, Sight
     from meshwright.model.plan import Plan
 
 Leader = Annotated[
@@ -119,8 +119,8 @@ def _ordered(
     """The order, refused where it can be seen before anybody is asked whether to give it."""
     from meshwright.errors import OperatorError
     from meshwright.files.plans import read_plan
-    from meshwright.manager.execution import carry_out, refuse_stale
-    from meshwright.manager.running import RunningNetwork
+    from meshwright.manager.network.running import RunningNetwork
+    from meshwright.manager.orders.execution import carry_out, refuse_stale
 
     data, manager, _ = place
     file = named_plan(name)

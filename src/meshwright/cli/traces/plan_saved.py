@@ -17,10 +17,10 @@ from meshwright.model.times import SECOND_US
 from meshwright.model.wording import counted
 
 if TYPE_CHECKING:
-    from meshwright.manager.desk import Desk
-    from meshwright.manager.planner import PlanRequest
-    from meshwright.manager.saved_plans import PlanEntry, SavedPlan
-    from meshwright.manager.status import Status
+    from meshwright.manager.circle.desk import Desk
+    from meshwright.manager.circle.status import Status
+    from meshwright.manager.deciding.planner import PlanRequest
+    from meshwright.manager.orders.saved_plans import PlanEntry, SavedPlan
 
 DEFAULT_DATA = Path(".meshwright")
 PlanName = Annotated[
@@ -96,7 +96,7 @@ class RestPlace(NamedTuple):
 
 def make_at_manager(context: typer.Context, place: RestPlace, *, is_early: bool) -> None:
     """Have a manager make a plan for the network that runs, and show what it is worth."""
-    from meshwright.manager.rest_client import RestDesk
+    from meshwright.manager.rest.rest_client import RestDesk
 
     given = {
         name: value
@@ -123,7 +123,7 @@ def make_at_manager(context: typer.Context, place: RestPlace, *, is_early: bool)
 def request_of(given: Mapping[str, Any], *, is_early: bool) -> PlanRequest:
     """What options of plan create ask of a manager; those that are its own settings are refused."""
     from meshwright.errors import OperatorError
-    from meshwright.manager.planner import PlanRequest
+    from meshwright.manager.deciding.planner import PlanRequest
 
     strange = sorted(set(given) - MANAGERS_OWN)
     if strange:
@@ -146,13 +146,13 @@ def named_plan(name: str) -> Path | None:
 def desk_at(data: Path, manager: str | None, token_file: Path | None) -> Desk:
     """Where saved plans are: at a manager if one is named, else in the folder."""
     from meshwright.errors import OperatorError
-    from meshwright.manager.desk import FolderDesk
+    from meshwright.manager.circle.desk import FolderDesk
 
     if manager is None:
         if token_file is not None:
             raise OperatorError("--token-file is for a manager; name it with --manager URL.")
         return FolderDesk(data)
-    from meshwright.manager.rest_client import RestDesk
+    from meshwright.manager.rest.rest_client import RestDesk
 
     return RestDesk(manager, token_file)
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from meshwright.cli.console.screen import PlainTable
     from meshwright.pipeline.places.place import Place
-    from meshwright.pipeline.replay import TraceReplay
+    from meshwright.pipeline.replays.replay import TraceReplay
     from meshwright.planning.replay_judgement import ReplayedCandidate, ReplayRecommendation
 
 HEADINGS = {
@@ -143,7 +143,7 @@ def replay_document(
 
 def replay_told(replay: TraceReplay, trace: Place) -> str:
     """What was replayed, in one sentence."""
-    from meshwright.pipeline.trace_brokers import has_brokers
+    from meshwright.pipeline.tables.trace_brokers import has_brokers
 
     timeline = replay.timeline
     slot = lasting(timeline.slot_us / 1_000_000)
@@ -179,8 +179,8 @@ def write_report(
         folder_guide,
         report_page,
     )
-    from meshwright.pipeline.findings import before_and_after, histories
     from meshwright.pipeline.places.results import is_folder, write_results
+    from meshwright.pipeline.replays.findings import before_and_after, histories
 
     design = recommendation.design or candidates[0].design
     findings = ReplayFindings(
@@ -228,7 +228,7 @@ def write_recommended_plan(
 ) -> dict[str, Path]:
     """The plan.json that leads to what is recommended, unless nothing fits."""
     from meshwright.files.plans import write_plan
-    from meshwright.pipeline.findings import recommended_plan
+    from meshwright.pipeline.replays.findings import recommended_plan
 
     plan = recommended_plan(replay, trace, recommendation)
     if plan is None:

@@ -98,7 +98,7 @@ def import_files(
     --out city
     """
     from meshwright.pipeline.imports.trace_import import import_trace, refuse_files
-    from meshwright.pipeline.traces import refuse_no_trace
+    from meshwright.pipeline.tables.traces import refuse_no_trace
 
     spark = chosen_spark(master, remote, conf, memory, ui=ui)
     out = place_of(out_place)
@@ -157,7 +157,7 @@ def describe(
 
     Example: meshwright trace describe city --cell 1 --picture city.svg
     """
-    from meshwright.pipeline.traces import check_trace
+    from meshwright.pipeline.tables.traces import check_trace
 
     spark = chosen_spark(master, remote, conf, memory, ui=ui)
     trace = place_of(trace_place)

@@ -44,7 +44,7 @@ def compact(
     from meshwright.errors import OperatorError
     from meshwright.files.trace_files import Retention, alone_with, retire, trace_files
     from meshwright.files.trace_files import compact as compacted
-    from meshwright.pipeline.traces import check_trace
+    from meshwright.pipeline.tables.traces import check_trace
 
     check_trace(trace)
     with alone_with(trace) as is_alone:

@@ -183,7 +183,7 @@ def generate(
     Example: meshwright trace generate --model poisson --pattern multimodal --users 50000 --out city
     """
     parameters = chosen_parameters(model, dict(locals()))
-    from meshwright.pipeline.traces import refuse_no_trace
+    from meshwright.pipeline.tables.traces import refuse_no_trace
 
     spark = chosen_spark(master, remote, conf, memory, ui=ui)
     out = place_of(out_place)

@@ -27,7 +27,7 @@ def path(
     Example: meshwright trace path news/today --from broker1
     """
     from meshwright.live.operating.control_client import running_brokers
-    from meshwright.manager.paths import path_of
+    from meshwright.manager.views.paths import path_of
 
     views = {name: view for name, (_, view) in running_brokers(data).items()}
     found = path_of(views, topic, source)

@@ -19,7 +19,7 @@ from meshwright.dashboard.components import (
 from meshwright.dashboard.frame import Frame, Refresh
 from meshwright.dashboard.house import House
 from meshwright.dashboard.wording import ago, clock
-from meshwright.manager.whereabouts import ClientPage, ClientState, MoveSeen
+from meshwright.manager.views.whereabouts import ClientPage, ClientState, MoveSeen
 from meshwright.model.wording import counted
 
 SHOWN_MAX = 50

@@ -8,8 +8,8 @@ from meshwright.dashboard.components import empty, set_html, set_text, table_htm
 from meshwright.dashboard.frame import Frame, Refresh
 from meshwright.dashboard.house import House
 from meshwright.dashboard.wording import clock, number
-from meshwright.manager.figures import Figures
-from meshwright.manager.whereabouts import ClientPage
+from meshwright.manager.views.figures import Figures
+from meshwright.manager.views.whereabouts import ClientPage
 
 RECENT_MAX = 50
 MODES = {

@@ -22,10 +22,10 @@ from meshwright.dashboard.frame import Frame, Refresh
 from meshwright.dashboard.house import House
 from meshwright.dashboard.wording import rate
 from meshwright.errors import MeshwrightError
-from meshwright.manager.network_state import BrokerState, NetworkState, TopicPage
-from meshwright.manager.paths import PathView
-from meshwright.manager.saved_plans import PlanState
-from meshwright.manager.whereabouts import ClientPage
+from meshwright.manager.orders.saved_plans import PlanState
+from meshwright.manager.views.network_state import BrokerState, NetworkState, TopicPage
+from meshwright.manager.views.paths import PathView
+from meshwright.manager.views.whereabouts import ClientPage
 from meshwright.model.overlay import Overlay
 from meshwright.model.wording import counted
 

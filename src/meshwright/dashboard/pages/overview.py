@@ -21,10 +21,10 @@ from meshwright.dashboard.components import (
 from meshwright.dashboard.frame import Frame, Refresh
 from meshwright.dashboard.house import House
 from meshwright.dashboard.wording import change, milliseconds, number, rate
-from meshwright.manager.figures import Figures, Point
-from meshwright.manager.network_state import BrokerState, NetworkState
-from meshwright.manager.saved_plans import PlanEntry, PlanState
-from meshwright.manager.status import Status
+from meshwright.manager.circle.status import Status
+from meshwright.manager.orders.saved_plans import PlanEntry, PlanState
+from meshwright.manager.views.figures import Figures, Point
+from meshwright.manager.views.network_state import BrokerState, NetworkState
 from meshwright.model.times import SECOND_US
 from meshwright.model.wording import counted
 

@@ -25,8 +25,9 @@ from meshwright.dashboard.frame import Frame, Refresh
 from meshwright.dashboard.house import House
 from meshwright.dashboard.wording import ago, change, clock, number
 from meshwright.errors import OperatorError
-from meshwright.manager.execution import Action
-from meshwright.manager.saved_plans import (
+from meshwright.manager.circle.status import Status
+from meshwright.manager.orders.execution import Action
+from meshwright.manager.orders.saved_plans import (
     STATES,
     UNDER_WAY,
     Cost,
@@ -34,7 +35,6 @@ from meshwright.manager.saved_plans import (
     PlanState,
     SavedPlan,
 )
-from meshwright.manager.status import Status
 from meshwright.model.overlay import Overlay
 from meshwright.model.plan import Plan
 from meshwright.model.wording import counted

@@ -27,10 +27,10 @@ from meshwright.lab.experiments.results import (
     Question,
     ResultFolder,
 )
-from meshwright.pipeline.keeping import source_digest
-from meshwright.pipeline.session import Session
+from meshwright.pipeline.replays.keeping import source_digest
+from meshwright.pipeline.spark.session import Session
 from meshwright.pipeline.sweep import Task, TaskGrid, sweep
-from meshwright.pipeline.traces import check_trace
+from meshwright.pipeline.tables.traces import check_trace
 
 # Short enough that little is lost when a run is stopped, long enough for Spark to be worth while.
 PART_CPU_S = 60.0

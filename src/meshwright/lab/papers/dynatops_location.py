@@ -16,7 +16,7 @@ from meshwright.lab.experiments.experiment import Claim, Experiment, Plot, Sweep
 from meshwright.lab.replays.reading import PlainTrace, read_trace, tables_of_model
 from meshwright.lab.replays.replaying import Pair, plain_replay
 from meshwright.pipeline.generators.parameters import LocationParameters
-from meshwright.pipeline.parameters import (
+from meshwright.pipeline.replays.parameters import (
     InterestParameters,
     OverlayParameters,
     PlacementParameters,

@@ -22,7 +22,11 @@ from meshwright.lab.workloads import Popularity, generate_snapshot
 from meshwright.model.overlay import Overlay
 from meshwright.overlays.key_geometries import key_geometry
 from meshwright.pipeline.generators.parameters import PatternName, PoissonParameters
-from meshwright.pipeline.parameters import PlacementParameters, ReplayParameters, TimeParameters
+from meshwright.pipeline.replays.parameters import (
+    PlacementParameters,
+    ReplayParameters,
+    TimeParameters,
+)
 from meshwright.planning.arrangement.cost import arrangement_cost
 from meshwright.planning.arrangement.methods import arrangement_method
 from meshwright.planning.arrangement.problem import arrangement_problem, hash_positions

@@ -18,7 +18,7 @@ from meshwright.lab.experiments.experiment import Claim, Experiment, Plot, Sweep
 from meshwright.lab.replays.reading import Tables, cell_visits, read_trace, tables_on_disk
 from meshwright.lab.replays.replaying import plain_replay
 from meshwright.model.designs import candidates
-from meshwright.pipeline.parameters import (
+from meshwright.pipeline.replays.parameters import (
     InterestParameters,
     OverlayParameters,
     PlacementName,
@@ -26,7 +26,7 @@ from meshwright.pipeline.parameters import (
     ReplayParameters,
     TimeParameters,
 )
-from meshwright.pipeline.trace_brokers import place_names
+from meshwright.pipeline.tables.trace_brokers import place_names
 
 BASELINE, OURS = ("static", "tapestry"), ("similarity-bounded", "dynatops")
 

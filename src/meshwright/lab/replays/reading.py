@@ -14,14 +14,14 @@ from meshwright.model.identifiers import BrokerName
 from meshwright.model.interests import Int64Array
 from meshwright.model.schema import TRACE_TABLES
 from meshwright.model.snapshot import Float64Array
-from meshwright.pipeline.brokers import Brokers
 from meshwright.pipeline.generators.blocks import gathered
 from meshwright.pipeline.generators.parameters import LocationParameters, PoissonParameters
 from meshwright.pipeline.generators.trace_generation import model_tables
-from meshwright.pipeline.parameters import ReplayParameters
+from meshwright.pipeline.replays.parameters import ReplayParameters
 from meshwright.pipeline.stages.rates import filtered
-from meshwright.pipeline.timeline import Timeline, spanning
-from meshwright.pipeline.trace_brokers import delays_between
+from meshwright.pipeline.tables.brokers import Brokers
+from meshwright.pipeline.tables.timeline import Timeline, spanning
+from meshwright.pipeline.tables.trace_brokers import delays_between
 from meshwright.planning.placement.clusters import nearest_brokers
 
 Tables = Mapping[str, pd.DataFrame]

@@ -19,9 +19,8 @@ from meshwright.model.identifiers import TopicName
 from meshwright.model.interests import interests_from_pairs
 from meshwright.model.replay_schema import OVERLAYS
 from meshwright.model.snapshot import Snapshot
-from meshwright.pipeline.frames import arrow_table
 from meshwright.pipeline.generators.parameters import LocationParameters, PoissonParameters
-from meshwright.pipeline.parameters import ReplayParameters
+from meshwright.pipeline.replays.parameters import ReplayParameters
 from meshwright.pipeline.stages.metrics import DIFFERENCES, compared_slots, summary_of_slots
 from meshwright.pipeline.stages.overlays import overlay_row
 from meshwright.pipeline.stages.replay_units import (
@@ -32,6 +31,7 @@ from meshwright.pipeline.stages.replay_units import (
     counted,
     replay_unit,
 )
+from meshwright.pipeline.tables.frames import arrow_table
 from meshwright.planning.evaluation.evaluate import carrier_of
 from meshwright.planning.placement.clusters import exchange_messages
 from meshwright.planning.placement.over_time import Asks, place_over_time

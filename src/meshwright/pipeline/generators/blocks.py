@@ -19,7 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 from meshwright.model.interests import Int64Array
 from meshwright.model.schema import Table
 from meshwright.model.times import SECOND_US
-from meshwright.pipeline.frames import ARROW_TYPES, spark_schema
+from meshwright.pipeline.tables.frames import ARROW_TYPES, spark_schema
 
 USERS_PER_BLOCK = 1024
 TOPICS_PER_BLOCK = 16

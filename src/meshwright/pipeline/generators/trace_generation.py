@@ -11,7 +11,7 @@ from meshwright.pipeline.generators.location import location_tables
 from meshwright.pipeline.generators.parameters import LocationParameters, PoissonParameters
 from meshwright.pipeline.generators.poisson import poisson_tables
 from meshwright.pipeline.places.place import Place
-from meshwright.pipeline.traces import row_counts, staged_trace, write_table
+from meshwright.pipeline.tables.traces import row_counts, staged_trace, write_table
 
 
 def generate_trace(

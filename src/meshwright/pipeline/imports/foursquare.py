@@ -13,11 +13,11 @@ from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as sf
 
 from meshwright.model.schema import CLIENT, PUBLICATIONS, SUBSCRIPTIONS, TIME, Column, Table
-from meshwright.pipeline.frames import conform
 from meshwright.pipeline.imports.imported import Imported
 from meshwright.pipeline.imports.judging import judged, usable, without_repetitions
 from meshwright.pipeline.imports.parameters import ImportParameters
 from meshwright.pipeline.imports.records import csv_header, csv_records
+from meshwright.pipeline.tables.frames import conform
 
 CHECKINS = Table(
     "checkins",

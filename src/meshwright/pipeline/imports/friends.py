@@ -8,10 +8,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from meshwright.model.schema import FRIENDSHIPS
-from meshwright.pipeline.frames import conform
 from meshwright.pipeline.imports.imported import Imported
 from meshwright.pipeline.imports.judging import Judged, judged, usable, without_repetitions
 from meshwright.pipeline.imports.records import csv_header, csv_records
+from meshwright.pipeline.tables.frames import conform
 
 NAMES = {"client": "user_a", "friend": "user_b"}
 AT_THE_BEGINNING, AT_THE_END = "in_old", "in_new"

@@ -10,9 +10,9 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as sf
 
 from meshwright.model.schema import QUARANTINE, Column, ColumnKind, Table
-from meshwright.pipeline.frames import SPARK_TYPES, conform
 from meshwright.pipeline.imports.lines import ORIGIN, plain_name
-from meshwright.pipeline.values import is_unfit, wanted
+from meshwright.pipeline.tables.frames import SPARK_TYPES, conform
+from meshwright.pipeline.tables.values import is_unfit, wanted
 
 DAY = r"\d{4}-\d{2}-\d{2}"
 CLOCK = r"\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?"

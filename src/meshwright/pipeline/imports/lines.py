@@ -23,9 +23,9 @@ from pyspark.sql import functions as sf
 
 from meshwright.errors import InputFileError
 from meshwright.model.schema import Column
-from meshwright.pipeline.frames import SPARK_TYPES
 from meshwright.pipeline.imports.pieces import Piece, Run, cut, line_count, runs, shared_out, texts
 from meshwright.pipeline.imports.plain import PlainForm, plain_values
+from meshwright.pipeline.tables.frames import SPARK_TYPES
 
 Reader: TypeAlias = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 

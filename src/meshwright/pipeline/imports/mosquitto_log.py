@@ -14,11 +14,11 @@ from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as sf
 
 from meshwright.model.schema import BROKERS, CONNECTIONS, PUBLICATIONS, SUBSCRIPTIONS
-from meshwright.pipeline.frames import conform
 from meshwright.pipeline.imports.imported import Imported
 from meshwright.pipeline.imports.judging import Judged
 from meshwright.pipeline.imports.lines import ORIGIN, first_line, numbered_lines
 from meshwright.pipeline.imports.parameters import ImportParameters
+from meshwright.pipeline.tables.frames import conform
 
 STAMPED = r"^(\d{9,11}|\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}:\d{2}(?:Z|[+-]\d{2}:?\d{2})?): (.*)$"
 CONNECTED = r"^New client connected from \S+ as (.*) \(p\d+, c([01]), k\d+(?:, u'.*')?\)\.$"

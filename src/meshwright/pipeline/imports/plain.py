@@ -15,8 +15,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from meshwright.model.schema import Column, ColumnKind, Table
-from meshwright.pipeline.frames import ARROW_TYPES
-from meshwright.pipeline.values import range_of
+from meshwright.pipeline.tables.frames import ARROW_TYPES
+from meshwright.pipeline.tables.values import range_of
 
 # The 29th of February is not plain: whether it is a day depends on the year.
 YEAR = r"(?:19[7-9]\d|2[01]\d\d)"

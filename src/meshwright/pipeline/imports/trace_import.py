@@ -23,7 +23,7 @@ from meshwright.pipeline.imports.mosquitto_log import imported_mosquitto_log
 from meshwright.pipeline.imports.own_tables import check_table, imported_tables
 from meshwright.pipeline.imports.parameters import ImportParameters
 from meshwright.pipeline.places.place import Place
-from meshwright.pipeline.traces import row_counts, staged_trace, write_table
+from meshwright.pipeline.tables.traces import row_counts, staged_trace, write_table
 
 
 class Importer(NamedTuple):

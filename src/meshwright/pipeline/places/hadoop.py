@@ -20,8 +20,8 @@ from pyspark.sql import functions as sf
 from pyspark.sql.utils import is_remote
 
 from meshwright.errors import OperatorError
-from meshwright.pipeline.java import running_java
 from meshwright.pipeline.places.place import Address, spark_path
+from meshwright.pipeline.spark.java import running_java
 
 NO_FILE_SYSTEM = re.compile(r"No FileSystem for scheme|FileSystem not found")
 HOST = re.compile(r"[^:/]+:(?://[^/]*)?")

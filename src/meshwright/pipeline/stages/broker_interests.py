@@ -15,9 +15,9 @@ from meshwright.model.replay_schema import (
     HOSTED_CHANGES,
     SNAPSHOTS,
 )
-from meshwright.pipeline.frames import conform, one_history
 from meshwright.pipeline.stages.interests import interest_spans
-from meshwright.pipeline.timeline import Timeline
+from meshwright.pipeline.tables.frames import conform, one_history
+from meshwright.pipeline.tables.timeline import Timeline
 
 
 def hosted_changes(interests: DataFrame, placements: DataFrame) -> DataFrame:

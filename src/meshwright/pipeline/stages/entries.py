@@ -8,8 +8,8 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sf
 
 from meshwright.model.replay_schema import ENTRIES
-from meshwright.pipeline.frames import conform, one_history
-from meshwright.pipeline.timeline import Timeline
+from meshwright.pipeline.tables.frames import conform, one_history
+from meshwright.pipeline.tables.timeline import Timeline
 
 
 def entries(

@@ -12,8 +12,8 @@ from pyspark.sql import functions as sf
 from meshwright.errors import ProblemError
 from meshwright.model.replay_schema import HOMES
 from meshwright.model.snapshot import Float64Array
-from meshwright.pipeline.brokers import Brokers
-from meshwright.pipeline.frames import conform
+from meshwright.pipeline.tables.brokers import Brokers
+from meshwright.pipeline.tables.frames import conform
 from meshwright.planning.placement.clusters import nearest_brokers
 
 

@@ -6,13 +6,13 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sf
 
 from meshwright.model.replay_schema import INTERESTS
-from meshwright.pipeline.frames import conform, one_history
 from meshwright.pipeline.stages.taking import (
     is_shared,
     known_topics,
     names_one_topic,
     taken_topics,
 )
+from meshwright.pipeline.tables.frames import conform, one_history
 
 FOR_EVER = "9999-12-31"
 

@@ -14,8 +14,8 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as sf
 
 from meshwright.model.replay_schema import COMPARISON, METRICS
-from meshwright.pipeline.frames import arrow_table, conform, one_history, spark_schema
-from meshwright.pipeline.timeline import Timeline
+from meshwright.pipeline.tables.frames import arrow_table, conform, one_history, spark_schema
+from meshwright.pipeline.tables.timeline import Timeline
 
 SUMS = (
     "publications",

@@ -15,8 +15,8 @@ from meshwright.model.identifiers import TopicName
 from meshwright.model.interests import interests_from_pairs
 from meshwright.model.replay_schema import OVERLAYS
 from meshwright.model.snapshot import Snapshot
-from meshwright.pipeline.brokers import Brokers
-from meshwright.pipeline.frames import arrow_table, conform, spark_schema
+from meshwright.pipeline.tables.brokers import Brokers
+from meshwright.pipeline.tables.frames import arrow_table, conform, spark_schema
 from meshwright.planning.succession import EpochRules, Successor, follow
 
 

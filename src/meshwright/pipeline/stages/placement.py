@@ -21,10 +21,10 @@ from pyspark.sql import functions as sf
 
 from meshwright.model.interests import Int32Array, Int64Array, interests_from_pairs
 from meshwright.model.replay_schema import PLACEMENTS
-from meshwright.pipeline.brokers import Brokers
-from meshwright.pipeline.frames import conform, literal_list, numbered, one_history
 from meshwright.pipeline.stages.interests import interest_spans
-from meshwright.pipeline.timeline import Timeline
+from meshwright.pipeline.tables.brokers import Brokers
+from meshwright.pipeline.tables.frames import conform, literal_list, numbered, one_history
+from meshwright.pipeline.tables.timeline import Timeline
 from meshwright.planning.placement.over_time import Asks, ClusterLife
 from meshwright.planning.placement.strategies import PlacementRules
 

@@ -15,8 +15,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
 from meshwright.model.replay_schema import RATES
-from meshwright.pipeline.frames import conform, spark_schema
-from meshwright.pipeline.timeline import Timeline
+from meshwright.pipeline.tables.frames import conform, spark_schema
+from meshwright.pipeline.tables.timeline import Timeline
 
 TOPIC_BUCKETS = 64
 

@@ -16,8 +16,6 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from meshwright.model.replay_schema import REPLAYED
-from meshwright.pipeline.brokers import Brokers
-from meshwright.pipeline.frames import arrow_table, conform, spark_schema
 from meshwright.pipeline.stages.packed_overlays import PackedOverlays, packed_overlays
 from meshwright.pipeline.stages.rates import topic_bucket
 from meshwright.pipeline.stages.replay_units import (
@@ -28,7 +26,9 @@ from meshwright.pipeline.stages.replay_units import (
     counted,
     replay_unit,
 )
-from meshwright.pipeline.timeline import Timeline
+from meshwright.pipeline.tables.brokers import Brokers
+from meshwright.pipeline.tables.frames import arrow_table, conform, spark_schema
+from meshwright.pipeline.tables.timeline import Timeline
 from meshwright.planning.evaluation.evaluate import carrier_of
 
 NOTHING = 3

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from meshwright.model.identifiers import TopicName
 from meshwright.model.interests import Int64Array, interests_from_pairs
 from meshwright.model.snapshot import Float64Array, Snapshot
-from meshwright.pipeline.brokers import Brokers
-from meshwright.pipeline.frames import numbered
+from meshwright.pipeline.tables.brokers import Brokers
+from meshwright.pipeline.tables.frames import numbered
 from meshwright.planning.evaluation.forwarding import Carrier
 
 # Kinds of events: a broker wants a topic for some slots, its subscription changes in a slot, and

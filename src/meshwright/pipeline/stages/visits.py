@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as sf
 
 from meshwright.model.schema import CELLS, VISITS
-from meshwright.pipeline.frames import conform
+from meshwright.pipeline.tables.frames import conform
 
 MICROSECONDS = 1_000_000
 DAY_S = 86_400

@@ -26,7 +26,7 @@ from meshwright.model.overlay import Overlay
 from meshwright.model.plan import Plan
 from meshwright.model.snapshot import Float64Array, Snapshot
 from meshwright.model.times import SECOND_US
-from meshwright.pipeline.trace_brokers import measured_delays
+from meshwright.pipeline.tables.trace_brokers import measured_delays
 from meshwright.pipeline.watching.clockwork import Clockwork, as_time, moment
 from meshwright.pipeline.watching.watch_record import record_batch
 from meshwright.planning.changes.network import PlanWish

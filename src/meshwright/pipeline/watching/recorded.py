@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 from meshwright.model.schema import CONNECTIONS, PUBLICATIONS, STATEMENTS, SUBSCRIPTIONS
-from meshwright.pipeline.values import UNFIT
+from meshwright.pipeline.tables.values import UNFIT
 from meshwright.pipeline.watching.clockwork import Clockwork
 
 READ = (

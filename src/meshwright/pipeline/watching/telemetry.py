@@ -28,8 +28,8 @@ from meshwright.model.schema import (
     SUBSCRIPTIONS,
 )
 from meshwright.model.times import SECOND_US
-from meshwright.pipeline.frames import SPARK_TYPES, spark_schema
 from meshwright.pipeline.places.place import spark_path
+from meshwright.pipeline.tables.frames import SPARK_TYPES, spark_schema
 from meshwright.pipeline.watching.bucket import Bucket, Finding, Heard, News, Row
 from meshwright.pipeline.watching.clockwork import Clockwork
 from meshwright.pipeline.watching.parts import Claim

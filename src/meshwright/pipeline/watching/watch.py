@@ -18,8 +18,8 @@ from pyspark.sql.streaming.query import StreamingQuery
 from meshwright.errors import MeshwrightError, OperatorError
 from meshwright.files.decoding import decoded
 from meshwright.files.writing import make_folder
-from meshwright.pipeline.parquet_files import check_part, parts
 from meshwright.pipeline.places.place import Place, spark_target
+from meshwright.pipeline.tables.parquet_files import check_part, parts
 from meshwright.pipeline.watching.periods import Judge, PeriodRecord
 from meshwright.pipeline.watching.telemetry import WATCHED, findings
 from meshwright.pipeline.watching.watch_record import WatchRecord, read_record

@@ -1,0 +1,1 @@
+"""What people who look are shown: figures, overlay, topics, clients and reports."""

@@ -1,0 +1,1 @@
+"""How Spark starts, ships our code, tells of its jobs, and ends."""

@@ -1,0 +1,1 @@
+"""Tables of a trace as Spark and Arrow have them, checked value by value."""
