@@ -6,7 +6,7 @@ from pathlib import Path
 from meshwright.files.settings import read_settings
 from meshwright.pipeline.replays.parameters import ReplayParameters, RunSettings
 
-DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "FILES.md"
+DOCUMENT = Path(__file__).resolve().parents[3] / "docs" / "FILES.md"
 EXAMPLE = re.compile(r"^### replay\.toml.*?^```toml\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 

@@ -161,7 +161,7 @@ def test_a_missing_table_or_trace_is_named(spark: SparkSession, tmp_path: Path) 
 
 
 def test_the_documents_name_every_table_and_column() -> None:
-    text = (Path(__file__).parents[2] / "docs" / "FILES.md").read_text(encoding="utf-8")
+    text = (Path(__file__).parents[3] / "docs" / "FILES.md").read_text(encoding="utf-8")
     text = text.partition("## Traces")[2].partition("\n## ")[0]
     rows = {item.split("`")[1]: item for item in text.split("\n- ")[1:] if item.startswith("`")}
     for table in TRACE_TABLES.values():
