@@ -11,11 +11,15 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
 from meshwright.errors import InputFileError, OperatorError
+from meshwright.pipeline.imports.pieces import CHANGED_FILE
 from meshwright.pipeline.places.place import place_of
 from meshwright.pipeline.tables.values import UNFIT
 
 UNREADABLE_FILE = re.compile(r"Encountered error while reading file (\S+?)\.(?:\s|$)")
+CHANGED = re.compile(rf"{CHANGED_FILE} (\S+?)\.(?:\s|$)")
 UNFIT_VALUE = re.compile(f"{UNFIT}([^{UNFIT}]*){UNFIT}([^{UNFIT}]*){UNFIT}")
+PYTHON_WORKER = "exception was thrown from the Python worker"
+PYTHON_RAISED = re.compile(r"^[A-Za-z_][\w.]*(?:Error|Exception): .*$", re.MULTILINE)
 REASON_SHOWN_MAX = 300
 
 
@@ -33,12 +37,22 @@ def spark_faults() -> Iterator[None]:
                 "the file is damaged or cut short",
                 remedy="fetch or make it again",
             ) from error
+        if (found := CHANGED.search(text)) is not None:
+            raise InputFileError(
+                _named(found[1]), "the file was written to while it was read", remedy="try again"
+            ) from error
         if (found := UNFIT_VALUE.search(text)) is not None:
             raise InputFileError(
                 _named(found[1]), found[2], remedy="correct the table, or import it anew"
             ) from error
-        reason = text.strip().splitlines()[0][:REASON_SHOWN_MAX]
-        raise OperatorError(f"Spark could not finish the work ({reason}).") from error
+        raise OperatorError(f"Spark could not finish the work ({_reason(text)}).") from error
+
+
+def _reason(text: str) -> str:
+    """What went wrong, in a line: Java says it first, Python on the last line of its traceback."""
+    first = text.strip().splitlines()[0]
+    raised = PYTHON_RAISED.findall(text) if PYTHON_WORKER in first else []
+    return (raised[-1] if raised else first)[:REASON_SHOWN_MAX]
 
 
 def _named(file: str) -> str:

@@ -10,10 +10,11 @@ from pyspark.sql import SparkSession
 from meshwright.model.schema import POSITIONS
 from meshwright.pipeline.imports.gowalla import NAMES
 from meshwright.pipeline.imports.judging import judged
-from meshwright.pipeline.imports.lines import numbered_lines
+from meshwright.pipeline.imports.lines import cut_files
 from meshwright.pipeline.imports.pieces import cut, line_count, runs
 from meshwright.pipeline.imports.plain import PlainForm
 from meshwright.pipeline.imports.records import csv_records
+from meshwright.pipeline.imports.tallies import Source, rows_alike
 
 FIELDS = (
     ("7", "a b", "é\u00a0", " x", "x ", "", "\\", "#1", '"q"', "0x\x1f", "\x7f"),
@@ -35,11 +36,12 @@ def test_what_is_read_as_plain_is_what_spark_judges_to_be_good(
     rng = np.random.default_rng(5)
     lines = [",".join(str(rng.choice(values)) for values in FIELDS) for _ in range(3000)]
     path = write_lines(tmp_path / "checkins.csv", HEADER, *lines)
-    form = PlainForm(tuple(HEADER.split(",")), POSITIONS, NAMES)
     columns = POSITIONS.column_names()
+    form = PlainForm(tuple(HEADER.split(",")), POSITIONS, NAMES)
+    source = Source(form, cut_files(spark, {0: path}))
     plain = {
-        row["line"]: tuple(row[f"{name} plain"] for name in columns)
-        for row in numbered_lines(spark, {0: path}, form).filter("is_plain").collect()
+        row["line"]: tuple(row[name] for name in columns)
+        for row in rows_alike(spark, source, None).collect()
     }
     dull = judged(csv_records(spark, [path], list(NAMES.values())), POSITIONS, NAMES)
     good = {

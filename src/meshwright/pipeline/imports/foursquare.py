@@ -13,10 +13,11 @@ from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as sf
 
 from meshwright.model.schema import CLIENT, PUBLICATIONS, SUBSCRIPTIONS, TIME, Column, Table
+from meshwright.pipeline.imports.csv_tables import judged_csv
 from meshwright.pipeline.imports.imported import Imported
-from meshwright.pipeline.imports.judging import judged, usable, without_repetitions
+from meshwright.pipeline.imports.judging import usable
 from meshwright.pipeline.imports.parameters import ImportParameters
-from meshwright.pipeline.imports.records import csv_header, csv_records
+from meshwright.pipeline.imports.records import csv_header
 from meshwright.pipeline.tables.frames import conform
 
 CHECKINS = Table(
@@ -48,11 +49,10 @@ def imported_foursquare(
     session: SparkSession, paths: Sequence[Path], parameters: ImportParameters
 ) -> Imported:
     """Check-ins as publications and subscriptions."""
-    records = csv_records(session, paths, list(NAMES.values()), UNUSED, (CHECKINS, NAMES))
-    found = without_repetitions(judged(records, CHECKINS, NAMES), CHECKINS)
+    found = judged_csv(session, paths, CHECKINS, NAMES, list(NAMES.values()), UNUSED)
     source = sf.col(parameters.topic_of)
     topic = sf.concat_ws("/", sf.lit(parameters.topic_of), source)
-    checkins = usable(found.rows, CHECKINS).withColumn("topic", topic)
+    checkins = usable(found, CHECKINS).withColumn("topic", topic)
     return Imported(
         {
             SUBSCRIPTIONS.name: lasting_interests(checkins, parameters.interest_days),

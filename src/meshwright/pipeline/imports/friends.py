@@ -26,7 +26,7 @@ def check_friends(path: Path) -> None:
 def imported_friends(session: SparkSession, path: Path) -> Imported:
     """Friendships of a file of pairs."""
     pairs = friend_pairs(session, path)
-    return Imported({FRIENDSHIPS.name: friendships(pairs.rows)}, (pairs,))
+    return Imported({FRIENDSHIPS.name: friendships(pairs)}, (pairs,))
 
 
 def friend_pairs(session: SparkSession, path: Path) -> Judged:
@@ -43,7 +43,7 @@ def friend_pairs(session: SparkSession, path: Path) -> Judged:
     return without_repetitions(rows.withColumn("reason", sf.coalesce("reason", alone)), FRIENDSHIPS)
 
 
-def friendships(pairs: DataFrame) -> DataFrame:
+def friendships(pairs: Judged) -> DataFrame:
     """Who follows whom: both ways, each way once."""
     one_way = usable(pairs, FRIENDSHIPS)
     back = one_way.select(sf.col("friend").alias("client"), sf.col("client").alias("friend"))

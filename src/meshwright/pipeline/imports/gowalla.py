@@ -8,10 +8,10 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from meshwright.model.schema import POSITIONS
+from meshwright.pipeline.imports.csv_tables import judged_csv
 from meshwright.pipeline.imports.imported import Imported, plainly_imported
-from meshwright.pipeline.imports.judging import judged, without_repetitions
 from meshwright.pipeline.imports.parameters import ImportParameters
-from meshwright.pipeline.imports.records import csv_header, csv_records
+from meshwright.pipeline.imports.records import csv_header
 
 NAMES = {
     "client": "user_id",
@@ -31,6 +31,5 @@ def imported_gowalla(
     session: SparkSession, paths: Sequence[Path], _parameters: ImportParameters
 ) -> Imported:
     """Check-ins as positions."""
-    records = csv_records(session, paths, list(NAMES.values()), plain=(POSITIONS, NAMES))
-    rows = without_repetitions(judged(records, POSITIONS, NAMES), POSITIONS)
-    return plainly_imported(rows, POSITIONS)
+    found = judged_csv(session, paths, POSITIONS, NAMES, list(NAMES.values()))
+    return plainly_imported(found, POSITIONS)

@@ -22,4 +22,4 @@ class Imported(NamedTuple):
 
 def plainly_imported(found: Judged, table: Table) -> Imported:
     """Rows that are the table, but for those that are refused."""
-    return Imported({table.name: usable(found.rows, table)}, (found,))
+    return Imported({table.name: usable(found, table)}, (found,))

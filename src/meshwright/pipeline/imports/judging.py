@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from pyspark.sql import Column as SparkColumn
-from pyspark.sql import DataFrame, Window
+from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as sf
 
 from meshwright.model.schema import QUARANTINE, Column, ColumnKind, Table
-from meshwright.pipeline.imports.lines import ORIGIN, plain_name
+from meshwright.pipeline.imports.lines import LINES, ORIGIN
 from meshwright.pipeline.tables.frames import SPARK_TYPES, conform
 from meshwright.pipeline.tables.values import is_unfit, wanted
 
@@ -30,10 +30,14 @@ REPEATS = "it repeats line "
 
 
 class Judged(NamedTuple):
-    """Rows with a reason where one is refused; kept: what Spark holds until all is written."""
+    """Rows with a reason where one is refused; kept: what Spark holds until all is written.
+
+    plain: rows of the table beside those, of which none is refused.
+    """
 
     rows: DataFrame
     kept: tuple[DataFrame, ...]
+    plain: DataFrame | None = None
 
 
 def judged(records: DataFrame, table: Table, names: Mapping[str, str] | None = None) -> DataFrame:
@@ -42,20 +46,24 @@ def judged(records: DataFrame, table: Table, names: Mapping[str, str] | None = N
     names says what the source calls a column of the table, where it has a name of its own.
     """
     sources = {column.name: (names or {}).get(column.name, column.name) for column in table.columns}
-    has_plain = "is_plain" in records.columns
-    plain = ["is_plain", *map(plain_name, table.columns)] if has_plain else []
     texts = records.select(
         *ORIGIN,
         "reason",
-        *plain,
         *(sf.col(source).alias(f"{name} text") for name, source in sources.items()),
     )
     valued = texts.withColumns({column.name: _value(column) for column in table.columns})
     reason = sf.coalesce("reason", *(_fault(c, sources[c.name]) for c in table.columns))
-    if not has_plain:
-        return valued.select(*ORIGIN, *table.column_names(), reason.alias("reason"))
-    values = (sf.coalesce(plain_name(c), c.name).alias(c.name) for c in table.columns)
-    return valued.select(*ORIGIN, *values, sf.when(~sf.col("is_plain"), reason).alias("reason"))
+    return valued.select(*ORIGIN, *table.column_names(), reason.alias("reason"))
+
+
+def no_rows(session: SparkSession, table: Table) -> DataFrame:
+    """Judged rows, of which there are none."""
+    lines = session.createDataFrame([], LINES)
+    return lines.select(
+        *ORIGIN,
+        *(sf.lit(None).cast(SPARK_TYPES[c.kind]).alias(c.name) for c in table.columns),
+        "reason",
+    )
 
 
 def without_repetitions(rows: DataFrame, table: Table) -> Judged:
@@ -64,8 +72,7 @@ def without_repetitions(rows: DataFrame, table: Table) -> Judged:
     Rows are alike by one number first, which all of them are counted by here and now: of most
     tables few rows are left to be compared in full, or none.
     """
-    columns = table.column_names()
-    kept = rows.withColumn("likeness", sf.xxhash64(*columns)).persist()
+    kept = rows.withColumn("likeness", sf.xxhash64(*table.column_names())).persist()
     good = kept.filter("reason is null")
     counts = good.groupBy("likeness").agg(sf.count(sf.lit(1)).alias("count"))
     alike = counts.filter("count > 1").select("likeness").persist()
@@ -73,13 +80,25 @@ def without_repetitions(rows: DataFrame, table: Table) -> Judged:
     if not alike_count:
         return Judged(kept, (alike, kept))
     is_little = alike_count <= BROADCAST_ROWS_MAX
+    found = marked_repetitions(kept, alike, table, is_little=is_little)
+    return found._replace(kept=(*found.kept, alike, kept))
+
+
+def marked_repetitions(
+    rows: DataFrame, alike: DataFrame, table: Table, *, is_little: bool
+) -> Judged:
+    """The same rows, compared in full where their likeness is one of those that several have.
+
+    alike: each such likeness; is_little: they fit into every executor.
+    """
+    good = rows.filter("reason is null")
     suspects = good.join(sf.broadcast(alike) if is_little else alike, "likeness", how="left_semi")
-    repetitions = _repetitions(suspects, columns).persist()
-    told = kept.join(
+    repetitions = _repetitions(suspects, table.column_names()).persist()
+    told = rows.join(
         sf.broadcast(repetitions) if is_little else repetitions, ["file_number", "line"], how="left"
     )
     reason = sf.coalesce("reason", "repetition")
-    return Judged(told.withColumn("reason", reason), (repetitions, alike, kept))
+    return Judged(told.withColumn("reason", reason), (repetitions,))
 
 
 def _repetitions(rows: DataFrame, columns: Sequence[str]) -> DataFrame:
@@ -105,9 +124,10 @@ def quarantined(rows: DataFrame) -> DataFrame:
     return conform(rows.filter("reason is not null").withColumnRenamed("text", "row"), QUARANTINE)
 
 
-def usable(rows: DataFrame, table: Table) -> DataFrame:
+def usable(found: Judged, table: Table) -> DataFrame:
     """Rows that have no reason, as the table they are of."""
-    return conform(rows.filter("reason is null"), table)
+    good = conform(found.rows.filter("reason is null"), table)
+    return good if found.plain is None else found.plain.unionByName(good)
 
 
 def _value(column: Column) -> SparkColumn:

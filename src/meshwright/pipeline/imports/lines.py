@@ -10,7 +10,8 @@ import gzip
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import reduce
-from itertools import accumulate
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 from string import ascii_letters
 from typing import TypeAlias
@@ -19,21 +20,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as sf
+from pyspark.sql.types import StructType
 
 from meshwright.errors import InputFileError
-from meshwright.model.schema import Column
 from meshwright.pipeline.imports.pieces import Piece, Run, cut, line_count, runs, shared_out, texts
-from meshwright.pipeline.imports.plain import PlainForm, plain_values
-from meshwright.pipeline.tables.frames import SPARK_TYPES
 
-Reader: TypeAlias = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+Maker: TypeAlias = Callable[[Sequence[Run]], Iterator[pa.RecordBatch]]
 
 ORIGIN = ("file", "file_number", "line", "text")
 LINES = "file string, file_number long, line long, text string, reason string"
 COUNTS = "number long, begin long, count long"
 HEADER_BYTES_MAX = 65_536
-PIECE_BYTES_MIN = 1 << 22
+PIECE_BYTES_MIN = 1 << 24
 BATCH_ROWS = 10_000
 UNIT_BITS = {"": 0, "b": 0, "k": 10, "m": 20, "g": 30, "t": 40, "p": 50}
 BYTE_ORDER_MARK = "\ufeff"
@@ -49,39 +47,63 @@ def distinct_files(paths: Sequence[Path]) -> list[Path]:
     return list(first.values())
 
 
-def numbered_lines(
-    session: SparkSession, files: Mapping[int, Path], form: PlainForm | None = None
-) -> DataFrame:
+def numbered_lines(session: SparkSession, files: Mapping[int, Path]) -> DataFrame:
     """Lines that are not blank: ORIGIN and the reason why one is no text, or null.
 
     files: by the numbers that they get in file_number; all are read in one scan. The first line of
-    each is number 1. form: also is_plain, and what plain rows have in each column of it.
+    each is number 1.
     """
-    pieces = _pieces(session, files)
-    schema = LINES if form is None else f"{LINES}, {_plain_schema(form)}"
-    return _spread(session, pieces).mapInArrow(_reader(form), schema)
+    pieces = counted(cut_files(session, files), _counts(session, files))
+    return read_pieces(session, pieces, _as_they_are, LINES)
 
 
-def plain_name(column: Column) -> str:
-    """What the column of values of plain rows is called, until all rows are judged."""
-    return f"{column.name} plain"
+def read_pieces(
+    session: SparkSession, pieces: Sequence[Piece], made: Maker, schema: StructType | str
+) -> DataFrame:
+    """What executors make of whole lines, some megabytes of them at a time."""
+
+    def read(own: Sequence[Piece]) -> Iterator[pa.RecordBatch]:
+        for found in runs(own):
+            yield from made(found)
+
+    return _each_task(session, pieces, read, schema)
 
 
-def _pieces(session: SparkSession, files: Mapping[int, Path]) -> list[Piece]:
-    """What tasks read; the lines of a file that is cut are counted first."""
-    piece_bytes = _piece_bytes(session, sum(path.stat().st_size for path in files.values()))
-    cuts = {number: cut(number, path, piece_bytes) for number, path in files.items()}
-    several = [piece for found in cuts.values() if len(found) > 1 for piece in found]
-    if several:
-        counted = _spread(session, shared_out(several, piece_bytes)).mapInArrow(_counts, COUNTS)
-        counts = {(row[0], row[1]): row[2] for row in counted.collect()}
-        for number, found in cuts.items():
-            sizes = [counts.get((number, piece.begin), 0) for piece in found]
-            cuts[number] = [
-                piece._replace(lines_before=before)
-                for piece, before in zip(found, accumulate(sizes, initial=0), strict=False)
-            ]
-    return shared_out([piece for found in cuts.values() for piece in found], piece_bytes)
+def cut_files(session: SparkSession, files: Mapping[int, Path]) -> list[Piece]:
+    """What tasks read."""
+    size = _piece_bytes(session, sum(path.stat().st_size for path in files.values()))
+    return shared_out([piece for file in files.items() for piece in cut(*file, size)], size)
+
+
+def counted(pieces: Sequence[Piece], counts: Mapping[tuple[int, int], int]) -> list[Piece]:
+    """The same pieces, each with how many lines of its file are before it.
+
+    counts: lines of each piece, by the number of its file and where it begins there.
+    """
+    found = []
+    for _, own in groupby(pieces, key=attrgetter("file_number")):
+        before = 0
+        for piece in own:
+            found.append(piece._replace(lines_before=before))
+            before += counts.get((piece.file_number, piece.begin), 0)
+    return found
+
+
+def _counts(session: SparkSession, files: Mapping[int, Path]) -> dict[tuple[int, int], int]:
+    """The lines of pieces of files that are cut."""
+    pieces = cut_files(session, files)
+    several = {piece.file_number for piece in pieces if piece.begin}
+    wanted = [piece for piece in pieces if piece.file_number in several]
+    if not wanted:
+        return {}
+
+    def count(own: Sequence[Piece]) -> Iterator[pa.RecordBatch]:
+        for piece in own:
+            found = {"number": piece.file_number, "begin": piece.begin, "count": line_count(piece)}
+            yield pa.RecordBatch.from_pylist([found])
+
+    rows = _each_task(session, wanted, count, COUNTS).collect()
+    return {(row["number"], row["begin"]): row["count"] for row in rows}
 
 
 def _piece_bytes(session: SparkSession, total_bytes: int) -> int:
@@ -98,69 +120,64 @@ def _bytes(setting: str) -> int:
     return int(digits) << UNIT_BITS[unit]
 
 
-def _spread(session: SparkSession, pieces: Sequence[Piece]) -> DataFrame:
-    """Pieces, each in the partition of its task."""
-    columns = zip(Piece._fields, zip(*pieces, strict=True), strict=True)
-    frame = session.createDataFrame(pa.table({name: list(found) for name, found in columns}))
-    return frame.repartitionById(pieces[-1].task + 1, sf.col("task").cast("int"))
+def _each_task(
+    session: SparkSession,
+    pieces: Sequence[Piece],
+    read: Callable[[Sequence[Piece]], Iterator[pa.RecordBatch]],
+    schema: StructType | str,
+) -> DataFrame:
+    """What is read of the pieces of each task; its place among all is all that Spark hands it."""
+    by_task: dict[int, list[Piece]] = {}
+    for piece in pieces:
+        by_task.setdefault(piece.task, []).append(piece)
+    shares = list(by_task.values())
+
+    def own(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for place in batch["id"].to_pylist():
+                yield from read(shares[place])
+
+    return session.range(0, len(shares), 1, len(shares)).mapInArrow(own, schema)
 
 
-def _given(batches: Iterable[pa.RecordBatch]) -> Iterator[Piece]:
-    for batch in batches:
-        yield from (Piece(**row) for row in batch.to_pylist())
+def as_spark_has_them(lines: pa.RecordBatch) -> pa.RecordBatch:
+    """The same lines, as LINES says."""
+    file = lines["file"].cast(pa.string())
+    others = [name for name in (*ORIGIN, "reason") if name != "file"]
+    return pa.RecordBatch.from_arrays([file, *(lines[name] for name in others)], ["file", *others])
 
 
-def _counts(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """How many lines each piece has."""
-    for piece in _given(batches):
-        found = {"number": piece.file_number, "begin": piece.begin, "count": line_count(piece)}
-        yield pa.RecordBatch.from_pylist([found])
+def in_batches(rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """The same rows, so many at a time as Spark likes."""
+    for first in range(0, len(rows), BATCH_ROWS):
+        yield rows.slice(first, BATCH_ROWS)
 
 
-def _reader(form: PlainForm | None) -> Reader:
-    """Reads the lines of pieces, and what of them is plain."""
-
-    def read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for found in runs(_given(batches)):
-            lines = _without_blank(_lines(found))
-            if form is not None:
-                is_plain, values = plain_values(lines["text"], lines["reason"], form)
-                lines["is_plain"] = is_plain
-                lines |= zip(map(plain_name, form.table.columns), values, strict=True)
-            yield from pa.table(lines).to_batches(max_chunksize=BATCH_ROWS)
-
-    return read
+def _as_they_are(found: Sequence[Run]) -> Iterator[pa.RecordBatch]:
+    return in_batches(as_spark_has_them(lines_of(found)))
 
 
-def _lines(found: Sequence[Run]) -> dict[str, pa.Array]:
-    """The columns of numbered lines."""
+def lines_of(found: Sequence[Run]) -> pa.RecordBatch:
+    """Lines that are not blank; begin: where the piece begins, without which lines are not counted.
+
+    The file is a dictionary, as all lines of a piece have the same.
+    """
     text, reason = texts(b"".join(run.lines for run in found))
     counts = [run.line_count for run in found]
     owners = np.repeat(np.arange(len(found)), counts)
     # The number of a line is its place among all of these, moved to where its own run begins.
     moves = np.array([run.line for run in found]) - np.cumsum([0, *counts[:-1]])
-    return {
-        "file": pa.array([run.piece.file for run in found]).take(pa.array(owners)),
+    columns = {
+        "file": pa.DictionaryArray.from_arrays(owners, [run.piece.file for run in found]),
         "file_number": pa.array(np.array([run.piece.file_number for run in found])[owners]),
+        "begin": pa.array(np.array([run.piece.begin for run in found])[owners]),
         "line": pa.array(np.arange(len(owners)) + moves[owners]),
         "text": text,
         "reason": reason,
     }
-
-
-def _without_blank(lines: dict[str, pa.Array]) -> dict[str, pa.Array]:
-    is_said = pc.not_equal(pc.utf8_ltrim(lines["text"], " "), "")
-    if pc.all(is_said).as_py():
-        return lines
-    return {name: column.filter(is_said) for name, column in lines.items()}
-
-
-def _plain_schema(form: PlainForm) -> str:
-    values = (
-        f"`{plain_name(column)}` {SPARK_TYPES[column.kind].simpleString()}"
-        for column in form.table.columns
-    )
-    return ", ".join(["is_plain boolean", *values])
+    lines = pa.RecordBatch.from_pydict(columns)
+    is_said = pc.not_equal(pc.utf8_ltrim(text, " "), "")
+    return lines if pc.all(is_said).as_py() else lines.filter(is_said)
 
 
 def united(frames: list[DataFrame]) -> DataFrame:

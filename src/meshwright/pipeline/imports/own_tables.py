@@ -10,11 +10,12 @@ from pyspark.sql import SparkSession
 
 from meshwright.errors import OperatorError
 from meshwright.model.schema import QUARANTINE, TRACE_TABLES, Table
+from meshwright.pipeline.imports.csv_tables import judged_csv
 from meshwright.pipeline.imports.imported import Imported, plainly_imported
 from meshwright.pipeline.imports.judging import judged, without_repetitions
 from meshwright.pipeline.imports.lines import first_line
 from meshwright.pipeline.imports.parameters import ImportParameters
-from meshwright.pipeline.imports.records import csv_header, csv_records, json_records
+from meshwright.pipeline.imports.records import csv_header, json_records
 
 
 def check_table(path: Path, parameters: ImportParameters) -> None:
@@ -46,9 +47,8 @@ def _imported_table(
     session: SparkSession, paths: Sequence[Path], table: Table, parameters: ImportParameters
 ) -> Imported:
     if parameters.format == "csv":
-        records = csv_records(session, paths, *_columns(table), plain=(table, {}))
-    else:
-        records = json_records(session, paths, *_columns(table))
+        return plainly_imported(judged_csv(session, paths, table, {}, *_columns(table)), table)
+    records = json_records(session, paths, *_columns(table))
     return plainly_imported(without_repetitions(judged(records, table), table), table)
 
 

@@ -6,10 +6,11 @@ A piece has the lines that begin in its bytes. A packed file is one piece: it ha
 from __future__ import annotations
 
 import gzip
+import os
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -20,13 +21,15 @@ BYTE_ORDER_MARK = "\ufeff".encode()
 # To open a file takes as long as to read so much of one.
 OPENING_COSTS_BYTES = 1 << 11
 NEWLINE = 10
+# Files are read more than once, and each time must say the same.
+CHANGED_FILE = "Encountered a change of file"
 NO_TEXT = "this is not UTF-8 text"
 
 
 class Piece(NamedTuple):
     """Bytes of a file, and how many lines of it are before them; task: who reads it.
 
-    changed_ns: when the file was last written; what Spark keeps of a file stands for that one only.
+    changed_ns: when the file was last written: a file that is written to later is refused.
     """
 
     file: str
@@ -98,6 +101,7 @@ def blocks(piece: Piece) -> Iterator[bytes]:
     try:
         with Path(piece.path).open("rb") as stored:
             file = gzip.GzipFile(fileobj=stored) if piece.path.endswith(".gz") else stored
+            _refuse_change(stored, piece)
             position = 0
             if piece.begin:
                 file.seek(piece.begin - 1)
@@ -110,10 +114,17 @@ def blocks(piece: Piece) -> Iterator[bytes]:
                     block += file.readline()
                 yield block if position else _unmarked(block)
                 position += len(block)
-    except (EOFError, OSError, zlib.error):
+    except (EOFError, OSError, zlib.error) as error:
+        if str(error).startswith(CHANGED_FILE):
+            raise
         # As Spark itself says it of files that it reads.
         place = Path(piece.path).as_uri()
         raise OSError(f"Encountered error while reading file {place}.") from None
+
+
+def _refuse_change(stored: BinaryIO, piece: Piece) -> None:
+    if os.fstat(stored.fileno()).st_mtime_ns != piece.changed_ns:
+        raise OSError(f"{CHANGED_FILE} {Path(piece.path).as_uri()}.")
 
 
 def _unmarked(block: bytes) -> bytes:

@@ -59,24 +59,22 @@ class PlainForm(NamedTuple):
 
 def plain_values(
     texts: pa.Array, reasons: pa.Array, form: PlainForm
-) -> tuple[pa.Array, list[pa.Array]]:
-    """Which lines are plain rows, and their values by column of the table; null in other lines.
+) -> tuple[pa.BooleanArray, list[pa.Array]]:
+    """Which lines are plain rows, and of these alone the values by column of the table.
 
     A line that has a reason not to be used is not plain.
     """
     is_fit = pc.and_(pc.match_substring_regex(texts, form.pattern()), pc.is_null(reasons))
-    fits = is_fit.to_numpy(zero_copy_only=False)
-    rows = pc.split_pattern(texts.filter(pa.array(fits)), ",")
+    rows = pc.split_pattern(texts.filter(is_fit), ",")
     values = [_values(rows, column, form.place(column)) for column in form.table.columns]
     in_range = np.ones(len(rows), bool)
     for column, found in zip(form.table.columns, values, strict=True):
         in_range &= _in_range(found, column)
-    if fits.all() and in_range.all():
-        return pa.array(fits), values
-    sources = np.full(len(texts), -1)
-    sources[np.flatnonzero(fits)[in_range]] = np.flatnonzero(in_range)
-    taken = pa.array(sources, mask=sources < 0)
-    return pc.is_valid(taken), [found.take(taken) for found in values]
+    if in_range.all():
+        return is_fit, values
+    is_plain = is_fit.to_numpy(zero_copy_only=False).copy()
+    is_plain[is_plain] = in_range
+    return pa.array(is_plain), [found.filter(pa.array(in_range)) for found in values]
 
 
 def _values(rows: pa.Array, column: Column, place: int | None) -> pa.Array:

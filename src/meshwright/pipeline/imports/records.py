@@ -7,20 +7,15 @@ read in pieces and no piece can know whether it begins inside a quotation.
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TypeAlias
 
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from meshwright.errors import InputFileError
-from meshwright.model.schema import Table
 from meshwright.pipeline.imports.lines import ORIGIN, first_line, numbered_lines, united
-from meshwright.pipeline.imports.plain import PlainForm
-
-PlainTable: TypeAlias = tuple[Table, Mapping[str, str]]
 
 CSV_OPTIONS = {"quote": '"', "escape": '"', "columnNameOfCorruptRecord": "malformed"}
 
@@ -30,26 +25,26 @@ def csv_records(
     paths: Sequence[Path],
     required: Sequence[str],
     optional: Sequence[str] = (),
-    plain: PlainTable | None = None,
 ) -> DataFrame:
-    """Records of CSV files that each begin with a header; the columns may stand in any order.
-
-    plain: the table that they become, and its names here; plain rows come with its values at once.
-    """
-    by_header: dict[tuple[str, ...], dict[int, Path]] = {}
-    for number, path in enumerate(paths):
-        header = tuple(csv_header(path, required, optional))
-        by_header.setdefault(header, {})[number] = path
+    """Records of CSV files that each begin with a header; the columns may stand in any order."""
+    columns = [*required, *optional]
     return united(
         [
-            _csv_records(
-                numbered_lines(session, files, plain and PlainForm(header, *plain)),
-                list(header),
-                [*required, *optional],
-            )
-            for header, files in by_header.items()
+            records_of_lines(numbered_lines(session, files), header, columns)
+            for header, files in by_header(paths, required, optional).items()
         ]
     )
+
+
+def by_header(
+    paths: Sequence[Path], required: Sequence[str], optional: Sequence[str]
+) -> dict[tuple[str, ...], dict[int, Path]]:
+    """The files with each header, by the numbers of their places."""
+    found: dict[tuple[str, ...], dict[int, Path]] = {}
+    for number, path in enumerate(paths):
+        header = tuple(csv_header(path, required, optional))
+        found.setdefault(header, {})[number] = path
+    return found
 
 
 def json_records(
@@ -100,17 +95,16 @@ def csv_header(path: Path, required: Sequence[str], optional: Sequence[str] = ()
     return header
 
 
-def _csv_records(lines: DataFrame, header: list[str], names: Sequence[str]) -> DataFrame:
+def records_of_lines(lines: DataFrame, header: Sequence[str], names: Sequence[str]) -> DataFrame:
+    """Records of lines of files with this header; a column that it lacks is null."""
     schema = ", ".join(f"`{name}` string" for name in [*header, "malformed"])
-    values = [name for name in lines.columns if name not in {*ORIGIN, "reason"}]
-    text = sf.when(~sf.col("is_plain"), sf.col("text")) if values else sf.col("text")
+    text = sf.col("text")
     quotes = sf.length(text) - sf.length(sf.replace(text, sf.lit('"'), sf.lit("")))
     return (
         lines.filter("line > 1")
         .withColumn("fields", sf.from_csv(text, schema, CSV_OPTIONS))
         .select(
             *ORIGIN,
-            *values,
             *(
                 (_trimmed(sf.col("fields")[name]) if name in header else sf.lit(None))
                 .cast("string")
