@@ -21,6 +21,7 @@ from meshwright.pipeline.imports import csv_tables, lines, tallies
 from meshwright.pipeline.imports.gowalla import NAMES
 from meshwright.pipeline.imports.judging import usable
 from meshwright.pipeline.imports.likeness import likenesses
+from meshwright.pipeline.imports.repetitions import _compared
 from meshwright.pipeline.job_faults import spark_faults
 
 Row = tuple[str, int, str | None]
@@ -58,7 +59,7 @@ def none_here(patch: pytest.MonkeyPatch) -> None:
 
 
 def too_many_alike(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(csv_tables, "BROADCAST_ROWS_MAX", 3)
+    patch.setattr(csv_tables, "BROADCAST_ROWS_MAX", 3)  # fewer than there are
 
 
 def none_here_and_too_many_alike(patch: pytest.MonkeyPatch) -> None:
@@ -136,6 +137,24 @@ def judged_by_a_loop(files: list[Path]) -> tuple[list[tuple[str, datetime, float
 def lines_of_file(path: Path) -> list[str]:
     data = path.read_bytes()
     return (gzip.decompress(data) if path.suffix == ".gz" else data).decode().splitlines()
+
+
+def test_rows_of_one_likeness_are_compared_in_full() -> None:
+    origin = [("a", 2), ("a", 3), ("a", 5), ("b", 2), ("b", 3)]
+    batch = pa.RecordBatch.from_pydict(
+        {
+            "file": [file for file, _ in origin],
+            "line": [line for _, line in origin],
+            "client": ["x", "y", "x", "y", "x"],
+            "reason": pa.nulls(5, pa.string()),
+            "likeness": [7, 7, 7, 7, 8],
+        }
+    )
+    halves = [batch.slice(0, 2), batch.slice(2)]
+    reasons = [
+        text for half in _compared(halves, ["client"]) for text in half["reason"].to_pylist()
+    ]
+    assert reasons == [None, None, "it repeats line 2", "it repeats line 3 of a", None]
 
 
 def test_a_file_that_is_written_to_between_two_looks_at_it_is_refused(

@@ -16,18 +16,17 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from meshwright.model.schema import Table
-from meshwright.pipeline.imports.judging import (
-    BROADCAST_ROWS_MAX,
-    Judged,
-    judged,
-    marked_repetitions,
-    no_rows,
-)
+from meshwright.pipeline.imports.judging import Judged, judged, no_rows
 from meshwright.pipeline.imports.lines import counted, cut_files, united
 from meshwright.pipeline.imports.plain import PlainForm
 from meshwright.pipeline.imports.records import by_header, records_of_lines
-from meshwright.pipeline.imports.tallies import (
+from meshwright.pipeline.imports.repetitions import (
+    BROADCAST_ROWS_MAX,
     LIKENESS,
+    parted,
+    told_repetitions,
+)
+from meshwright.pipeline.imports.tallies import (
     Numbers,
     Source,
     line_counts,
@@ -118,7 +117,7 @@ def _text_bytes(paths: Sequence[Path]) -> int:
 
 def _alike(found: Counted, others: DataFrame | None) -> Numbers | DataFrame:
     """Each likeness that several rows have: few of them here, many as a table."""
-    good = [] if others is None else [others.filter("reason is null").select(LIKENESS.name)]
+    good = [] if others is None else [others.filter("reason is null").select(LIKENESS)]
     if found.apart is None:
         numbers = repeated([*found.numbers, *(each for own in good for each in _collected(own))])
         if len(numbers) <= BROADCAST_ROWS_MAX:
@@ -138,7 +137,7 @@ def _collected(frame: DataFrame) -> list[Numbers]:
 
 
 def _table(session: SparkSession, numbers: Numbers) -> DataFrame:
-    return session.createDataFrame(pa.table({LIKENESS.name: numbers}))
+    return session.createDataFrame(pa.table({LIKENESS: numbers}))
 
 
 def _without_repetitions(
@@ -152,8 +151,8 @@ def _without_repetitions(
     is_little = not isinstance(alike, DataFrame)
     if isinstance(alike, DataFrame):
         rows = united([rows_alike(session, source, None) for source in sources])
-        plain = conform(rows.join(alike, LIKENESS.name, how="left_anti"), table)
-        suspects = rows.join(alike, LIKENESS.name, how="left_semi")
+        plain = conform(rows.join(alike, LIKENESS, how="left_anti"), table)
+        suspects = rows.join(alike, LIKENESS, how="left_semi")
     else:
         plain = united([rows_unlike(session, source, alike) for source in sources])
         if not len(alike):
@@ -161,6 +160,10 @@ def _without_repetitions(
         suspects = united([rows_alike(session, source, alike) for source in sources])
         alike = _table(session, alike)
     suspects = suspects.withColumn("reason", sf.lit(None).cast("string"))
-    looked_at = united([suspects] if others is None else [suspects, others]).persist()
-    found = marked_repetitions(looked_at, alike, table, is_little=is_little)
-    return found._replace(kept=(*found.kept, looked_at, alike), plain=plain)
+    if others is None:
+        told = told_repetitions(suspects, table).persist()
+    else:
+        alike_others, unlike = parted(others, alike, is_little=is_little)
+        told = told_repetitions(suspects.unionByName(alike_others), table)
+        told = told.unionByName(unlike).persist()
+    return Judged(told, (told, alike), plain)

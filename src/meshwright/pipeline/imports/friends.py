@@ -9,8 +9,9 @@ from pyspark.sql import functions as sf
 
 from meshwright.model.schema import FRIENDSHIPS
 from meshwright.pipeline.imports.imported import Imported
-from meshwright.pipeline.imports.judging import Judged, judged, usable, without_repetitions
+from meshwright.pipeline.imports.judging import Judged, judged, usable
 from meshwright.pipeline.imports.records import csv_header, csv_records
+from meshwright.pipeline.imports.repetitions import without_repetitions
 from meshwright.pipeline.tables.frames import conform
 
 NAMES = {"client": "user_a", "friend": "user_b"}

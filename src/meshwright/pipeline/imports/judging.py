@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from pyspark.sql import Column as SparkColumn
-from pyspark.sql import DataFrame, SparkSession, Window
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from meshwright.model.schema import QUARANTINE, Column, ColumnKind, Table
@@ -24,9 +24,6 @@ FORMS: dict[ColumnKind, str] = {
     "number": r"^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?$",
     "truth": "^(?i)(true|false|0|1)$",
 }
-# Of rows that are alike there may be many of one kind: far fewer than fit into memory.
-BROADCAST_ROWS_MAX = 100_000
-REPEATS = "it repeats line "
 
 
 class Judged(NamedTuple):
@@ -63,59 +60,6 @@ def no_rows(session: SparkSession, table: Table) -> DataFrame:
         *ORIGIN,
         *(sf.lit(None).cast(SPARK_TYPES[c.kind]).alias(c.name) for c in table.columns),
         "reason",
-    )
-
-
-def without_repetitions(rows: DataFrame, table: Table) -> Judged:
-    """The same rows; those equal to an earlier one in every column have that as their reason.
-
-    Rows are alike by one number first, which all of them are counted by here and now: of most
-    tables few rows are left to be compared in full, or none.
-    """
-    kept = rows.withColumn("likeness", sf.xxhash64(*table.column_names())).persist()
-    good = kept.filter("reason is null")
-    counts = good.groupBy("likeness").agg(sf.count(sf.lit(1)).alias("count"))
-    alike = counts.filter("count > 1").select("likeness").persist()
-    alike_count = alike.count()
-    if not alike_count:
-        return Judged(kept, (alike, kept))
-    is_little = alike_count <= BROADCAST_ROWS_MAX
-    found = marked_repetitions(kept, alike, table, is_little=is_little)
-    return found._replace(kept=(*found.kept, alike, kept))
-
-
-def marked_repetitions(
-    rows: DataFrame, alike: DataFrame, table: Table, *, is_little: bool
-) -> Judged:
-    """The same rows, compared in full where their likeness is one of those that several have.
-
-    alike: each such likeness; is_little: they fit into every executor.
-    """
-    good = rows.filter("reason is null")
-    suspects = good.join(sf.broadcast(alike) if is_little else alike, "likeness", how="left_semi")
-    repetitions = _repetitions(suspects, table.column_names()).persist()
-    told = rows.join(
-        sf.broadcast(repetitions) if is_little else repetitions, ["file_number", "line"], how="left"
-    )
-    reason = sf.coalesce("reason", "repetition")
-    return Judged(told.withColumn("reason", reason), (repetitions,))
-
-
-def _repetitions(rows: DataFrame, columns: Sequence[str]) -> DataFrame:
-    """file_number, line and repetition of rows that are equal to an earlier one."""
-    equal = Window.partitionBy("likeness", *columns).orderBy("file_number", "line")
-    first_line, first_file = (sf.first(name).over(equal) for name in ("line", "file"))
-    same_file = first_file == sf.col("file")
-    where = sf.when(same_file, sf.lit("")).otherwise(sf.concat(sf.lit(" of "), first_file))
-    return (
-        rows.select(
-            "file_number",
-            "line",
-            sf.row_number().over(equal).alias("place"),
-            sf.concat(sf.lit(REPEATS), first_line, where).alias("repetition"),
-        )
-        .filter("place > 1")
-        .drop("place")
     )
 
 

@@ -12,10 +12,11 @@ from meshwright.errors import OperatorError
 from meshwright.model.schema import QUARANTINE, TRACE_TABLES, Table
 from meshwright.pipeline.imports.csv_tables import judged_csv
 from meshwright.pipeline.imports.imported import Imported, plainly_imported
-from meshwright.pipeline.imports.judging import judged, without_repetitions
+from meshwright.pipeline.imports.judging import judged
 from meshwright.pipeline.imports.lines import first_line
 from meshwright.pipeline.imports.parameters import ImportParameters
 from meshwright.pipeline.imports.records import csv_header, json_records
+from meshwright.pipeline.imports.repetitions import without_repetitions
 
 
 def check_table(path: Path, parameters: ImportParameters) -> None:

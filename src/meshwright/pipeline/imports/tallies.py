@@ -30,6 +30,7 @@ from meshwright.pipeline.imports.lines import (
 )
 from meshwright.pipeline.imports.pieces import Piece, Run
 from meshwright.pipeline.imports.plain import PlainForm, plain_values
+from meshwright.pipeline.imports.repetitions import LIKENESS
 from meshwright.pipeline.tables.frames import spark_schema
 
 Batches: TypeAlias = Iterator[pa.RecordBatch]
@@ -37,7 +38,7 @@ Numbers: TypeAlias = NDArray[np.int64]
 
 TALLY = "lines binary, plain_count long, other_count long, likenesses binary"
 DEALT = "part int, likenesses binary"
-LIKENESS = StructField("likeness", LongType())
+LIKENESS_FIELD = StructField(LIKENESS, LongType())
 # Rows whose numbers one task looks through without any trouble.
 PART_ROWS = 1_000_000
 
@@ -98,7 +99,7 @@ def rows_unlike(session: SparkSession, source: Source, numbers: Numbers) -> Data
         _, values = plain_values(records["text"], records["reason"], source.form)
         rows = pa.RecordBatch.from_arrays(values, table.column_names())
         if len(numbers):
-            rows = rows.filter(pa.array(~np.isin(likenesses(values), numbers)))
+            rows = rows.filter(pc.invert(_is_among(likenesses(values), numbers)))
         return in_batches(rows)
 
     return read_pieces(session, source.pieces, made, spark_schema(table))
@@ -115,12 +116,12 @@ def rows_alike(session: SparkSession, source: Source, numbers: Numbers | None) -
         own = likenesses(values)
         rows = pa.RecordBatch.from_arrays(
             [*origin.columns, *values, pa.array(own)],
-            [*ORIGIN, *table.column_names(), LIKENESS.name],
+            [*ORIGIN, *table.column_names(), LIKENESS],
         )
-        return in_batches(rows if numbers is None else rows.filter(pa.array(np.isin(own, numbers))))
+        return in_batches(rows if numbers is None else rows.filter(_is_among(own, numbers)))
 
     origin = StructType().add("file", "string").add("file_number", "long").add("line", "long")
-    schema = [*origin.add("text", "string"), *spark_schema(table), LIKENESS]
+    schema = [*origin.add("text", "string"), *spark_schema(table), LIKENESS_FIELD]
     return read_pieces(session, source.pieces, made, StructType(schema))
 
 
@@ -130,9 +131,9 @@ def with_likeness(rows: DataFrame, names: Sequence[str]) -> DataFrame:
     def numbered(batches: Iterable[pa.RecordBatch]) -> Batches:
         for batch in batches:
             own = pa.array(likenesses([batch[name] for name in names]))
-            yield batch.append_column(LIKENESS.name, own)
+            yield batch.append_column(LIKENESS, own)
 
-    return rows.mapInArrow(numbered, StructType([*rows.schema, LIKENESS]))
+    return rows.mapInArrow(numbered, StructType([*rows.schema, LIKENESS_FIELD]))
 
 
 def repeated(numbers: Sequence[Numbers]) -> Numbers:
@@ -147,17 +148,21 @@ def repeated_apart(frames: Sequence[DataFrame], row_count: int) -> DataFrame:
     parts = min(parts_max, 1 + row_count // PART_ROWS)
     dealt = united([frame.mapInArrow(_dealer(parts), DEALT) for frame in frames])
     apart = dealt.repartitionById(parts, sf.col("part"))
-    return apart.mapInArrow(_repeated, StructType([LIKENESS]))
+    return apart.mapInArrow(_repeated, StructType([LIKENESS_FIELD]))
 
 
 def numbers_of(batches: Iterable[pa.RecordBatch]) -> Iterator[Numbers]:
     """The numbers of tallies, which have many each, or of rows, which have one each."""
     for batch in batches:
-        if LIKENESS.name in batch.schema.names:
-            yield batch[LIKENESS.name].to_numpy()
+        if LIKENESS in batch.schema.names:
+            yield batch[LIKENESS].to_numpy()
         else:
             for cell in batch["likenesses"]:
                 yield np.frombuffer(cell.as_buffer(), np.int64)
+
+
+def _is_among(own: Numbers, numbers: Numbers) -> pa.BooleanArray:
+    return pc.is_in(pa.array(own), value_set=pa.array(numbers))
 
 
 def _records(found: Sequence[Run]) -> pa.RecordBatch:
@@ -186,4 +191,4 @@ def _dealer(parts: int) -> Callable[[Iterable[pa.RecordBatch]], Batches]:
 
 def _repeated(batches: Iterable[pa.RecordBatch]) -> Batches:
     found = repeated(list(numbers_of(batches)))
-    yield pa.RecordBatch.from_arrays([pa.array(found)], [LIKENESS.name])
+    yield pa.RecordBatch.from_arrays([pa.array(found)], [LIKENESS])

@@ -17,11 +17,12 @@ from meshwright.pipeline.imports.foursquare import check_foursquare, imported_fo
 from meshwright.pipeline.imports.friends import check_friends, imported_friends
 from meshwright.pipeline.imports.gowalla import check_gowalla, imported_gowalla
 from meshwright.pipeline.imports.imported import Imported
-from meshwright.pipeline.imports.judging import REPEATS, Judged, quarantined
+from meshwright.pipeline.imports.judging import Judged, quarantined
 from meshwright.pipeline.imports.lines import distinct_files, first_line, united
 from meshwright.pipeline.imports.mosquitto_log import imported_mosquitto_log
 from meshwright.pipeline.imports.own_tables import check_table, imported_tables
 from meshwright.pipeline.imports.parameters import ImportParameters
+from meshwright.pipeline.imports.repetitions import REPEATS
 from meshwright.pipeline.places.place import Place
 from meshwright.pipeline.tables.traces import row_counts, staged_trace, write_table
 
