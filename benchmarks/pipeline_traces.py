@@ -73,7 +73,7 @@ def import_and_visits(session: SparkSession, folder: Path) -> list[Row]:
             repeated_cost,
             pandas_repeated,
             None,
-        ),  # fmt: skip
+        ),
         ratio_row(f"visits of {CHECKIN_COUNT:,} check-ins", visit_cost, pandas_visits, None),
     ]
 

@@ -87,7 +87,7 @@ def test_repetitions_are_those_that_a_loop_over_all_rows_finds(
             ("c.csv", "venue_id,lon,user_id,lat,ts_utc"),
         )
     ]
-    found = csv_tables.judged_csv(spark, files, POSITIONS, NAMES, list(NAMES.values()))
+    found = csv_tables.judged_csv(spark, files, POSITIONS, NAMES, required=list(NAMES.values()))
     kept, refused = judged_by_a_loop(files)
     good = usable(found, POSITIONS).collect()
     assert sorted((row["client"], row["time"], row["latitude"]) for row in good) == sorted(kept)
@@ -161,7 +161,7 @@ def test_a_file_that_is_written_to_between_two_looks_at_it_is_refused(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     path = write_lines(tmp_path / "a.csv", HEADER, "7,2010-08-01T12:00:00Z,40.7,-73.9,v1")
-    found = csv_tables.judged_csv(spark, [path], POSITIONS, NAMES, list(NAMES.values()))
+    found = csv_tables.judged_csv(spark, [path], POSITIONS, NAMES, required=list(NAMES.values()))
     os.utime(path, ns=(1, 1))
     sentence = r"a\.csv: the file was written to while it was read"
     with pytest.raises(InputFileError, match=sentence), spark_faults():

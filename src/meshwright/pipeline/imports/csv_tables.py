@@ -65,6 +65,7 @@ def judged_csv(
     paths: Sequence[Path],
     table: Table,
     names: Mapping[str, str],
+    *,
     required: Sequence[str],
     optional: Sequence[str] = (),
 ) -> Judged:

@@ -49,7 +49,9 @@ def imported_foursquare(
     session: SparkSession, paths: Sequence[Path], parameters: ImportParameters
 ) -> Imported:
     """Check-ins as publications and subscriptions."""
-    found = judged_csv(session, paths, CHECKINS, NAMES, list(NAMES.values()), UNUSED)
+    found = judged_csv(
+        session, paths, CHECKINS, NAMES, required=list(NAMES.values()), optional=UNUSED
+    )
     source = sf.col(parameters.topic_of)
     topic = sf.concat_ws("/", sf.lit(parameters.topic_of), source)
     checkins = usable(found, CHECKINS).withColumn("topic", topic)

@@ -31,5 +31,5 @@ def imported_gowalla(
     session: SparkSession, paths: Sequence[Path], _parameters: ImportParameters
 ) -> Imported:
     """Check-ins as positions."""
-    found = judged_csv(session, paths, POSITIONS, NAMES, list(NAMES.values()))
+    found = judged_csv(session, paths, POSITIONS, NAMES, required=list(NAMES.values()))
     return plainly_imported(found, POSITIONS)

@@ -48,7 +48,9 @@ def _imported_table(
     session: SparkSession, paths: Sequence[Path], table: Table, parameters: ImportParameters
 ) -> Imported:
     if parameters.format == "csv":
-        return plainly_imported(judged_csv(session, paths, table, {}, *_columns(table)), table)
+        required, optional = _columns(table)
+        found = judged_csv(session, paths, table, {}, required=required, optional=optional)
+        return plainly_imported(found, table)
     records = json_records(session, paths, *_columns(table))
     return plainly_imported(without_repetitions(judged(records, table), table), table)
 
