@@ -97,8 +97,8 @@ fuzz: $(VENV)/.development ## send a million broken packets to the codec, and as
 
 figures: $(VENV)/.archive ## run every experiment of the papers at small scale, and draw what the docs show
 	$(BIN)/meshwright overlay tour --out docs/pictures --pictures-only
-	$(BIN)/meshwright lab run all --scale small --out figures
-	$(BIN)/meshwright lab report figures --docs docs/papers
+	$(BIN)/meshwright lab run all --scale small --out figures --renew
+	$(BIN)/meshwright lab report figures docs/papers/results --docs docs/papers
 
 reference: $(VENV)/.runtime ## write the pages of docs that are made of the code anew
 	$(BIN)/python -m book

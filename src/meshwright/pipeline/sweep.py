@@ -85,7 +85,7 @@ def sweep(
     lists, mappings, structs; it comes back as plain values. All tasks run even if one fails; then
     the first that failed is named.
     """
-    bundles = bundle_ends(len(tasks), _slot_count(session)) if len(tasks) else []
+    bundles = bundle_ends(len(tasks), slot_count(session)) if len(tasks) else []
     try:
         rows = (
             session.range(0, len(bundles), 1, max(1, len(bundles)))
@@ -134,6 +134,13 @@ def spread_out(place: int, task_count: int) -> int:
     return place * stride % task_count
 
 
+def slot_count(session: SparkSession) -> int:
+    """Tasks that run at once: Spark cuts a range into as many partitions by itself."""
+    partitions = session.range(MANY).select(spark_functions.spark_partition_id().alias("number"))
+    row = partitions.agg(spark_functions.max("number").alias("last")).first()
+    return 1 if row is None else int(row["last"]) + 1
+
+
 def results_table(results: Sequence[tuple[Task, Any]]) -> pa.Table:
     """One row a task: its parameters, its seed, and the entries of a mapping it returned.
 
@@ -161,13 +168,6 @@ def _entries(task: Task, value: Any) -> dict[str, Any]:
             f"The task {task} returned a value called {taken[0]!r}, as a parameter is; rename one."
         )
     return entries
-
-
-def _slot_count(session: SparkSession) -> int:
-    """Tasks that run at once: Spark cuts a range into as many partitions by itself."""
-    partitions = session.range(MANY).select(spark_functions.spark_partition_id().alias("number"))
-    row = partitions.agg(spark_functions.max("number").alias("last")).first()
-    return 1 if row is None else int(row["last"]) + 1
 
 
 def _runner(

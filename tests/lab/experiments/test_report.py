@@ -7,9 +7,15 @@ import pytest
 
 from meshwright.errors import InputFileError, OperatorError
 from meshwright.lab.experiments.catalogue import all_experiments, chosen_experiments
-from meshwright.lab.experiments.experiment import SCALES, Claim, Experiment, Plot, Sweep
-from meshwright.lab.experiments.findings import Finding
-from meshwright.lab.experiments.judging import judge
+from meshwright.lab.experiments.experiment import (
+    SCALES,
+    Claim,
+    Experiment,
+    Plot,
+    Scale,
+    Sweep,
+)
+from meshwright.lab.experiments.findings import Finding, Run, found_in
 from meshwright.lab.experiments.report import report_page, update_papers
 from meshwright.lab.experiments.results import Question
 from meshwright.lab.experiments.running import ordered
@@ -56,18 +62,36 @@ EXPERIMENT = Experiment(
 )
 
 
-@pytest.fixture
-def found() -> list[Finding]:
+def run_at(scale: Scale, rows: pd.DataFrame) -> Run:
     question = Question(
         experiment="ktco-try",
-        scale="small",
+        scale=scale,
         grid={},
         seeds=3,
         version="1",
         sources="",
         asked_at="d",
     )
-    return [Finding(EXPERIMENT, question, ROWS, 0, tuple(judge(claim, ROWS) for claim in CLAIMS))]
+    return Run(question, rows, 0)
+
+
+@pytest.fixture
+def found() -> list[Finding]:
+    return [found_in(EXPERIMENT, [run_at("small", ROWS)])]
+
+
+def test_each_claim_is_told_by_the_largest_scale_that_can() -> None:
+    only_gm = ROWS[ROWS.design == "gm"].assign(degree=7.0)
+    finding = found_in(EXPERIMENT, [run_at("small", ROWS), run_at("paper", only_gm)])
+    assert [
+        (one.run.question.scale, one.judgement.estimate and one.judgement.estimate.mean)
+        for one in finding.claims
+    ] == [("paper", 7.0), ("small", pytest.approx(13 / 18, abs=0.01))]
+    assert finding.told.startswith("scale paper, 3 seeds")
+    page = report_page([finding]).decode()
+    assert "paper, 3 seeds" in page
+    assert "small, 3 seeds" in page
+    assert page.count("<svg") == 1
 
 
 def test_a_report_says_first_what_does_not_reproduce(found: list[Finding]) -> None:

@@ -52,14 +52,23 @@ def test_results_stay_when_the_same_is_asked_later(folder: ResultFolder) -> None
         ({"sources": "def"}, "another version of the code"),
     ],
 )
-def test_results_of_another_question_are_refused_unless_all_is_measured_anew(
+def test_results_of_another_question_are_refused_unless_they_are_measured_again(
     folder: ResultFolder, change: dict[str, object], reason: str
 ) -> None:
     other = msgspec.structs.replace(QUESTION, **change)
-    with pytest.raises(OperatorError, match=f"has results of {reason}.*--anew"):
+    with pytest.raises(OperatorError, match=f"has results of {reason}.*--renew"):
         folder.open(other)
     assert folder.done() == {0, 1, 2}
-    folder.open(other, anew=True)
+    folder.open(other, again="outdated")
+    assert folder.done() == set()
+
+
+def test_results_of_the_same_question_stay_unless_all_is_measured_again(
+    folder: ResultFolder,
+) -> None:
+    folder.open(QUESTION, again="outdated")
+    assert folder.done() == {0, 1, 2}
+    folder.open(QUESTION, again="all")
     assert folder.done() == set()
 
 
@@ -76,7 +85,7 @@ def test_a_question_that_was_damaged_is_named(folder: ResultFolder) -> None:
     (folder.folder / "question.json").write_text("{}")
     with pytest.raises(InputFileError, match=r"question.json.*--anew"):
         folder.refuse(QUESTION)
-    folder.open(QUESTION, anew=True)
+    folder.open(QUESTION, again="all")
 
 
 def test_a_folder_of_other_things_is_left_alone(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from meshwright.lab.experiments.results import ResultFolder
 from meshwright.lab.experiments.running import Order, ordered, run
 from meshwright.lab.papers.traffic import with_brokers
 from meshwright.pipeline.stages.visits import cells, visits
+from meshwright.pipeline.sweep import slot_count
 from meshwright.pipeline.tables.trace_brokers import made_brokers
 
 
@@ -60,17 +61,18 @@ def test_a_run_that_was_stopped_goes_on_and_gives_the_rows_of_one_that_was_not(
     whole, stopped = ResultFolder(tmp_path / "whole"), ResultFolder(tmp_path / "stopped")
     order, told = of(local()), []
     run(spark, order, whole, asked_at="now", tell=told.append)
-    assert told == [0, 8, 16, 18]
+    assert told == list(range(0, 19, slot_count(spark)))
 
     def stop(done: int) -> None:
-        if done == 8:
+        if done >= 6:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         run(spark, order, stopped, asked_at="now", tell=stop)
-    assert len(stopped.done()) == 8
+    assert stopped.rows().seed.tolist() == [0] * 12
+    told.clear()
     run(spark, order, stopped, asked_at="later", tell=told.append)
-    assert told[4:] == [8, 16, 18]
+    assert told == list(range(6, 19, slot_count(spark)))
     for folder in (whole, stopped):
         rows = folder.rows()
         assert (rows.pop("task_cpu_s") >= 0).all()

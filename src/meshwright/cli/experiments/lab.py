@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from meshwright.cli.console.spark import SparkChoice
     from meshwright.lab.experiments.experiment import Scale
     from meshwright.lab.experiments.findings import Finding
+    from meshwright.lab.experiments.results import Again
     from meshwright.lab.experiments.running import Order
 
 app = typer.Typer(
@@ -95,6 +96,12 @@ def run(
         ),
     ] = None,
     anew: Annotated[bool, typer.Option("--anew", help="Measure again what is there, too.")] = False,
+    renew: Annotated[
+        bool,
+        typer.Option(
+            "--renew", help="Measure again what other code, or with other parameters, measured."
+        ),
+    ] = False,
     master: Master = None,
     remote: Remote = None,
     conf: Conf = None,
@@ -114,7 +121,7 @@ def run(
     spark = chosen_spark(master, remote, conf, memory, ui=ui)
     orders = ordered(chosen_experiments(names), _scale(scale), seeds, traces or ())
     _tell_cost(orders)
-    _run_all(orders, out, spark, anew=anew)
+    _run_all(orders, out, spark, "all" if anew else "outdated" if renew else "nothing")
     found = findings(out)
     page = _write_report(found, out)
     shown = [order.experiment.name for order in orders]
@@ -130,8 +137,12 @@ def run(
 @app.command()
 def report(
     *,
-    folder: Annotated[
-        Path, typer.Argument(metavar="FOLDER", show_default=False, help="Where results are kept.")
+    folders: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="FOLDER...", show_default=False,
+            help="Where results are kept; the report is written into the first.",
+        ),
     ],
     docs: Annotated[
         Path | None,
@@ -144,13 +155,15 @@ def report(
 ) -> None:  # fmt: skip
     """Judge the claims by the results that are there, and write report.html and report.json.
 
+    Of an experiment that was run at several scales, each claim is told by the largest that can.
+
     Example: meshwright lab report results
     """
     from meshwright.lab.experiments.findings import document, findings
     from meshwright.lab.experiments.report import update_papers
 
-    found = findings(folder)
-    page = _write_report(found, folder)
+    found = findings(*folders)
+    page = _write_report(found, folders[0])
     pages = [] if docs is None else update_papers(found, docs)
     answer(
         as_json,
@@ -186,7 +199,7 @@ def _tell_cost(orders: list[Order]) -> None:
     )
 
 
-def _run_all(orders: list[Order], out: Path, spark: SparkChoice, *, anew: bool) -> None:
+def _run_all(orders: list[Order], out: Path, spark: SparkChoice, again: Again) -> None:
     from meshwright.cli.console.spark import opened_session, session_work
     from meshwright.files.writing import make_folder, refuse_folder
     from meshwright.lab.experiments.results import ResultFolder
@@ -195,7 +208,7 @@ def _run_all(orders: list[Order], out: Path, spark: SparkChoice, *, anew: bool) 
     refuse_folder(out)
     asked_at = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
     for order in orders:  # what cannot be is said before Spark starts
-        ResultFolder(out / order.experiment.name).refuse(asked(order, asked_at), anew=anew)
+        ResultFolder(out / order.experiment.name).refuse(asked(order, asked_at), again=again)
     make_folder(out)
     left_s = _TimeLeft(orders)
     with opened_session(spark) as session:
@@ -207,7 +220,7 @@ def _run_all(orders: list[Order], out: Path, spark: SparkChoice, *, anew: bool) 
                     order,
                     ResultFolder(out / order.experiment.name),
                     asked_at=asked_at,
-                    anew=anew,
+                    again=again,
                     tell=left_s.teller(order, work.say),
                 )
             typer.echo(
@@ -266,6 +279,6 @@ def _claims_table(found: list[Finding]) -> PlainTable:
                 verdict_word(each),
             ]
             for one in found
-            for each in one.judgements
+            for each in (claimed.judgement for claimed in one.claims)
         ],
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,21 +11,20 @@ import pandas as pd
 
 from meshwright.errors import OperatorError
 from meshwright.lab.experiments.catalogue import all_experiments
-from meshwright.lab.experiments.experiment import Experiment
+from meshwright.lab.experiments.experiment import SCALES, Claim, Experiment
 from meshwright.lab.experiments.judging import Judgement, judge
 from meshwright.lab.experiments.results import CPU_COLUMN, TASK_COLUMN, Question, result_folders
 from meshwright.lab.experiments.running import task_grid
+from meshwright.model.wording import counted
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
-    """One experiment that was run: its rows, how much of it is missing, and what it says."""
+class Run:
+    """An experiment as it was run at one scale: its rows, and how much of it is missing."""
 
-    experiment: Experiment
     question: Question
     rows: pd.DataFrame
     missing: int
-    judgements: tuple[Judgement, ...]
 
     @property
     def core_minutes(self) -> float:
@@ -36,44 +35,76 @@ class Finding:
     def told(self) -> str:
         """How it was measured, for people."""
         asked = self.question
-        seeds = "1 seed" if asked.seeds == 1 else f"{asked.seeds} seeds"
-        missing = f", {self.missing} tasks not run yet" if self.missing else ""
+        missing = f", {counted(self.missing, 'task')} not run yet" if self.missing else ""
         return (
-            f"scale {asked.scale}, {seeds}, {self.core_minutes:.1f} core-minutes, version "
-            f"{asked.version}, {asked.asked_at}{missing}"
+            f"scale {asked.scale}, {counted(asked.seeds, 'seed')}, {self.core_minutes:.1f} "
+            f"core-minutes, version {asked.version}, {asked.asked_at}{missing}"
         )
 
 
-def findings(out: Path) -> list[Finding]:
-    """Every experiment of a folder that has rows, in the order of the catalogue."""
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A judged claim, and the run that it was judged by."""
+
+    judgement: Judgement
+    run: Run
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One experiment: its runs, the largest scale first, and what they say."""
+
+    experiment: Experiment
+    runs: tuple[Run, ...]
+    claims: tuple[Told, ...]
+
+    @property
+    def told(self) -> str:
+        """How it was measured, for people."""
+        return "; ".join(run.told for run in self.runs)
+
+
+def found_in(experiment: Experiment, runs: Iterable[Run]) -> Finding:
+    """What some runs of an experiment say, each claim by the largest scale that can tell it."""
+    largest = sorted(runs, key=lambda run: SCALES.index(run.question.scale), reverse=True)
+    return Finding(
+        experiment, tuple(largest), tuple(_told(claim, largest) for claim in experiment.claims)
+    )
+
+
+def _told(claim: Claim, runs: Sequence[Run]) -> Told:
+    tried = [Told(judge(claim, run.rows), run) for run in runs]
+    return next((one for one in tried if one.judgement.is_told), tried[0])
+
+
+def findings(*folders: Path) -> list[Finding]:
+    """Every experiment of some folders that has rows, in the order of the catalogue."""
     known = all_experiments()
-    folders = result_folders(out)
-    strange = sorted(set(folders) - set(known))
-    if strange:
+    runs: dict[str, list[Run]] = {}
+    for folder in folders:
+        for name, results in result_folders(folder).items():
+            if name not in known:
+                raise OperatorError(
+                    f"{folder / name} has results of an experiment that there is not; move it away."
+                )
+            question, rows = results.question(), results.rows()
+            if rows.empty:
+                continue
+            missing = len(task_grid(question)) - int(rows[TASK_COLUMN].nunique())
+            runs.setdefault(name, []).append(Run(question, rows, missing))
+    if not runs:
         raise OperatorError(
-            f"{out / strange[0]} has results of an experiment that there is not; move it away."
+            f"Nothing in {', '.join(map(str, folders))} is done yet; go on with meshwright lab run."
         )
-    found = []
-    for name, experiment in known.items():
-        if name not in folders:
-            continue
-        question, rows = folders[name].question(), folders[name].rows()
-        if rows.empty:
-            continue
-        missing = len(task_grid(question)) - int(rows[TASK_COLUMN].nunique())
-        judged = tuple(judge(claim, rows) for claim in experiment.claims)
-        found.append(Finding(experiment, question, rows, missing, judged))
-    if not found:
-        raise OperatorError(f"Nothing in {out} is done yet; go on with meshwright lab run.")
-    return found
+    return [found_in(one, runs[name]) for name, one in known.items() if name in runs]
 
 
-def judged(found: list[Finding], kind: str, verdict: str) -> Iterator[tuple[Finding, Judgement]]:
+def judged(found: list[Finding], kind: str, verdict: str) -> Iterator[tuple[Finding, Told]]:
     """The claims of a kind with a verdict, in order."""
     for one in found:
-        for judgement in one.judgements:
-            if judgement.claim.kind == kind and judgement.verdict == verdict:
-                yield one, judgement
+        for told in one.claims:
+            if told.judgement.claim.kind == kind and told.judgement.verdict == verdict:
+                yield one, told
 
 
 def document(found: list[Finding]) -> dict[str, Any]:
@@ -85,21 +116,28 @@ def document(found: list[Finding]) -> dict[str, Any]:
                 "paper": one.experiment.paper,
                 "title": one.experiment.title,
                 "shows": one.experiment.shows,
-                "scale": one.question.scale,
-                "seeds": one.question.seeds,
-                "version": one.question.version,
-                "asked_at": one.question.asked_at,
-                "core_minutes": one.core_minutes,
-                "rows": len(one.rows),
-                "tasks_missing": one.missing,
-                "claims": [_claim(judgement) for judgement in one.judgements],
+                "runs": [_run(run) for run in one.runs],
+                "claims": [_claim(told) for told in one.claims],
             }
             for one in found
         ]
     }
 
 
-def _claim(judgement: Judgement) -> dict[str, Any]:
+def _run(run: Run) -> dict[str, Any]:
+    return {
+        "scale": run.question.scale,
+        "seeds": run.question.seeds,
+        "version": run.question.version,
+        "asked_at": run.question.asked_at,
+        "core_minutes": run.core_minutes,
+        "rows": len(run.rows),
+        "tasks_missing": run.missing,
+    }
+
+
+def _claim(told: Told) -> dict[str, Any]:
+    judgement = told.judgement
     claim, found = judgement.claim, judgement.estimate
     return {
         "says": claim.says,
@@ -108,6 +146,7 @@ def _claim(judgement: Judgement) -> dict[str, Any]:
         "least": claim.least,
         "most": claim.most,
         "unit": claim.unit,
+        "scale": told.run.question.scale,
         "mean": None if found is None else found.mean,
         "half_width": None if found is None else found.half_width,
         "seeds": 0 if found is None else found.seeds,

@@ -52,6 +52,11 @@ class Judgement:
     verdict: Verdict
     reason: str
 
+    @property
+    def is_told(self) -> bool:
+        """Whether the claim was decided."""
+        return self.verdict != "cannot be told"
+
 
 def estimate(samples: np.ndarray) -> Estimate | None:
     """The mean of samples, one a seed, with its interval by Student's t; None without samples."""

@@ -6,7 +6,7 @@ What does not reproduce comes first.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from html import escape
 from pathlib import Path
 from textwrap import fill
@@ -14,10 +14,12 @@ from textwrap import fill
 from meshwright.errors import InputFileError
 from meshwright.files.page_style import PAGE
 from meshwright.files.writing import make_folder, write_whole
-from meshwright.lab.experiments.findings import Finding, judged
+from meshwright.lab.experiments.experiment import Plot
+from meshwright.lab.experiments.findings import Finding, Told, judged
 from meshwright.lab.experiments.judging import Judgement, told
 from meshwright.lab.figures.saving import figure_bytes, svg_element
-from meshwright.lab.figures.sweep_pictures import sweep_figure
+from meshwright.lab.figures.sweep_pictures import Picture, sweep_figure
+from meshwright.model.wording import counted
 
 TITLE = "The papers' experiments"
 WORDS = {
@@ -85,7 +87,7 @@ def _summary(found: list[Finding]) -> str:
         for verdict in ("reproduces", "does not", "cannot be told")
     }
     ours = [sum(1 for _ in judged(found, "ours", verdict)) for verdict in ("reproduces",)]
-    total = sum(1 for one in found for each in one.judgements if each.claim.kind == "ours")
+    total = sum(1 for one in found for each in one.claims if each.judgement.claim.kind == "ours")
     return (
         f"{sum(counts.values())} numbers of the papers: {counts['reproduces']} reproduce, "
         f"{counts['does not']} do not, {counts['cannot be told']} cannot be told. In {ours[0]} of "
@@ -97,30 +99,29 @@ def _listed(found: list[Finding], kind: str, verdict: str, heading: str) -> Iter
     rows = list(judged(found, kind, verdict))
     if rows:
         yield f"<h2>{escape(heading)}</h2>"
-        yield _table([judgement for _, judgement in rows], [one.experiment.name for one, _ in rows])
+        yield _table([told for _, told in rows], [one.experiment.name for one, _ in rows])
 
 
 def _experiment(one: Finding) -> Iterator[str]:
     experiment = one.experiment
     yield f"<h3 id='{experiment.name}'>{escape(experiment.title)}</h3>"
     yield f"<p class='quiet'>{escape(f'{experiment.name}: {experiment.shows}; {one.told}')}</p>"
-    if one.judgements:
-        yield _table(list(one.judgements))
-    for plot in experiment.plots:
-        figure = sweep_figure(plot, one.rows)
-        if figure is not None:
-            yield svg_element(figure)
+    if one.claims:
+        yield _table(one.claims)
+    for _, figure in _drawn(one):
+        yield svg_element(figure)
 
 
-def _table(judgements: list[Judgement], names: list[str] | None = None) -> str:
-    heads = ["claim", "paper", "ours", "verdict", "why"]
+def _table(claims: Sequence[Told], names: Sequence[str] | None = None) -> str:
+    heads = ["claim", "paper", "ours", "by", "verdict", "why"]
     rows = []
-    for number, each in enumerate(judgements):
-        claim = each.claim
+    for number, one in enumerate(claims):
+        each, claim = one.judgement, one.judgement.claim
         origin = f" <a class='quiet' href='#{names[number]}'>{names[number]}</a>" if names else ""
         rows.append(
             f"<tr><td>{escape(claim.says)}{origin}</td><td>{escape(claim.quoted)}</td>"
             f"<td class='n'>{escape(told(each.estimate, claim.unit))}</td>"
+            f"<td class='quiet'>{escape(_measured_by(one))}</td>"
             f"<td class='{CLASSES[each.verdict]}'>{escape(verdict_word(each))}</td>"
             f"<td>{escape(each.reason)}</td></tr>"
         )
@@ -128,12 +129,25 @@ def _table(judgements: list[Judgement], names: list[str] | None = None) -> str:
     return f"<table><tr>{head}</tr>{''.join(rows)}</table>"
 
 
-def _figures(one: Finding) -> Iterator[tuple[str, bytes]]:
+def _measured_by(one: Told) -> str:
+    """The scale, and the seeds that tell the number."""
+    seeds = one.judgement.estimate.seeds if one.judgement.estimate else 0
+    return f"{one.run.question.scale}, {counted(seeds, 'seed')}" if seeds else "-"
+
+
+def _drawn(one: Finding) -> Iterator[tuple[Plot, Picture]]:
+    """The plots, each of the largest scale that has what it shows."""
     for plot in one.experiment.plots:
-        figure = sweep_figure(plot, one.rows)
+        figures = (sweep_figure(plot, run.rows) for run in one.runs)
+        figure = next((figure for figure in figures if figure is not None), None)
         if figure is not None:
-            own = plot.name.removeprefix(f"{one.experiment.name}-")
-            yield f"{one.experiment.name}-{own}", figure_bytes(figure, ".svg")
+            yield plot, figure
+
+
+def _figures(one: Finding) -> Iterator[tuple[str, bytes]]:
+    for plot, figure in _drawn(one):
+        own = plot.name.removeprefix(f"{one.experiment.name}-")
+        yield f"{one.experiment.name}-{own}", figure_bytes(figure, ".svg")
 
 
 def _section(own: list[Finding]) -> Iterator[str]:
@@ -141,17 +155,24 @@ def _section(own: list[Finding]) -> Iterator[str]:
     for one in own:
         yield f"### {one.experiment.title}\n"
         yield _wrapped(f"`{one.experiment.name}`: {one.experiment.shows}; {one.told}.") + "\n"
-        for each in one.judgements:
+        for claimed in one.claims:
+            each = claimed.judgement
             quoted = "" if each.claim.quoted in {"", "-"} else f" Paper: {each.claim.quoted}."
             reason = f" {each.reason}" if each.reason else ""
             yield _wrapped(
-                f"- {each.claim.says}.{quoted} Ours: {told(each.estimate, each.claim.unit)}; "
+                f"- {each.claim.says}.{quoted} Ours{_by_which(one, claimed)}: "
+                f"{told(each.estimate, each.claim.unit)}; "
                 f"**{verdict_word(each)}**.{reason}"
             )
-        if one.judgements:
+        if one.claims:
             yield ""
         for name, _ in _figures(one):
             yield f"![figure](figures/{name}.svg)\n"
+
+
+def _by_which(one: Finding, told: Told) -> str:
+    """The scale of a number, where an experiment was run at several."""
+    return f" ({told.run.question.scale})" if len(one.runs) > 1 else ""
 
 
 def _wrapped(text: str) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 import pandas as pd
@@ -22,6 +22,8 @@ from meshwright.files.result_tables import table_writer
 from meshwright.files.writing import make_folder, write_whole
 from meshwright.lab.experiments.experiment import Scale
 
+# What is measured again: nothing, what was asked otherwise or of other code, or all.
+Again = Literal["nothing", "outdated", "all"]
 QUESTION_FILE = "question.json"
 TASK_COLUMN, SEED_COLUMN, CPU_COLUMN = "task", "seed", "task_cpu_s"
 OWN_COLUMNS = (TASK_COLUMN, SEED_COLUMN, CPU_COLUMN)
@@ -52,7 +54,7 @@ class ResultFolder:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def refuse(self, question: Question, *, anew: bool = False) -> None:
+    def refuse(self, question: Question, *, again: Again = "nothing") -> None:
         """Say in one sentence why results of a question cannot be put here, if they cannot."""
         if not self.folder.exists():
             return
@@ -62,21 +64,22 @@ class ResultFolder:
                     f"{self.folder} is not empty and has no {QUESTION_FILE}; choose another folder."
                 )
             return
-        if anew:
+        if again == "all":
             return
         former = self.question()
-        if not former.is_same(question):
+        if former.is_same(question):
+            self.done()
+        elif again == "nothing":
             raise OperatorError(
                 f"{self.folder} has results of {_difference(former, question)}; choose another "
-                "folder with --out, or --anew to have these measured again."
+                "folder with --out, or --renew to have these measured again."
             )
-        self.done()
 
-    def open(self, question: Question, *, anew: bool = False) -> None:
-        """Take the folder for a question; results that are there stay unless all is done anew."""
-        self.refuse(question, anew=anew)
+    def open(self, question: Question, *, again: Again = "nothing") -> None:
+        """Take the folder for a question; again: which of the results there are to go."""
+        self.refuse(question, again=again)
         path = self.folder / QUESTION_FILE
-        if anew and path.exists():
+        if path.exists() and (again == "all" or not self.question().is_same(question)):
             shutil.rmtree(self.folder)
         if not path.exists():
             make_folder(self.folder)

@@ -24,17 +24,17 @@ from meshwright.lab.experiments.results import (
     OWN_COLUMNS,
     SEED_COLUMN,
     TASK_COLUMN,
+    Again,
     Question,
     ResultFolder,
 )
 from meshwright.pipeline.replays.keeping import source_digest
 from meshwright.pipeline.spark.session import Session
-from meshwright.pipeline.sweep import Task, TaskGrid, sweep
+from meshwright.pipeline.sweep import Task, TaskGrid, slot_count, sweep
 from meshwright.pipeline.tables.traces import check_trace
 
 # Short enough that little is lost when a run is stopped, long enough for Spark to be worth while.
-PART_CPU_S = 60.0
-PART_TASKS_LEAST = 8
+PART_S = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,15 +101,19 @@ def run(
     folder: ResultFolder,
     *,
     asked_at: str,
-    anew: bool = False,
+    again: Again = "nothing",
     tell: Callable[[int], None],
 ) -> None:
-    """Run the tasks that have no rows yet; tell: how many have, now and after each part."""
-    folder.open(asked(order, asked_at), anew=anew)
+    """Run the tasks that have no rows yet; tell: how many have, now and after each part.
+
+    All of one seed come before those of the next: claims are told seed by seed, so a run that was
+    stopped tells something, too.
+    """
+    folder.open(asked(order, asked_at), again=again)
     tasks = order.tasks
     done = folder.done()
-    waiting = [number for number in range(len(tasks)) if number not in done]
-    at_once = max(PART_TASKS_LEAST, ceil(PART_CPU_S / order.sweep.task_cpu_s))
+    waiting = sorted(set(range(len(tasks))) - done, key=lambda n: (n % order.seeds, n))
+    at_once = slot_count(session) * ceil(PART_S / order.sweep.task_cpu_s)
     tell(len(done))
     for first in range(0, len(waiting), at_once):
         numbers = waiting[first : first + at_once]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import matplotlib as mpl
 import numpy as np
@@ -16,6 +16,8 @@ from meshwright.lab.experiments.judging import estimate
 from meshwright.lab.experiments.results import SEED_COLUMN
 from meshwright.lab.figures.overlay_picture import INK, QUIET_INK
 
+Picture: TypeAlias = Figure
+
 COLOURS = (
     "#2f6fbf", "#bf2f33", "#3a9b5c", "#ec9150", "#7a4fb5", "#2aa5a0", "#8a6d3b", "#d0569f",
 )  # fmt: skip
@@ -26,7 +28,7 @@ WIDE_SIZE = (7.6, 4.2)
 ONLY = ""
 
 
-def sweep_figure(plot: Plot, rows: pd.DataFrame) -> Figure | None:
+def sweep_figure(plot: Plot, rows: pd.DataFrame) -> Picture | None:
     """The figure, or None where no row has what it shows."""
     for name, value in plot.where.items():
         rows = rows[rows[name] == value]

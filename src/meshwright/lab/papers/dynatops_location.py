@@ -331,7 +331,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
             "paper": Sweep(
                 grid={**FULL, "names": (DYNATOPS,), "free_days": (1.0, 2.0, 4.0, 7.0, 14.0, 28.0)},
                 seeds=3,
-                task_cpu_s=1200.0,
+                task_cpu_s=200.0,
             ),
         },
         plots=tuple(

@@ -660,7 +660,7 @@ PLANNER = Experiment(
                 "size": ["10x100", "100x100", "100x50", "100x500"],
                 "pattern": ["unif", "multimodal"],
             },
-            seeds=5,
+            seeds=10,
             task_cpu_s=1.2,
         ),
         "paper": Sweep(
@@ -670,7 +670,7 @@ PLANNER = Experiment(
                 "topics_per_broker": [5, 10, 20],
             },
             seeds=10,
-            task_cpu_s=20.0,
+            task_cpu_s=2.5,
         ),
     },
     plots=tuple(

@@ -146,7 +146,7 @@ COMMUTE = Experiment(
         "paper": Sweep(
             grid={"scenario": ["commute"], "policy": POLICIES, "subscribers": SIZES,
                   "hours": [4.5]},
-            seeds=5, task_cpu_s=60.0,
+            seeds=5, task_cpu_s=50.0,
         ),
         "10x": Sweep(
             grid={"scenario": ["commute"], "policy": POLICIES, "subscribers": [8_000],
@@ -298,7 +298,7 @@ RANDOM = Experiment(
         ),
         "paper": Sweep(
             grid={"scenario": ["random"], "policy": POLICIES, "subscribers": SIZES, "hours": [8.0]},
-            seeds=5, task_cpu_s=120.0,
+            seeds=5, task_cpu_s=70.0,
         ),
         "10x": Sweep(
             grid={"scenario": ["random"], "policy": POLICIES, "subscribers": [8_000],
@@ -470,7 +470,7 @@ PERVASIVE = Experiment(
         "paper": Sweep(
             grid={"scenario": ["pervasive"], "policy": [*POLICIES, "standard+device"],
                   "subscribers": SIZES, "hours": [8.0], "gap_s": [1.0, 10.0, 60.0]},
-            seeds=3, task_cpu_s=600.0,
+            seeds=3, task_cpu_s=750.0,
         ),
     },
     plots=(
@@ -609,7 +609,7 @@ PREDICTION = Experiment(
             grid={"scenario": ["habits"], "policy": ["standard", "prefetching", "watching"],
                   "foresees": [False, True], "habit": [0.5, 1.0], "subscribers": [16],
                   "publishers": [12], "hours": [2.0]},
-            seeds=5, task_cpu_s=1.0,
+            seeds=10, task_cpu_s=1.0,
         ),
         "paper": Sweep(
             grid={"scenario": ["habits"], "policy": ["standard", "prefetching", "watching"],
