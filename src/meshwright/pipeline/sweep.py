@@ -8,10 +8,12 @@ of the grid, whichever task ends first.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
+from itertools import islice
 from math import gcd, prod
-from typing import Any, Protocol
+from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
 import numpy as np
@@ -23,6 +25,8 @@ from pyspark.sql import functions as spark_functions
 from meshwright.errors import MeshwrightError, OperatorError
 
 Grid = Mapping[str, Sequence[Any]]
+Results = list[tuple["Task", Any]]
+K = TypeVar("K")
 
 # A bundle is at most this part of a core's fair share of what is left, and never large: whoever
 # watches sees progress, and an executor that dies takes little with it.
@@ -76,16 +80,53 @@ class TaskGrid:
         return Task({name: chosen[name] for name in self.values}, self.seeds[seed])
 
 
+@dataclass(frozen=True, slots=True)
+class Part(Generic[K]):
+    """Some calls of one function, and what their results are known by."""
+
+    key: K
+    function: Callable[..., Any]
+    tasks: Tasks
+
+
+def swept_parts(
+    session: SparkSession, parts: Iterable[Part[K]], lanes: int, slots: int
+) -> Iterator[tuple[K, Results]]:
+    """Each part with its results as soon as all of it is done; so many parts run side by side.
+
+    A part is taken when a lane is free, so that no slot waits for the longest task of others.
+    slots: of each lane.
+    """
+    coming = iter(parts)
+    pool = ThreadPoolExecutor(lanes, thread_name_prefix="sweep")
+
+    def begin(count: int) -> dict[Future[Results], K]:
+        return {
+            pool.submit(sweep, session, part.function, part.tasks, slots): part.key
+            for part in islice(coming, count)
+        }
+
+    try:
+        running = begin(lanes)
+        while running:
+            done, _ = wait(running, return_when=FIRST_COMPLETED)
+            for future in done:
+                yield running.pop(future), future.result()
+            running |= begin(len(done))
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+
+
 def sweep(
-    session: SparkSession, function: Callable[..., Any], tasks: Tasks
-) -> list[tuple[Task, Any]]:
+    session: SparkSession, function: Callable[..., Any], tasks: Tasks, slots: int | None = None
+) -> Results:
     """Every task with what the function returned, in the order of the tasks.
 
     The function must be importable by executors, and return what msgspec encodes: numbers, texts,
     lists, mappings, structs; it comes back as plain values. All tasks run even if one fails; then
-    the first that failed is named.
+    the first that failed is named. slots: tasks that are to run at once, if not as many as can.
     """
-    bundles = bundle_ends(len(tasks), slot_count(session)) if len(tasks) else []
+    bundles = bundle_ends(len(tasks), slots or slot_count(session)) if len(tasks) else []
     try:
         rows = (
             session.range(0, len(bundles), 1, max(1, len(bundles)))

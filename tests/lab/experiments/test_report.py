@@ -62,11 +62,11 @@ EXPERIMENT = Experiment(
 )
 
 
-def run_at(scale: Scale, rows: pd.DataFrame) -> Run:
+def run_at(scale: Scale, rows: pd.DataFrame, designs: tuple[str, ...] = ("gm", "best")) -> Run:
     question = Question(
         experiment="ktco-try",
         scale=scale,
-        grid={},
+        grid={"design": list(designs), "brokers": [10, 20]},
         seeds=3,
         version="1",
         sources="",
@@ -82,7 +82,7 @@ def found() -> list[Finding]:
 
 def test_each_claim_is_told_by_the_largest_scale_that_can() -> None:
     only_gm = ROWS[ROWS.design == "gm"].assign(degree=7.0)
-    finding = found_in(EXPERIMENT, [run_at("small", ROWS), run_at("paper", only_gm)])
+    finding = found_in(EXPERIMENT, [run_at("small", ROWS), run_at("paper", only_gm, ("gm",))])
     assert [
         (one.run.question.scale, one.judgement.estimate and one.judgement.estimate.mean)
         for one in finding.claims
@@ -92,6 +92,15 @@ def test_each_claim_is_told_by_the_largest_scale_that_can() -> None:
     assert "paper, 3 seeds" in page
     assert "small, 3 seeds" in page
     assert page.count("<svg") == 1
+
+
+def test_a_seed_that_lacks_some_of_its_tasks_tells_nothing() -> None:
+    begun = ROWS[(ROWS.seed < 2) | (ROWS.brokers == 10)]
+    told = found_in(EXPERIMENT, [run_at("paper", begun)]).claims[0].judgement
+    assert told.estimate is not None
+    assert (told.estimate.mean, told.estimate.seeds) == (pytest.approx(5.05), 2)
+    alone = found_in(EXPERIMENT, [run_at("paper", ROWS[ROWS.brokers == 10])]).claims[0].judgement
+    assert (alone.verdict, alone.reason) == ("cannot be told", "No seed has all its tasks yet.")
 
 
 def test_a_report_says_first_what_does_not_reproduce(found: list[Finding]) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from pyspark.sql import SparkSession
 from meshwright.errors import OperatorError
 from meshwright.lab.experiments.experiment import Experiment, Sweep
 from meshwright.lab.experiments.results import ResultFolder
-from meshwright.lab.experiments.running import Order, ordered, run
+from meshwright.lab.experiments.running import Order, ordered, run, standing
 from meshwright.lab.papers.traffic import with_brokers
 from meshwright.pipeline.stages.visits import cells, visits
 from meshwright.pipeline.sweep import slot_count
@@ -58,25 +59,73 @@ def expected() -> pd.DataFrame:
 def test_a_run_that_was_stopped_goes_on_and_gives_the_rows_of_one_that_was_not(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    whole, stopped = ResultFolder(tmp_path / "whole"), ResultFolder(tmp_path / "stopped")
+    whole, stopped = tmp_path / "whole", tmp_path / "stopped"
     order, told = of(local()), []
-    run(spark, order, whole, asked_at="now", tell=told.append)
-    assert told == list(range(0, 19, slot_count(spark)))
+    run(spark, [order], whole, asked_at="now", tell=lambda _, done: told.append(done))
+    assert told == list(range(19))
 
-    def stop(done: int) -> None:
+    def stop(told_of: Order, done: int) -> None:
+        assert told_of == order
         if done >= 6:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        run(spark, order, stopped, asked_at="now", tell=stop)
-    assert stopped.rows().seed.tolist() == [0] * 12
+        run(spark, [order], stopped, asked_at="now", tell=stop)
+    assert standing(order, stopped) == 6
+    assert standing(order, stopped, again="all") == 0
     told.clear()
-    run(spark, order, stopped, asked_at="later", tell=told.append)
-    assert told == list(range(6, 19, slot_count(spark)))
-    for folder in (whole, stopped):
-        rows = folder.rows()
+    run(spark, [order], stopped, asked_at="later", tell=lambda _, done: told.append(done))
+    assert told == list(range(6, 19))
+    for out in (whole, stopped):
+        rows = ResultFolder(out / "try").rows()
         assert (rows.pop("task_cpu_s") >= 0).all()
         pd.testing.assert_frame_equal(rows, expected())
+
+
+def test_seeds_come_one_after_the_other(spark: SparkSession, tmp_path: Path) -> None:
+    order = of(local())
+    seen: list[list[int]] = []
+
+    def tell(_: Order, done: int) -> None:
+        if done:
+            seen.append(sorted(set(ResultFolder(tmp_path / "try").rows().seed)))
+
+    run(spark, [order], tmp_path, asked_at="now", tell=tell)
+    assert all(seeds == list(range(len(seeds))) for seeds in seen)
+    assert seen[0] == [0]
+    assert seen[-1] == [0, 1, 2]
+
+
+def test_the_last_tasks_of_an_experiment_run_beside_the_first_of_the_next(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    lanes = slot_count(spark)
+    marks = tmp_path / "marks"
+    marks.mkdir()
+
+    def meet(*, number: int, seed: int) -> dict[str, Any]:
+        """End when as many tasks as there are lanes have begun, of whichever experiment."""
+        (marks / f"{number}-{seed}").touch()
+        end_s = time.monotonic() + 60
+        while len(list(marks.iterdir())) < lanes and time.monotonic() < end_s:
+            time.sleep(0.01)
+        return {"met": len(list(marks.iterdir())) >= lanes}
+
+    def named(number: int) -> Order:
+        sweep = Sweep(grid={"number": [number]}, seeds=1, task_cpu_s=60.0)
+        return Order(
+            Experiment(
+                name=f"try{number}", paper="none", title="A trial", shows="nothing",
+                measure=meet, scales={"small": sweep},
+            ),
+            "small",
+            1,
+        )  # fmt: skip
+
+    orders = [named(number) for number in range(lanes)]
+    run(spark, orders, tmp_path / "out", asked_at="now", tell=lambda *_: None)
+    for number in range(lanes):
+        assert ResultFolder(tmp_path / "out" / f"try{number}").rows().met.all()
 
 
 def test_a_trace_without_brokers_gets_those_that_it_gets_on_spark(spark: SparkSession) -> None:
@@ -106,10 +155,7 @@ def test_a_result_that_is_called_like_a_parameter_is_refused(
         return {"size": size}
 
     with pytest.raises(OperatorError, match="returned a value called 'size'"):
-        run(
-            spark, of(clashing), ResultFolder(tmp_path / "out"), asked_at="now",
-            tell=lambda _: None,
-        )  # fmt: skip
+        run(spark, [of(clashing)], tmp_path / "out", asked_at="now", tell=lambda *_: None)
 
 
 def test_a_scale_that_an_experiment_has_not_is_refused_with_those_it_has() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from datetime import UTC, datetime
 from pathlib import Path
@@ -27,6 +28,8 @@ app = typer.Typer(
     rich_markup_mode=None,
     help="The papers' experiments: claims beside what we measure.",
 )
+# Where no bar is shown, as in a log, a line now and then says how far a run is.
+NOTE_EVERY_S = 60.0
 SCALE_HELP = "small: all in minutes; paper: the papers' own sizes; 10x: ten times those."
 
 
@@ -120,7 +123,6 @@ def run(
 
     spark = chosen_spark(master, remote, conf, memory, ui=ui)
     orders = ordered(chosen_experiments(names), _scale(scale), seeds, traces or ())
-    _tell_cost(orders)
     _run_all(orders, out, spark, "all" if anew else "outdated" if renew else "nothing")
     found = findings(out)
     page = _write_report(found, out)
@@ -188,13 +190,14 @@ def _scale(name: str) -> Scale:
     raise OperatorError(f"There is no scale {name!r}; choose one of {', '.join(SCALES)}.")
 
 
-def _tell_cost(orders: list[Order]) -> None:
+def _tell_cost(orders: list[Order], done: list[int]) -> None:
     """What a run costs stands on the screen before it begins."""
     tasks = sum(len(order.tasks) for order in orders)
-    minutes = sum(order.core_minutes() for order in orders)
+    minutes = sum(order.core_minutes(count) for order, count in zip(orders, done, strict=True))
+    told = f", {sum(done):,} done already" if any(done) else ""
     typer.echo(
-        f"{counted(len(orders), 'experiment')}, {counted(tasks, 'task')}: about {minutes:,.1f} "
-        "core-minutes, less what is done already.",
+        f"{counted(len(orders), 'experiment')}, {counted(tasks, 'task')}{told}: about "
+        f"{minutes:,.1f} core-minutes.",
         err=True,
     )
 
@@ -202,54 +205,45 @@ def _tell_cost(orders: list[Order]) -> None:
 def _run_all(orders: list[Order], out: Path, spark: SparkChoice, again: Again) -> None:
     from meshwright.cli.console.spark import opened_session, session_work
     from meshwright.files.writing import make_folder, refuse_folder
-    from meshwright.lab.experiments.results import ResultFolder
-    from meshwright.lab.experiments.running import asked, run
+    from meshwright.lab.experiments.running import run, standing
 
     refuse_folder(out)
-    asked_at = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
-    for order in orders:  # what cannot be is said before Spark starts
-        ResultFolder(out / order.experiment.name).refuse(asked(order, asked_at), again=again)
+    # What cannot be is said before Spark starts.
+    done = [standing(order, out, again=again) for order in orders]
+    _tell_cost(orders, done)
     make_folder(out)
-    left_s = _TimeLeft(orders)
-    with opened_session(spark) as session:
-        for order in orders:
-            began_s = time.monotonic()
-            with session_work(session, order.experiment.name) as work:
-                run(
-                    session,
-                    order,
-                    ResultFolder(out / order.experiment.name),
-                    asked_at=asked_at,
-                    again=again,
-                    tell=left_s.teller(order, work.say),
-                )
+    asked_at = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    with opened_session(spark) as session, session_work(session, "experiments") as work:
+        tell = _Progress(orders, done, work.say).tell
+        run(session, orders, out, asked_at=asked_at, again=again, tell=tell)
+
+
+class _Progress:
+    """How far each experiment is, and the minutes left, by what tasks took of what was expected."""
+
+    def __init__(self, orders: list[Order], done: list[int], say: Callable[[str], None]) -> None:
+        self._left = {
+            order.experiment.name: order.core_minutes(count)
+            for order, count in zip(orders, done, strict=True)
+        }
+        self._say = say
+        self._first_left = sum(self._left.values())
+        self._began_s = self._noted_s = time.monotonic()
+
+    def tell(self, order: Order, done: int) -> None:
+        name = order.experiment.name
+        self._left[name] = order.core_minutes(done)
+        left = sum(self._left.values())
+        now_s = time.monotonic()
+        spent, minutes = self._first_left - left, (now_s - self._began_s) / 60
+        ahead = f", about {left * minutes / spent:.0f} min left in all" if spent > 0 else ""
+        self._say(f"{name}: {done} of {counted(len(order.tasks), 'task')}{ahead}")
+        is_over = done == len(order.tasks)
+        if is_over or (not sys.stderr.isatty() and now_s - self._noted_s > NOTE_EVERY_S):
+            self._noted_s = now_s
             typer.echo(
-                f"{order.experiment.name}: {counted(len(order.tasks), 'task')} "
-                f"({time.monotonic() - began_s:.1f} s)",
-                err=True,
+                f"{name}: {done} of {counted(len(order.tasks), 'task')} done{ahead}", err=True
             )
-
-
-class _TimeLeft:
-    """Minutes that are left, by what the tasks until now took of those that were expected."""
-
-    def __init__(self, orders: list[Order]) -> None:
-        self._left = {order.experiment.name: order.core_minutes() for order in orders}
-        self._began_s = time.monotonic()
-        self._first_left: float | None = None
-
-    def teller(self, order: Order, say: Callable[[str], None]) -> Callable[[int], None]:
-        def tell(done: int) -> None:
-            self._left[order.experiment.name] = order.core_minutes(done)
-            left = sum(self._left.values())
-            if self._first_left is None:
-                self._first_left = left
-            spent, minutes = self._first_left - left, (time.monotonic() - self._began_s) / 60
-            rate = spent / minutes if spent > 0 and minutes > 0 else None
-            ahead = "" if rate is None else f", about {left / rate:.0f} min left in all"
-            say(f"{done} of {counted(len(order.tasks), 'task')}{ahead}")
-
-        return tell
 
 
 def _write_report(found: list[Finding], out: Path) -> Path:

@@ -13,7 +13,13 @@ from meshwright.errors import OperatorError
 from meshwright.lab.experiments.catalogue import all_experiments
 from meshwright.lab.experiments.experiment import SCALES, Claim, Experiment
 from meshwright.lab.experiments.judging import Judgement, judge
-from meshwright.lab.experiments.results import CPU_COLUMN, TASK_COLUMN, Question, result_folders
+from meshwright.lab.experiments.results import (
+    CPU_COLUMN,
+    SEED_COLUMN,
+    TASK_COLUMN,
+    Question,
+    result_folders,
+)
 from meshwright.lab.experiments.running import task_grid
 from meshwright.model.wording import counted
 
@@ -25,6 +31,13 @@ class Run:
     question: Question
     rows: pd.DataFrame
     missing: int
+
+    @property
+    def whole_seeds(self) -> pd.DataFrame:
+        """The rows of seeds that have all their tasks, as claims compare rows of one seed."""
+        each = len(task_grid(self.question)) // self.question.seeds
+        tasks = self.rows.groupby(SEED_COLUMN)[TASK_COLUMN].transform("nunique")
+        return self.rows[tasks == each]
 
     @property
     def core_minutes(self) -> float:
@@ -73,7 +86,7 @@ def found_in(experiment: Experiment, runs: Iterable[Run]) -> Finding:
 
 
 def _told(claim: Claim, runs: Sequence[Run]) -> Told:
-    tried = [Told(judge(claim, run.rows), run) for run in runs]
+    tried = [Told(judge(claim, run.whole_seeds), run) for run in runs]
     return next((one for one in tried if one.judgement.is_told), tried[0])
 
 

@@ -71,13 +71,17 @@ def estimate(samples: np.ndarray) -> Estimate | None:
 
 
 def judge(claim: Claim, rows: pd.DataFrame) -> Judgement:
-    """What the rows say of a claim."""
+    """What the rows say of a claim, seed by seed."""
+    if rows.empty:
+        return Judgement(claim, None, "cannot be told", "No seed has all its tasks yet.")
     values = [float(claim.value(of_seed)) for _, of_seed in rows.groupby(SEED_COLUMN, sort=True)]
     found = estimate(np.array(values, dtype=np.float64))
     if found is None:
         return Judgement(claim, None, "cannot be told", "This run has not the sizes it is about.")
     if claim.least is None and claim.most is None:
         return Judgement(claim, found, "cannot be told", claim.why or "The paper gives no number.")
+    if found.half_width is None:
+        return Judgement(claim, found, "cannot be told", "One seed has no spread; run more.")
     least = -inf if claim.least is None else claim.least - ROUNDING
     most = inf if claim.most is None else claim.most + ROUNDING
     if least <= found.low and found.high <= most:

@@ -66,24 +66,28 @@ class ResultFolder:
             return
         if again == "all":
             return
-        former = self.question()
-        if former.is_same(question):
+        if self.answers(question):
             self.done()
         elif again == "nothing":
+            former = _difference(self.question(), question)
             raise OperatorError(
-                f"{self.folder} has results of {_difference(former, question)}; choose another "
-                "folder with --out, or --renew to have these measured again."
+                f"{self.folder} has results of {former}; choose another folder with --out, or "
+                "--renew to have these measured again."
             )
 
     def open(self, question: Question, *, again: Again = "nothing") -> None:
         """Take the folder for a question; again: which of the results there are to go."""
         self.refuse(question, again=again)
         path = self.folder / QUESTION_FILE
-        if path.exists() and (again == "all" or not self.question().is_same(question)):
+        if path.exists() and (again == "all" or not self.answers(question)):
             shutil.rmtree(self.folder)
         if not path.exists():
             make_folder(self.folder)
             write_whole({path: msgspec.json.format(msgspec.json.encode(question), indent=2)})
+
+    def answers(self, question: Question) -> bool:
+        """Whether what is there are results of this question, all or some."""
+        return (self.folder / QUESTION_FILE).exists() and self.question().is_same(question)
 
     def question(self) -> Question:
         """What was asked."""

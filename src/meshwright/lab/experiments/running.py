@@ -7,7 +7,7 @@ how a run was cut in parts can be seen in the results.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import ceil
@@ -30,11 +30,15 @@ from meshwright.lab.experiments.results import (
 )
 from meshwright.pipeline.replays.keeping import source_digest
 from meshwright.pipeline.spark.session import Session
-from meshwright.pipeline.sweep import Task, TaskGrid, slot_count, sweep
+from meshwright.pipeline.sweep import Part, Task, TaskGrid, slot_count, swept_parts
 from meshwright.pipeline.tables.traces import check_trace
 
 # Short enough that little is lost when a run is stopped, long enough for Spark to be worth while.
 PART_S = 30.0
+LANES_MAX = 16
+
+
+_Numbers = tuple["Order", list[int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,39 +101,62 @@ def ordered(
 
 def run(
     session: Session,
-    order: Order,
-    folder: ResultFolder,
+    orders: Sequence[Order],
+    out: Path,
     *,
     asked_at: str,
     again: Again = "nothing",
-    tell: Callable[[int], None],
+    tell: Callable[[Order, int], None],
 ) -> None:
-    """Run the tasks that have no rows yet; tell: how many have, now and after each part.
+    """Run the tasks that have no rows yet; tell: how many of an order have, whenever more do.
 
     All of one seed come before those of the next: claims are told seed by seed, so a run that was
-    stopped tells something, too.
+    stopped tells something, too. The last tasks of an order run beside the first of the next.
     """
-    folder.open(asked(order, asked_at), again=again)
-    tasks = order.tasks
-    done = folder.done()
-    waiting = sorted(set(range(len(tasks))) - done, key=lambda n: (n % order.seeds, n))
-    at_once = slot_count(session) * ceil(PART_S / order.sweep.task_cpu_s)
-    tell(len(done))
-    for first in range(0, len(waiting), at_once):
-        numbers = waiting[first : first + at_once]
-        found = sweep(
-            session,
-            partial(measured, order.experiment.measure),
-            [tasks[number] for number in numbers],
-        )
-        folder.add(
+    slots = slot_count(session)
+    lanes = min(slots, LANES_MAX)
+    done: dict[str, int] = {}
+
+    def parts() -> Iterator[Part[_Numbers]]:
+        for order in orders:
+            folder = _folder(out, order)
+            folder.open(asked(order, asked_at), again=again)
+            standing = folder.done()
+            done[order.experiment.name] = len(standing)
+            tell(order, len(standing))
+            function = partial(measured, order.experiment.measure)
+            for numbers in _parts(order, standing, slots // lanes):
+                tasks = [order.tasks[number] for number in numbers]
+                yield Part((order, numbers), function, tasks)
+
+    for (order, numbers), found in swept_parts(session, parts(), lanes, slots // lanes):
+        _folder(out, order).add(
             [
                 row
                 for number, (task, outcome) in zip(numbers, found, strict=True)
                 for row in _labelled(number, task, outcome)
             ]
         )
-        tell(len(done) + first + len(numbers))
+        done[order.experiment.name] += len(numbers)
+        tell(order, done[order.experiment.name])
+
+
+def standing(order: Order, out: Path, *, again: Again = "nothing") -> int:
+    """How many tasks of an order have rows that stay; refuses a folder that cannot be used."""
+    folder, question = _folder(out, order), asked(order, "now")
+    folder.refuse(question, again=again)
+    return len(folder.done()) if again != "all" and folder.answers(question) else 0
+
+
+def _folder(out: Path, order: Order) -> ResultFolder:
+    return ResultFolder(out / order.experiment.name)
+
+
+def _parts(order: Order, standing: set[int], slots: int) -> Iterator[list[int]]:
+    """The numbers of the tasks that are left, as many at once as a lane is to be given."""
+    left = sorted(set(range(len(order.tasks))) - standing, key=lambda n: (n % order.seeds, n))
+    at_once = slots * ceil(PART_S / order.sweep.task_cpu_s)
+    return (left[first : first + at_once] for first in range(0, len(left), at_once))
 
 
 def asked(order: Order, asked_at: str) -> Question:
