@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import pairwise
+from itertools import combinations, pairwise
 from pathlib import Path
 
 import networkx as nx
@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.transforms import Bbox
 
 from meshwright.errors import OperatorError
 from meshwright.lab.figures.before_after import Pair, Panel, draw_pairs
@@ -145,19 +146,48 @@ def test_pairs_are_drawn_side_by_side(tmp_path: Path) -> None:
     assert (tmp_path / "pairs.png").read_bytes().startswith(b"\x89PNG")
 
 
+def names_painted(overlay: Overlay) -> tuple[Bbox, list[Bbox]]:
+    """The box of the axes, and of each name, as in a report's picture of two panels."""
+    figure = Figure(figsize=(10.4, 5.4))
+    axes = figure.add_axes((0.03, 0.1, 0.46, 0.78))
+    paint_overlay(axes, overlay, Shading("links", np.ones(len(overlay.brokers)), 2.0))
+    axes.apply_aspect()
+    renderer = FigureCanvasAgg(figure).get_renderer()
+    return axes.get_window_extent(), [text.get_window_extent(renderer) for text in axes.texts]
+
+
+def names_of_places(count: int) -> tuple[BrokerName, ...]:
+    return tuple(BrokerName(f"b40.{number:02},-74.{number:02}") for number in range(count))
+
+
 @pytest.mark.parametrize("design", ["chord", "star", "gm"])
 def test_no_name_of_a_broker_is_cut_off_at_the_edge(design: str) -> None:
     snapshot = generate_snapshot(20, 30, 5, "zipf", seed=1)
-    names = tuple(BrokerName(f"b40.{number:02},-74.{number:02}") for number in range(20))
-    overlay = build_overlay(design, replace(snapshot, brokers=names), rng=np.random.default_rng(0))
-    figure = Figure(figsize=(10.4, 5.4))
-    axes = figure.add_axes((0.03, 0.1, 0.46, 0.78))
-    degrees = np.ones(20)
-    paint_overlay(axes, overlay, Shading("links", degrees, 2.0))
-    axes.apply_aspect()
-    box = axes.get_window_extent()
-    renderer = FigureCanvasAgg(figure).get_renderer()
-    for text in axes.texts:
-        ink = text.get_window_extent(renderer)
-        assert box.x0 - 1 <= ink.x0, text.get_text()
-        assert ink.x1 <= box.x1 + 1, text.get_text()
+    named = replace(snapshot, brokers=names_of_places(20))
+    box, names = names_painted(build_overlay(design, named, rng=np.random.default_rng(0)))
+    for ink in names:
+        assert box.x0 - 1 <= ink.x0
+        assert ink.x1 <= box.x1 + 1
+
+
+@pytest.mark.parametrize(
+    "graph",
+    [
+        nx.path_graph(16),
+        nx.path_graph(40),
+        nx.balanced_tree(2, 3),
+        nx.grid_2d_graph(4, 4),
+        nx.circular_ladder_graph(10),
+        nx.star_graph(19),
+    ],
+)
+def test_no_name_lies_on_another(graph: nx.Graph) -> None:
+    graph = nx.convert_node_labels_to_integers(graph)
+    names = names_of_places(len(graph))
+    links = tuple((names[one], names[other]) for one, other in graph.edges)
+    _, boxes = names_painted(Overlay(design="any", brokers=names, links=links))
+    assert len(boxes) == len(names)
+    for one, other in combinations(boxes, 2):
+        wide = min(one.x1, other.x1) - max(one.x0, other.x0)
+        high = min(one.y1, other.y1) - max(one.y0, other.y0)
+        assert wide <= 1.0 or high <= 1.0

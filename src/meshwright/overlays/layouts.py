@@ -65,7 +65,10 @@ def cube_points(identifiers: np.ndarray) -> Float64Array:
 
 
 def layered_points(count: int, links: Int32Array) -> Float64Array:
-    """A tree on concentric layers around its middle; a branch gets room by its leaves."""
+    """A tree on concentric layers around its middle; a branch gets room by its leaves.
+
+    The first branch goes up, so that a chain stands upright, with room for names beside it.
+    """
     root = tree_middle(count, links)
     hung = tree(count, links, root=root)
     order, parents = hung.order, hung.parents
@@ -79,7 +82,8 @@ def layered_points(count: int, links: Int32Array) -> Float64Array:
         parent = parents[broker]
         begins[broker] = begins[parent] + used[parent]
         used[parent] += leaves[broker]
-    angles = np.pi / 2 - 2 * np.pi * (begins + leaves / 2) / leaves[root]
+    turns = (begins + leaves / 2) / max(leaves[root], 1.0)
+    angles = np.pi / 2 - 2 * np.pi * (turns - turns[order[min(1, count - 1)]])
     radii = hung.depths / max(int(hung.depths.max()), 1)
     directions = np.stack([np.cos(angles), np.sin(angles)], axis=1)
     points: Float64Array = radii[:, None] * directions

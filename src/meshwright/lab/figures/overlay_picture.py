@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path as FilePath
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -30,12 +31,20 @@ SCALE = LinearSegmentedColormap.from_list(
 )
 # How far axes reach from the middle of a ring of radius 1; names at its sides need more room.
 REACH, REACH_WITH_NAMES = 1.14, 1.42
-# Names: their size in points, how wide a letter is at most, and how far out they stand.
+# Names: their size in points, how wide and high a letter is at most, and how far out they stand.
 NAME_SIZE = 8
-LETTER_WIDTH = 0.66
+LETTER_WIDTH, LINE_HEIGHT = 0.66, 1.2
 NAME_DISTANCE = 1.09
 NAME_SHARE_MAX = 0.6
 AT_THE_SIDE = 0.3
+NAME_GAP_PT = 2.0
+NAME_ROUNDS = 4
+# Which way a name may stand from its broker, the best first.
+NAME_WAYS = np.array([[0, -1], [0, 1], [1, 0], [-1, 0], [1, -1], [-1, -1], [1, 1], [-1, 1]])
+NAME_STYLE: dict[str, Any] = {
+    "va": "center", "fontsize": NAME_SIZE, "color": INK, "zorder": 4, "parse_math": False,
+    "path_effects": [withStroke(linewidth=2.0, foreground="white")],
+}  # fmt: skip
 NAMED_BROKERS_MAX = 40
 
 
@@ -96,10 +105,12 @@ def paint_overlay(
         points[:, 0], points[:, 1], s=sizes, c=shading.values, cmap=SCALE, vmin=0.0,
         vmax=max(shading.highest, 1e-9), edgecolors=INK, linewidths=0.6, zorder=3,
     )  # fmt: skip
-    is_named = len(points) <= NAMED_BROKERS_MAX
-    if is_named:
-        _paint_names(axes, overlay, points, outside=ringed)
-    reach = _reach(axes, overlay.brokers, points, outside=ringed) if is_named else REACH
+    if len(points) > NAMED_BROKERS_MAX:
+        reach = REACH
+    elif ringed:
+        reach = _named_outside(axes, overlay.brokers, points)
+    else:
+        reach = _named_beside(axes, overlay.brokers, points, np.sqrt(sizes) / 2)
     axes.set_xlim(-reach, reach)
     axes.set_ylim(-reach, reach)
     axes.set_aspect("equal")
@@ -157,37 +168,78 @@ def _paint_circles(axes: Axes, points: Float64Array) -> None:
         )
 
 
-def _reach(axes: Axes, names: Sequence[str], points: Float64Array, *, outside: bool) -> float:
-    """How far from its middle the picture goes, so that no name at its edge is cut off."""
-    box, figure = axes.get_position(), axes.get_figure(root=True)
-    assert figure is not None, "axes are painted in a figure"
-    width, height = (float(inches) for inches in figure.get_size_inches())
-    half_pt = 36.0 * min(box.width * width, box.height * height)
-    reach = REACH_WITH_NAMES if outside else REACH
-    for name, x in zip(names, np.abs(points[:, 0]).tolist(), strict=True):
-        is_beside = outside and x >= AT_THE_SIDE
-        beyond_pt = LETTER_WIDTH * NAME_SIZE * len(name) * (1.0 if is_beside else 0.5)
+def _named_outside(axes: Axes, names: Sequence[str], points: Float64Array) -> float:
+    """Names around a ring; how far from its middle the picture goes, so that none is cut off."""
+    half_pt, reach = _half_pt(axes), REACH_WITH_NAMES
+    for name, (x, y) in zip(names, points.tolist(), strict=True):
+        is_beside = abs(x) >= AT_THE_SIDE
+        side = "center" if not is_beside else "left" if x > 0 else "right"
+        axes.text(NAME_DISTANCE * x, NAME_DISTANCE * y, name, ha=side, **NAME_STYLE)
+        beyond_pt = _name_size(name)[0] * (1.0 if is_beside else 0.5)
         # What is beyond the broker keeps its size whatever the reach is.
         share = min(beyond_pt / half_pt, NAME_SHARE_MAX)
-        reach = max(reach, (NAME_DISTANCE if outside else 1.0) * x / (1.0 - share))
+        reach = max(reach, NAME_DISTANCE * abs(x) / (1.0 - share))
     return reach
 
 
-def _paint_names(axes: Axes, overlay: Overlay, points: Float64Array, *, outside: bool) -> None:
-    for name, (x, y) in zip(overlay.brokers, points.tolist(), strict=True):
-        place = (NAME_DISTANCE * x, NAME_DISTANCE * y) if outside else (x, y - 0.062)
-        side = "center" if not outside or abs(x) < AT_THE_SIDE else "left" if x > 0 else "right"
-        axes.text(
-            *place,
-            name,
-            ha=side,
-            va="center",
-            fontsize=NAME_SIZE,
-            color=INK,
-            zorder=4,
-            parse_math=False,
-            path_effects=[withStroke(linewidth=2.0, foreground="white")],
+def _named_beside(
+    axes: Axes, names: Sequence[str], points: Float64Array, radii_pt: Float64Array
+) -> float:
+    """Names beside their brokers; how far the picture goes, so that none is cut off.
+
+    The farther it goes, the closer are brokers, so that other places may be free.
+    """
+    half_pt, reach = _half_pt(axes), REACH
+    sizes_pt = np.array([_name_size(name) for name in names])
+    for _ in range(NAME_ROUNDS):
+        offsets_pt = _free_places(points * half_pt / reach, sizes_pt, radii_pt)
+        shares = np.minimum((np.abs(offsets_pt) + sizes_pt / 2) / half_pt, NAME_SHARE_MAX)
+        needed = float((np.abs(points) / (1.0 - shares)).max())
+        if needed <= reach:
+            break
+        reach = needed
+    for name, point, offset_pt in zip(names, points.tolist(), offsets_pt.tolist(), strict=True):
+        axes.annotate(
+            name, point, xytext=offset_pt, textcoords="offset points", ha="center", **NAME_STYLE
         )
+    return reach
+
+
+def _free_places(
+    middles_pt: Float64Array, sizes_pt: Float64Array, radii_pt: Float64Array
+) -> Float64Array:
+    """Where each name stands from its broker, (broker, 2): where it covers least, below if it may.
+
+    Names before it and all brokers are in the way.
+    """
+    marks = np.stack((middles_pt - radii_pt[:, None], middles_pt + radii_pt[:, None]), axis=1)
+    taken = list(marks)
+    offsets = np.empty_like(middles_pt)
+    for broker, (size, radius) in enumerate(zip(sizes_pt, radii_pt.tolist(), strict=True)):
+        ways = NAME_WAYS * (radius + NAME_GAP_PT + size / 2)
+        lows = middles_pt[broker] + ways - size / 2
+        others = np.array(taken)
+        common = np.minimum(lows[:, None] + size, others[:, 1]) - np.maximum(
+            lows[:, None], others[:, 0]
+        )
+        covered = np.clip(common, 0.0, None).prod(axis=2).sum(axis=1)
+        chosen = int(np.argmin(covered))
+        offsets[broker] = ways[chosen]
+        taken.append(np.stack((lows[chosen], lows[chosen] + size)))
+    return offsets
+
+
+def _half_pt(axes: Axes) -> float:
+    """From the middle of axes to their nearer edge."""
+    box, figure = axes.get_position(), axes.get_figure(root=True)
+    assert figure is not None, "axes are painted in a figure"
+    width, height = (float(inches) for inches in figure.get_size_inches())
+    return 36.0 * min(box.width * width, box.height * height)
+
+
+def _name_size(name: str) -> tuple[float, float]:
+    """At most so many points wide and high."""
+    return LETTER_WIDTH * NAME_SIZE * len(name), LINE_HEIGHT * NAME_SIZE
 
 
 def _title(overlay: Overlay) -> str:
