@@ -117,7 +117,9 @@ def test_a_papers_page_gets_numbers_and_figures_between_its_marks(
     found: list[Finding], tmp_path: Path
 ) -> None:
     page = tmp_path / "ktco.md"
-    page.write_text("# Before\n\n<!-- lab: begin -->\nold\n<!-- lab: end -->\n\nAfter.\n")
+    overview = tmp_path / "README.md"
+    for one in (page, overview):
+        one.write_text("# Before\n\n<!-- lab: begin -->\nold\n<!-- lab: end -->\n\nAfter.\n")
     for _ in range(2):  # written again, it stays as it is
         update_papers(found, tmp_path)
         text = page.read_text()
@@ -127,6 +129,10 @@ def test_a_papers_page_gets_numbers_and_figures_between_its_marks(
         assert "**does not reproduce**. Ties are not ours to choose." in " ".join(text.split())
         assert max(map(len, text.splitlines())) <= 100
         assert (tmp_path / "figures" / "ktco-try-degree.svg").read_text().startswith("<?xml")
+    short = " ".join(overview.read_text().split())
+    assert "1 numbers of the papers: 0 reproduce, 1 do not" in short
+    assert "- [ktco-try](ktco.md): gm has 3 links. Paper: 3 & more. Ours: 5.0" in short
+    assert "(small, 3 seeds)." in short
     page.write_text("# No place")
     with pytest.raises(InputFileError, match="no place for results"):
         update_papers(found, tmp_path)

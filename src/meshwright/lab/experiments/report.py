@@ -36,6 +36,12 @@ STYLE = PAGE + (
     "overflow-x:auto}}"
 )
 CLASSES = {"reproduces": "yes", "does not": "no", "cannot be told": "unknown"}
+OVERVIEW = "README.md"
+LISTS = (
+    ("paper", "does not", "What does not reproduce"),
+    ("ours", "reproduces", "Where our methods beat the papers'"),
+    ("ours", "does not", "Where they do not"),
+)
 BEGIN, END = "<!-- lab: begin -->", "<!-- lab: end -->"
 # A sign such as ± takes two bytes, and some count those.
 COLUMNS_MAX = 96
@@ -50,9 +56,11 @@ def report_page(found: list[Finding]) -> bytes:
         f"<title>{TITLE}</title><style>{STYLE}</style></head><body><h1>{TITLE}</h1>",
         f"<p>{escape(_summary(found))} Numbers are means over seeds with 95 % intervals.</p>",
         f"<nav>{''.join(f'<a href=#{name}>{name}</a>' for name in papers)}</nav>",
-        *_listed(found, "paper", "does not", "What does not reproduce"),
-        *_listed(found, "ours", "reproduces", "Where our methods beat the papers'"),
-        *_listed(found, "ours", "does not", "Where they do not"),
+        *(
+            line
+            for kind, verdict, heading in LISTS
+            for line in _listed(found, kind, verdict, heading)
+        ),
     ]
     for paper in papers:
         parts.append(f"<h2 id='{paper}'>{escape(paper)}</h2>")
@@ -63,9 +71,13 @@ def report_page(found: list[Finding]) -> bytes:
 
 
 def update_papers(found: list[Finding], pages: Path) -> list[Path]:
-    """Write figures and numbers into the papers' pages, between their two marks."""
+    """Write figures and numbers into the papers' pages, between their two marks.
+
+    README.md there has what is said in short of all of them.
+    """
     pictures = make_folder(pages / "figures")
-    contents: dict[Path, bytes] = {}
+    overview = pages / OVERVIEW
+    contents = {overview: _with_section(overview, "\n".join(_overview(found)))}
     for paper in dict.fromkeys(one.experiment.paper for one in found):
         page = pages / f"{paper}.md"
         own = [one for one in found if one.experiment.paper == paper]
@@ -150,6 +162,30 @@ def _figures(one: Finding) -> Iterator[tuple[str, bytes]]:
         yield f"{one.experiment.name}-{own}", figure_bytes(figure, ".svg")
 
 
+def _overview(found: list[Finding]) -> Iterator[str]:
+    yield _wrapped(f"{_summary(found)} Numbers are means over seeds with 95 % intervals.") + "\n"
+    for kind, verdict, heading in LISTS:
+        rows = list(judged(found, kind, verdict))
+        if rows:
+            yield f"### {heading}\n"
+            yield from (_wrapped(_in_short(one, told)) for one, told in rows)
+            yield ""
+
+
+def _in_short(one: Finding, claimed: Told) -> str:
+    each = claimed.judgement
+    return (
+        f"- [{one.experiment.name}]({one.experiment.paper}.md): {_says(each)} Ours: "
+        f"{told(each.estimate, each.claim.unit)} ({_measured_by(claimed)})."
+    )
+
+
+def _says(one: Judgement) -> str:
+    """The claim, and the paper's words if there are any."""
+    quoted = one.claim.quoted
+    return f"{one.claim.says}." + ("" if quoted in {"", "-"} else f" Paper: {quoted}.")
+
+
 def _section(own: list[Finding]) -> Iterator[str]:
     """One paper's numbers and figures in Markdown."""
     for one in own:
@@ -157,10 +193,9 @@ def _section(own: list[Finding]) -> Iterator[str]:
         yield _wrapped(f"`{one.experiment.name}`: {one.experiment.shows}; {one.told}.") + "\n"
         for claimed in one.claims:
             each = claimed.judgement
-            quoted = "" if each.claim.quoted in {"", "-"} else f" Paper: {each.claim.quoted}."
             reason = f" {each.reason}" if each.reason else ""
             yield _wrapped(
-                f"- {each.claim.says}.{quoted} Ours{_by_which(one, claimed)}: "
+                f"- {_says(each)} Ours{_by_which(one, claimed)}: "
                 f"{told(each.estimate, each.claim.unit)}; "
                 f"**{verdict_word(each)}**.{reason}"
             )
