@@ -74,10 +74,8 @@ def _idle_share(is_shown: bool) -> float:
 
 def _painted(title: str, page: Page) -> Row:
     """How long the page that is open took until something was to be seen."""
-    page.one("h1")
-    paint_s = 0.001 * page.driver.execute_script(
-        "return performance.getEntriesByName('first-contentful-paint')[0].startTime"
-    )
+    painted = "return performance.getEntriesByName('first-contentful-paint')"
+    paint_s = 0.001 * page.until(lambda: page.driver.execute_script(f"{painted}[0]?.startTime"))
     busy = os.getloadavg()[0] / (os.cpu_count() or 1)
     return Row(
         f"{title}: first paint",
