@@ -43,10 +43,16 @@ def test_results_stay_when_the_same_is_asked_later(folder: ResultFolder) -> None
     assert folder.done() == {0, 1, 2}
 
 
+def test_more_seeds_may_be_asked_for_later_and_fewer_take_none_away(folder: ResultFolder) -> None:
+    for seeds, most in ((3, 3), (1, 3)):
+        folder.open(msgspec.structs.replace(QUESTION, seeds=seeds))
+        assert folder.question().seeds == most
+        assert folder.done() == {0, 1, 2}
+
+
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ({"seeds": 3}, "scale small with 2 seeds"),
         ({"scale": "paper"}, "scale small"),
         ({"grid": {"brokers": [30]}}, "other parameters"),
         ({"sources": "def"}, "another version of the code"),

@@ -20,7 +20,7 @@ from meshwright.lab.experiments.results import (
     Question,
     result_folders,
 )
-from meshwright.lab.experiments.running import task_grid
+from meshwright.lab.experiments.running import tasks_of
 from meshwright.model.wording import counted
 
 
@@ -35,7 +35,7 @@ class Run:
     @property
     def whole_seeds(self) -> pd.DataFrame:
         """The rows of seeds that have all their tasks, as claims compare rows of one seed."""
-        each = len(task_grid(self.question)) // self.question.seeds
+        each = tasks_of(self.question).tasks_each
         tasks = self.rows.groupby(SEED_COLUMN)[TASK_COLUMN].transform("nunique")
         return self.rows[tasks == each]
 
@@ -103,7 +103,7 @@ def findings(*folders: Path) -> list[Finding]:
             question, rows = results.question(), results.rows()
             if rows.empty:
                 continue
-            missing = len(task_grid(question)) - int(rows[TASK_COLUMN].nunique())
+            missing = len(tasks_of(question)) - int(rows[TASK_COLUMN].nunique())
             runs.setdefault(name, []).append(Run(question, rows, missing))
     if not runs:
         raise OperatorError(

@@ -32,7 +32,8 @@ OWN_COLUMNS = (TASK_COLUMN, SEED_COLUMN, CPU_COLUMN)
 class Question(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What was asked: of which experiment, at what size, by which version of our code, and when.
 
-    sources: a digest of the code. asked_at: of the first part, in UTC.
+    seeds: the most that were asked for. sources: a digest of the code. asked_at: of the first part,
+    in UTC.
     """
 
     experiment: str
@@ -44,8 +45,9 @@ class Question(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     asked_at: str
 
     def is_same(self, other: Question) -> bool:
-        """Whether parts of both may be put together, whenever they were asked."""
-        return msgspec.structs.replace(self, asked_at=other.asked_at) == other
+        """Whether parts of both may be put together, whenever and of how many seeds they are."""
+        unlike = {"asked_at": other.asked_at, "seeds": other.seeds}
+        return msgspec.structs.replace(self, **unlike) == other
 
 
 class ResultFolder:
@@ -81,9 +83,11 @@ class ResultFolder:
         path = self.folder / QUESTION_FILE
         if path.exists() and (again == "all" or not self.answers(question)):
             shutil.rmtree(self.folder)
-        if not path.exists():
-            make_folder(self.folder)
-            write_whole({path: msgspec.json.format(msgspec.json.encode(question), indent=2)})
+        if path.exists():
+            former = self.question()
+            question = msgspec.structs.replace(former, seeds=max(former.seeds, question.seeds))
+        make_folder(self.folder)
+        write_whole({path: msgspec.json.format(msgspec.json.encode(question), indent=2)})
 
     def answers(self, question: Question) -> bool:
         """Whether what is there are results of this question, all or some."""
@@ -145,8 +149,8 @@ def result_folders(out: Path) -> dict[str, ResultFolder]:
 def _difference(former: Question, question: Question) -> str:
     if former.experiment != question.experiment:
         return f"the experiment {former.experiment}"
-    if (former.scale, former.seeds) != (question.scale, question.seeds):
-        return f"scale {former.scale} with {former.seeds} seeds"
+    if former.scale != question.scale:
+        return f"scale {former.scale}"
     if former.grid != question.grid:
         return "other parameters"
     return "another version of the code"

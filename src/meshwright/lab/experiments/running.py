@@ -30,7 +30,7 @@ from meshwright.lab.experiments.results import (
 )
 from meshwright.pipeline.replays.keeping import source_digest
 from meshwright.pipeline.spark.session import Session
-from meshwright.pipeline.sweep import Part, Task, TaskGrid, slot_count, swept_parts
+from meshwright.pipeline.sweep import Grid, Part, Task, TaskGrid, slot_count, swept_parts
 from meshwright.pipeline.tables.traces import check_trace
 
 # Short enough that little is lost when a run is stopped, long enough for Spark to be worth while.
@@ -39,6 +39,30 @@ LANES_MAX = 16
 
 
 _Numbers = tuple["Order", list[int]]
+
+
+@dataclass(frozen=True, slots=True)
+class SeedBySeed:
+    """Every combination of a grid's values with the first seed, then with the next.
+
+    Claims are told seed by seed, so a run that was stopped tells something, and more seeds can be
+    asked for later: each task keeps its number.
+    """
+
+    grid: Grid
+    seeds: int
+
+    @property
+    def tasks_each(self) -> int:
+        """Tasks of a seed."""
+        return len(TaskGrid(self.grid, [0]))
+
+    def __len__(self) -> int:
+        return self.tasks_each * self.seeds
+
+    def __getitem__(self, number: int) -> Task:
+        seed, place = divmod(number, self.tasks_each)
+        return TaskGrid(self.grid, [seed])[place]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +86,13 @@ class Order:
         return {**traces, **{name: list(values) for name, values in self.sweep.grid.items()}}
 
     @property
-    def tasks(self) -> TaskGrid:
+    def tasks(self) -> SeedBySeed:
         """Every call."""
-        return TaskGrid(self.grid, range(self.seeds))
+        return SeedBySeed(self.grid, self.seeds)
+
+    def done_of(self, folder: ResultFolder) -> set[int]:
+        """The tasks of it that have rows."""
+        return folder.done() & set(range(len(self.tasks)))
 
     def core_minutes(self, done: int = 0) -> float:
         """What the tasks that are left take of one core."""
@@ -110,22 +138,21 @@ def run(
 ) -> None:
     """Run the tasks that have no rows yet; tell: how many of an order have, whenever more do.
 
-    All of one seed come before those of the next: claims are told seed by seed, so a run that was
-    stopped tells something, too. The last tasks of an order run beside the first of the next.
+    The last tasks of an order run beside the first of the next.
     """
     slots = slot_count(session)
     lanes = min(slots, LANES_MAX)
-    done: dict[str, int] = {}
+    counts: dict[str, int] = {}
 
     def parts() -> Iterator[Part[_Numbers]]:
         for order in orders:
             folder = _folder(out, order)
             folder.open(asked(order, asked_at), again=again)
-            standing = folder.done()
-            done[order.experiment.name] = len(standing)
-            tell(order, len(standing))
+            done = order.done_of(folder)
+            counts[order.experiment.name] = len(done)
+            tell(order, len(done))
             function = partial(measured, order.experiment.measure)
-            for numbers in _parts(order, standing, slots // lanes):
+            for numbers in _parts(order, done, slots // lanes):
                 tasks = [order.tasks[number] for number in numbers]
                 yield Part((order, numbers), function, tasks)
 
@@ -137,24 +164,24 @@ def run(
                 for row in _labelled(number, task, outcome)
             ]
         )
-        done[order.experiment.name] += len(numbers)
-        tell(order, done[order.experiment.name])
+        counts[order.experiment.name] += len(numbers)
+        tell(order, counts[order.experiment.name])
 
 
 def standing(order: Order, out: Path, *, again: Again = "nothing") -> int:
     """How many tasks of an order have rows that stay; refuses a folder that cannot be used."""
     folder, question = _folder(out, order), asked(order, "now")
     folder.refuse(question, again=again)
-    return len(folder.done()) if again != "all" and folder.answers(question) else 0
+    return len(order.done_of(folder)) if again != "all" and folder.answers(question) else 0
 
 
 def _folder(out: Path, order: Order) -> ResultFolder:
     return ResultFolder(out / order.experiment.name)
 
 
-def _parts(order: Order, standing: set[int], slots: int) -> Iterator[list[int]]:
+def _parts(order: Order, done: set[int], slots: int) -> Iterator[list[int]]:
     """The numbers of the tasks that are left, as many at once as a lane is to be given."""
-    left = sorted(set(range(len(order.tasks))) - standing, key=lambda n: (n % order.seeds, n))
+    left = [number for number in range(len(order.tasks)) if number not in done]
     at_once = slots * ceil(PART_S / order.sweep.task_cpu_s)
     return (left[first : first + at_once] for first in range(0, len(left), at_once))
 
@@ -172,9 +199,9 @@ def asked(order: Order, asked_at: str) -> Question:
     )
 
 
-def task_grid(question: Question) -> TaskGrid:
+def tasks_of(question: Question) -> SeedBySeed:
     """Every call that a question asks for."""
-    return TaskGrid(question.grid, range(question.seeds))
+    return SeedBySeed(question.grid, question.seeds)
 
 
 def measured(measure: Measure, *, seed: int, **parameters: Any) -> dict[str, Any]:
