@@ -11,8 +11,10 @@ from meshwright.lab.papers.dynatops_location import (
     BOTH,
     CLAIMS,
     DYNATOPS,
+    EXPERIMENTS,
     GEOPS,
     measure_systems,
+    measure_trace,
     systems,
 )
 
@@ -43,6 +45,22 @@ def test_claims_are_numbers_and_a_measure_depends_on_its_arguments_alone(
     rows: pd.DataFrame,
 ) -> None:
     assert all(math.isfinite(claim.value(rows)) for claim in CLAIMS)
+    of_clusters = next(one for one in EXPERIMENTS if one.name == "dynatops-location-clusters")
+    swept = pd.concat(
+        [
+            rows.assign(cluster_size=size, load_weight=weight)
+            for size in (2, 4)
+            for weight in (0.0, 1.0, 30.0)
+        ]
+    )
+    assert all(math.isfinite(claim.value(swept)) for claim in of_clusters.claims)
     some = pd.DataFrame(measure_systems(seed=3, cluster_size=4, names=BOTH, **TINY))
     again = rows[rows.system.isin(BOTH.split("|"))].reset_index(drop=True)
     pd.testing.assert_frame_equal(some, again)
+
+
+def test_the_stand_in_has_what_the_paper_says_of_its_trace() -> None:
+    found = measure_trace(seed=1, users=2_000)
+    of_trace = next(one for one in EXPERIMENTS if one.name == "dynatops-location-trace")
+    for claim in of_trace.claims:
+        assert claim.least <= claim.value(pd.DataFrame([found])) <= claim.most, claim.says

@@ -56,7 +56,8 @@ class Claim:
 
     quoted: the paper's words. value: our number, of the rows of one seed; not a number where those
     rows cannot tell. It counts as reproduced from least to most, both included; a claim without
-    either compares with nothing. why: shown where it does not reproduce.
+    either compares with nothing. why: shown where it does not reproduce. kind: an aside reads the
+    paper's words otherwise than it defines them, and counts for neither.
     """
 
     says: str
@@ -65,7 +66,7 @@ class Claim:
     least: float | None = None
     most: float | None = None
     unit: str = ""
-    kind: Literal["paper", "ours"] = "paper"
+    kind: Literal["paper", "ours", "aside"] = "paper"
     why: str = ""
 
 

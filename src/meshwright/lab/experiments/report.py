@@ -25,6 +25,7 @@ TITLE = "The papers' experiments"
 WORDS = {
     "paper": {"reproduces": "reproduces", "does not": "does not reproduce"},
     "ours": {"reproduces": "better", "does not": "not better"},
+    "aside": {"reproduces": "would reproduce", "does not": "would not reproduce"},
 }
 STYLE = PAGE + (
     "body{max-width:72rem}table{font-size:.9rem;width:100%}"

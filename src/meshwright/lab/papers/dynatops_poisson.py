@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from itertools import pairwise
 from typing import Any
 
@@ -367,6 +367,7 @@ RATES = Experiment(
         Claim(
             says="DYNATOPS has that many percent less delay from the root on than Bayeux of base 4",
             quoted="10%",
+            kind="aside",
             value=less("delay_tree_hops", "dynatops", "bayeux-4"),
             unit="%",
             least=9.0,
@@ -407,6 +408,7 @@ RATES = Experiment(
         Claim(
             says="the same, if both are charged for the links that change, as TCO is in the paper",
             quoted="over 90%",
+            kind="aside",
             value=less("links_changed", "dynatops", "tco", changes_per_hour="most"),
             least=90.0,
             unit="%",
@@ -419,6 +421,13 @@ RATES = Experiment(
             least=2.0,
             unit="times",
             why="Where every hour breaks some topic, a higher rate cannot break more.",
+        ),
+        Claim(
+            says="the same of DYNATOPS, over that of TCO",
+            quoted="DYNATOPS's reconfiguration overhead is less sensitive to the rate",
+            value=lambda rows: _growth(rows, "dynatops") / (_growth(rows, "tco") or float("nan")),
+            most=1.0,
+            unit="times",
         ),
         Claim(
             says="our rules have that many percent fewer broker subscription changes than Alg. 1",
@@ -500,6 +509,26 @@ PATTERNS = Experiment(
         ),
     ),
 )
+
+
+def _by_period(rows: pd.DataFrame, column: str) -> list[float]:
+    """Of DYNATOPS, a figure at each free period, the shortest first."""
+    means = rows[rows.system == "dynatops"].groupby("free_hours")[column].mean()
+    return [float(mean) for mean in means]
+
+
+def _ends(rows: pd.DataFrame, column: str) -> float:
+    """The figure at the longest free period over that at the shortest."""
+    by_period = _by_period(rows, column)
+    return by_period[-1] / by_period[0]
+
+
+def _reconfiguration_rise(rows: pd.DataFrame) -> float:
+    """Messages at the longest free period less those at the shortest, which may be none."""
+    by_period = _by_period(rows, "reconfiguration_messages")
+    return by_period[-1] - by_period[0]
+
+
 FREE = Experiment(
     name="dynatops-poisson-free-period",
     paper=PAPER,
@@ -541,33 +570,28 @@ FREE = Experiment(
         Claim(
             says="messages of a publication at the longest free period, over the shortest",
             quoted="a slight degradation",
-            value=lambda rows: _ends(rows, "overhead"),
+            value=partial(_ends, column="overhead"),
             most=1.1,
             unit="times",
         ),
         Claim(
             says="delay at the longest free period, over the shortest",
             quoted="a slight degradation",
-            value=lambda rows: _ends(rows, "delay_hops"),
+            value=partial(_ends, column="delay_hops"),
             most=1.1,
             unit="times",
         ),
         Claim(
-            says="reconfiguration at the longest free period, over the shortest",
+            says="reconfiguration at the longest free period, less that at the shortest",
             quoted="decreases",
-            value=lambda rows: _ends(rows, "reconfiguration_messages"),
-            most=1.0,
-            unit="times",
-            why="A short period expects few publications of a topic, and then no move pays.",
+            value=_reconfiguration_rise,
+            most=0.0,
+            unit="messages",
+            why="A short period expects few publications of a topic, and then no move pays: at the "
+            "shortest here the network never changes.",
         ),
     ),
 )
-
-
-def _ends(rows: pd.DataFrame, column: str) -> float:
-    """Of DYNATOPS, a figure at the longest free period over that at the shortest."""
-    means = rows[rows.system == "dynatops"].groupby("free_hours")[column].mean()
-    return float(means.iloc[-1] / means.iloc[0]) if means.iloc[0] else float("nan")
 
 
 MODE_CHANGES = Experiment(

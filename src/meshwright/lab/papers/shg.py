@@ -48,6 +48,12 @@ ONLY_ONE_SCALES = (
 )
 
 
+FLAT = {
+    4: "Against Pastry with 16 values a digit, whose trees stay flat.",
+    1: "Against Pastry with 2 values a digit it grows little, though by more than a tenth.",
+}
+
+
 def _claims() -> list[Claim]:
     found = []
     for column, name in WORDS.items():
@@ -60,9 +66,7 @@ def _claims() -> list[Claim]:
                         quoted="very good scalability (no number)",
                         value=growth(column, reading, digit_bits),
                         most=1.1,
-                        why=ONLY_ONE_SCALES
-                        if reading != READINGS[0]
-                        else "Against Pastry with 16 values a digit, whose trees stay flat.",
+                        why=ONLY_ONE_SCALES if reading != READINGS[0] else FLAT[digit_bits],
                     )
                 )
                 found.append(
@@ -78,10 +82,21 @@ def _claims() -> list[Claim]:
 
 
 def best_low_bits(column: str) -> Callable[[pd.DataFrame], float]:
-    """The k at which a ratio is lowest."""
+    """The k at which a ratio is lowest, as a share of the dimensions.
+
+    Where events are selective and subscriptions take the path, with digits of 4 bits, at the most
+    dimensions; 1 < k < n, as the paper has it.
+    """
 
     def value(rows: pd.DataFrame) -> float:
-        return float(rows.groupby("low_bits")[column].mean().idxmin())
+        n = rows["dimensions"].max()
+        chosen = rows[
+            (rows["reading"] == READINGS[0])
+            & (rows["digit_bits"] == 4)
+            & (rows["dimensions"] == n)
+            & rows["low_bits"].between(2, n - 1)
+        ]
+        return float(chosen.groupby("low_bits")[column].mean().idxmin() / n)
 
     return value
 
@@ -147,9 +162,9 @@ EXPERIMENTS: tuple[Experiment, ...] = (
             ),
             "paper": Sweep(
                 grid={
-                    "dimensions": (8, 10),
+                    "dimensions": (10,),
                     "digit_bits": (4, 1),
-                    "low_bits": range(1, 8),
+                    "low_bits": range(1, 10),
                     "reading": READINGS,
                 },
                 seeds=20,
@@ -162,16 +177,16 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         ),
         claims=(
             Claim(
-                says="the number of low bits at which events cost least",
+                says="low bits at which events cost least, of all dimensions",
                 quoted="minimise the traffic caused by events, at some cost for subscriptions",
                 value=best_low_bits("bt_events"),
-                least=4.0,
+                least=0.5,
             ),
             Claim(
-                says="the number of low bits at which subscriptions cost least",
+                says="low bits at which subscriptions cost least, of all dimensions",
                 quoted="the inverse choice may be beneficial where subscriptions outnumber events",
                 value=best_low_bits("bt_subscriptions"),
-                most=3.0,
+                most=0.5,
             ),
         ),
     ),
