@@ -64,6 +64,17 @@ def test_brokers_appear_with_what_they_do_and_one_that_is_killed_is_seen(
     page.until_said("4 brokers, joined as chord")
 
 
+def test_every_tab_leads_to_its_page(page: Page) -> None:
+    titles = [tab.text for tab in page.all(".mw-nav a")]
+    assert titles == ["Overview", "Overlay", "Plans", "Clients", "Mobility", "Compare"]
+    for number, title in [*enumerate(titles, 1)][::-1]:
+        page.click(f".mw-nav a:nth-child({number})")
+        page.until_said(title, "h1")
+    page.open("plans")
+    page.click(".mw-brand")
+    page.until_said("Overview", "h1")
+
+
 def test_a_topic_and_a_broker_are_picked_out(page: Page) -> None:
     page.open("overlay")
     page.one(".mw-search input").send_keys("news/1")

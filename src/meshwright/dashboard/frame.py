@@ -7,8 +7,8 @@ from typing import Self
 
 from nicegui import ui
 
-from meshwright.dashboard.components import set_text
-from meshwright.dashboard.door import COOKIE, HOME
+from meshwright.dashboard.components import anchor, place, set_text
+from meshwright.dashboard.door import COOKIE
 from meshwright.dashboard.house import House
 from meshwright.errors import OperatorError
 from meshwright.files.page_style import LIGHT
@@ -79,12 +79,12 @@ class Frame:
         return safely
 
     def _bar(self, page: str) -> None:
-        ui.link("Skip to the page", "#content").classes("mw-skip")
+        anchor("Skip to the page", "#content").classes("mw-skip")
         with ui.element("header").classes("mw-bar"):
-            ui.link("Meshwright", f"{HOME}/").classes("mw-brand")
+            anchor("Meshwright", place("")).classes("mw-brand")
             with ui.element("nav").classes("mw-nav").props("aria-label=Pages"):
                 for name, title in PAGES:
-                    one = ui.link(title, f"{HOME}/{name}")
+                    one = anchor(title, place(name))
                     if name == page:
                         one.props("aria-current=page")
             with ui.element("div").classes("mw-tools"):
