@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -32,6 +33,24 @@ MOMENTS: dict[str, Callable[[int, str, Path], bool]] = {
 def test_who_stops_a_command_on_spark_sees_nothing_more_of_it(moment: str, tmp_path: Path) -> None:
     with started(WORDS, tmp_path) as (process, mark):
         until(lambda: MOMENTS[moment](process.pid, mark, tmp_path))
+        os.killpg(process.pid, signal.SIGINT)
+        assert process.communicate(timeout=END_S) == ("", "")
+        assert process.returncode in STOPPED
+        until(lambda: not marked(mark))
+
+
+@pytest.mark.parametrize("later_s", [0.0, 1.5])
+def test_who_stops_an_import_sees_nothing_more_of_it(later_s: float, tmp_path: Path) -> None:
+    rows = "".join(
+        f"u{row % 999},2010-08-{1 + row % 28:02d}T00:{row % 60:02d}:00Z,{row % 90}.5,{row % 9},v\n"
+        for row in range(2_000_000)
+    )
+    (tmp_path / "checkins.csv").write_text(f"user_id,ts_utc,lat,lon,venue_id\n{rows}")
+    words = ("trace", "import", "--format", "gowalla", "checkins.csv", "--out", "trace")
+    with started(words, tmp_path) as (process, mark):
+        # Python workers count rows for Spark, on a connection that Java may leave.
+        until(lambda: any("pyspark.daemon" in command for command in marked(mark)))
+        time.sleep(later_s)
         os.killpg(process.pid, signal.SIGINT)
         assert process.communicate(timeout=END_S) == ("", "")
         assert process.returncode in STOPPED

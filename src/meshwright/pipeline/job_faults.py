@@ -25,10 +25,15 @@ REASON_SHOWN_MAX = 300
 
 @contextmanager
 def spark_faults() -> Iterator[None]:
-    """Turn what Spark raises in a job into an error of ours that says what to do."""
+    """Turn what Spark raises in a job into an error of ours that says what to do.
+
+    Who is interrupted while a result is fetched hears from Spark that it could not send it.
+    """
     try:
         yield
     except (PySparkException, Py4JError) as error:
+        if _was_interrupted(error):
+            raise KeyboardInterrupt from None
         cause = getattr(error, "java_exception", None)
         text = str(cause) if cause is not None else str(error)
         if (found := UNREADABLE_FILE.search(text)) is not None:
@@ -46,6 +51,14 @@ def spark_faults() -> Iterator[None]:
                 _named(found[1]), found[2], remedy="correct the table, or import it anew"
             ) from error
         raise OperatorError(f"Spark could not finish the work ({_reason(text)}).") from error
+
+
+def _was_interrupted(error: BaseException) -> bool:
+    """Whether an error came up while a Ctrl-C was on its way."""
+    before = error.__context__
+    return before is not None and (
+        isinstance(before, KeyboardInterrupt) or _was_interrupted(before)
+    )
 
 
 def _reason(text: str) -> str:

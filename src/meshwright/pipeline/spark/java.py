@@ -10,8 +10,11 @@ import signal
 import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from socketserver import BaseServer
+from typing import Any
 
 from py4j.java_gateway import JavaGateway, JVMView
+from py4j.protocol import Py4JError
 from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 
@@ -44,16 +47,32 @@ def running_java() -> JVMView:
 
 def end_java() -> None:
     """End Java in the middle of whatever it does; only a process that ends too may do that."""
+    _hear_nothing_more()
     while _running:
-        process = _running.pop().proc
+        gateway = _running.pop()
+        process = gateway.proc
         if process is None:  # it was there before us, and is not ours to end
             continue
+        _let_say_nothing_more(gateway.jvm)
         process.terminate()
         try:
             process.wait(STOP_S)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+
+
+def _hear_nothing_more() -> None:
+    """Have nobody complain of a connection that Java leaves: counts of its tasks come on one."""
+    counting: Any = BaseServer  # a class may be given another method, which its types do not say
+    counting.handle_error = lambda *_: None
+
+
+def _let_say_nothing_more(jvm: JVMView) -> None:
+    """Have Java be silent on stderr: its threads complain of being ended."""
+    with suppress(Py4JError, OSError):  # it may have ended by itself
+        java: Any = jvm.java
+        java.lang.System.setErr(java.io.PrintStream(java.io.OutputStream.nullOutputStream()))
 
 
 @contextmanager
