@@ -32,7 +32,7 @@ class OneSentenceGroup(TyperGroup):
             error.message = error.message.removeprefix(CHECKER_SAYS)  # it says nothing to a person
             raise
         except MeshwrightError as error:
-            typer.echo(f"error: {str(error).rstrip('.')}.", err=True)
+            typer.echo(f"error: {_ended(str(error))}", err=True)
         except OSError as error:
             if error.filename is None:  # nobody reads our answer any more, or a bug of ours
                 raise
@@ -107,3 +107,8 @@ def meshwright(
 
     Begin with: meshwright demo
     """
+
+
+def _ended(sentence: str) -> str:
+    """A sentence with one sign at its end."""
+    return sentence if sentence.endswith("?") else f"{sentence.rstrip('.')}."

@@ -12,6 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from meshwright.errors import OperatorError
+from meshwright.lab.experiments.catalogue import all_experiments
 from meshwright.lab.experiments.experiment import Experiment, Sweep
 from meshwright.lab.experiments.results import ResultFolder
 from meshwright.lab.experiments.running import Order, ordered, run, standing
@@ -166,3 +167,20 @@ def test_a_scale_that_an_experiment_has_not_is_refused_with_those_it_has() -> No
         ordered([of(measure).experiment], "10x")
     assert ordered([of(measure).experiment], "small", 7)[0].seeds == 7
     assert of(measure).core_minutes() == 18.0
+
+
+def test_any_parameter_may_be_swept_and_what_is_not_is_told() -> None:
+    known = all_experiments()
+    location, commute = known["dynatops-location"], known["mobility-commute"]
+    [order] = ordered([location], "small", changes={"update_h": [1.0, 24.0]})
+    assert order.grid["update_h"] == [1.0, 24.0]
+    assert order.grid["cluster_size"] == [10]
+    assert "update_h" not in order.fixed
+    assert order.fixed["free_days"] == 7.0
+    [order] = ordered([commute], "small", changes={"habit": [0.5], "subscribers": [5]})
+    assert (order.grid["habit"], order.grid["subscribers"]) == ([0.5], [5])
+    assert order.fixed["log_max"] == 1_000
+    with pytest.raises(OperatorError, match=r"has no such parameter; did you mean 'update_h'\?"):
+        ordered([location], "small", changes={"update_hours": [1]})
+    with pytest.raises(OperatorError, match="no such parameter; it has"):
+        ordered([commute], "small", changes={"zzz": [1]})

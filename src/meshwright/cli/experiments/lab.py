@@ -98,6 +98,16 @@ def run(
             help="A trace, for the experiments that are about one; may be given repeatedly.",
         ),
     ] = None,
+    grid: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--grid",
+            metavar="NAME=A,B,...",
+            show_default="each experiment's own",
+            help="A parameter and the values to sweep, in place of its own; see report.html for "
+            "those that there are. May be given repeatedly.",
+        ),
+    ] = None,
     anew: Annotated[bool, typer.Option("--anew", help="Measure again what is there, too.")] = False,
     renew: Annotated[
         bool,
@@ -117,12 +127,14 @@ def run(
     Example: meshwright lab run ktco shg --scale small --out results
     """
     from meshwright.cli.console.spark import chosen_spark
+    from meshwright.cli.experiments.sweep import grid_values
     from meshwright.lab.experiments.catalogue import chosen_experiments
     from meshwright.lab.experiments.findings import document, findings
     from meshwright.lab.experiments.running import ordered
 
     spark = chosen_spark(master, remote, conf, memory, ui=ui)
-    orders = ordered(chosen_experiments(names), _scale(scale), seeds, traces or ())
+    changes = grid_values(grid or [])
+    orders = ordered(chosen_experiments(names), _scale(scale), seeds, traces or (), changes)
     _run_all(orders, out, spark, "all" if anew else "outdated" if renew else "nothing")
     found = findings(out)
     page = _write_report(found, out)

@@ -43,5 +43,5 @@ def chosen_experiments(names: Sequence[str]) -> list[Experiment]:
 
 def _unknown(name: str, known: list[str]) -> str:
     near = get_close_matches(name, known, n=1, cutoff=0.4)
-    advice = f"did you mean {near[0]!r}?" if near else "see meshwright lab list"
+    advice = f"did you mean {near[0]!r}?" if near else "see meshwright lab list."
     return f"There is no experiment {name!r}; {advice}"

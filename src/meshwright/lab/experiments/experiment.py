@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from inspect import Parameter, signature
 from typing import Any, Literal, TypedDict, get_args
 
 import pandas as pd
@@ -76,7 +77,8 @@ class Experiment:
 
     measure: a function of a module, called as measure(seed=..., **parameters) on executors. It
     returns a row or rows, mappings of names to numbers and texts, and depends on its arguments
-    alone. needs_trace: it has a parameter trace, the folder of one that is named with --trace.
+    alone. hands_on: parameters that its signature does not name, and what they usually are.
+    needs_trace: it has a parameter trace, the folder of one that is named with --trace.
     """
 
     name: str
@@ -87,7 +89,17 @@ class Experiment:
     scales: Mapping[Scale, Sweep]
     plots: tuple[Plot, ...] = ()
     claims: tuple[Claim, ...] = ()
+    hands_on: Mapping[str, Any] = field(default_factory=dict)
     needs_trace: bool = False
+
+    def usual(self) -> dict[str, Any]:
+        """What its parameters are unless they are swept, of those that need not be."""
+        named = {
+            name: one.default
+            for name, one in signature(self.measure).parameters.items()
+            if one.default is not Parameter.empty
+        }
+        return {**named, **self.hands_on}
 
 
 class Bounds(TypedDict):

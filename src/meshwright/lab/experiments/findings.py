@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -76,6 +77,14 @@ class Finding:
         """How it was measured, for people."""
         return "; ".join(run.told for run in self.runs)
 
+    @property
+    def fixed(self) -> str:
+        """What the largest run did not sweep, for people; "" if nothing."""
+        return ", ".join(
+            f"{name} {value if isinstance(value, str) else json.dumps(value)}"
+            for name, value in self.runs[0].question.fixed.items()
+        )
+
 
 def found_in(experiment: Experiment, runs: Iterable[Run]) -> Finding:
     """What some runs of an experiment say, each claim by the largest scale that can tell it."""
@@ -143,6 +152,8 @@ def _run(run: Run) -> dict[str, Any]:
         "seeds": run.question.seeds,
         "version": run.question.version,
         "asked_at": run.question.asked_at,
+        "grid": run.question.grid,
+        "fixed": run.question.fixed,
         "core_minutes": run.core_minutes,
         "rows": len(run.rows),
         "tasks_missing": run.missing,

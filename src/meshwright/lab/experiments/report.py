@@ -14,7 +14,7 @@ from textwrap import fill
 from meshwright.errors import InputFileError
 from meshwright.files.page_style import PAGE
 from meshwright.files.writing import make_folder, write_whole
-from meshwright.lab.experiments.experiment import Plot
+from meshwright.lab.experiments.experiment import Claim, Plot
 from meshwright.lab.experiments.findings import Finding, Told, judged
 from meshwright.lab.experiments.judging import Judgement, told
 from meshwright.lab.figures.saving import figure_bytes, svg_element
@@ -102,9 +102,9 @@ def _summary(found: list[Finding]) -> str:
     ours = [sum(1 for _ in judged(found, "ours", verdict)) for verdict in ("reproduces",)]
     total = sum(1 for one in found for each in one.claims if each.judgement.claim.kind == "ours")
     return (
-        f"{sum(counts.values())} numbers of the papers: {counts['reproduces']} reproduce, "
-        f"{counts['does not']} do not, {counts['cannot be told']} cannot be told. In {ours[0]} of "
-        f"{total} comparisons our method is better than the paper's."
+        f"{sum(counts.values())} numbers and statements of the papers: {counts['reproduces']} "
+        f"reproduce, {counts['does not']} do not, {counts['cannot be told']} cannot be told. Of "
+        f"{total} claims of our own methods, most of them beside the papers', {ours[0]} hold."
     )
 
 
@@ -119,6 +119,8 @@ def _experiment(one: Finding) -> Iterator[str]:
     experiment = one.experiment
     yield f"<h3 id='{experiment.name}'>{escape(experiment.title)}</h3>"
     yield f"<p class='quiet'>{escape(f'{experiment.name}: {experiment.shows}; {one.told}')}</p>"
+    if one.fixed:
+        yield f"<p class='quiet'>{escape(f'Not swept: {one.fixed}')}</p>"
     if one.claims:
         yield _table(one.claims)
     for _, figure in _drawn(one):
@@ -126,13 +128,14 @@ def _experiment(one: Finding) -> Iterator[str]:
 
 
 def _table(claims: Sequence[Told], names: Sequence[str] | None = None) -> str:
-    heads = ["claim", "paper", "ours", "by", "verdict", "why"]
+    heads = ["claim", "paper", "counts from to", "ours", "by", "verdict", "why"]
     rows = []
     for number, one in enumerate(claims):
         each, claim = one.judgement, one.judgement.claim
         origin = f" <a class='quiet' href='#{names[number]}'>{names[number]}</a>" if names else ""
         rows.append(
             f"<tr><td>{escape(claim.says)}{origin}</td><td>{escape(claim.quoted)}</td>"
+            f"<td class='quiet'>{escape(_accepted(claim))}</td>"
             f"<td class='n'>{escape(told(each.estimate, claim.unit))}</td>"
             f"<td class='quiet'>{escape(_measured_by(one))}</td>"
             f"<td class='{CLASSES[each.verdict]}'>{escape(verdict_word(each))}</td>"
@@ -140,6 +143,19 @@ def _table(claims: Sequence[Told], names: Sequence[str] | None = None) -> str:
         )
     head = "".join(f"<th>{name}</th>" for name in heads)
     return f"<table><tr>{head}</tr>{''.join(rows)}</table>"
+
+
+def _accepted(claim: Claim) -> str:
+    """Which numbers count as reproduced, or as better."""
+    if claim.least is None and claim.most is None:
+        return "-"
+    if claim.most is None:
+        return f"{claim.least:,.4g} or more"
+    if claim.least is None:
+        return f"{claim.most:,.4g} or less"
+    if claim.least == claim.most:
+        return f"{claim.least:,.4g}"
+    return f"{claim.least:,.4g} to {claim.most:,.4g}"
 
 
 def _measured_by(one: Told) -> str:
@@ -192,6 +208,8 @@ def _section(own: list[Finding]) -> Iterator[str]:
     for one in own:
         yield f"### {one.experiment.title}\n"
         yield _wrapped(f"`{one.experiment.name}`: {one.experiment.shows}; {one.told}.") + "\n"
+        if one.fixed:
+            yield _wrapped(f"Not swept: {one.fixed}.") + "\n"
         for claimed in one.claims:
             each = claimed.judgement
             reason = f" {each.reason}" if each.reason else ""

@@ -32,13 +32,14 @@ OWN_COLUMNS = (TASK_COLUMN, SEED_COLUMN, CPU_COLUMN)
 class Question(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What was asked: of which experiment, at what size, by which version of our code, and when.
 
-    seeds: the most that were asked for. sources: a digest of the code. asked_at: of the first part,
-    in UTC.
+    fixed: parameters that were not swept. seeds: the most that were asked for. sources: a digest of
+    the code. asked_at: of the first part, in UTC.
     """
 
     experiment: str
     scale: Scale
     grid: dict[str, list[Any]]
+    fixed: dict[str, Any] = {}
     seeds: int
     version: str
     sources: str
@@ -151,6 +152,6 @@ def _difference(former: Question, question: Question) -> str:
         return f"the experiment {former.experiment}"
     if former.scale != question.scale:
         return f"scale {former.scale}"
-    if former.grid != question.grid:
+    if (former.grid, former.fixed) != (question.grid, question.fixed):
         return "other parameters"
     return "another version of the code"

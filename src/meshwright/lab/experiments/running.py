@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from difflib import get_close_matches
 from functools import partial
 from math import ceil
 from pathlib import Path
@@ -67,12 +68,16 @@ class SeedBySeed:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """One experiment to run: at which scale, with how many seeds, and on which traces if on any."""
+    """One experiment to run: at which scale, with how many seeds, and on which traces if on any.
+
+    changes: values of parameters that are swept in place of its own.
+    """
 
     experiment: Experiment
     scale: Scale
     seeds: int
     traces: tuple[str, ...] = ()
+    changes: Mapping[str, Sequence[Any]] = field(default_factory=dict)
 
     @property
     def sweep(self) -> Sweep:
@@ -83,7 +88,15 @@ class Order:
     def grid(self) -> dict[str, list[Any]]:
         """What is swept."""
         traces = {"trace": list(self.traces)} if self.experiment.needs_trace else {}
-        return {**traces, **{name: list(values) for name, values in self.sweep.grid.items()}}
+        swept = {**self.sweep.grid, **self.changes}
+        return {**traces, **{name: list(values) for name, values in swept.items()}}
+
+    @property
+    def fixed(self) -> dict[str, Any]:
+        """What is not swept, and what it is."""
+        return {
+            name: value for name, value in self.experiment.usual().items() if name not in self.grid
+        }
 
     @property
     def tasks(self) -> SeedBySeed:
@@ -104,10 +117,11 @@ def ordered(
     scale: Scale,
     seeds: int | None = None,
     traces: Sequence[Path] = (),
+    changes: Mapping[str, Sequence[Any]] | None = None,
 ) -> list[Order]:
     """The experiments at a scale; seeds: instead of as many as each has at it.
 
-    traces: for those that need one.
+    traces: for those that need one. changes: values of parameters, swept in place of their own.
     """
     for one in experiments:
         if one.needs_trace and not traces:
@@ -124,7 +138,25 @@ def ordered(
             f"The experiment {missing[0]} has no scale {scale}; it has {has}. Leave it out, or "
             "choose another scale."
         )
-    return [Order(one, scale, seeds or one.scales[scale].seeds, folders) for one in experiments]
+    orders = [
+        Order(one, scale, seeds or one.scales[scale].seeds, folders, changes or {})
+        for one in experiments
+    ]
+    for order in orders:
+        _refuse_strange(order)
+    return orders
+
+
+def _refuse_strange(order: Order) -> None:
+    """Say which parameter an experiment has not."""
+    known = {*order.sweep.grid, *order.experiment.usual()}
+    for name in order.changes:
+        if name not in known:
+            near = get_close_matches(name, known, n=1)
+            advice = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(sorted(known))}."
+            raise OperatorError(
+                f"--grid {name}: {order.experiment.name} has no such parameter; {advice}"
+            )
 
 
 def run(
@@ -192,6 +224,7 @@ def asked(order: Order, asked_at: str) -> Question:
         experiment=order.experiment.name,
         scale=order.scale,
         grid=msgspec.to_builtins(order.grid),
+        fixed=msgspec.to_builtins(order.fixed),
         seeds=order.seeds,
         version=__version__,
         sources=source_digest(),

@@ -12,14 +12,22 @@ from collections.abc import Callable
 from math import nan
 from typing import Any
 
+import msgspec
 import pandas as pd
 
 from meshwright.lab.city.measuring import city_rows, model_row, run_rows
+from meshwright.lab.city.running import CityParameters
 from meshwright.lab.experiments.experiment import Claim, Experiment, Plot, Sweep
 
 PAPER = "mobility"
 POLICIES = ("standard", "logging", "prefetching", "home")
 SIZES = (200, 400, 600, 800)
+# What a run in the city is unless it is swept; how long it is, each measure is told in hours.
+CITY = {
+    one.name: one.default
+    for one in msgspec.structs.fields(CityParameters)
+    if one.name not in {"seed", "duration_s"}
+}
 FULL = 800
 FULL_PUBLISHERS = 100
 # Of a run of this paper, "almost no overhead" is one of less than this.
@@ -142,6 +150,7 @@ COMMUTE = Experiment(
     title="The way home: unicast against multicast under each policy",
     shows="figures 3, 4 and 5",
     measure=city_rows,
+    hands_on=CITY,
     scales={
         "small": Sweep(
             grid={"scenario": ["commute"], "policy": POLICIES, "subscribers": [20, 80],
@@ -306,6 +315,7 @@ RANDOM = Experiment(
     title="People at random: unicast against multicast under each policy",
     shows="figure 6",
     measure=run_rows,
+    hands_on=CITY,
     scales={
         "small": Sweep(
             grid={"scenario": ["random"], "policy": POLICIES, "subscribers": [20, 80],
@@ -394,6 +404,7 @@ LOCALITY = Experiment(
     title="What it helps if many want the same",
     shows="figure 7",
     measure=run_rows,
+    hands_on=CITY,
     scales={
         "small": Sweep(
             grid={"scenario": ["random"], "policy": POLICIES, "locality": [0.3, 0.9],
@@ -457,6 +468,7 @@ LOG_SIZE = Experiment(
     title="How many events brokers need to remember",
     shows="figure 8",
     measure=run_rows,
+    hands_on=CITY,
     scales={
         "small": Sweep(
             grid={"scenario": ["random"], "policy": ["logging"], "log_max": [10, 800, 1200],
@@ -498,6 +510,7 @@ PERVASIVE = Experiment(
     title="Hand-offs at every broker on the way",
     shows="figure 9",
     measure=run_rows,
+    hands_on=CITY,
     scales={
         "small": Sweep(
             grid={"scenario": ["pervasive"], "policy": [*POLICIES, "standard+device"],
@@ -585,6 +598,7 @@ FILTERS = Experiment(
     title="Covering and advertisements, on the paper's hierarchy and on our tree",
     shows="section 5.2.5",
     measure=run_rows,
+    hands_on=CITY,
     scales={
         "small": Sweep(
             # People of the commute want several types at once, too; others have nothing to cover.
@@ -656,6 +670,7 @@ PREDICTION = Experiment(
     title="Prefetching by our predictor, by one that is always right, and to several brokers",
     shows="section 3.2.1, beyond its figures",
     measure=run_rows,
+    hands_on=CITY,
     scales={
         "small": Sweep(
             grid={"scenario": ["habits"], "policy": ["standard", "prefetching", "watching"],
@@ -703,6 +718,7 @@ MOBILE_SHARE = Experiment(
     title="The load of a tenth of the users",
     shows="the abstract",
     measure=run_rows,
+    hands_on=CITY,
     scales={
         "small": Sweep(
             grid={"scenario": ["random"], "policy": ["standard"], "mobile_share": [0.1, 1.0],
@@ -740,6 +756,7 @@ MODEL = Experiment(
     title="The analytical model beside what was sent",
     shows="equations 1 to 5",
     measure=model_row,
+    hands_on=CITY,
     scales={
         "small": Sweep(
             grid={"scenario": ["random"], "policy": [*POLICIES, "standard+device"],
