@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
@@ -12,6 +13,7 @@ from scipy import stats
 from meshwright.lab.experiments.experiment import Claim, about
 from meshwright.lab.experiments.judging import Estimate, estimate, judge, told
 
+Value = Callable[[pd.DataFrame], float]
 SAMPLES = st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=30).filter(
     lambda values: np.ptp(values) > 1e-3
 )
@@ -44,6 +46,19 @@ def test_a_claim_holds_if_the_whole_interval_lies_in_what_it_allows() -> None:
     assert claimed([1.99, 2.0, 2.01], **about(2.0)) == "reproduces"
     assert claimed([2.99, 3.0, 3.01], **about(2.0)) == "does not"
     assert claimed([2.0], **about(2.0)) == "cannot be told"
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        lambda rows: 1 / int(rows.degree.sum()),
+        lambda rows: rows.pivot_table(index="seed", columns="degree")[7],
+        lambda rows: rows.degree.iloc[10],
+    ],
+)
+def test_a_seed_without_what_a_claim_compares_tells_nothing(value: Value) -> None:
+    rows = pd.DataFrame({"seed": [0, 1], "degree": [0.0, 0.0]})
+    assert judge(Claim(says="", quoted="", value=value, least=1.0), rows).estimate is None
 
 
 def test_a_limit_on_one_side_leaves_the_other_open() -> None:

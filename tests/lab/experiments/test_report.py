@@ -109,7 +109,7 @@ def test_a_report_says_first_what_does_not_reproduce(found: list[Finding]) -> No
     assert page.index("What does not reproduce") < page.index("Where our methods beat")
     assert page.index("Where our methods beat") < page.index("<h2 id='ktco'>")
     assert "1 numbers and statements of the papers: 0 reproduce, 1 do not" in page
-    assert "<td class='quiet'>3 or less</td>" in page
+    assert "<td class='quiet' data-head='reproduced if'>3 or less</td>" in page
     assert "Not swept: k 2, start random" in page
     assert "3 &amp; more" in page
     assert "Ties are not ours to choose." in page

@@ -7,7 +7,7 @@ interval lies outside; in between more seeds are needed, and nobody can tell.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import inf, isnan, sqrt
+from math import inf, isnan, nan, sqrt
 from typing import Literal
 
 import numpy as np
@@ -74,7 +74,7 @@ def judge(claim: Claim, rows: pd.DataFrame) -> Judgement:
     """What the rows say of a claim, seed by seed."""
     if rows.empty:
         return Judgement(claim, None, "cannot be told", "No seed has all its tasks yet.")
-    values = [float(claim.value(of_seed)) for _, of_seed in rows.groupby(SEED_COLUMN, sort=True)]
+    values = [_value(claim, of_seed) for _, of_seed in rows.groupby(SEED_COLUMN, sort=True)]
     found = estimate(np.array(values, dtype=np.float64))
     if found is None:
         return Judgement(claim, None, "cannot be told", "This run has not the sizes it is about.")
@@ -90,6 +90,14 @@ def judge(claim: Claim, rows: pd.DataFrame) -> Judgement:
         return Judgement(claim, found, "does not", claim.why)
     more = f"The interval over {counted(found.seeds, 'seed')} reaches into both."
     return Judgement(claim, found, "cannot be told", more)
+
+
+def _value(claim: Claim, rows: pd.DataFrame) -> float:
+    """The claim's number of one seed; not a number where these rows have not what it compares."""
+    try:
+        return float(claim.value(rows))
+    except (ZeroDivisionError, LookupError):  # nothing to divide by, or a size that was not swept
+        return nan
 
 
 def told(found: Estimate | None, unit: str = "") -> str:

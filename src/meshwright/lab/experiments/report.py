@@ -33,9 +33,12 @@ STYLE = PAGE + (
     ".quiet{color:var(--quiet);font-size:.85rem}.yes{color:var(--good)}.no{color:var(--bad)}"
     ".unknown{color:var(--warn)}"
     "h2{margin-top:2.5rem;border-top:2px solid var(--line);padding-top:1rem}"
-    "h3{margin-bottom:.2rem}nav a{margin-right:1rem}@media(max-width:40rem){table{display:block;"
-    "overflow-x:auto}}"
+    "h3{margin-bottom:.2rem}nav a{margin-right:1rem}svg{max-width:100%;height:auto}"
+    "@media(max-width:40rem){th{display:none}tr{display:block;padding:.5rem 0}"
+    "td{display:block;border:0;padding:.1rem .6rem}td:empty{display:none}"
+    "td::before{content:attr(data-head)': ';color:var(--quiet)}}"
 )
+HEADS = ("claim", "paper", "reproduced if", "ours", "by", "verdict", "why")
 CLASSES = {"reproduces": "yes", "does not": "no", "cannot be told": "unknown"}
 OVERVIEW = "README.md"
 LISTS = (
@@ -128,20 +131,25 @@ def _experiment(one: Finding) -> Iterator[str]:
 
 
 def _table(claims: Sequence[Told], names: Sequence[str] | None = None) -> str:
-    heads = ["claim", "paper", "counts from to", "ours", "by", "verdict", "why"]
     rows = []
     for number, one in enumerate(claims):
         each, claim = one.judgement, one.judgement.claim
         origin = f" <a class='quiet' href='#{names[number]}'>{names[number]}</a>" if names else ""
-        rows.append(
-            f"<tr><td>{escape(claim.says)}{origin}</td><td>{escape(claim.quoted)}</td>"
-            f"<td class='quiet'>{escape(_accepted(claim))}</td>"
-            f"<td class='n'>{escape(told(each.estimate, claim.unit))}</td>"
-            f"<td class='quiet'>{escape(_measured_by(one))}</td>"
-            f"<td class='{CLASSES[each.verdict]}'>{escape(verdict_word(each))}</td>"
-            f"<td>{escape(each.reason)}</td></tr>"
+        cells = (
+            ("", escape(claim.says) + origin),
+            ("", escape(claim.quoted)),
+            ("quiet", _accepted(claim)),
+            ("n", escape(told(each.estimate, claim.unit))),
+            ("quiet", _measured_by(one)),
+            (CLASSES[each.verdict], verdict_word(each)),
+            ("", escape(each.reason)),
         )
-    head = "".join(f"<th>{name}</th>" for name in heads)
+        shown = (
+            f"<td class='{kind}' data-head='{head}'>{cell}</td>"
+            for head, (kind, cell) in zip(HEADS, cells, strict=True)
+        )
+        rows.append(f"<tr>{''.join(shown)}</tr>")
+    head = "".join(f"<th>{name}</th>" for name in HEADS)
     return f"<table><tr>{head}</tr>{''.join(rows)}</table>"
 
 
@@ -149,13 +157,16 @@ def _accepted(claim: Claim) -> str:
     """Which numbers count as reproduced, or as better."""
     if claim.least is None and claim.most is None:
         return "-"
-    if claim.most is None:
-        return f"{claim.least:,.4g} or more"
-    if claim.least is None:
-        return f"{claim.most:,.4g} or less"
-    if claim.least == claim.most:
-        return f"{claim.least:,.4g}"
-    return f"{claim.least:,.4g} to {claim.most:,.4g}"
+    least, most = (_limit(one) for one in (claim.least, claim.most))
+    if not most:
+        return f"{least} or more"
+    if not least:
+        return f"{most} or less"
+    return least if least == most else f"{least} to {most}"
+
+
+def _limit(number: float | None) -> str:
+    return "" if number is None else f"{number:,.0f}" if abs(number) >= 1000 else f"{number:.4g}"
 
 
 def _measured_by(one: Told) -> str:

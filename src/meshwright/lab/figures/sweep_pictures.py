@@ -21,6 +21,7 @@ Picture: TypeAlias = Figure
 COLOURS = (
     "#2f6fbf", "#bf2f33", "#3a9b5c", "#ec9150", "#7a4fb5", "#2aa5a0", "#8a6d3b", "#d0569f",
 )  # fmt: skip
+LINES = ("-", "--", ":", "-.")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 PANELS_ACROSS = 3
 PANEL_SIZE = (4.6, 3.4)
@@ -42,7 +43,8 @@ def sweep_figure(plot: Plot, rows: pd.DataFrame) -> Picture | None:
     figure = Figure(
         figsize=(width * across, height * down + 0.6), facecolor="white", layout="constrained"
     )
-    figure.suptitle(plot.title, color=INK, fontsize=12, x=0.01, ha="left")
+    title = f"{plot.title}; bars are 95 % intervals over seeds"
+    figure.suptitle(title, color=INK, fontsize=12, x=0.01, ha="left")
     grid = figure.subplots(down, across, squeeze=False)
     lines = _values(rows, plot.series)
     for axes, panel in zip(grid.flat, panels, strict=False):
@@ -75,7 +77,8 @@ def _draw_panel(axes: Axes, plot: Plot, rows: pd.DataFrame, lines: Sequence[Any]
             [one.mean for _, one in drawn],
             yerr=[one.half_width or 0.0 for _, one in drawn],
             label=str(line), color=_colour(number, lines), marker=MARKERS[number % len(MARKERS)],
-            markersize=4.5, lw=1.3, ls="-" if is_number else "none", capsize=2.5, elinewidth=0.9,
+            markersize=4.5, lw=1.3, capsize=2.5, elinewidth=0.9,
+            ls=LINES[number // len(COLOURS) % len(LINES)] if is_number else "none",
         )  # fmt: skip
     if not is_number:
         axes.set_xticks(range(len(places)), [str(value) for value in places], rotation=30,
@@ -101,10 +104,11 @@ def _mean(rows: pd.DataFrame, column: str) -> Any:
 
 
 def _colour(number: int, lines: Sequence[Any]) -> Any:
-    """Steps of one scale for numbers, and colours that differ for names."""
-    if len(lines) > len(COLOURS):
+    """Steps of one scale for many numbers, else colours that differ, and come again dashed."""
+    is_number = all(isinstance(line, int | float) for line in lines)
+    if is_number and len(lines) > len(COLOURS):
         return mpl.colormaps["viridis"](number / max(1, len(lines) - 1) * 0.92)
-    return COLOURS[number]
+    return COLOURS[number % len(COLOURS)]
 
 
 def _values(rows: pd.DataFrame, column: str | None) -> list[Any]:
