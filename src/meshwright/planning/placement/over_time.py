@@ -118,9 +118,11 @@ class ClusterLife:
         """For clients and topics that were never seen before."""
         clients = max(int(asks.clients.max()) + 1 - len(self._brokers), 0)
         topics = max(asks.interests.column_count - self._counts.shape[1], 0)
-        self._brokers = np.pad(self._brokers, (0, clients), constant_values=NO_BROKER)
-        self._latest = np.pad(self._latest, (0, clients), constant_values=-1)
-        self._counts = np.pad(self._counts, ((0, 0), (0, topics)))
+        if clients:
+            self._brokers = np.pad(self._brokers, (0, clients), constant_values=NO_BROKER)
+            self._latest = np.pad(self._latest, (0, clients), constant_values=-1)
+        if topics:
+            self._counts = np.pad(self._counts, ((0, 0), (0, topics)))
 
     def _forget(self) -> None:
         """What was wanted formerly, once that is the greater part."""
