@@ -62,10 +62,18 @@ def weighed(wish: PlanWish, weights: PriceWeights) -> PlanWish:
     return PlanWish(wish.design, wish.objective, weights=weights)
 
 
-def moved(client: str, source: str, target: str, before: float, after: float) -> Step:
+def moved(
+    client: str,
+    source: str,
+    target: str,
+    before: float,
+    after: float,
+    metric: str = "topics_shared",
+    algorithm: str = "similarity",
+) -> Step:
     return Step(
-        action="move_client", brokers=(client, source, target), why="so.", algorithm="similarity",
-        metric="topics_shared", before=before, after=after,
+        action="move_client", brokers=(client, source, target), why="so.", algorithm=algorithm,
+        metric=metric, before=before, after=after,
     )  # fmt: skip
 
 
@@ -79,6 +87,53 @@ def test_clients_that_go_the_same_way_are_told_in_one_line() -> None:
     assert second.sentence.startswith("move_client x b1 b3")
     moves = [ClientMove(step.brokers[0], step.brokers[1], step.brokers[2]) for step in steps]
     assert grouped_moves(reversed(moves)) == ["312 clients: b7 to b3", "client x: b1 to b3"]
+
+
+def test_clients_that_go_the_same_way_for_other_reasons_are_told_apart() -> None:
+    taste = [moved(f"c{number}", "b7", "b3", 1.0, 4.0) for number in range(39)]
+    room = [moved(f"d{number}", "b7", "b3", 211.0, 210.0, "clients") for number in range(31)]
+    first, second = grouped([*taste, *room])
+    assert (len(first.steps), len(second.steps)) == (39, 31)
+    assert "on average they share 4 topics with others of b3, and 1 with those of b7" in (
+        first.sentence
+    )
+    # Each alone would be the 211th; all 31 that go would be there beside the 210 who stay.
+    assert "with them b7 would have 241 clients, more than its fair share; b3 has 210" in (
+        second.sentence
+    )
+
+
+@pytest.mark.parametrize(
+    ("metric", "algorithm", "told"),
+    [
+        ("subscriptions", "similarity", "would have 60 subscriptions on average, those of b3 have"),
+        ("clients_unserved", "similarity", "b7 leaves the network"),
+        ("clients_elsewhere", "location", "b3 is the broker that is nearest to where they were"),
+        ("clients_elsewhere", "static", "b3 is the broker for them by static placement, b7 is not"),
+    ],
+)
+def test_every_reason_for_which_clients_go_is_told_of_all_of_them(
+    metric: str, algorithm: str, told: str
+) -> None:
+    steps = [moved(name, "b7", "b3", 60.0, 40.0, metric, algorithm) for name in ("x", "y")]
+    (group,) = grouped(steps)
+    assert told in group.sentence
+    assert "so." not in group.sentence
+
+
+def test_links_that_join_no_parts_say_what_they_are_for() -> None:
+    parts = [
+        Step(
+            action="add_link", brokers=("a", other), why="so.", algorithm="gm2",
+            metric="topic_parts", before=before, after=after,
+        )
+        for other, before, after in (("b", 9.0, 7.0), ("c", 7.0, 5.0))
+    ]  # fmt: skip
+    (joining,) = grouped(parts)
+    assert "the links join 4 parts of topics that were apart" in joining.sentence
+    alike = [msgspec.structs.replace(step, after=step.before) for step in parts]
+    (further,) = grouped(alike)
+    assert "other ways, for when a broker fails" in further.sentence
 
 
 def test_links_of_one_broker_are_told_in_one_line_and_no_step_is_lost(snapshot: Snapshot) -> None:

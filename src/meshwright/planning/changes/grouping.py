@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 
 from meshwright.model.plan import ClientMove, Step
 from meshwright.model.wording import amount, counted
@@ -39,7 +40,7 @@ def grouped_moves(moves: Iterable[ClientMove]) -> list[str]:
     for move in moves:
         ways.setdefault((move.source, move.target), []).append(move.client)
     busiest = sorted(ways.items(), key=lambda way: -len(way[1]))
-    return [f"{_clients(clients)}: {source} to {target}" for (source, target), clients in busiest]
+    return [f"{_who(clients)}: {source} to {target}" for (source, target), clients in busiest]
 
 
 def grouped_links(links: Iterable[tuple[str, str]]) -> list[str]:
@@ -58,7 +59,7 @@ def some(names: Sequence[str]) -> str:
 
 def _key(number: int, step: Step) -> tuple[str, ...]:
     if step.action == "move_client":
-        return step.action, *step.brokers[1:], step.algorithm
+        return step.action, *step.brokers[1:], step.algorithm, step.metric
     if step.action in LINK_WORDS:
         return step.action, step.brokers[0], step.algorithm, step.metric
     return step.action, str(number)
@@ -71,31 +72,48 @@ def _sentence(steps: tuple[Step, ...]) -> str:
         told = f"({change}, by {first.algorithm})"
         return f"{first.action} {' '.join(first.brokers)}: {first.why} {told}"
     if first.action == "move_client":
-        return _moved(steps)
+        _, source, target = first.brokers
+        names = some([step.brokers[0] for step in steps])
+        return f"{len(steps):,} clients of {source} to {target}: {_moved(steps)} ({names})"
     others = [step.brokers[1] for step in steps]
     return f"{first.brokers[0]} {LINK_WORDS[first.action]} {some(others)}: {_linked(steps)}"
 
 
 def _moved(steps: tuple[Step, ...]) -> str:
-    _, source, target = steps[0].brokers
-    here, there = (
-        sum(getattr(step, name) for step in steps) / len(steps) for name in ("before", "after")
-    )
-    why = (
-        f"on average they share {amount(round(there, 1))} topics with others of {target}, and "
-        f"{amount(round(here, 1))} with those of {source}"
-        if there > here
-        else f"they are served as well there: {steps[0].why}"
-    )
-    names = some([step.brokers[0] for step in steps])
-    return f"{len(steps):,} clients of {source} to {target}: {why} ({names})"
+    """Why clients go the same way, all for the sake of one metric."""
+    first, count = steps[0], len(steps)
+    _, source, target = first.brokers
+    # Each is counted by itself: at its old broker if it alone had stayed, at the new one as it is.
+    here, there = (fmean(getattr(step, name) for step in steps) for name in ("before", "after"))
+    if first.metric == "topics_shared":
+        return (
+            f"on average they share {amount(round(there, 1))} topics with others of {target}, and "
+            f"{amount(round(here, 1))} with those of {source}"
+        )
+    if first.metric == "clients":
+        return (
+            f"with them {source} would have {amount(here + count - 1)} clients, more than its fair "
+            f"share; {target} has {amount(there)}"
+        )
+    if first.metric == "subscriptions":
+        return (
+            f"with any of them clients of {source} would have {amount(round(here))} subscriptions "
+            f"on average, those of {target} have {amount(round(there))}"
+        )
+    if first.metric == "clients_unserved":
+        return f"{source} leaves the network"
+    if first.algorithm == "location":
+        return f"{target} is the broker that is nearest to where they were seen last"
+    return f"{target} is the broker for them by {first.algorithm} placement, {source} is not"
 
 
 def _linked(steps: tuple[Step, ...]) -> str:
     first = steps[0]
     if first.metric == "topic_parts":
         joined = round(sum(step.before - step.after for step in steps))
-        return f"the links join parts of {counted(joined, 'topic')}."
+        if not joined:
+            return "the links give them other ways, for when a broker fails or is far."
+        return f"the links join {counted(joined, 'part')} of topics that were apart."
     if first.metric == "links":
         return "the other links carry what they share."
     if first.action == "add_link":
@@ -103,5 +121,5 @@ def _linked(steps: tuple[Step, ...]) -> str:
     return f"{first.algorithm} does not link them."
 
 
-def _clients(names: Sequence[str]) -> str:
+def _who(names: Sequence[str]) -> str:
     return f"client {names[0]}" if len(names) == 1 else f"{len(names):,} clients"

@@ -217,7 +217,7 @@ def _summary(
     added, removed = changes
     change = (
         f"{algorithm} adds {counted(added, 'link')} and removes {removed:,}, "
-        f"for {amount(messages)} messages to switch"
+        f"for {counted(round(messages), 'message')} to switch"
     )
     made = before.missed - after.missed
     newly = newly_made_cost(before, after)
