@@ -30,8 +30,7 @@ def test_building_comparing_and_planning_agree_to_the_last_link(name: str) -> No
     built = build_overlay(name, SNAPSHOT, k=k, rng=np.random.default_rng(SEED))
     compared = candidate(name, SNAPSHOT, Wish(k=k), seed=SEED).overlay
     assert links(compared) == links(built)
-    is_fitted = bool(row.given.get("arrangement") or row.given.get("adapted"))
-    wish = PlanWish(name, objective="cost", k=k, method=None if is_fitted else "hash")
+    wish = PlanWish(name, objective="cost", k=k)
     assert links(plan_network(SNAPSHOT, wish, seed=SEED).target) == links(built)
     other = "chord" if row.geometry != "chord" else "tree"
     today = build_overlay(other, SNAPSHOT, rng=np.random.default_rng(0))

@@ -143,7 +143,7 @@ def test_places_of_publishers_make_no_fraction_of_a_delivery_missed() -> None:
 def test_no_positions_are_planned_where_the_cost_is_too_low_for_any_change() -> None:
     snapshot = drawn_snapshot()
     quiet = replace(snapshot, publications=snapshot.publications / 1e6)
-    wish = PlanWish("chord", objective="cost", reconfigurability_beta=0.1)
+    wish = PlanWish("dynatops", objective="cost", reconfigurability_beta=0.1)
     assert plan_network(snapshot, wish).steps
     assert not plan_network(quiet, wish).steps
 

@@ -38,7 +38,7 @@ Objective = Literal["net", "cost"]
 # Of a topic-connected design: links change where brokers come and go, and nowhere else.
 CHURN = "churn"
 BARE = "hash"  # as the design is built, fitted to nothing
-METHOD = "best"  # of arranging brokers, where neither the wish nor the design names one
+METHOD = "best"  # of arranging brokers on a ring that stands, where nobody names another
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,8 @@ def plan_network(
 ) -> Plan:
     """A plan from today's overlay, or from where the design would begin, to a better one.
 
-    An overlay of another design is replaced as a whole, if that pays.
+    An overlay of another design is replaced as a whole, if that pays. A new design is what its name
+    builds, as in a comparison, unless a method is wished; one that stands is improved.
     """
     if source is not None:
         _refuse_strangers(source, snapshot)
@@ -124,10 +125,11 @@ def _with_delays(plan: Plan, snapshot: Snapshot) -> Plan:
 
 
 def _arranged(snapshot: Snapshot, wish: PlanWish, source: Overlay | None, seed: int) -> Plan:
+    own = wish.row.given.get("arrangement", BARE if source is None else METHOD)
     return arrange(
         snapshot,
         wish.row.geometry,
-        wish.method or str(wish.row.given.get("arrangement", METHOD)),
+        wish.method or str(own),
         delay_weight=wish.delay_weight,
         source=source or begun_overlay(snapshot, wish, seed),
         seed=search_seed(np.random.default_rng(seed)),
@@ -154,6 +156,8 @@ def _linked(snapshot: Snapshot, wish: PlanWish, source: Overlay | None, seed: in
 
 
 def _adapted(snapshot: Snapshot, wish: PlanWish, source: Overlay | None, seed: int) -> Plan:
+    if source is None and not wish.row.given.get("adapted"):
+        return _unmoved(snapshot, wish, source, seed)
     today = source or begun_overlay(snapshot, wish, seed)
     # Vertices of the tree are numbered as the snapshot's brokers are.
     tree = msgspec.structs.replace(today, brokers=snapshot.brokers)
@@ -176,9 +180,9 @@ def _unmoved(snapshot: Snapshot, wish: PlanWish, source: Overlay | None, seed: i
 
 def _divided(snapshot: Snapshot, wish: PlanWish, source: Overlay | None, seed: int) -> Plan:
     """A hypercube with as many low bits as cost least, where the name does not say how many."""
-    today = source or begun_overlay(snapshot, wish, seed)
-    if "low_bit_count" in wish.row.given:
-        return _unmoved(snapshot, wish, today, seed)
+    if source is None or "low_bit_count" in wish.row.given:
+        return _unmoved(snapshot, wish, source, seed)
+    today = source
     choice = choose_low_bits(today, snapshot, wish.subscriptions)
     target = with_low_bits(today, choice.best.low_bit_count)
     # A link that changes is one message.
