@@ -6,12 +6,15 @@ import msgspec
 import numpy as np
 import pytest
 
+from meshwright.model.price import PriceWeights
+from meshwright.pipeline.replays.findings import METRICS_OF_PRICES
 from meshwright.planning.replay_judgement import (
     LineSlots,
     ReplayedCandidate,
     ReplayWish,
     gains_of_moves,
     judge_replay,
+    slot_costs,
     slot_noise,
     unpaid_moves,
 )
@@ -56,6 +59,21 @@ def test_the_price_counts_everything_that_was_sent_and_the_delay() -> None:
     assert (found.placement, found.design) == ("static", "chord")
     assert "20.30 (6.00 for messages to interested brokers, 1.00 for relays" in found.reason
     assert "10.00 for delay, 2.00 for broker subscriptions, 1.00 for changes" in found.reason
+
+
+def test_a_client_that_goes_to_another_broker_is_a_message_of_the_price() -> None:
+    still, moving = candidate(), candidate(placement="similarity", hand_overs=20)
+    found = judge_replay([moving, still], ReplayWish(), broker_count=9)
+    staying, going = found.verdicts[1].parts, found.verdicts[0].parts
+    assert going.reconfiguration - staying.reconfiguration == pytest.approx(2.0)
+    assert found.placement == "static"
+    metrics = {name: np.ones(3) for name in METRICS_OF_PRICES[3:]}
+    weights = PriceWeights()
+    lost = (
+        slot_costs(metrics, weights).costs
+        - slot_costs({**metrics, "hand_overs": np.zeros(3)}, weights).costs
+    )
+    assert lost.tolist() == [1.0, 1.0, 1.0]
 
 
 def test_a_margin_within_the_noise_over_slots_is_a_tie() -> None:

@@ -14,8 +14,9 @@ class PriceWeights(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
     relay: a message to a broker that only relays it. delay: a hop from the publisher's broker to an
     interested one. management: a message for what brokers subscribe to. reconfiguration: a message
-    for a change of overlay. link: each link of a broker, as so much of a message of every
-    publication; without it nothing would speak against linking everybody with everybody.
+    for a change of overlay, or for a client that goes to another broker. link: each link of a
+    broker, as so much of a message of every publication; without it nothing would speak against
+    linking everybody with everybody.
     """
 
     relay: float = 1.0
@@ -72,7 +73,7 @@ TOLD = {
     "relays": "relays",
     "delay": "delay",
     "management": "broker subscriptions",
-    "reconfiguration": "changes of overlay",
+    "reconfiguration": "changes of overlay and of clients' brokers",
     "links": "links",
 }
 

@@ -184,15 +184,19 @@ def slot_noise(one: LineSlots, other: LineSlots) -> float:
 
 
 def replayed_price(each: ReplayedCandidate, weights: PriceWeights) -> Price:
-    """What a publication cost on average in a replay, part by part."""
+    """What a publication cost on average in a replay, part by part.
+
+    A client that goes to another broker is one message, as in a plan.
+    """
     publications = max(each.publications, 1)
     sent = each.messages_internal + each.messages_entry + each.messages_repair
+    changes = each.reconfiguration_messages + each.hand_overs
     return Price(
         messages=sent / publications,
         relays=weights.relay * each.messages_external / publications,
         delay=weights.delay * each.delay_hops * each.deliveries / publications,
         management=weights.management * each.management_messages / publications,
-        reconfiguration=weights.reconfiguration * each.reconfiguration_messages / publications,
+        reconfiguration=weights.reconfiguration * changes / publications,
         links=weights.link * each.degree_mean,
     )
 
@@ -208,7 +212,7 @@ def slot_costs(metrics: Mapping[str, Float64Array], weights: PriceWeights) -> Li
         + weights.relay * metrics["messages_external"]
         + weights.delay * metrics["delay_hops"] * metrics["deliveries"]
         + weights.management * metrics["management_messages"]
-        + weights.reconfiguration * metrics["reconfiguration_messages"]
+        + weights.reconfiguration * (metrics["reconfiguration_messages"] + metrics["hand_overs"])
     )
     return LineSlots(np.asarray(costs), metrics["publications"])
 

@@ -51,8 +51,8 @@ COMPARED_HEADINGS = {
 PRICE_EXPLANATION = (
     "Price is what a publication costs in messages, the sum of six parts: messages to interested "
     "brokers and on the way in, relays by others, delay in hops, management for what brokers "
-    "subscribe to, reconfiguration for changes of overlay, and links of the mean broker; each by "
-    "its weight."
+    "subscribe to, reconfiguration for changes of overlay and of clients' brokers, and links of "
+    "the mean broker; each by its weight."
 )
 EXPLANATION = (
     "Notification overhead is messages for each publication, unwanted relays are all that reach "

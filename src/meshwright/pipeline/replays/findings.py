@@ -30,7 +30,7 @@ from meshwright.planning.replay_judgement import (
 METRICS_OF_PRICES = (
     "placement", "design", "slot", "publications", "messages_internal", "messages_external",
     "messages_entry", "messages_repair", "delay_hops", "deliveries", "management_messages",
-    "reconfiguration_messages",
+    "reconfiguration_messages", "hand_overs",
 )  # fmt: skip
 
 
