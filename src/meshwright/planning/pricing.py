@@ -40,6 +40,11 @@ def link_changes(source: Overlay | None, target: Overlay) -> float:
     return float(len(old ^ new))
 
 
-def is_full_mesh(broker_count: int, degree_mean: float) -> bool:
-    """Whether every broker has a link to every other, whatever the design is called."""
-    return broker_count > 2 and degree_mean == broker_count - 1
+def shape_of(broker_count: int, degree_mean: float, degree_max: int) -> str:
+    """What an overlay is that no design's name need say: a full mesh, a star, or neither."""
+    if broker_count > 2 and degree_mean == broker_count - 1:
+        return "a full mesh"
+    link_count = degree_mean * broker_count / 2
+    if broker_count > 3 and degree_max == broker_count - 1 == round(link_count):
+        return "a star, in which nothing passes once its middle is lost"
+    return ""

@@ -24,7 +24,7 @@ from meshwright.model.snapshot import Snapshot
 from meshwright.model.wording import counted
 from meshwright.planning.designs import build_overlay
 from meshwright.planning.evaluation.evaluate import evaluate
-from meshwright.planning.pricing import is_full_mesh, link_changes, price_of
+from meshwright.planning.pricing import link_changes, price_of, shape_of
 
 NOTHING_FITS = "No design fits: want a lower k, or allow more links or a larger load spread."
 # A margin of so many deviations is more than chance.
@@ -297,12 +297,13 @@ def _fault(found: Evaluation, wish: Wish) -> str | None:
 
 
 def _why_best(best: Standing, fitting_count: int, ties: Sequence[str]) -> str:
-    mesh = ", a full mesh" if is_full_mesh(best.broker_count, best.degree_mean) else ""
+    shape = shape_of(best.broker_count, best.degree_mean, best.degree_max)
     alike = f"; as good within the noise: {', '.join(ties)}" if ties else ""
     return (
         f"fits best because, of {counted(fitting_count, 'fitting design')}, it has the lowest "
         f"price of a publication: {told_price(best.price)}; its brokers have "
-        f"{best.degree_mean:.1f} links on average, {best.degree_max} at most{mesh}{alike}"
+        f"{best.degree_mean:.1f} links on average, {best.degree_max} at most"
+        f"{f', {shape}' if shape else ''}{alike}"
     )
 
 

@@ -90,6 +90,14 @@ def test_a_full_mesh_is_called_one_whatever_its_design() -> None:
     assert dear.price - cheap.price == pytest.approx(11.0)
 
 
+def test_a_star_is_called_one_and_what_its_middle_is() -> None:
+    snapshot = generate_snapshot(12, 30, 6, "zipf", seed=0)
+    found = judge(
+        [candidate("star", snapshot, Wish(), seed=0)], snapshot, Wish(load_spread_limit=None)
+    )
+    assert "11 at most, a star, in which nothing passes once its middle is lost" in found.reason
+
+
 def test_what_stands_today_is_a_candidate_that_needs_no_change(snapshot: Snapshot) -> None:
     today = candidate("tree", snapshot, Wish(), seed=0).overlay
     other = candidate("star", snapshot, Wish(), seed=0, today=today)
