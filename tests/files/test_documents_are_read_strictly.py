@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from meshwright.files.documents import document_bytes
 from meshwright.files.overlays import read_overlay, read_tree, write_overlay
 from meshwright.files.plans import read_overlay_or_target, read_plan, write_plan
 from meshwright.files.reading import name_fault
-from meshwright.model.designs import DESIGNS
+from meshwright.model.designs import DESIGNS, design
 from meshwright.model.overlay import Overlay
 from meshwright.model.plan import Plan, PlanCost, Step
 
@@ -33,11 +34,14 @@ def overlays(draw: st.DrawFn, brokers: tuple[str, ...] | None = None) -> Overlay
         st.integers(0, 2**63 - 1), min_size=len(brokers), max_size=len(brokers), unique=True
     )
     positions = identifiers.map(lambda found: dict(zip(brokers, found, strict=True)))
+    joined = draw(st.sampled_from(JOINED))
+    drawn = st.lists(st.sampled_from(pairs), unique=True, max_size=8)
+    chains = st.permutations(brokers).map(lambda order: list(pairwise(order)))
     return Overlay(
-        design=draw(st.sampled_from(JOINED)),
+        design=joined,
         params=draw(st.dictionaries(NAMES, PARAMETERS, max_size=3)),
         brokers=brokers,
-        links=tuple(draw(st.lists(st.sampled_from(pairs), unique=True, max_size=8))),
+        links=tuple(draw(chains if design(joined).geometry == "tree" else drawn)),
         positions=draw(st.none() | positions),
     )
 
@@ -197,6 +201,14 @@ def test_only_trees_are_read_as_trees(tmp_path: Path) -> None:
     path.write_bytes(document_bytes_of(OVERLAY | {"links": [["a", "b"]]}))
     with pytest.raises(InputFileError, match="no links lead from 'a' to 'c'"):
         read_tree(path)
+
+
+def test_bridges_that_close_a_cycle_are_refused_where_a_plan_would_begin(tmp_path: Path) -> None:
+    path = tmp_path / "bridges.json"
+    ring = {"links": [["a", "b"], ["b", "c"], ["a", "c"]], "positions": None}
+    path.write_bytes(document_bytes_of(OVERLAY | ring | {"design": "tree", "params": {}}))
+    with pytest.raises(InputFileError, match="line 8: the link of 'a' and 'c' closes a cycle"):
+        read_overlay_or_target(path)
 
 
 def test_a_plan_of_other_brokers_steps_or_versions_is_refused(tmp_path: Path) -> None:

@@ -24,25 +24,7 @@ def read_tree(path: Path) -> Overlay:
     """The overlay of a file, checked to join all its brokers without a cycle."""
     document = Document(path)
     overlay = checked_overlay(document)
-    groups = {name: [name] for name in overlay.brokers}
-    for index, (one, other) in enumerate(overlay.links):
-        larger, smaller = sorted((groups[one], groups[other]), key=len, reverse=True)
-        if larger is smaller:
-            raise document.fault(
-                ("links", index),
-                f"the link of {one!r} and {other!r} closes a cycle",
-                "a tree has exactly one way from each broker to each other",
-            )
-        larger.extend(smaller)
-        groups.update(dict.fromkeys(smaller, larger))
-    first = groups[overlay.brokers[0]]
-    if len(first) < len(groups):
-        stray = next(name for name in overlay.brokers if groups[name] is not first)
-        raise document.fault(
-            ("links",),
-            f"no links lead from {overlay.brokers[0]!r} to {stray!r}",
-            "a tree joins all its brokers",
-        )
+    check_tree(document, overlay)
     return overlay
 
 
@@ -64,6 +46,29 @@ def check_overlay(document: Document, overlay: Overlay, place: Place = ()) -> No
     _check_brokers(document, overlay, place)
     _check_links(document, overlay, place)
     _check_positions(document, overlay, place)
+
+
+def check_tree(document: Document, overlay: Overlay, place: Place = ()) -> None:
+    """Refuse an overlay, standing at a place of a document, that has a cycle or falls apart."""
+    groups = {name: [name] for name in overlay.brokers}
+    for index, (one, other) in enumerate(overlay.links):
+        larger, smaller = sorted((groups[one], groups[other]), key=len, reverse=True)
+        if larger is smaller:
+            raise document.fault(
+                (*place, "links", index),
+                f"the link of {one!r} and {other!r} closes a cycle",
+                "a tree, as bridges make one, has exactly one way from each broker to each other",
+            )
+        larger.extend(smaller)
+        groups.update(dict.fromkeys(smaller, larger))
+    first = groups[overlay.brokers[0]]
+    if len(first) < len(groups):
+        stray = next(name for name in overlay.brokers if groups[name] is not first)
+        raise document.fault(
+            (*place, "links"),
+            f"no links lead from {overlay.brokers[0]!r} to {stray!r}",
+            "a tree joins all its brokers",
+        )
 
 
 def _check_design(document: Document, overlay: Overlay, place: Place) -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from meshwright.files.documents import Document, Place, document_bytes
-from meshwright.files.overlays import check_overlay, checked_overlay
+from meshwright.files.overlays import check_overlay, check_tree, checked_overlay
 from meshwright.files.writing import write_whole
+from meshwright.model.designs import DESIGNS
 from meshwright.model.overlay import OVERLAY_VERSION, Overlay
 from meshwright.model.plan import PLAN_VERSION, Plan
 
@@ -23,11 +24,13 @@ def read_plan(path: Path) -> Plan:
 
 
 def read_overlay_or_target(path: Path) -> Overlay:
-    """The overlay of a file, or the one that the plan in the file leads to."""
+    """The overlay of a file, or the one that the plan in the file leads to; a tree is one."""
     document = Document(path)
-    if isinstance(document.raw, dict) and "to" in document.raw:
-        return _checked_plan(document).target
-    return checked_overlay(document)
+    is_plan = isinstance(document.raw, dict) and "to" in document.raw
+    found = _checked_plan(document).target if is_plan else checked_overlay(document)
+    if DESIGNS[found.design].geometry == "tree":
+        check_tree(document, found, ("to",) if is_plan else ())
+    return found
 
 
 def write_plan(plan: Plan, path: Path) -> None:
