@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.transforms import Bbox
 
 from meshwright.errors import OperatorError
-from meshwright.lab.figures.before_after import Pair, Panel, draw_pairs
+from meshwright.lab.figures.before_after import COMING, GOING, Pair, Panel, draw_pairs, pair_svg
 from meshwright.lab.figures.overlay_picture import Shading, draw_overlay, paint_overlay
 from meshwright.lab.workloads import generate_snapshot
 from meshwright.model.identifiers import BrokerName
@@ -191,3 +191,21 @@ def test_no_name_lies_on_another(graph: nx.Graph) -> None:
         wide = min(one.x1, other.x1) - max(one.x0, other.x0)
         high = min(one.y1, other.y1) - max(one.y0, other.y0)
         assert wide <= 1.0 or high <= 1.0
+
+
+def test_a_link_that_changes_stands_out_and_brokers_stay_where_they_are() -> None:
+    ring = nx.cycle_graph(8)
+    wheel = nx.Graph(ring)
+    wheel.add_edge(0, 4)
+    wheel.remove_edge(2, 3)
+    panels = [
+        Panel(title, "", overlay_of(graph), np.ones(8))
+        for title, graph in (("before", ring), ("after", wheel))
+    ]
+    pictured = pair_svg(Pair("links", *panels))
+    assert pictured.count(GOING) == pictured.count(COMING) == 1
+    same = pair_svg(Pair("links", panels[0], panels[0]))
+    assert GOING not in same
+    assert COMING not in same
+    other = Panel("after", "", overlay_of(nx.complement(ring)), np.ones(8))
+    assert COMING not in pair_svg(Pair("links", panels[0], other))

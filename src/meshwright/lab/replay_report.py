@@ -34,9 +34,10 @@ HISTORIES = {
 EXPLANATION = (
     "The price is what a publication costs, in messages: messages to interested brokers and on the "
     "way in, relays by brokers that do not want it, delay in hops, management for what brokers "
-    "subscribe to, reconfiguration for changes of overlay, and links of the mean broker, each by "
-    "its weight. Subscription changes are subscriptions that brokers began or ended, load "
-    "deviation is that of subscriptions over brokers. A heading sorts the table by its column."
+    "subscribe to, reconfiguration for changes of overlay and of clients' brokers, and links of "
+    "the mean broker, each by its weight. Subscription changes are subscriptions that brokers "
+    "began or ended, load deviation is that of subscriptions over brokers. A heading sorts the "
+    "table by its column."
 )
 BARS_MAX = 24
 
@@ -47,7 +48,8 @@ class ReplayFindings:
 
     histories: by placement and metric, slot by slot, under the recommended design. slot_begins: in
     UTC, (slot,). notes: what else is to be said, a sentence each. overlays: before and after, under
-    what is recommended; None where nothing fits. coordinates: of the brokers, (broker, 2), where
+    what is recommended; None where nothing fits. is_standing: whether the one before stands today,
+    or is where the design began. coordinates: of the brokers, (broker, 2), where
     they are known.
     """
 
@@ -59,6 +61,7 @@ class ReplayFindings:
     slot_begins: NDArray[np.datetime64]
     notes: Sequence[str] = ()
     overlays: tuple[Overlay, Overlay] | None = None
+    is_standing: bool = False
     coordinates: Float64Array | None = None
 
     def lines(self) -> list[tuple[ReplayedCandidate, Verdict]]:
@@ -113,6 +116,7 @@ def folder_guide(findings: ReplayFindings, files: Mapping[str, str]) -> bytes:
         "",
         findings.recommendation.reason,
         "",
+        *(line for note in findings.notes for line in (note, "")),
         *(f"- `{name}`: {what}" for name, what in files.items()),
         "",
     ]
@@ -166,7 +170,8 @@ def _overlays(findings: ReplayFindings) -> list[str]:
     if findings.overlays is None:
         return []
     before, after = findings.overlays
-    parts = ["<h2>The overlay, before and after</h2>", f"<p>{_told_change(before, after)}</p>"]
+    told = _told_change(before, after, is_standing=findings.is_standing)
+    parts = ["<h2>The overlay, before and after</h2>", f"<p>{told}</p>"]
     panels = [
         Panel(
             word,
@@ -185,11 +190,17 @@ def _overlays(findings: ReplayFindings) -> list[str]:
     return parts
 
 
-def _told_change(before: Overlay, after: Overlay) -> str:
+def _told_change(before: Overlay, after: Overlay, *, is_standing: bool) -> str:
     old, new = ({frozenset(link) for link in each.links} for each in (before, after))
+    begun = "" if is_standing else f"Nothing stands today: before is how {before.design} began. "
     if old == new:
-        return "No link changes: both are the same."
-    return f"{counted(len(new - old), 'link')} came and {len(old - new):,} went."
+        return f"{begun}No link changes: both are the same."
+    coloured = ", in green," if len(old ^ new) <= len(old & new) else ""
+    gone = ", in red" if coloured else ""
+    return (
+        f"{begun}{counted(len(new - old), 'link')}{coloured} came and {len(old - new):,} "
+        f"went{gone}."
+    )
 
 
 def _histories(findings: ReplayFindings) -> list[str]:

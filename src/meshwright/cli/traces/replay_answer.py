@@ -70,7 +70,7 @@ def replay_parts(
         recommendation.reason,
         *_told_moves(replay, candidates),
         *([f"Report: {files['report']}"] if "report" in files else []),
-        *(_told_plan(plan) if isinstance(plan := files.get("plan"), Path) else []),
+        *(_told_plan(replay, plan) if isinstance(plan := files.get("plan"), Path) else []),
     ]
     return document, shown
 
@@ -194,6 +194,7 @@ def write_report(
         overlays=None
         if recommendation.placement is None
         else before_and_after(replay, recommendation.placement, design),
+        is_standing=replay.today is not None,
         coordinates=replay.brokers.coordinates,
     )
     names = {"report": "report.html", "comparison": "comparison.csv", "guide": "README.md"}
@@ -237,13 +238,23 @@ def write_recommended_plan(
     return {"plan": out}
 
 
-def _told_plan(out: Path) -> list[str]:
+def _told_plan(replay: TraceReplay, out: Path) -> list[str]:
     """What the plan does to brokers and clients, what it is worth, and where it is."""
     from meshwright.files.plans import read_plan
     from meshwright.model.plan import told_worth
 
-    plan = read_plan(out)
-    return [plan.summary, told_worth(plan), f"Plan: {out}; meshwright plan show {out}"]
+    plan, timeline = read_plan(out), replay.timeline
+    epoch = lasting(timeline.epoch_slots * timeline.slot_us / 1_000_000)
+    told = (
+        f"Plan: {out}; meshwright plan show {out}. Its prices are of an epoch of {epoch} from the "
+        "end of the trace on, those of the table of all that was replayed."
+    )
+    if replay.today is None:
+        told += (
+            " Nothing stands today (--from names an overlay that does): the plan begins as "
+            f"{plan.source.design} began."
+        )
+    return [told, plan.summary, told_worth(plan)]
 
 
 def _fields(each: ReplayedCandidate) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 
 from meshwright.lab.figures.overlay_picture import (
     INK,
+    LINK_COLOUR,
     QUIET_INK,
     Shading,
     add_scale,
@@ -18,11 +19,13 @@ from meshwright.lab.figures.overlay_picture import (
 from meshwright.lab.figures.saving import save_figure, svg_element
 from meshwright.model.overlay import Overlay
 from meshwright.model.snapshot import Float64Array
+from meshwright.overlays.layouts import is_tree, overlay_links, overlay_points
 
 PANEL_INCHES = 5.2
 CAPTION_INCHES = 0.6
 SCALE_INCHES = 0.7
 TITLE_INCHES = 0.7
+COMING, GOING = "#1a7f37", "#c4320a"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,7 +88,8 @@ def _paint_pair(
         (float(panel.link_loads.max()) for panel in panels if panel.link_loads is not None),
         default=0.0,
     )
-    for panel, (left, bottom) in zip(panels, corners, strict=True):
+    points = _common_points(pair, seed=seed)
+    for panel, colours, (left, bottom) in zip(panels, _link_colours(pair), corners, strict=True):
         text_left = (left + 0.2) / width
         axes = figure.add_axes(
             (left / width, bottom / height, PANEL_INCHES / width, PANEL_INCHES / height)
@@ -97,6 +101,8 @@ def _paint_pair(
             shading,
             link_loads=panel.link_loads,
             heaviest=heaviest,
+            link_colours=colours,
+            points=points,
             seed=seed,
         )
         top = bottom + PANEL_INCHES
@@ -104,3 +110,29 @@ def _paint_pair(
         figure.text(text_left, (top + 0.06) / height, panel.caption, color=QUIET_INK, fontsize=9)
     place = ((left + 1.4) / width, 0.5 / height, (PANEL_INCHES - 2.8) / width, 0.09 / height)
     add_scale(figure, place, shading)
+
+
+def _common_points(pair: Pair, *, seed: int) -> Float64Array | None:
+    """Where brokers are in both pictures, if no design says it in either: as they end, (broker, 2).
+
+    Who looks for what changed finds each broker where it was.
+    """
+    old, new = pair.before.overlay, pair.after.overlay
+    are_free = all(
+        each.positions is None and not is_tree(len(each.brokers), overlay_links(each))
+        for each in (old, new)
+    )
+    return overlay_points(new, seed=seed) if are_free and old.brokers == new.brokers else None
+
+
+def _link_colours(pair: Pair) -> tuple[list[str] | None, list[str] | None]:
+    """Links that go, before, and those that come, after, stand out where most stay."""
+    old, new = (
+        {frozenset(link) for link in each.overlay.links} for each in (pair.before, pair.after)
+    )
+    if len(old ^ new) > len(old & new):
+        return None, None
+    return (
+        [LINK_COLOUR if frozenset(link) in new else GOING for link in pair.before.overlay.links],
+        [LINK_COLOUR if frozenset(link) in old else COMING for link in pair.after.overlay.links],
+    )

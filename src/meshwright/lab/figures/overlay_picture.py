@@ -31,6 +31,8 @@ SCALE = LinearSegmentedColormap.from_list(
 )
 # How far axes reach from the middle of a ring of radius 1; names at its sides need more room.
 REACH, REACH_WITH_NAMES = 1.14, 1.42
+# How opaque a link is that has a colour of its own.
+STANDING_OUT = 0.9
 # Names: their size in points, how wide and high a letter is at most, and how far out they stand.
 NAME_SIZE = 8
 LETTER_WIDTH, LINE_HEIGHT = 0.66, 1.2
@@ -87,18 +89,24 @@ def paint_overlay(
     *,
     link_loads: Float64Array | None = None,
     heaviest: float = 0.0,
+    link_colours: Sequence[str] | None = None,
+    points: Float64Array | None = None,
     seed: int = 0,
 ) -> None:
-    """Paint one overlay into axes; links are as wide as their share of the heaviest load."""
-    links, points = overlay_links(overlay), overlay_points(overlay, seed=seed)
+    """Paint one overlay into axes; links are as wide as their share of the heaviest load.
+
+    link_colours: of each link that is not to have the usual one, (link,). points: where brokers
+    are, (broker, 2), if not by the design.
+    """
+    links = overlay_links(overlay)
+    points = overlay_points(overlay, seed=seed) if points is None else points
     degrees = _degrees(overlay)
     ringed = overlay.positions is not None
     if ringed or is_tree(len(points), links):
         _paint_circles(axes, points)
     curves = _curves(points, links, bend=0.55 if ringed else 0.0)
-    axes.add_collection(
-        _link_lines(curves, None if link_loads is None else link_loads / max(heaviest, 1e-9))
-    )
+    shares = None if link_loads is None else link_loads / max(heaviest, 1e-9)
+    axes.add_collection(_link_lines(curves, shares, link_colours or [LINK_COLOUR] * len(curves)))
     room = np.clip(90.0 / np.sqrt(len(points)), 2.2, 13.0)
     sizes = room**2 * (0.55 + 0.9 * degrees / max(float(degrees.max()), 1.0))
     axes.scatter(
@@ -146,14 +154,19 @@ def _curves(points: Float64Array, links: Int32Array, *, bend: float) -> list[Pat
     return [Path(corners, codes) for corners in np.stack((starts, middles, ends), axis=1)]
 
 
-def _link_lines(curves: list[Path], shares: Float64Array | None) -> PathCollection:
+def _link_lines(
+    curves: list[Path], shares: Float64Array | None, named: Sequence[str]
+) -> PathCollection:
     """All links alike, fainter the more there are; or each by its share of the heaviest load."""
     if shares is None:
         widths = np.ones(len(curves))
         alphas = np.full(len(curves), np.clip(6.0 / np.sqrt(max(len(curves), 1)), 0.1, 0.8))
     else:
         widths, alphas = 0.25 + 4.5 * shares, 0.18 + 0.6 * shares
-    colours = [to_rgba(LINK_COLOUR, alpha) for alpha in alphas.tolist()]
+    colours = [
+        to_rgba(name, alpha if name == LINK_COLOUR else STANDING_OUT)
+        for name, alpha in zip(named, alphas.tolist(), strict=True)
+    ]
     return PathCollection(
         curves, facecolors="none", edgecolors=colours, linewidths=widths.tolist(), zorder=2
     )
