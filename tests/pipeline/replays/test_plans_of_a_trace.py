@@ -106,7 +106,7 @@ def test_people_are_shown_reasons_and_worth(trace: Path, tmp_path: Path) -> None
     assert shown.exit_code == 0
     for word in (
         "is linked with",
-        "join parts of",
+        "parts of topics that were apart",
         "relays",
         "broker subscriptions",
         "The price of a publication goes from",
