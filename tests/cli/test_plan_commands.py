@@ -148,6 +148,17 @@ def test_an_evaluation_has_every_metric(tmp_path: Path) -> None:
     assert "…" not in shown.stdout
 
 
+def test_an_evaluation_has_the_price_that_a_comparison_has(tmp_path: Path) -> None:
+    interests, rates = small_network(tmp_path)
+    tree, _ = small_tree(tmp_path)
+    files = ("--interests", interests, "--rates", rates, "--link-weight", "0.3")
+    evaluated = answered("overlay", "evaluate", "--overlay", tree, *files)
+    compared = answered("overlay", "compare", "--from", tree, *files)
+    (now,) = (row for row in compared["designs"] if row["name"] == "now")
+    assert evaluated["price_parts"] == now["price_parts"]
+    assert evaluated["price"] == pytest.approx(sum(evaluated["price_parts"].values()))
+
+
 def test_an_overlay_is_evaluated_with_its_own_brokers_and_design_only(tmp_path: Path) -> None:
     interests, rates = small_network(tmp_path)
     tree, _ = small_tree(tmp_path)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from meshwright.cli.console.screen import PlainTable
     from meshwright.lab.comparison import Timed
     from meshwright.model.evaluation import Evaluation
-    from meshwright.model.price import PriceWeights
+    from meshwright.model.price import Price, PriceWeights
     from meshwright.planning.recommendation import Recommendation, Verdict
 
 HEADINGS = {
@@ -65,10 +65,22 @@ def metrics_table(name: str, found: Evaluation) -> PlainTable:
     return plain_table(HEADINGS, [metrics_cells(name, found)])
 
 
+def price_table(name: str, price: Price) -> PlainTable:
+    """The price of an overlay that is compared with nothing, and its parts."""
+    headings = {"\ndesign": False, **PRICE_HEADINGS}
+    del headings["\nfits"]
+    return plain_table(headings, [[name, *_shown(price)]])
+
+
 def price_cells(verdict: Verdict) -> list[str]:
     """The verdict in a word, the price and its parts, as every table shows them."""
-    shown = verdict.parts.shown()
-    return [verdict.told, shown["price"], *(shown[part] for part in verdict.parts.parts())]
+    return [verdict.told, *_shown(verdict.parts)]
+
+
+def _shown(price: Price) -> list[str]:
+    """The price, then its parts, as they are written."""
+    shown = price.shown()
+    return [shown["price"], *(shown[part] for part in price.parts())]
 
 
 def comparison_table(rows: Sequence[Timed], found: Recommendation) -> PlainTable:

@@ -35,6 +35,7 @@ from meshwright.cli.overlays.metrics_table import (
     comparison_document,
     comparison_table,
     metrics_table,
+    price_table,
 )
 from meshwright.model.wording import counted
 
@@ -169,10 +170,15 @@ def evaluate(
     rates: Rates,
     delays: Delays = None,
     delay_weight: DelayWeight = 1.0,
+    relay_weight: RelayWeight = 1.0,
+    management_weight: ManagementWeight = 1.0,
+    link_weight: LinkPrice = 0.1,
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
     """Count what an overlay costs: messages, delay, degree, diameter, k held, load spread.
+
+    The price of a publication is that of a comparison, part by part.
 
     Example: meshwright overlay evaluate --overlay overlay.json --interests interests.csv
     --rates rates.csv
@@ -180,12 +186,18 @@ def evaluate(
     from meshwright.files.plans import read_overlay_or_target
     from meshwright.files.reading import blaming
     from meshwright.files.snapshots import read_snapshot
+    from meshwright.model.price import PriceWeights
     from meshwright.planning.evaluation.evaluate import evaluate as evaluation_of
+    from meshwright.planning.pricing import price_of
 
+    weights = PriceWeights(
+        relay=relay_weight, delay=delay_weight, management=management_weight, link=link_weight
+    )
     joined = read_overlay_or_target(overlay)
     snapshot = read_snapshot(interests, rates, joined.brokers, delays_path=delays)
     with blaming(overlay), working(f"Evaluating {joined.design}"):
         found = evaluation_of(joined, snapshot, delay_weight=delay_weight)
+    price = price_of(found, snapshot, weights)
     notes = notes_on(snapshot)
     answer(
         as_json,
@@ -194,10 +206,16 @@ def evaluate(
             "seed": seed,
             "overlay": str(overlay),
             "evaluation": found,
+            "weights": weights,
+            "price": price.total,
+            "price_parts": price,
             **notes.document(),
         },
         metrics_table(joined.design, found),
         EXPLANATION,
+        "",
+        price_table(joined.design, price),
+        PRICE_EXPLANATION,
         *notes.sentences(),
     )
 
