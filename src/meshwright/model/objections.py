@@ -32,6 +32,23 @@ class WorseTopic(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     delay_ms_after: float | None = None
 
 
+# What people call the metrics of an evaluation, and of a price.
+METRIC_WORDS = {
+    "price": "the price of a publication",
+    "messages_per_publication": "messages of a publication",
+    "messages_external": "messages to brokers that only relay",
+    "delay_hops_mean": "hops of a delivery",
+    "delay_ms_mean": "milliseconds of a delivery",
+    "management_messages_mean": "messages of a broker's subscription",
+    "degree_mean": "links of a broker",
+    "degree_max": "links of the broker that has most",
+    "diameter_max": "hops across a topic at most",
+    "load_spread": "the spread of work over brokers",
+    "deliveries_missed": "deliveries that are missed",
+    "k_held": "deaths of brokers that part a topic",
+}
+
+
 class Objections(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What in a plan would be a reason to reject it.
 
@@ -80,7 +97,10 @@ class Objections(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 def _worse(who: str, metrics: tuple[WorseMetric, ...]) -> str:
-    figures = (f"{one.metric} from {one.before:,.4g} to {one.after:,.4g}" for one in metrics)
+    figures = (
+        f"{METRIC_WORDS.get(one.metric, one.metric)} from {one.before:,.4g} to {one.after:,.4g}"
+        for one in metrics
+    )
     return f"{who} gets worse in {', '.join(figures)}."
 
 

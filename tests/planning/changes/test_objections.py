@@ -9,12 +9,13 @@ import pytest
 from test_network_plans import drawn_snapshot
 
 from meshwright.model.interests import interests_from_sets
+from meshwright.model.objections import METRIC_WORDS
 from meshwright.model.overlay import Overlay
 from meshwright.model.price import PriceWeights
 from meshwright.model.snapshot import Snapshot
 from meshwright.planning.changes.clients import Population
 from meshwright.planning.changes.network import PlanWish, plan_network
-from meshwright.planning.changes.objections import objections_to
+from meshwright.planning.changes.objections import METRICS, objections_to
 from meshwright.planning.changes.proposal import Circumstances, propose
 from meshwright.planning.evaluation.evaluate import evaluate, forwarding_of
 from meshwright.planning.placement.clients import Clients
@@ -126,3 +127,7 @@ def test_a_plan_without_steps_has_nothing_against_it() -> None:
     assert plan.against is not None
     assert (plan.steps, plan.against.metrics, plan.against.topics) == ((), (), ())
     assert "No metric and no topic gets worse." in plan.against.sentences(0)
+
+
+def test_every_figure_that_may_get_worse_has_words_for_people() -> None:
+    assert set(METRICS) | {"price"} == set(METRIC_WORDS)

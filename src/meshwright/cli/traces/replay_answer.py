@@ -241,6 +241,7 @@ def write_recommended_plan(
 def _told_plan(replay: TraceReplay, out: Path) -> list[str]:
     """What the plan does to brokers and clients, what it is worth, and where it is."""
     from meshwright.files.plans import read_plan
+    from meshwright.model.designs import founded_as
     from meshwright.model.plan import told_worth
 
     plan, timeline = read_plan(out), replay.timeline
@@ -252,7 +253,7 @@ def _told_plan(replay: TraceReplay, out: Path) -> list[str]:
     if replay.today is None:
         told += (
             " Nothing stands today (--from names an overlay that does): the plan begins as "
-            f"{plan.source.design} began."
+            f"{founded_as(plan.source)} began."
         )
     return [told, plan.summary, told_worth(plan)]
 
