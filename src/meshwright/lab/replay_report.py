@@ -13,6 +13,7 @@ from meshwright.files.tables import table_bytes
 from meshwright.lab.figures.before_after import Pair, Panel, pair_svg
 from meshwright.lab.figures.replay_pictures import history_picture, map_picture
 from meshwright.lab.report_style import SCRIPT, STYLE
+from meshwright.model.designs import founded_as
 from meshwright.model.overlay import Overlay
 from meshwright.model.price import PARTS
 from meshwright.model.snapshot import Float64Array
@@ -175,7 +176,7 @@ def _overlays(findings: ReplayFindings) -> list[str]:
     panels = [
         Panel(
             word,
-            f"{each.design}, {counted(len(each.links), 'link')}",
+            f"{founded_as(each)}, {counted(len(each.links), 'link')}",
             each,
             node_degrees(each).astype(np.float64),
         )
@@ -192,7 +193,9 @@ def _overlays(findings: ReplayFindings) -> list[str]:
 
 def _told_change(before: Overlay, after: Overlay, *, is_standing: bool) -> str:
     old, new = ({frozenset(link) for link in each.links} for each in (before, after))
-    begun = "" if is_standing else f"Nothing stands today: before is how {before.design} began. "
+    begun = (
+        "" if is_standing else f"Nothing stands today: before is how {founded_as(before)} began. "
+    )
     if old == new:
         return f"{begun}No link changes: both are the same."
     coloured = ", in green," if len(old ^ new) <= len(old & new) else ""
