@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import msgspec
+import uvloop
 from live_network import newcomer, port_of, running_brokers
 
 from meshwright.live.processes.live_broker import LiveBroker
@@ -53,6 +54,16 @@ class Brokers:
         self.addresses[name] = f"127.0.0.1:{port_of(broker)}"
 
 
+def on_their_own_loop(story: Coroutine[Any, Any, None]) -> None:
+    """As processes of brokers run it.
+
+    asyncio's own loop leaves a connection open that comes just as a server closes (CPython's issue
+    109564), and a manager asks at any moment.
+    """
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(story)
+
+
 @contextmanager
 def background_brokers(
     design: str, folder: Path, count: int = 3, **options: Any
@@ -77,7 +88,7 @@ def background_brokers(
             raise
 
     with ThreadPoolExecutor(1, thread_name_prefix="brokers") as threads:
-        running = threads.submit(lambda: asyncio.run(run()))
+        running = threads.submit(on_their_own_loop, run())
         try:
             yield ready.result(30)
         finally:
