@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import ast
+import pkgutil
 import re
+import subprocess
 import sys
 import tomllib
 from importlib.metadata import packages_distributions
 
+import pyarrow
 import pytest
-from sources import ROOT, imported_packages, parsed, python_files
+from sources import ROOT, imported_packages, parsed, python_files, short
 
 # Declared for their command or because another library calls them, never imported by us.
 TOOLS = {
@@ -44,6 +48,23 @@ def imported(*folders: str) -> set[str]:
 
 def plain(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def test_parts_of_arrow_are_imported_where_they_are_used() -> None:
+    """pyarrow has some parts as attributes only once somebody has imported those."""
+    asked = "import pyarrow; print(*dir(pyarrow))"
+    at_once = subprocess.run([sys.executable, "-c", asked], capture_output=True, check=True)
+    has = set(at_once.stdout.decode().split())
+    parts = {one.name for one in pkgutil.iter_modules(pyarrow.__path__)} - has
+    assert not [
+        f"{short(path)}:{node.lineno} pa.{node.attr}"
+        for path in python_files("src", *FOR_DEVELOPERS)
+        for node in ast.walk(parsed(path))
+        if isinstance(node, ast.Attribute)
+        and isinstance(node.value, ast.Name)
+        and node.value.id == "pa"
+        and node.attr in parts
+    ]
 
 
 def test_what_the_program_imports_comes_with_it() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from meshwright.model.designs import DESIGNS
@@ -134,7 +135,7 @@ def test_publishers_that_have_places_are_counted_message_by_message(design: str)
     """Of each topic two publications enter at one broker, one at another, and one anywhere."""
     places = [(t % BROKER_COUNT, 2) for t in range(TOPIC_COUNT)], [(7, 1)] * TOPIC_COUNT
     happened = events()
-    spans = happened.filter(pa.compute.equal(happened["kind"], SPAN))
+    spans = happened.filter(pc.equal(happened["kind"], SPAN))
     rows = [
         {
             "kind": PUBLISHED,

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import msgspec
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from pyarrow import parquet
 from pyspark.sql import SparkSession
@@ -169,7 +170,7 @@ def published(hours: range, ahead: float) -> int:
 
 def shift(path: Path, by_us: int) -> None:
     table = parquet.read_table(path)
-    times = pa.compute.add(table["time"].cast(pa.int64()), by_us)
+    times = pc.add(table["time"].cast(pa.int64()), by_us)
     parquet.write_table(table.set_column(0, table.schema.field(0), times.cast(TIME)), path)
 
 

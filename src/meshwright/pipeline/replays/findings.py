@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import functions as sf
 
 from meshwright.files.decoding import converted, decoded
@@ -114,8 +115,8 @@ def _last_seats(replay: TraceReplay, placement: str, population: Population) -> 
     """The broker of each client as a placement ends, (client,); whom it has not stays."""
     rows = replay.tables["placements"].where(sf.col("placement") == placement)
     last = rows.groupBy("client").agg(sf.max_by("broker", "time").alias("broker")).toArrow()
-    clients = pa.compute.index_in(pa.array(population.names), value_set=last["client"])
-    numbers = pa.compute.index_in(last["broker"], value_set=pa.array(replay.brokers.names))
+    clients = pc.index_in(pa.array(population.names), value_set=last["client"])
+    numbers = pc.index_in(last["broker"], value_set=pa.array(replay.brokers.names))
     targets = numbers.take(clients).to_numpy(zero_copy_only=False)
     here = population.clients.brokers
     seats: Int32Array = np.where(np.isnan(targets), here, targets).astype(np.int32)

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
@@ -277,7 +278,7 @@ class TraceMoment:
             .agg(sf.sum("publications").alias("publications"))
             .toArrow()
         )
-        rows = pa.compute.index_in(counted["broker"], value_set=pa.array(names, pa.string()))
+        rows = pc.index_in(counted["broker"], value_set=pa.array(names, pa.string()))
         columns = _numbers(counted["topic"], topics, "topic", self._trace)
         amounts = counted["publications"].to_numpy().astype(np.float64)
         is_here = ~np.asarray(rows.is_null())
@@ -362,7 +363,7 @@ def numbered_wants(
     def number(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             places = {
-                name: pa.compute.index_in(batch[name], value_set=values)
+                name: pc.index_in(batch[name], value_set=values)
                 for name, values in known.items()
             }
             assert not any(place.null_count for place in places.values()), "of another trace"
@@ -375,9 +376,9 @@ def _numbers(
     column: pa.ChunkedArray, names: tuple[Any, ...], kind: str, trace: Place
 ) -> Int32Array:
     """The place of every value among the names."""
-    places = pa.compute.index_in(column, value_set=pa.array(names, pa.string()))
+    places = pc.index_in(column, value_set=pa.array(names, pa.string()))
     if places.null_count:
-        stray = column.filter(pa.compute.is_null(places))[0].as_py()
+        stray = column.filter(pc.is_null(places))[0].as_py()
         raise InputFileError(
             str(trace),
             f"the {kind} {stray!r} is not in the overlay or the table of {kind}s",

@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as parquet
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
@@ -150,7 +151,7 @@ def delays_between(table: pa.Table, names: tuple[BrokerName, ...]) -> Float64Arr
     """
     numbered = pa.array(names, pa.string())
     sources, targets = (
-        pa.compute.index_in(table[column], value_set=numbered).fill_null(-1).to_numpy()
+        pc.index_in(table[column], value_set=numbered).fill_null(-1).to_numpy()
         for column in ("source", "target")
     )
     matrix = np.full((len(names), len(names)), np.inf)

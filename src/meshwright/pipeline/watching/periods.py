@@ -13,6 +13,7 @@ from typing import Any, Literal
 import msgspec
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from meshwright.errors import OperatorError
 from meshwright.files.decoding import decoded
@@ -72,12 +73,12 @@ class Judge:
 
     def judge(self, found: pa.Table, batch: int) -> None:
         """Judge all periods of a batch, the earliest first, and note what became of rows."""
-        is_of_period = pa.compute.is_in(found["kind"], pa.array(OF_PERIODS))
+        is_of_period = pc.is_in(found["kind"], pa.array(OF_PERIODS))
         judged = found.filter(is_of_period)
         for period in sorted(set(judged["period"].to_pylist())):
-            rows = judged.filter(pa.compute.equal(judged["period"], period))
+            rows = judged.filter(pc.equal(judged["period"], period))
             self._judge_period(int(period), rows, batch)
-        others = found.filter(pa.compute.invert(is_of_period))
+        others = found.filter(pc.invert(is_of_period))
         record_batch(self.plans, others.to_pylist(), batch)
 
     def _judge_period(self, period: int, rows: pa.Table, batch: int) -> None:
@@ -182,7 +183,7 @@ def _places(entering: Float64Array, published: list[dict[str, Any]]) -> Float64A
 
 
 def _of(rows: pa.Table, kind: str) -> pa.Table:
-    return rows.filter(pa.compute.equal(rows["kind"], kind))
+    return rows.filter(pc.equal(rows["kind"], kind))
 
 
 def _wanted(rows: pa.Table) -> list[tuple[str, str]]:
