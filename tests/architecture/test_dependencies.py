@@ -10,7 +10,7 @@ import sys
 import tomllib
 from importlib.metadata import packages_distributions
 
-import pyarrow
+import pyarrow as pa
 import pytest
 from sources import ROOT, imported_packages, parsed, python_files, short
 
@@ -55,7 +55,7 @@ def test_parts_of_arrow_are_imported_where_they_are_used() -> None:
     asked = "import pyarrow; print(*dir(pyarrow))"
     at_once = subprocess.run([sys.executable, "-c", asked], capture_output=True, check=True)
     has = set(at_once.stdout.decode().split())
-    parts = {one.name for one in pkgutil.iter_modules(pyarrow.__path__)} - has
+    parts = {one.name for one in pkgutil.iter_modules(pa.__path__)} - has
     assert not [
         f"{short(path)}:{node.lineno} pa.{node.attr}"
         for path in python_files("src", *FOR_DEVELOPERS)

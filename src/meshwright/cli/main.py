@@ -111,4 +111,5 @@ def meshwright(
 
 def _ended(sentence: str) -> str:
     """A sentence with one sign at its end."""
-    return sentence if sentence.endswith("?") else f"{sentence.rstrip('.')}."
+    is_ended = sentence.endswith(("?", "..."))
+    return sentence if is_ended else f"{sentence.rstrip('.')}."

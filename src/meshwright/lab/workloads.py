@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
-from meshwright.errors import ProblemError
+from meshwright.errors import OperatorError, ProblemError
 from meshwright.model.identifiers import BrokerName, TopicName
 from meshwright.model.interests import Interests, interests_from_pairs
 from meshwright.model.snapshot import Float64Array, Snapshot
@@ -107,6 +107,9 @@ def topic_weights(
         return (ranks + 1.0) ** -exponents.zipf
     if popularity == "expo":
         return np.exp(-exponents.expo * ranks / topic_count)
+    if popularity != "unif":
+        known = ", ".join(get_args(Popularity))
+        raise OperatorError(f"There is no popularity {popularity!r}; choose one of {known}.")
     return np.ones(topic_count, dtype=np.float64)
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable
 
@@ -46,6 +47,25 @@ def test_a_claim_holds_if_the_whole_interval_lies_in_what_it_allows() -> None:
     assert claimed([1.99, 2.0, 2.01], **about(2.0)) == "reproduces"
     assert claimed([2.99, 3.0, 3.01], **about(2.0)) == "does not"
     assert claimed([2.0], **about(2.0)) == "cannot be told"
+
+
+def test_growth_is_not_told_by_one_size() -> None:
+    growth = Claim(says="", quoted="", value=lambda _: 1.0, least=1.0, over="brokers")
+    rows = pd.DataFrame({"seed": [0, 0, 1, 1], "brokers": [10, 10, 10, 10]})
+    assert judge(growth, rows).reason.startswith("This run has one value of brokers")
+    assert judge(growth, rows.assign(brokers=[10, 20, 10, 20])).verdict == "reproduces"
+
+
+def test_a_papers_number_is_not_judged_by_a_network_that_is_too_small() -> None:
+    claim = Claim(says="", quoted="", value=lambda rows: rows.delay.mean(), least=1.0)
+    rows = pd.DataFrame({"seed": [0, 1], "brokers": [10, 10], "delay": [2.0, 2.1]})
+    found = judge(claim, rows, {"brokers": 100})
+    assert found.verdict == "cannot be told"
+    assert found.reason.startswith("Measured with 10 brokers where the paper has 100;")
+    assert found.estimate is not None
+    ours = dataclasses.replace(claim, kind="ours")
+    for decided, size in ((claim, 10), (ours, 100)):
+        assert judge(decided, rows, {"brokers": size}).verdict == "reproduces"
 
 
 @pytest.mark.parametrize(

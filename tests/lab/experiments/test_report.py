@@ -108,7 +108,7 @@ def test_a_report_says_first_what_does_not_reproduce(found: list[Finding]) -> No
     page = report_page(found).decode()
     assert page.index("What does not reproduce") < page.index("Where our methods beat")
     assert page.index("Where our methods beat") < page.index("<h2 id='ktco'>")
-    assert "1 numbers and statements of the papers: 0 reproduce, 1 do not" in page
+    assert "1 comparison with 1 statement of the papers: 0 reproduce, 1 do not" in page
     assert "<td class='quiet' data-head='reproduced if'>3 or less</td>" in page
     assert "Not swept: k 2, start random" in page
     assert "3 &amp; more" in page
@@ -133,7 +133,7 @@ def test_a_papers_page_gets_numbers_and_figures_between_its_marks(
         assert max(map(len, text.splitlines())) <= 100
         assert (tmp_path / "figures" / "ktco-try-degree.svg").read_text().startswith("<?xml")
     short = " ".join(overview.read_text().split())
-    assert "1 numbers and statements of the papers: 0 reproduce, 1 do not" in short
+    assert "1 comparison with 1 statement of the papers: 0 reproduce, 1 do not" in short
     assert "- [ktco-try](ktco.md): gm has 3 links. Paper: 3 & more. Ours: 5.0" in short
     assert "(small, 3 seeds)." in short
     page.write_text("# No place")

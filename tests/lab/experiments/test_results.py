@@ -100,3 +100,11 @@ def test_a_folder_of_other_things_is_left_alone(tmp_path: Path) -> None:
         ResultFolder(tmp_path).open(QUESTION)
     with pytest.raises(OperatorError, match="has no results; meshwright lab run"):
         result_folders(tmp_path)
+
+
+def test_a_folder_in_which_nothing_was_measured_takes_any_question(tmp_path: Path) -> None:
+    empty = ResultFolder(tmp_path / "ktco-degree")
+    empty.open(QUESTION)
+    other = msgspec.structs.replace(QUESTION, grid={"brokers": [30]})
+    empty.open(other)
+    assert empty.question() == other

@@ -184,3 +184,33 @@ def test_any_parameter_may_be_swept_and_what_is_not_is_told() -> None:
         ordered([location], "small", changes={"update_hours": [1]})
     with pytest.raises(OperatorError, match="no such parameter; it has"):
         ordered([commute], "small", changes={"zzz": [1]})
+
+
+def test_values_that_no_file_has_as_they_are_stay_the_same_question(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    def measure(*, size: int, seed: int, ks: tuple[int, ...] = (2, 4)) -> dict[str, Any]:
+        return {"found": size + seed + sum(ks)}
+
+    sweep = Sweep(grid={"size": (1, 2)}, seeds=1, task_cpu_s=60.0)
+    order = Order(replace(of(measure).experiment, scales={"small": sweep}), "small", 1)
+    run(spark, [order], tmp_path, asked_at="now", tell=lambda *_: None)
+    assert standing(order, tmp_path) == 2
+    assert standing(replace(order, seeds=2), tmp_path) == 2
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"size": ["many"]}, "--grid size=many: expected `int`, got `str`; one of try is 1."),
+        ({"size": [-5]}, "--grid size=-5: there is no less than none of it."),
+        ({"law": [3]}, "--grid law=3: expected `str`, got `int`; one of try is unif."),
+        ({"size": [20, 20]}, "--grid size: a value stands twice; name each once."),
+    ],
+)
+def test_values_that_a_parameter_cannot_have_are_refused_at_once(
+    changes: dict[str, list[Any]], reason: str
+) -> None:
+    with pytest.raises(OperatorError) as refused:
+        ordered([of(measure).experiment], "small", changes=changes)
+    assert str(refused.value) == reason

@@ -57,8 +57,12 @@ class Claim:
 
     quoted: the paper's words. value: our number, of the rows of one seed; not a number where those
     rows cannot tell. It counts as reproduced from least to most, both included; a claim without
-    either compares with nothing. why: shown where it does not reproduce. kind: an aside reads the
-    paper's words otherwise than it defines them, and counts for neither.
+    either compares with nothing. why: shown where it does not reproduce. over: a parameter of which
+    it compares several values.
+
+    kind: "ours" is our method beside a paper's. These count for neither: an aside reads the paper's
+    words otherwise than it defines them, a check is what must hold in any case, and a fitted number
+    is one that we chose an input by.
     """
 
     says: str
@@ -67,8 +71,9 @@ class Claim:
     least: float | None = None
     most: float | None = None
     unit: str = ""
-    kind: Literal["paper", "ours", "aside"] = "paper"
+    kind: Literal["paper", "ours", "aside", "check", "fitted"] = "paper"
     why: str = ""
+    over: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +84,7 @@ class Experiment:
     returns a row or rows, mappings of names to numbers and texts, and depends on its arguments
     alone. hands_on: parameters that its signature does not name, and what they usually are.
     needs_trace: it has a parameter trace, the folder of one that is named with --trace.
+    judged_at: sizes of the paper by parameter, where smaller ones were seen to answer otherwise.
     """
 
     name: str
@@ -91,6 +97,7 @@ class Experiment:
     claims: tuple[Claim, ...] = ()
     hands_on: Mapping[str, Any] = field(default_factory=dict)
     needs_trace: bool = False
+    judged_at: Mapping[str, float] = field(default_factory=dict)
 
     def usual(self) -> dict[str, Any]:
         """What its parameters are unless they are swept, of those that need not be."""

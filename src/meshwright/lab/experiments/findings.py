@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -90,12 +90,14 @@ def found_in(experiment: Experiment, runs: Iterable[Run]) -> Finding:
     """What some runs of an experiment say, each claim by the largest scale that can tell it."""
     largest = sorted(runs, key=lambda run: SCALES.index(run.question.scale), reverse=True)
     return Finding(
-        experiment, tuple(largest), tuple(_told(claim, largest) for claim in experiment.claims)
+        experiment,
+        tuple(largest),
+        tuple(_told(claim, largest, experiment.judged_at) for claim in experiment.claims),
     )
 
 
-def _told(claim: Claim, runs: Sequence[Run]) -> Told:
-    tried = [Told(judge(claim, run.whole_seeds), run) for run in runs]
+def _told(claim: Claim, runs: Sequence[Run], judged_at: Mapping[str, float]) -> Told:
+    tried = [Told(judge(claim, run.whole_seeds, judged_at), run) for run in runs]
     return next((one for one in tried if one.judgement.is_told), tried[0])
 
 

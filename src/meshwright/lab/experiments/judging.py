@@ -6,6 +6,7 @@ interval lies outside; in between more seeds are needed, and nobody can tell.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import inf, isnan, nan, sqrt
 from typing import Literal
@@ -70,16 +71,23 @@ def estimate(samples: np.ndarray) -> Estimate | None:
     return Estimate(float(known.mean()), half_width, len(known))
 
 
-def judge(claim: Claim, rows: pd.DataFrame) -> Judgement:
-    """What the rows say of a claim, seed by seed."""
+def judge(
+    claim: Claim, rows: pd.DataFrame, judged_at: Mapping[str, float] | None = None
+) -> Judgement:
+    """What the rows say of a claim, seed by seed; judged_at: of its experiment."""
     if rows.empty:
         return Judgement(claim, None, "cannot be told", "No seed has all its tasks yet.")
+    if claim.over and rows[claim.over].nunique() == 1:
+        only = f"This run has one value of {claim.over}, and the claim compares several."
+        return Judgement(claim, None, "cannot be told", only)
     values = [_value(claim, of_seed) for _, of_seed in rows.groupby(SEED_COLUMN, sort=True)]
     found = estimate(np.array(values, dtype=np.float64))
     if found is None:
         return Judgement(claim, None, "cannot be told", "This run has not the sizes it is about.")
     if claim.least is None and claim.most is None:
         return Judgement(claim, found, "cannot be told", claim.why or "The paper gives no number.")
+    if too_small := _too_small(claim, rows, judged_at or {}):
+        return Judgement(claim, found, "cannot be told", too_small)
     if found.half_width is None:
         return Judgement(claim, found, "cannot be told", "One seed has no spread; run more.")
     least = -inf if claim.least is None else claim.least - ROUNDING
@@ -90,6 +98,18 @@ def judge(claim: Claim, rows: pd.DataFrame) -> Judgement:
         return Judgement(claim, found, "does not", claim.why)
     more = f"The interval over {counted(found.seeds, 'seed')} reaches into both."
     return Judgement(claim, found, "cannot be told", more)
+
+
+def _too_small(claim: Claim, rows: pd.DataFrame, judged_at: Mapping[str, float]) -> str:
+    """Why a paper's number is not judged by what was measured; "" if it is."""
+    for name, size in judged_at.items():
+        largest = rows[name].max()
+        if claim.kind == "paper" and largest < size:
+            return (
+                f"Measured with {largest:,g} {name} where the paper has {size:,g}; smaller "
+                "networks were seen to answer otherwise."
+            )
+    return ""
 
 
 def _value(claim: Claim, rows: pd.DataFrame) -> float:

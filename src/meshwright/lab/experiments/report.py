@@ -26,6 +26,8 @@ WORDS = {
     "paper": {"reproduces": "reproduces", "does not": "does not reproduce"},
     "ours": {"reproduces": "better", "does not": "not better"},
     "aside": {"reproduces": "would reproduce", "does not": "would not reproduce"},
+    "check": {"reproduces": "holds", "does not": "does not hold"},
+    "fitted": {"reproduces": "as fitted", "does not": "not as fitted"},
 }
 STYLE = PAGE + (
     "body{max-width:72rem}table{font-size:.9rem;width:100%}"
@@ -45,6 +47,7 @@ LISTS = (
     ("paper", "does not", "What does not reproduce"),
     ("ours", "reproduces", "Where our methods beat the papers'"),
     ("ours", "does not", "Where they do not"),
+    ("check", "does not", "What should hold in any case, and does not"),
 )
 BEGIN, END = "<!-- lab: begin -->", "<!-- lab: end -->"
 # A sign such as ± takes two bytes, and some count those.
@@ -102,12 +105,18 @@ def _summary(found: list[Finding]) -> str:
         verdict: sum(1 for _ in judged(found, "paper", verdict))
         for verdict in ("reproduces", "does not", "cannot be told")
     }
-    ours = [sum(1 for _ in judged(found, "ours", verdict)) for verdict in ("reproduces",)]
-    total = sum(1 for one in found for each in one.claims if each.judgement.claim.kind == "ours")
+    better = sum(1 for _ in judged(found, "ours", "reproduces"))
+    kinds = [(one, each.judgement.claim) for one in found for each in one.claims]
+    ours = sum(1 for _, claim in kinds if claim.kind == "ours")
+    printed = {
+        (one.experiment.paper, claim.quoted) for one, claim in kinds if claim.kind == "paper"
+    }
     return (
-        f"{sum(counts.values())} numbers and statements of the papers: {counts['reproduces']} "
-        f"reproduce, {counts['does not']} do not, {counts['cannot be told']} cannot be told. Of "
-        f"{total} claims of our own methods, most of them beside the papers', {ours[0]} hold."
+        f"{counted(sum(counts.values()), 'comparison')} with "
+        f"{counted(len(printed), 'statement')} of the papers: {counts['reproduces']} reproduce, "
+        f"{counts['does not']} do not, {counts['cannot be told']} cannot be told. In "
+        f"{counted(ours, 'comparison')} of our methods with the papers', ours are better in "
+        f"{better}."
     )
 
 

@@ -67,7 +67,7 @@ class ResultFolder:
                     f"{self.folder} is not empty and has no {QUESTION_FILE}; choose another folder."
                 )
             return
-        if again == "all":
+        if again == "all" or not self._parts():
             return
         if self.answers(question):
             self.done()
@@ -82,7 +82,7 @@ class ResultFolder:
         """Take the folder for a question; again: which of the results there are to go."""
         self.refuse(question, again=again)
         path = self.folder / QUESTION_FILE
-        if path.exists() and (again == "all" or not self.answers(question)):
+        if path.exists() and (again == "all" or not self._parts() or not self.answers(question)):
             shutil.rmtree(self.folder)
         if path.exists():
             former = self.question()
@@ -128,8 +128,11 @@ class ResultFolder:
         whole = pa.concat_tables(tables, promote_options="permissive").to_pandas()
         return whole.sort_values(TASK_COLUMN, kind="stable").reset_index(drop=True)
 
+    def _parts(self) -> list[Path]:
+        return sorted(self.folder.glob("part-*.parquet"))
+
     def _tables(self) -> Iterable[pa.Table]:
-        for part in sorted(self.folder.glob("part-*.parquet")):
+        for part in self._parts():
             try:
                 yield arrow_parquet.read_table(part)
             except (pa.ArrowInvalid, OSError) as error:

@@ -13,7 +13,7 @@ from difflib import get_close_matches
 from functools import partial
 from math import ceil
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import msgspec
 
@@ -143,20 +143,41 @@ def ordered(
         for one in experiments
     ]
     for order in orders:
-        _refuse_strange(order)
+        for name, values in order.changes.items():
+            _refuse_strange(order, name, values)
     return orders
 
 
-def _refuse_strange(order: Order) -> None:
-    """Say which parameter an experiment has not."""
-    known = {*order.sweep.grid, *order.experiment.usual()}
-    for name in order.changes:
-        if name not in known:
-            near = get_close_matches(name, known, n=1)
-            advice = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(sorted(known))}."
+def _refuse_strange(order: Order, name: str, values: Sequence[Any]) -> None:
+    """Say which parameter an experiment has not, or which value it cannot have."""
+    own = {**order.sweep.grid, **{key: [one] for key, one in order.experiment.usual().items()}}
+    if name not in own:
+        near = get_close_matches(name, own, n=1)
+        advice = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(sorted(own))}."
+        raise OperatorError(
+            f"--grid {name}: {order.experiment.name} has no such parameter; {advice}"
+        )
+    usual = own[name][0]
+    kind = get_type_hints(order.experiment.measure).get(name) or _kind_of(usual)
+    for value in values:
+        try:
+            msgspec.convert(value, kind)
+        except msgspec.ValidationError as error:
             raise OperatorError(
-                f"--grid {name}: {order.experiment.name} has no such parameter; {advice}"
-            )
+                f"--grid {name}={value}: {str(error).lower()}; one of {order.experiment.name} is "
+                f"{usual}."
+            ) from None
+        if isinstance(value, float | int) and value < 0:
+            raise OperatorError(f"--grid {name}={value}: there is no less than none of it.")
+    if len(values) > len({str(value) for value in values}):
+        raise OperatorError(f"--grid {name}: a value stands twice; name each once.")
+
+
+def _kind_of(usual: object) -> Any:
+    """What a value may be that no signature names."""
+    if isinstance(usual, int | float) and not isinstance(usual, bool):
+        return int | float
+    return str if isinstance(usual, str) else Any
 
 
 def run(
@@ -223,13 +244,18 @@ def asked(order: Order, asked_at: str) -> Question:
     return Question(
         experiment=order.experiment.name,
         scale=order.scale,
-        grid=msgspec.to_builtins(order.grid),
-        fixed=msgspec.to_builtins(order.fixed),
+        grid=_as_read(order.grid),
+        fixed=_as_read(order.fixed),
         seeds=order.seeds,
         version=__version__,
         sources=source_digest(),
         asked_at=asked_at,
     )
+
+
+def _as_read(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Values as a file has them, in which a tuple is a list."""
+    return msgspec.json.decode(msgspec.json.encode(values), type=dict[str, Any])
 
 
 def tasks_of(question: Question) -> SeedBySeed:

@@ -340,7 +340,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
             "10x": Sweep(grid={"users": (400_000,)}, seeds=3, task_cpu_s=120.0),
         },
         claims=tuple(
-            Claim(says=what, quoted=quoted, unit=unit, why=STAND_IN, **about(number),
+            Claim(says=what, quoted=quoted, unit=unit, why=STAND_IN, kind="fitted", **about(number),
                   value=partial(_mean_of, column=column))
             for what, quoted, column, number, unit in (
                 ("visits of a user", "450 K of 40 K users", "visits_each", 11.25, ""),
@@ -357,6 +357,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         title="People who wander and follow cells: all systems",
         shows="figures 6a, 6c, 6d, 6e",
         measure=measure_systems,
+        judged_at={"users": FULL["users"][0]},
         scales={
             "small": Sweep(grid={**SMALL, "cluster_size": (10,)}, seeds=10, task_cpu_s=10.0),
             "paper": Sweep(grid={**FULL, "cluster_size": (5, 10, 50)}, seeds=3, task_cpu_s=600.0),
@@ -380,6 +381,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         title="The size of clusters and the weight of load",
         shows="figures 6a, 6b, 6c, 6f",
         measure=measure_systems,
+        judged_at={"users": FULL["users"][0]},
         scales={
             "small": Sweep(
                 grid={**SMALL, "names": (BOTH,), "cluster_size": (2, 6, 12, 24),
@@ -409,23 +411,26 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         ),
         claims=(
             Claim(says="management is more at the largest cluster than at the best", quoted="rises",
-                  value=_by_cluster(largest=True), least=1.0, unit="%"),
+                  value=_by_cluster(largest=True), over="cluster_size", least=1.0, unit="%"),
             Claim(says="management is more at the smallest cluster than at the best",
-                  quoted="first decreases", value=_by_cluster(largest=False), least=1.0, unit="%",
+                  quoted="first decreases", value=_by_cluster(largest=False),
+                  over="cluster_size", least=1.0, unit="%",
                   why=EXCHANGE),
             Claim(says="deviation of load at the largest cluster over the smallest, weight 0",
                   quoted="worsens, especially when the cluster size is large",
-                  value=_deviation_growth, least=1.0, unit="times"),
+                  value=_deviation_growth, over="cluster_size", least=1.0, unit="times"),
             Claim(says="deviation of load at weight 30 over weight 0, largest cluster",
-                  quoted="greatly improved", value=_weighed("load_deviation", 0.0), most=0.5,
+                  quoted="greatly improved", value=_weighed("load_deviation", 0.0),
+                  over="load_weight", most=0.5,
                   unit="times"),
             Claim(says="overhead then, weight 30 over weight 1", quoted="-", kind="aside",
-                  value=_weighed("overhead", 1.0), unit="times",
+                  value=_weighed("overhead", 1.0), over="load_weight", unit="times",
                   why="What is gained by few brokers goes as load spreads; the paper shows both, "
                   "never together."),
             *(Claim(says=f"less {what} at the largest cluster than at the smallest",
                     quoted="performance improvement increases with the cluster size",
-                    value=_saved_by_size(column), least=0.0, unit="%", why=PATHS)
+                    value=_saved_by_size(column),
+                    over="cluster_size", least=0.0, unit="%", why=PATHS)
               for column, what in (("delay_ms", "delay of a delivery"), ("overhead", "overhead"))),
         ),
     ),
@@ -435,6 +440,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         title="How long the network stays as it is",
         shows="figure 9, location model, c = 10",
         measure=measure_systems,
+        judged_at={"users": FULL["users"][0]},
         scales={
             "small": Sweep(
                 grid={**SMALL, "names": (DYNATOPS,), "free_days": (1.0, 3.0, 7.0)},
@@ -458,11 +464,14 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         ),
         claims=(
             Claim(says="more delay at the longest period than at the shortest",
-                  quoted="only slight degradation", value=_risen("delay_ms"), most=10.0, unit="%"),
+                  quoted="only slight degradation", value=_risen("delay_ms"),
+                  over="free_days", most=10.0, unit="%"),
             Claim(says="more overhead at the longest period than at the shortest",
-                  quoted="only slight degradation", value=_risen("overhead"), most=10.0, unit="%"),
+                  quoted="only slight degradation", value=_risen("overhead"),
+                  over="free_days", most=10.0, unit="%"),
             Claim(says="more reconfiguration messages at the longest period than at the shortest",
-                  quoted="decreases", value=_risen("reconfiguration_messages"), most=0.0, unit="%"),
+                  quoted="decreases", value=_risen("reconfiguration_messages"),
+                  over="free_days", most=0.0, unit="%"),
         ),
     ),
 )  # fmt: skip

@@ -478,7 +478,7 @@ BEST_CLAIMS = (
         quoted="-",
         value=lambda rows: float(rows[rows["design"] == "best"]["topics_failing"].sum()),
         most=0.0,
-        kind="ours",
+        kind="check",
     ),
 )  # fmt: skip
 
@@ -534,7 +534,7 @@ def _claims_at_once(how: str) -> tuple[Claim, ...]:
                 (rows["topics_cut_at_once"] - rows["topics_cut_by_links"]).abs().sum()
             ),
             most=0.0,
-            kind="ours",
+            kind="check",
             why=(
                 "Where as many die as k, also most of those may be dead who keep who wants a topic."
             ),
@@ -550,14 +550,14 @@ SIMULATED_CLAIMS = (
         quoted="-",
         value=lambda rows: float(rows[rows["killed"] == 1]["topics_cut_mended"].sum()),
         most=0.0,
-        kind="ours",
+        kind="check",
     ),
     Claim(
         says="topics cut after the brokers mended their links, 2 killed, any design, simulated",
         quoted="-",
         value=lambda rows: float(rows[rows["killed"] == 2]["topics_cut_mended"].sum()),
         most=0.0,
-        kind="ours",
+        kind="check",
         why=(
             "Links are mended, but who wants a topic is kept by 2 k - 1 brokers, at least three, "
             "of which most must live: networks for k below 3 wait until the dead are removed."
