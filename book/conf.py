@@ -40,6 +40,8 @@ html_title = f"Meshwright {version}"
 html_static_path = ["static"]
 html_css_files = ["book.css"]
 html_copy_source = False
+# The book is opened as files, of which a browser lets no page read others.
+html_show_search_summary = False
 html_show_sphinx = False
 html_show_copyright = False
 html_theme_options = {

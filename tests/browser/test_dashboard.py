@@ -35,12 +35,13 @@ def test_who_has_no_key_and_no_token_sees_nothing(network: Network) -> None:
     without = network.address.split("?")[0]
     for address in (without, f"{without}/plans", f"{without}?key=guessed"):
         assert httpx.get(address).status_code == 401
-    with browsing(without) as page:
+    with browsing(f"{without}/overlay?broker=broker2") as page:
         page.until_said("The manager's token", "body")
         page.one("#token").send_keys("wrong" + Keys.ENTER)
         page.until_said("The token is wrong.", "body")
         page.one("#token").send_keys(network.token + Keys.ENTER)
-        page.until_said("Overview", "h1")
+        page.until_said("Overlay", "h1")
+        page.until_said("broker2\n", ".mw-split")
 
 
 def test_brokers_appear_with_what_they_do_and_one_that_is_killed_is_seen(
@@ -75,14 +76,26 @@ def test_every_tab_leads_to_its_page(page: Page) -> None:
     page.until_said("Overview", "h1")
 
 
+def test_who_goes_by_keyboard_keeps_the_place_in_a_table_that_is_written_anew(page: Page) -> None:
+    page.until_said("go out; each delivery costs")
+    link = page.one("td a[href$='broker=broker2']")
+    page.driver.execute_script(
+        "arguments[0].closest('table').id = 'before'; arguments[0].focus()", link
+    )
+    page.until(lambda: not page.all("#before"))
+    page.until(lambda: page.driver.switch_to.active_element.text == "broker2")
+
+
 def test_a_topic_and_a_broker_are_picked_out(page: Page) -> None:
     page.open("overlay")
     page.one(".mw-search input").send_keys("news/1")
     page.until(lambda: page.all(".mw-hop.now"))
     page.until(lambda: page.all(".mw-node.wanted"))
     page.until_said("With p1")
+    assert not page.all(".mw-node.quiet.wanted")
     page.one(".mw-graph svg").send_keys(Keys.ARROW_RIGHT + Keys.ENTER)
     page.until_said("broker1\n", ".mw-split")
+    assert page.driver.current_url.endswith("/dashboard/overlay?broker=broker1")
     page.until_said("clients (3)", ".mw-split")
     page.keep(KEPT / "path.png")
 
@@ -166,3 +179,4 @@ def test_where_there_is_nothing_a_page_says_what_to_do(network: Network, page: P
     page.driver.switch_to.default_content()
     page.open("plans/p99")
     page.until_said("There is no plan 'p99'")
+    assert not [one for one in page.all(".mw-apply, .mw-abort, .mw-undo") if one.is_displayed()]

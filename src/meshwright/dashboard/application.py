@@ -29,7 +29,7 @@ Build = Callable[[House, Frame], Refresh]
 
 def with_dashboard(service: ASGIApp, url: str, token: bytes, token_file: Path) -> ASGIApp:
     """The service, and the dashboard for all that begins with its name; url: of the service."""
-    house = House(url, token, looking_key(token))
+    house = House(url, token, looking_key(token), token_file)
     pages = FastAPI(openapi_url=None)
     _add_pages(house)
     ui.run_with(

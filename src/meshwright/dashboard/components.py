@@ -12,6 +12,9 @@ from nicegui.element import Element
 
 from meshwright.dashboard.door import HOME
 
+# Columns for which the narrowest screen has room.
+ABREAST_MAX = 3
+
 
 class OverlayGraph(Element, component="browser/overlay_graph.js"):
     """Brokers and links; drawing.py says what shape, live and marks have in them."""
@@ -73,17 +76,26 @@ class Cell(str):
 
 
 def table_html(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """A plain table; a column whose title ends in # has numbers, in ! is not broken."""
-    heads = "".join(f"<th{_of(title)}>{escape(title.rstrip('#!'))}</th>" for title in columns)
+    """A plain table; a column whose title ends in # has numbers, in ! is not broken.
+
+    Rows with sentences, in all other columns, become lists where a screen is too narrow for them.
+    """
+    names = [title.rstrip("#!") for title in columns]
+    heads = "".join(
+        f"<th{_of(title)}>{escape(name)}</th>" for title, name in zip(columns, names, strict=True)
+    )
     shown = (
         "".join(
-            f"<td{_of(title)}>{cell if isinstance(cell, Cell) else escape(str(cell))}</td>"
-            for title, cell in zip(columns, row, strict=True)
+            f"<td{_of(title)} data-head='{escape(name)}'>"
+            f"{cell if isinstance(cell, Cell) else escape(str(cell))}</td>"
+            for title, name, cell in zip(columns, names, row, strict=True)
         )
         for row in rows
     )
     body = "".join(f"<tr>{row}</tr>" for row in shown)
-    return f"<table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
+    has_sentences = any(title == name for title, name in zip(columns, names, strict=True))
+    kind = " class='told'" if has_sentences and len(columns) > ABREAST_MAX else ""
+    return f"<table{kind}><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def _of(title: str) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hmac
 import secrets
 from html import escape
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, urlencode
 
 from starlette.requests import HTTPConnection, Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
@@ -23,6 +23,7 @@ ENTER = f"{HOME}/enter"
 COOKIE = "meshwright"
 UNAUTHORIZED = 401
 SHOWN_BYTES_MAX = 4_096
+WRONG = "The token is wrong."
 
 STYLE = PAGE + (
     "body{max-width:34rem;margin:14vh auto}input,button{font:inherit;padding:.45rem .6rem}"
@@ -59,9 +60,9 @@ class Door:
             return await self._entered(Request(scope, receive))
         key = asked.query_params.get("key")
         if key is not None and self._is_right(key):
-            return self._let_in(path if path.startswith(HOME) else HOME)
+            return self._let_in(_wanted(asked))
         if not self._is_right(asked.cookies.get(COOKIE, "").partition(".")[0]):
-            return self._login("" if key is None else "This key is wrong.")
+            return self._login("" if key is None else "This key is wrong.", _wanted(asked))
         return RedirectResponse(f"{HOME}/") if path in ("/", HOME) else None
 
     async def _entered(self, request: Request) -> Response:
@@ -69,9 +70,11 @@ class Door:
         async for part in request.stream():
             body += part
             if len(body) > SHOWN_BYTES_MAX:
-                return self._login("That is too long for a token.")
-        shown = parse_qs(body.decode("utf-8", "replace")).get("token", [""])[0].strip()
-        return self._let_in(HOME) if self._is_right(shown) else self._login("The token is wrong.")
+                return self._login("That is too long for a token.", HOME)
+        fields = parse_qs(body.decode("utf-8", "replace"))
+        shown, page = (fields.get(name, [""])[0].strip() for name in ("token", "page"))
+        wanted = page if page.startswith(f"{HOME}/") else HOME
+        return self._let_in(wanted) if self._is_right(shown) else self._login(WRONG, wanted)
 
     def _is_right(self, shown: str) -> bool:
         given = shown.encode("utf-8", "replace")
@@ -83,16 +86,28 @@ class Door:
         answer.set_cookie(COOKIE, kept, httponly=True, samesite="lax", path="/")
         return answer
 
-    def _login(self, trouble: str) -> Response:
+    def _login(self, trouble: str, wanted: str) -> Response:
+        """Ask for the token; wanted: the page that is shown then."""
         told = f"<p class='bad' role='alert'>{escape(trouble)}</p>" if trouble else ""
         return HTMLResponse(
             "<!doctype html><html lang='en'><head><meta charset='utf-8'>"
             "<meta name='viewport' content='width=device-width'><link rel='icon' href='data:,'>"
             f"<title>Meshwright</title><style>{STYLE}</style></head><body><h1>Meshwright</h1>"
-            f"{told}<form method='post' action='{ENTER}'><label for='token'>The manager's token, "
-            f"to look at its network:</label><input id='token' name='token' type='password' "
-            f"autofocus required><button>Look</button></form><p>It is in "
+            f"{told}<form method='post' action='{ENTER}'>"
+            f"<input type='hidden' name='page' value='{escape(wanted)}'>"
+            "<label for='token'>The manager's token, to look at its network:</label>"
+            "<input id='token' name='token' type='password' autofocus required>"
+            f"<button>Look</button></form><p>It is in "
             f"<code>{escape(self._token_file)}</code> on the manager's machine. What the manager "
             "said when it started has a link that needs no token.</p></body></html>",
             UNAUTHORIZED,
         )
+
+
+def _wanted(asked: HTTPConnection) -> str:
+    """The page that was asked for, without the key that lets in; the first if it was none."""
+    path = asked.url.path
+    if not path.startswith(f"{HOME}/"):
+        return HOME
+    query = [(name, value) for name, value in asked.query_params.multi_items() if name != "key"]
+    return path + (f"?{urlencode(query)}" if query else "")

@@ -116,7 +116,7 @@ class Frame:
 
             def allow() -> None:
                 if not self._house.allow(self.visit, field.value or ""):
-                    ui.notify("The token is wrong; see the file token in the manager's folder.")
+                    ui.notify(f"The token is wrong; it is in {self._house.token_file}.")
                     return
                 dialog.close()
                 self._show_orders(button)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hmac
+from pathlib import Path
 
 from meshwright.dashboard.watch import Watch
 from meshwright.errors import OperatorError
@@ -18,9 +19,13 @@ READ_ONLY = "This page only looks; allow orders first, with the manager's token.
 
 
 class House:
-    """url, token: of the manager. Visits are the numbers by which the door knows browsers."""
+    """url, token: of the manager, whose token is in the file.
 
-    def __init__(self, url: str, token: bytes, key: bytes) -> None:
+    Visits are the numbers by which the door knows browsers.
+    """
+
+    def __init__(self, url: str, token: bytes, key: bytes, token_file: Path) -> None:
+        self.token_file = token_file
         self.watch = Watch(url, key.decode())
         self._url = url
         self._token = token

@@ -92,7 +92,7 @@ def up(
         bool,
         typer.Option(
             "--manage",
-            help="With a manager; a manager.toml in the folder has its settings.",
+            help="With a manager; a manager.toml in the folder of --data has its settings.",
         ),
     ] = False,
     seed: Seed = 0,

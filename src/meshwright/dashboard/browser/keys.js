@@ -12,3 +12,31 @@ document.addEventListener("keydown", (event) => {
     document.querySelector(".mw-theme").click();
   }
 });
+
+// A table that is written anew takes the focus with it: it goes back to the same link of its row.
+let held = null;
+const nameOf = (link) => link.closest("tr")?.cells[0].textContent + link.outerHTML;
+document.addEventListener("focusin", (event) => {
+  const link = event.target.closest(".mw-table a");
+  held = link && { table: link.closest(".mw-table"), name: nameOf(link) };
+});
+document.addEventListener("pointerdown", () => { held = null; });
+function keepFocus() {
+  if (!held || document.activeElement !== document.body) return;
+  const links = [...held.table.querySelectorAll("a")];
+  links.find((one) => nameOf(one) === held.name)?.focus({ preventScroll: true });
+}
+
+// On a telephone the tabs are wider than the screen: the one of this page is to be seen.
+let isTabShown = false;
+function showTab() {
+  const tab = isTabShown ? null : document.querySelector(".mw-nav a[aria-current]");
+  if (!tab) return;
+  isTabShown = true;
+  tab.parentElement.scrollLeft = tab.offsetLeft - tab.parentElement.clientWidth / 2;
+}
+
+document.addEventListener("DOMContentLoaded", () => {
+  const watch = new MutationObserver(() => { keepFocus(); showTab(); });
+  watch.observe(document.body, { childList: true, subtree: true });
+});

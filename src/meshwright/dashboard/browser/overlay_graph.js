@@ -91,6 +91,7 @@ export default {
     relays() { return new Set(this.marked.relays || []); },
     nowHops() { return this.marked.now || []; },
     thenHops() { return this.marked.then || []; },
+    onWay() { return new Set([...this.nowHops, ...this.thenHops].flat()); },
     isMarked() { return this.nowHops.length + this.thenHops.length + this.wanted.size > 0; },
     spot() { return `${this.shape.nodes[this.picked][1]} ${-this.shape.nodes[this.picked][2]}`; },
     room() {
@@ -135,7 +136,7 @@ export default {
       return ["mw-node", {
         dead: this.dead.has(at), picked: at === this.picked, wanted: this.wanted.has(at),
         relay: this.relays.has(at),
-        quiet: this.isMarked && !this.wanted.has(at) && !this.relays.has(at),
+        quiet: this.isMarked && ![this.wanted, this.relays, this.onWay].some((one) => one.has(at)),
       }];
     },
     told(at) { return this.shape.nodes[at][0] + ": " + (this.now.told[at] || ""); },

@@ -40,6 +40,8 @@ export default {
     },
     said() {
       if (!this.kept.length) return "nothing yet";
+      const isKnown = this.kept.some((point) => point.slice(1).some((one) => one !== null));
+      if (!isKnown) return "not known";
       if (this.at < 0) return `${this.span} · at most ${this.number(this.highest)}${this.unit}`;
       const [seconds, ...values] = this.kept[this.at];
       const time = new Date(seconds * 1000).toLocaleTimeString();

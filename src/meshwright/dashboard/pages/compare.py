@@ -14,7 +14,7 @@ from meshwright.dashboard.wording import clock
 from meshwright.errors import OperatorError
 
 TRACE, REPORT = ".meshwright/manager/trace", ".meshwright/manager/reports/compare"
-COMPARE = f"meshwright compare {TRACE} --slot 1m --out {REPORT}"
+COMPARE = f"meshwright compare {TRACE} --slot 1min --out {REPORT}"
 NOTHING = (
     "There is no report yet. This replays what was recorded against every design, recommends one, "
     "and leaves its report here; meshwright lab run does so with --out of the same folder:"

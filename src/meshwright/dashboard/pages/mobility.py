@@ -80,7 +80,10 @@ def _modes(figures: Figures) -> str:
 
 def _moves(page: ClientPage) -> str:
     if not page.recent:
-        return empty("No client was seen at another broker since the manager began to look.")
+        return empty(
+            "No client was seen at another broker since the manager began to look; what brokers "
+            "count above goes back to when they were started."
+        )
     rows = [
         (clock(one.time_us), one.client, f"{one.source} → {one.target}", one.why)
         for one in page.recent[:RECENT_MAX]

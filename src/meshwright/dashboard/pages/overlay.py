@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from html import escape
 from typing import Any
 
@@ -34,7 +35,10 @@ SUGGESTED_MAX = 50
 KEY = (
     "<b><i class='load'></i>load of a broker</b><b><i></i>link, as wide as its traffic</b>"
     "<b><i class='now'></i>way of a message now</b><b><i class='then'></i>with the plan</b>"
+    "<b><i class='lost'></i>lost broker</b>"
 )
+# Parameters of a design that are off.
+UNSAID = (None, False, 0)
 HELP = "Arrow keys go from broker to broker, Enter picks one; + and - zoom, 0 shows all."
 
 
@@ -102,6 +106,9 @@ class _Page:
 
     async def _picked(self, event: Any) -> None:
         self._broker = str(event.args)
+        # Who reloads the page, or hands on its address, comes back to this broker.
+        address = json.dumps(place("overlay", broker=self._broker))
+        ui.run_javascript(f"history.replaceState(history.state, '', {address})")
         await self._show_broker()
 
     async def _show_broker(self) -> None:
@@ -137,7 +144,8 @@ class _Page:
 
 
 def _told(state: NetworkState) -> str:
-    params = ", ".join(f"{name} {value}" for name, value in state.params.items())
+    params = ", ".join(_param(*one) for one in state.params.items() if one[1] not in UNSAID)
+    lost = sum(not one.is_alive for one in state.brokers)
     busiest = state.traffic[0] if state.traffic else None
     most = (
         f"; the busiest link, {busiest.one} - {busiest.other}, carries "
@@ -146,9 +154,15 @@ def _told(state: NetworkState) -> str:
         else ""
     )
     return (
-        f"{counted(len(state.brokers), 'broker')}, {counted(len(state.links), 'link')}, "
+        f"{counted(len(state.brokers), 'broker')}{f', of which {lost} lost' if lost else ''}, "
+        f"{counted(len(state.links), 'link')}, "
         f"{state.design}{f' ({params})' if params else ''}, epoch {state.epoch}{most}"
     )
+
+
+def _param(name: str, value: object) -> str:
+    told = name.replace("_", " ")
+    return told if value is True else f"{told} {value}"
 
 
 def _way(now: PathView, then: PathView | None, plan: str | None) -> str:
@@ -173,7 +187,7 @@ def _broker(one: BrokerState, state: NetworkState, clients: ClientPage, topics: 
     rows = [
         ("State", chip("lost", "bad") if not one.is_alive else chip(one.state or "well", "good")),
         ("Neighbours", len(links)),
-        ("Clients", f"{one.clients:,} connected, {one.sessions:,} sessions"),
+        ("Clients", f"{one.clients:,} connected, {counted(one.sessions, 'session')}"),
         ("Messages", f"{rate(one.published_per_s)} in, {rate(one.delivered_per_s)} out"),
         ("From brokers", rate(one.carried_per_s)),
         ("Waiting", f"{one.queued:,} messages"),

@@ -28,7 +28,7 @@ from meshwright.manager.views.network_state import BrokerState, NetworkState
 from meshwright.model.times import SECOND_US
 from meshwright.model.wording import counted
 
-WEAK_SHOWN_MAX = 20
+SHOWN_MAX = 20
 
 
 class Figure(NamedTuple):
@@ -170,9 +170,11 @@ def _waiting(plans: tuple[PlanEntry, ...]) -> str:
 
 def _brokers(state: NetworkState) -> str:
     busiest = sorted(
-        state.brokers,
-        key=lambda one: (one.is_alive, -(one.carried_per_s + one.delivered_per_s), one.broker),
-    )[:WEAK_SHOWN_MAX]
+        state.brokers, key=lambda one: (one.is_alive, -(one.carried_per_s + one.delivered_per_s))
+    )[:SHOWN_MAX]
+    # Brokers that change places every other second are found by nobody.
+    shown = {one.broker for one in busiest}
+    ordered = sorted(state.brokers, key=lambda one: one.is_alive)
     rows = [
         (
             link(one.broker, place("overlay", broker=one.broker)),
@@ -182,11 +184,12 @@ def _brokers(state: NetworkState) -> str:
             rate(one.carried_per_s),
             _special(one),
         )
-        for one in busiest
+        for one in ordered
+        if one.broker in shown
     ]
     more = len(state.brokers) - len(rows)
     end = f"<p class='mw-quiet'>and {counted(more, 'broker')} with less to do</p>" if more else ""
-    return table_html(("broker!", "clients#", "in#", "out#", "from brokers#", ""), rows) + end
+    return table_html(("broker!", "clients#", "in#", "out#", "from brokers#", "!"), rows) + end
 
 
 def _special(one: BrokerState) -> str:
@@ -209,7 +212,7 @@ def _weak(figures: Figures, design: str) -> str:
             one.receivers,
             chip(f"{one.held} of {one.k}", "bad" if not one.held else "warn"),
         )
-        for one in figures.weak_topics[:WEAK_SHOWN_MAX]
+        for one in figures.weak_topics[:SHOWN_MAX]
     ]
     return table_html(("topic", "brokers#", "ways held!"), rows)
 

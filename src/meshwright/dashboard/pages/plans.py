@@ -35,8 +35,10 @@ from meshwright.manager.orders.saved_plans import (
     PlanState,
     SavedPlan,
 )
+from meshwright.model.designs import founded_as
 from meshwright.model.overlay import Overlay
-from meshwright.model.plan import Plan
+from meshwright.model.plan import Plan, told_worth
+from meshwright.model.price import PARTS, TOLD
 from meshwright.model.wording import counted
 
 STEPS_SHOWN_MAX = 200
@@ -100,6 +102,8 @@ class _Page:
             self._against = self._card("What speaks against it")
         self._pictures = ui.element("div").classes("mw-two")
         self._steps = self._card("What changes, and why")
+        for button in self._buttons.values():
+            button.set_visibility(False)  # until it is known what can be ordered
         frame.when_allowed(self._show_buttons)
 
     async def refresh(self) -> None:
@@ -117,7 +121,7 @@ class _Page:
             self._drawn = saved.plan
             self._draw(saved.plan)
             set_html(self._steps, _steps(saved.plan))
-            set_html(self._against, _against(saved.plan))
+            set_html(self._against, _against(saved.plan, _judged_us(saved)))
         elif saved.plan is None:
             set_html(self._steps, empty("There is nothing to see of it yet."))
             set_html(self._against, empty("That is known once it is made."))
@@ -151,7 +155,8 @@ class _Page:
         what = {
             "apply": f"Apply plan {self._name} to the network that runs? "
             f"{counted(len(moves), 'client')} must connect to another broker.",
-            "undo": f"Undo plan {self._name}? {counted(len(moves), 'client')} go back.",
+            "undo": f"Undo plan {self._name}? What it moved goes back, "
+            f"{counted(len(moves), 'client')} at most.",
             "abort": "End the plan under way? One that is decided already goes on.",
         }[action]
         with ui.dialog(value=True) as dialog, ui.card():
@@ -175,7 +180,7 @@ class _Page:
                 known: Action = "apply" if action == "apply" else "undo"
                 await self._house.begin(self._frame.visit, known, self._name)
         except OperatorError as error:
-            ui.notify(str(error), type="negative", timeout=10_000, multi_line=True)
+            ui.notify(str(error), type="negative", timeout=5_000, multi_line=True)
             return
         ui.notify(f"{action.capitalize()} of {self._name} begins.")
 
@@ -188,7 +193,7 @@ class _Page:
                 ("After", plan.target, plan.source, added),
             ):
                 with ui.element("div").classes("mw-card"):
-                    ui.html(f"{title}: {escape(overlay.design)}", sanitize=False, tag="h2")
+                    ui.html(f"{title}: {escape(founded_as(overlay))}", sanitize=False, tag="h2")
                     marks = moved_of(overlay, other)
                     OverlayGraph(shape_of(overlay, kinds), still_of(overlay), title, marks)
                     ui.html(_key(title, overlay, kinds, marks), sanitize=False).classes("mw-key")
@@ -280,35 +285,49 @@ def _worth(saved: SavedPlan) -> str:
         rows += _plan_rows(plan)
     if not rows:
         return empty("What it is worth is known once it is made.")
-    shown = table_html(("", "before#", "after#", ""), rows)
+    shown = table_html(("", "before#", "after#", "!"), rows)
+    if plan is not None:
+        shown += f"<p>{escape(told_worth(plan))}</p>"
     if saved.state is PlanState.APPLIED and saved.measured is None:
         shown += empty("It is measured for a while before a change and after it; that is not over.")
     return shown
 
 
 def _plan_rows(plan: Plan) -> list[tuple[object, ...]]:
+    """The price of a publication, part by part; without one, the cost that was lowered."""
     cost, price = plan.cost, plan.price
-    rows: list[tuple[object, ...]] = [
-        ("Cost in the horizon", *_pair(cost.before, cost.after)),
-        ("Relays", *_pair(cost.overhead_external_before, cost.overhead_external_after)),
-        ("Delay, in hops", *_pair(cost.delay_before, cost.delay_after)),
+    if price is None:
+        return [
+            ("Cost in the horizon", *_pair(cost.before, cost.after)),
+            ("Relays", *_pair(cost.overhead_external_before, cost.overhead_external_after)),
+            ("Delay, in hops", *_pair(cost.delay_before, cost.delay_after)),
+        ]
+    shown = price.before.shown(), price.after.shown()
+    totals = price.before.total, price.after.total
+    return [
+        (Cell("<b>Price of a publication</b>"), *(one["price"] for one in shown), change(*totals)),
+        *(
+            (f"for {TOLD[part]}", *(one[part] for one in shown), change(*values))
+            for part, *values in zip(
+                PARTS, price.before.parts().values(), price.after.parts().values(), strict=True
+            )
+        ),
     ]
-    if price is not None:
-        rows.append(("Price of a publication", *_pair(price.before.total, price.after.total)))
-    rows.append(("The change itself takes", "", number(plan.reconfiguration_cost), "messages"))
-    rows.append(("Net benefit", "", number(plan.net_benefit), "messages"))
-    return rows
 
 
 def _pair(before: float, after: float) -> tuple[str, str, str]:
     return number(before), number(after), change(before, after)
 
 
-def _against(plan: Plan) -> str:
+def _judged_us(saved: SavedPlan) -> int:
+    """Of when what speaks against a plan is told: now, until it is ordered."""
+    return saved.order.given_us if saved.order is not None else time.time_ns() // 1_000
+
+
+def _against(plan: Plan, at_us: int) -> str:
     if plan.against is None:
         return empty("That was not looked into when this plan was made.")
-    now_us = time.time_ns() // 1_000
-    items = "".join(f"<li>{escape(one)}</li>" for one in plan.against.sentences(now_us))
+    items = "".join(f"<li>{escape(one)}</li>" for one in plan.against.sentences(at_us))
     return f"<ul style='margin:0;padding-left:1.1rem'>{items}</ul>"
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from meshwright.errors import OperatorError
 from meshwright.live.operating.control import TrafficView
 from meshwright.manager.network.running import RunningNetwork
+from meshwright.manager.orders.execution import Action
 from meshwright.manager.orders.saved_plans import PlanState, PlanStore
 from meshwright.manager.views.figures import Figures, FiguresKept
 from meshwright.manager.views.network_state import (
@@ -27,6 +28,8 @@ from meshwright.manager.views.whereabouts import ClientPage, Whereabouts
 from meshwright.protocol.inspection import BrokerView
 
 FRESH_S = 1.0
+# Plans of which an order moves clients, or has moved them.
+MOVING = (PlanState.APPLYING, PlanState.APPLIED, PlanState.UNDOING, PlanState.UNDONE)
 
 
 class Watching:
@@ -40,8 +43,9 @@ class Watching:
         self._whereabouts = Whereabouts()
         self._lock = threading.Lock()
         self._views: tuple[float, dict[str, BrokerView]] | None = None
-        # Of the last plan that was applied: its id, and why it put each client where it did.
-        self._reasons: tuple[str, dict[tuple[str, str], str]] = ("", {})
+        # Of the last order that moved clients: what was ordered, and why each is where it went.
+        self._ordered: tuple[str, Action] | None = None
+        self._reasons: dict[tuple[str, str], str] = {}
 
     def see(self, now_us: int, traffic: Mapping[str, TrafficView]) -> None:
         """One more look; traffic: what brokers have counted."""
@@ -90,19 +94,27 @@ class Watching:
             return self._looked()
 
     def _why_there(self) -> dict[tuple[str, str], str]:
-        applied = [one for one in self._store.entries() if one.state is PlanState.APPLIED]
-        newest = applied[-1].id if applied else ""
-        if newest != self._reasons[0]:
-            self._reasons = (newest, self._reasons_of(newest) if newest else {})
-        return self._reasons[1]
+        orders = [
+            (one.order.given_us, one.id, one.order.action)
+            for one in self._store.entries()
+            if one.order is not None and one.state in MOVING
+        ]
+        newest = max(orders)[1:] if orders else None
+        if newest != self._ordered:
+            self._ordered = newest
+            self._reasons = {} if newest is None else self._reasons_of(*newest)
+        return self._reasons
 
-    def _reasons_of(self, name: str) -> dict[tuple[str, str], str]:
+    def _reasons_of(self, name: str, action: Action) -> dict[tuple[str, str], str]:
         try:
             plan = self._store.plan(name).whole()
         except OperatorError:  # it has made room meanwhile
             return {}
+        moves = [step for step in plan.steps if step.action == "move_client"]
+        if action == "undo":
+            back = f"plan {name}, which had moved it, was undone"
+            return {(step.brokers[0], step.brokers[1]): back for step in moves}
         return {
             (step.brokers[0], step.brokers[2]): f"plan {name} put it here: {step.why}"
-            for step in plan.steps
-            if step.action == "move_client"
+            for step in moves
         }

@@ -363,8 +363,7 @@ def numbered_wants(
     def number(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             places = {
-                name: pc.index_in(batch[name], value_set=values)
-                for name, values in known.items()
+                name: pc.index_in(batch[name], value_set=values) for name, values in known.items()
             }
             assert not any(place.null_count for place in places.values()), "of another trace"
             yield pa.RecordBatch.from_pydict({"client": batch["client"], **places})
