@@ -9,8 +9,11 @@ import pyarrow.parquet as parquet
 from live_network import port_of, running_brokers
 
 from meshwright.live.settings import TelemetrySettings
+from meshwright.live.system.clock import Clock
+from meshwright.live.telemetry.meter import Meter
 from meshwright.live.telemetry.trace import TraceRecorder
 from meshwright.model.schema import RECORDED_BY, TRACE_TABLES
+from meshwright.protocol.mqtt.packets import Subscribe, Subscription, Unsubscribe
 
 
 def test_telemetry_has_the_columns_of_a_trace(tmp_path: Path) -> None:
@@ -36,6 +39,16 @@ def test_telemetry_has_the_columns_of_a_trace(tmp_path: Path) -> None:
     published = parquet.read_table(tmp_path / "publications").to_pylist()
     assert [(row["topic"], row["bytes"]) for row in published] == [("t/1", 10), ("t/2", 20)]
     assert published[0]["time"].microsecond == 3
+
+
+def test_what_is_no_filter_is_not_recorded(tmp_path: Path) -> None:
+    meter = Meter(Clock())
+    meter.trace = TraceRecorder(tmp_path, "north", 3)
+    asked = [Subscription(text, 0) for text in ("a/#", "a/#/b", "$where/n/a", "")]
+    meter.received("c", Subscribe(1, tuple(asked)))
+    meter.received("c", Unsubscribe(2, ("a/#/b", "a/#")))
+    recorded = [row[1:] for row in meter.trace.gathered()["subscriptions"]]
+    assert recorded == [("c", "a/#", True), ("c", "a/#", False)]
 
 
 def test_nothing_is_lost_that_is_written_while_something_else_is(tmp_path: Path) -> None:

@@ -7,6 +7,8 @@ from typing import Any
 
 import msgspec
 
+from meshwright.errors import FilterError
+from meshwright.filters.filter import parse_filter
 from meshwright.live.system.clock import Clock
 from meshwright.live.telemetry.carried import CarriedFrames
 from meshwright.live.telemetry.losses import Losses
@@ -186,10 +188,19 @@ class Meter:
         wanted = self._wanted.setdefault(client, {})
         now_us = self._clock.now_us()
         for topic in topics:
-            if topic.startswith(SYSTEM_PREFIX):
+            if topic.startswith(SYSTEM_PREFIX) or not _is_filter(topic):
                 continue
             if is_on:
                 wanted[topic] = None
             else:
                 wanted.pop(topic, None)
             self.trace.subscription(now_us, client, topic, is_on=is_on)
+
+
+def _is_filter(text: str) -> bool:
+    """Whether the broker takes it: no trace has another."""
+    try:
+        parse_filter(text)
+    except FilterError:
+        return False
+    return True
