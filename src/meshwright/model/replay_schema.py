@@ -7,11 +7,10 @@ numbers summed over every broker as the publisher's, so that sums do not depend 
 
 from __future__ import annotations
 
-from meshwright.model.schema import CLIENT, TIME, TOPIC, Column, Table
+from meshwright.model.schema import BROKER, CLIENT, TIME, TOPIC, Column, Table
 
 PLACEMENT = Column("placement", "text", "how clients were placed on brokers")
 DESIGN = Column("design", "text", "how brokers are joined")
-BROKER = Column("broker", "text", "the broker's name")
 SLOT = Column("slot", "whole", "the slot, from 0")
 EPOCH = Column("epoch", "whole", "the epoch, from 0")
 PAYS_FROM = Column(

@@ -10,15 +10,18 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 ColumnKind = Literal["time", "text", "whole", "number", "truth"]
+# Whose rules a text follows: those of MQTT for what clients choose, ours for names of brokers.
+TextForm = Literal["any", "client", "broker", "topic name", "topic filter"]
 
 
 class Column(NamedTuple):
-    """One column: its kind, what it says, and whether every row has it."""
+    """One column: its kind, what it says, whether every row has it, and what its texts are."""
 
     name: str
     kind: ColumnKind
     meaning: str
     is_required: bool = True
+    form: TextForm = "any"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +37,9 @@ class Table:
 
 
 TIME = Column("time", "time", "when it happened")
-CLIENT = Column("client", "text", "the MQTT client id")
-TOPIC = Column("topic", "text", "the topic name or filter")
+CLIENT = Column("client", "text", "the MQTT client id", form="client")
+TOPIC = Column("topic", "text", "the topic name or filter", form="topic filter")
+BROKER = Column("broker", "text", "the broker's name", form="broker")
 LATITUDE = Column("latitude", "number", "degrees north, -90 to 90")
 LONGITUDE = Column("longitude", "number", "degrees east, -180 to 180")
 
@@ -49,8 +53,8 @@ PUBLICATIONS = Table(
     "what was published",
     (
         TIME,
-        TOPIC,
-        Column("publisher", "text", "the client that published"),
+        Column("topic", "text", "the topic name", form="topic name"),
+        Column("publisher", "text", "the client that published", form="client"),
         Column("bytes", "whole", "length of the payload"),
     ),
 )
@@ -71,20 +75,20 @@ CONNECTIONS = Table(
     (
         TIME,
         CLIENT,
-        Column("broker", "text", "the broker's name"),
+        BROKER,
         Column("is_on", "truth", "true: connected, false: disconnected"),
     ),
 )
 FRIENDSHIPS = Table(
     "friendships",
     "who follows whom; a mutual friendship is two rows",
-    (CLIENT, Column("friend", "text", "the client that is followed")),
+    (CLIENT, Column("friend", "text", "the client that is followed", form="client")),
 )
 BROKERS = Table(
     "brokers",
     "the brokers there are",
     (
-        Column("broker", "text", "the broker's name"),
+        BROKER,
         Column("latitude", "number", LATITUDE.meaning, is_required=False),
         Column("longitude", "number", LONGITUDE.meaning, is_required=False),
         Column("capacity", "whole", "clients it can serve; none: no limit", is_required=False),
@@ -95,8 +99,8 @@ DELAYS = Table(
     "delays",
     "how far brokers are from each other; the way back is a row of its own",
     (
-        Column("source", "text", "the broker that sends"),
-        Column("target", "text", "the broker that receives"),
+        Column("source", "text", "the broker that sends", form="broker"),
+        Column("target", "text", "the broker that receives", form="broker"),
         Column("delay_ms", "number", "one way"),
     ),
 )
@@ -105,8 +109,8 @@ STATEMENTS = Table(
     "that a broker has said who is connected to it and what they want, all of it",
     (
         TIME,
-        Column("broker", "text", "the broker's name"),
-        Column("client", "text", "one that is connected; none: the statement", is_required=False),
+        BROKER,
+        CLIENT._replace(meaning="one that is connected; none: the statement", is_required=False),
     ),
 )
 # What a live broker's tables say of each row beside their own columns: which broker recorded it,

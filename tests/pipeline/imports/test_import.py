@@ -12,7 +12,11 @@ from checkin_files import HEADER, described_by_pandas, random_checkins, write_li
 from pyspark.sql import SparkSession
 from trace_commands import answered, call, refused, rows
 
+from meshwright.errors import InputFileError
+from meshwright.model.schema import TRACE_TABLES
 from meshwright.pipeline.imports.lines import numbered_lines
+from meshwright.pipeline.job_faults import spark_faults
+from meshwright.pipeline.tables.traces import read_table
 
 GOOD = "7,2010-08-01T12:00:00Z,40.7,-73.9,v1"
 
@@ -64,6 +68,56 @@ def test_of_equal_rows_the_first_is_kept_also_across_files(tmp_path: Path) -> No
     assert [row[:3] for row in rows(tmp_path / "trace", "quarantine")] == [
         (str(two), 3, f"it repeats line 2 of {one}")
     ]
+
+
+def test_names_that_no_client_may_use_are_refused_with_their_line_and_reason(
+    tmp_path: Path,
+) -> None:
+    filters = "topic is not a topic filter (1 to 65,535 bytes of UTF-8, + and # each a whole level"
+    return_in_line = "a carriage return stands within the line"
+    found = {
+        "subscriptions": (
+            "time,client,topic,is_on",
+            ("c0,a/#,true", "c0,$share/g/+/b,true", "c0,$SYS/#,true", "é,/a b/+//#,true"),
+            {
+                "c0,a/#/b,true": filters,
+                "c0,a+,true": filters,
+                "c0,$share/g,true": filters,
+                f"c0,{'a' * 65_536},true": filters,
+                "c\0,a,true": "client is not a client id (UTF-8, not empty, no U+0000)",
+                "c\rd,a,true": return_in_line,
+            },
+        ),
+        "publications": (
+            "time,topic,publisher,bytes",
+            ("$SYS/a b,c0,0", "a,c0,7"),
+            {
+                "t/+,c0,1": "topic is not a topic name (1 to 65,535 bytes of UTF-8, no +",
+                '"t/#",c0,1': "topic is not a topic name (1 to 65,535 bytes of UTF-8, no +",
+                "t\0,c0,1": "topic is not a topic name (1 to 65,535 bytes of UTF-8, no +",
+                "t,c0,-5": "bytes cannot be read",
+            },
+        ),
+        "connections": (
+            "time,client,broker,is_on",
+            ("c0,b0,true", "c0,bé,true"),
+            {
+                "c0,\u00a0b,true": "broker is not the name of a broker",
+                "c0,b\x1f0,true": "broker is not the name of a broker",
+            },
+        ),
+    }
+    for table, (header, good, bad) in found.items():
+        lines = [f"2026-11-01T00:00:00Z,{line}" for line in (*good, *bad)]
+        path = write_lines(tmp_path / f"{table}.csv", header, *lines)
+        answer = answered("import", "--format", "csv", path, "--out", tmp_path / table)
+        assert answer["tables"] == {table: len(good), "quarantine": len(bad)}
+        refusals = sorted(rows(tmp_path / table, "quarantine"), key=lambda row: row[1])
+        for row, (line, reason) in zip(
+            refusals, enumerate(bad.values(), len(good) + 2), strict=True
+        ):
+            assert row[1] == line
+            assert str(row[2]).startswith(reason), (table, row)
 
 
 def test_bytes_that_are_no_text_are_refused_and_the_mark_for_them_is_text(tmp_path: Path) -> None:
@@ -134,6 +188,48 @@ def test_values_in_parquet_are_judged_as_those_in_text(
     pq.write_table(pa.table(arrays), part, write_statistics=has_statistics)
     sentence = refused("describe", folder.parent)
     assert sentence == f"error: {part}: {problem}; correct the table, or import it anew."
+
+
+TELEMETRY: dict[str, dict[str, list[object]]] = {
+    "subscriptions": {"client": ["c", "d"], "topic": ["a/#", "+/b"], "is_on": [True, True]},
+    "publications": {"topic": ["a", "b"], "publisher": ["c", "d"], "bytes": [0, 5]},
+    "connections": {"client": ["c", "d"], "broker": ["b0", "b1"], "is_on": [True, True]},
+}
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "value", "problem"),
+    [
+        ("connections", "client", "", "client is not a client id"),
+        ("connections", "broker", " ", "broker is not the name of a broker"),
+        ("subscriptions", "topic", "", "topic is not a topic filter"),
+        ("subscriptions", "topic", "a/#/b", "topic is not a topic filter"),
+        ("subscriptions", "topic", "x\0y", "topic is not a topic filter"),
+        ("subscriptions", "client", b"\xffc", "client is not a client id"),
+        ("publications", "topic", "t/+", "topic is not a topic name"),
+        ("publications", "publisher", "", "publisher is not a client id"),
+        ("publications", "bytes", -5, "bytes is not a whole number of zero or more"),
+    ],
+)
+@pytest.mark.parametrize("has_statistics", [True, False])
+def test_names_and_counts_in_parquet_are_judged_as_those_in_text(
+    table: str, column: str, value: object, problem: str, has_statistics: bool, tmp_path: Path
+) -> None:
+    columns = {name: [*values] for name, values in TELEMETRY[table].items()}
+    columns[column][1] = value
+    arrays = {"time": pa.array([1_000_000, 2_000_000], pa.timestamp("us", tz="UTC"))}
+    for name, values in columns.items():
+        if isinstance(value, bytes) and name == column:
+            raw = pa.array([str(values[0]).encode(), value], pa.binary())
+            arrays[name] = pa.Array.from_buffers(pa.string(), 2, raw.buffers())
+        else:
+            arrays[name] = pa.array(values)
+    part = tmp_path / "trace" / table / "part.parquet"
+    part.parent.mkdir(parents=True)
+    pq.write_table(pa.table(arrays), part, write_statistics=has_statistics)
+    with pytest.raises(InputFileError) as refusal, spark_faults():
+        read_table(SparkSession.active(), tmp_path / "trace", TRACE_TABLES[table]).toArrow()
+    assert str(refusal.value).startswith(f"{part}: {problem}")
 
 
 def test_lines_keep_their_numbers_however_the_file_is_split(

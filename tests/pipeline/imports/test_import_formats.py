@@ -70,6 +70,26 @@ def test_a_mosquitto_log_tells_who_connected_subscribed_and_published(tmp_path: 
     assert [row[1] for row in rows(trace, "quarantine")] == [25]
 
 
+def test_a_mosquitto_log_whose_file_names_no_broker_is_refused(tmp_path: Path) -> None:
+    path = write_lines(tmp_path / " .log", *LOG.splitlines())
+    assert refused("import", "--format", "mosquitto-log", path, "--out", tmp_path / "trace") == (
+        f"error: {path}: the broker's name ' ' begins or ends with a blank; rename the file."
+    )
+
+
+def test_a_venue_that_would_make_no_topic_is_refused(tmp_path: Path) -> None:
+    path = write_lines(
+        tmp_path / "checkins.csv",
+        "user_id,ts_utc_hour,venue_id,category_id",
+        "7,2012-04-03T18:00:00Z,v1,cafe",
+        "7,2012-04-03T19:00:00Z,v1,cafe#2",
+    )
+    answered("import", "--format", "foursquare", path, "--out", tmp_path / "trace")
+    assert {row[1] for row in rows(tmp_path / "trace", "publications")} == {"category/cafe"}
+    (refusal,) = rows(tmp_path / "trace", "quarantine")
+    assert str(refusal[2]).startswith("category_id is not a topic name")
+
+
 def test_foursquare_checkins_publish_and_keep_their_user_interested(tmp_path: Path) -> None:
     header = "user_id,ts_utc_hour,ts_local_hour,venue_id,category_id"
     path = write_lines(

@@ -26,8 +26,8 @@ CHECKINS = Table(
     (
         TIME,
         CLIENT,
-        Column("venue", "text", "the venue's own identifier"),
-        Column("category", "text", "the kind of venue"),
+        Column("venue", "text", "the venue's own identifier", form="topic name"),
+        Column("category", "text", "the kind of venue", form="topic name"),
     ),
 )
 NAMES = {

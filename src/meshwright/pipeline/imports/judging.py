@@ -90,7 +90,7 @@ def _fault(column: Column, source: str) -> SparkColumn:
     reason = sf.when(is_bad, f"{source} cannot be read")
     if column.kind == "number":
         reason = sf.when(is_bad | is_unfit(column, value), f"{source} is not {wanted(column)}")
-    elif column.kind == "time":
+    elif column.kind in {"time", "text"}:
         unfit = sf.when(is_unfit(column, value), f"{source} is not {wanted(column)}")
         reason = sf.coalesce(reason, unfit)
     if column.is_required:

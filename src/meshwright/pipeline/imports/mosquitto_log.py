@@ -13,6 +13,8 @@ from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as sf
 
+from meshwright.errors import OperatorError
+from meshwright.files.reading import name_fault
 from meshwright.model.schema import BROKERS, CONNECTIONS, PUBLICATIONS, SUBSCRIPTIONS
 from meshwright.pipeline.imports.imported import Imported
 from meshwright.pipeline.imports.judging import Judged
@@ -36,12 +38,18 @@ WANTED = r"^\t(.*?)(?: \(QoS ([012])\))?$"
 ORDER = ("file_number", "line")
 
 
+def check_mosquitto_log(path: Path, _parameters: ImportParameters) -> None:
+    """Refuse a file that cannot be read, or whose name names no broker."""
+    first_line(path)
+    name = path.name.partition(".")[0]
+    if (fault := name_fault(name)) is not None:
+        raise OperatorError(f"{path}: the broker's name {name!r} {fault}; rename the file.")
+
+
 def imported_mosquitto_log(
     session: SparkSession, paths: Sequence[Path], _parameters: ImportParameters
 ) -> Imported:
     """What logs tell of clients; lines about other things are passed over."""
-    for path in paths:
-        first_line(path)
     # The folder goes, then all from the first dot on.
     broker = sf.substring_index(sf.substring_index("file", "/", -1), ".", 1)
     lines = numbered_lines(session, dict(enumerate(paths)))

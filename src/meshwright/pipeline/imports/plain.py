@@ -14,7 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from meshwright.model.schema import Column, ColumnKind, Table
+from meshwright.filters.topics import TEXT_BYTES_MAX
+from meshwright.model.schema import Column, ColumnKind, Table, TextForm
 from meshwright.pipeline.tables.frames import ARROW_TYPES
 from meshwright.pipeline.tables.values import range_of
 
@@ -27,10 +28,26 @@ DAY = (
 CLOCK = r"(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,6})?"
 PLAIN: dict[ColumnKind, str] = {
     "time": f"{YEAR}-{DAY}[T ]{CLOCK}Z?",
-    "text": r'[^",\x00-\x20\x7f](?:[^",\x00-\x1f\x7f]*[^",\x00-\x20\x7f])?',
     "whole": r"\d{1,18}",
     "number": r"-?\d{1,15}(?:\.\d{1,15})?",
     "truth": "(?:true|false|0|1)",
+}
+
+
+def _plain_text(others: str = "") -> str:
+    """Text without these characters, quotes, commas, control characters and blanks around it."""
+    taken = rf'",{others}\x00-'
+    return rf"[^{taken}\x20\x7f](?:[^{taken}\x1f\x7f]*[^{taken}\x20\x7f])?"
+
+
+# Levels that are plain words make most filters with wildcards.
+LEVEL = _plain_text("+#/$ ")
+PLAIN_TEXT: dict[TextForm, str] = {
+    "any": _plain_text(),
+    "client": _plain_text(),
+    "broker": _plain_text(r"\x{80}-\x{10ffff}"),
+    "topic name": _plain_text("+#"),
+    "topic filter": rf"(?:{_plain_text('+#$')}|(?:(?:\+|{LEVEL})/)*(?:\+|#|{LEVEL}))",
 }
 UNUSED = r'[^",\x00-\x1f\x7f]*'
 
@@ -52,7 +69,8 @@ class PlainForm(NamedTuple):
         fields = [UNUSED] * len(self.header)
         for column in self.table.columns:
             if (place := self.place(column)) is not None:
-                plain = PLAIN[column.kind]
+                is_text = column.kind == "text"
+                plain = PLAIN_TEXT[column.form] if is_text else PLAIN[column.kind]
                 fields[place] = plain if column.is_required else f"(?:{plain})?"
         return f"^{','.join(fields)}$"
 
@@ -65,6 +83,8 @@ def plain_values(
     A line that has a reason not to be used is not plain.
     """
     is_fit = pc.and_(pc.match_substring_regex(texts, form.pattern()), pc.is_null(reasons))
+    # A longer one may have a topic that is too long.
+    is_fit = pc.and_(is_fit, pc.less_equal(pc.binary_length(texts), TEXT_BYTES_MAX))
     rows = pc.split_pattern(texts.filter(is_fit), ",")
     values = [_values(rows, column, form.place(column)) for column in form.table.columns]
     in_range = np.ones(len(rows), bool)

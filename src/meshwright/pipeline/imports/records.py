@@ -113,6 +113,7 @@ def records_of_lines(lines: DataFrame, header: Sequence[str], names: Sequence[st
             ),
             sf.coalesce(
                 "reason",
+                sf.when(text.contains("\r"), "a carriage return stands within the line"),
                 sf.when(quotes % 2 == 1, "a quoted field does not end on its line"),
                 sf.when(
                     sf.col("fields")["malformed"].isNotNull(),

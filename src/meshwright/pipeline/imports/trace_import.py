@@ -18,8 +18,8 @@ from meshwright.pipeline.imports.friends import check_friends, imported_friends
 from meshwright.pipeline.imports.gowalla import check_gowalla, imported_gowalla
 from meshwright.pipeline.imports.imported import Imported
 from meshwright.pipeline.imports.judging import Judged, quarantined
-from meshwright.pipeline.imports.lines import distinct_files, first_line, united
-from meshwright.pipeline.imports.mosquitto_log import imported_mosquitto_log
+from meshwright.pipeline.imports.lines import distinct_files, united
+from meshwright.pipeline.imports.mosquitto_log import check_mosquitto_log, imported_mosquitto_log
 from meshwright.pipeline.imports.own_tables import check_table, imported_tables
 from meshwright.pipeline.imports.parameters import ImportParameters
 from meshwright.pipeline.imports.repetitions import REPEATS
@@ -39,7 +39,7 @@ FORMATS: dict[str, Importer] = {
     "foursquare": Importer(check_foursquare, imported_foursquare),
     "csv": Importer(check_table, imported_tables),
     "jsonl": Importer(check_table, imported_tables),
-    "mosquitto-log": Importer(lambda path, _: first_line(path), imported_mosquitto_log),
+    "mosquitto-log": Importer(check_mosquitto_log, imported_mosquitto_log),
 }
 
 

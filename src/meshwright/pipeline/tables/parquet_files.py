@@ -116,7 +116,7 @@ def _refuse_unfit(part: Path, footer: pq.FileMetaData, column: Column, position:
     """Refuse values that cannot be, as far as the footer has the least and the greatest."""
     found = range_of(column)
     described = footer.schema.column(position)
-    if found is None or described.physical_type not in {"INT64", "DOUBLE"}:
+    if found is None or described.physical_type not in {"INT32", "INT64", "DOUBLE"}:
         return
     scale = 1
     if column.kind == "time":
