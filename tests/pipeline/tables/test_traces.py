@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -136,17 +137,26 @@ def test_a_wrong_column_is_named(
         read_table(spark, tmp_path, FRIENDSHIPS)
 
 
-def test_a_time_without_a_zone_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("unit", "zone", "is_taken"),
+    [("ms", "UTC", True), ("us", "UTC", True), ("ns", "UTC", False), ("us", None, False)],
+)
+def test_a_time_is_one_in_utc_to_the_micro_or_millisecond(
+    unit: str, zone: str | None, is_taken: bool, spark: SparkSession, tmp_path: Path
+) -> None:
     columns = {
-        "time": pa.array([NOON.replace(tzinfo=None)], pa.timestamp("us")),
+        "time": pa.array([NOON.replace(tzinfo=None)], pa.timestamp(unit)).cast(
+            pa.timestamp(unit, tz=zone)
+        ),
         "client": ["ann"],
         "latitude": [1.0],
         "longitude": [1.0],
         "venue": ["v"],
     }
     pq.write_table(pa.table(columns), only_part(tmp_path, "positions"))
-    with pytest.raises(InputFileError, match="it must be a time in UTC"):
-        read_table(spark, tmp_path, POSITIONS)
+    said = "it must be a time in UTC, to the micro- or millisecond"
+    with nullcontext() if is_taken else pytest.raises(InputFileError, match=said):
+        assert read_table(spark, tmp_path, POSITIONS).first()["time"] == NOON.replace(tzinfo=None)
 
 
 def test_a_missing_table_or_trace_is_named(spark: SparkSession, tmp_path: Path) -> None:

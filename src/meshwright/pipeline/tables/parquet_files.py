@@ -32,7 +32,7 @@ SPARK_KINDS: dict[ColumnKind, type[spark_types.DataType]] = {
     "truth": spark_types.BooleanType,
 }
 KIND_WANTED: dict[ColumnKind, str] = {
-    "time": "a time in UTC, to the microsecond",
+    "time": "a time in UTC, to the micro- or millisecond",
     "text": "text",
     "whole": "a whole number of 64 bits",
     "number": "a number of 64 bits",
