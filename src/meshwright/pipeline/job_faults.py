@@ -13,11 +13,15 @@ from pyspark.errors import PySparkException
 from meshwright.errors import InputFileError, OperatorError
 from meshwright.pipeline.imports.pieces import CHANGED_FILE
 from meshwright.pipeline.places.place import place_of
+from meshwright.pipeline.tables.traces import ASIDE
 from meshwright.pipeline.tables.values import UNFIT
 
 UNREADABLE_FILE = re.compile(r"Encountered error while reading file (\S+?)\.(?:\s|$)")
 CHANGED = re.compile(rf"{CHANGED_FILE} (\S+?)\.(?:\s|$)")
 UNFIT_VALUE = re.compile(f"{UNFIT}([^{UNFIT}]*){UNFIT}([^{UNFIT}]*){UNFIT}")
+NO_SPACE = "No space left on device"
+WRITING = re.compile(r"while writing rows to (.+?)\. SQLSTATE")
+STAGED = re.compile(rf"/\.([^/]+){re.escape(ASIDE)}/[^/]+$")
 PYTHON_WORKER = "exception was thrown from the Python worker"
 PYTHON_RAISED = re.compile(r"^[A-Za-z_][\w.]*(?:Error|Exception): .*$", re.MULTILINE)
 REASON_SHOWN_MAX = 300
@@ -50,6 +54,9 @@ def spark_faults() -> Iterator[None]:
             raise InputFileError(
                 _named(found[1]), found[2], remedy="correct the table, or import it anew"
             ) from error
+        # Java tells the outermost failure first, and the disk's below it.
+        if NO_SPACE in (whole := str(error)):
+            raise OperatorError(_no_space(whole)) from error
         raise OperatorError(f"Spark could not finish the work ({_reason(text)}).") from error
 
 
@@ -59,6 +66,15 @@ def _was_interrupted(error: BaseException) -> bool:
     return before is not None and (
         isinstance(before, KeyboardInterrupt) or _was_interrupted(before)
     )
+
+
+def _no_space(text: str) -> str:
+    """Which disk is full: that of a table, or the one with what Spark keeps meanwhile."""
+    if (found := WRITING.search(text)) is not None:
+        where, choice = STAGED.sub(r"/\1", _named(found[1])), "choose another folder"
+    else:
+        where, choice = "What Spark keeps while it works", "set spark.local.dir to another folder"
+    return f"{where}: this cannot be written ({NO_SPACE.lower()}); make room or {choice}."
 
 
 def _reason(text: str) -> str:

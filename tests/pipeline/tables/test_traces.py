@@ -11,11 +11,13 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from py4j.protocol import Py4JError
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
 from meshwright.errors import InputFileError, OperatorError
 from meshwright.model.schema import FRIENDSHIPS, POSITIONS, TRACE_TABLES
+from meshwright.pipeline.job_faults import spark_faults
 from meshwright.pipeline.tables.frames import literal_frame
 from meshwright.pipeline.tables.traces import (
     read_table,
@@ -69,6 +71,31 @@ def test_a_job_that_fails_leaves_what_stood_there(spark: SparkSession, tmp_path:
         write_table(wrong, folder, FRIENDSHIPS)
     assert row_counts(trace) == {"friendships": 2}
     assert [path.name for path in tmp_path.iterdir()] == ["trace"]
+
+
+FULL = "Caused by: java.io.IOException: No space left on device"
+
+
+def write_to_a_full_disk(out: Path) -> None:
+    with staged_trace(out) as folder:
+        place = f"file:{folder / 'friendships'}"
+        raise Py4JError(f"Task failed while writing rows to {place}. SQLSTATE: 58030\n{FULL}")
+
+
+def test_a_full_disk_is_named_and_said_to_need_room(tmp_path: Path) -> None:
+    out = tmp_path / "a trace"
+    with pytest.raises(OperatorError) as refusal, spark_faults():
+        write_to_a_full_disk(out)
+    assert str(refusal.value) == (
+        f"{out}: this cannot be written (no space left on device); make room or choose another "
+        "folder."
+    )
+
+
+def test_a_full_disk_of_what_spark_keeps_meanwhile_is_said_to_be_that() -> None:
+    said = r"no space left on device.*spark\.local\.dir"
+    with pytest.raises(OperatorError, match=said), spark_faults():
+        raise Py4JError(f"Job aborted due to stage failure.\n{FULL}")
 
 
 def test_a_job_that_is_killed_leaves_no_trace_and_the_next_one_cleans_up(

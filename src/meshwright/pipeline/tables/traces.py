@@ -27,6 +27,9 @@ from meshwright.pipeline.tables.frames import conform, spark_schema
 from meshwright.pipeline.tables.parquet_files import check_part, check_schema, parts, row_count
 from meshwright.pipeline.tables.values import checked
 
+# Ends the name of a trace that is being written, which begins with a dot.
+ASIDE = ".aside"
+
 
 def read_table(session: SparkSession, trace: Place, table: Table) -> DataFrame:
     """One table of a trace; every file of it is checked before its rows are read.
@@ -114,7 +117,7 @@ def staged_trace(out: Place) -> Iterator[Place]:
             yield out
         return
     target = refuse_no_trace(out)
-    aside = target.with_name(f".{target.name}.aside")
+    aside = target.with_name(f".{target.name}{ASIDE}")
     with _only_writer(aside, out):
         try:
             yield aside
