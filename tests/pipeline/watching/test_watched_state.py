@@ -19,6 +19,7 @@ from meshwright.pipeline.watching.rates import Count, Rates, TopicRate
 
 HOUR_US = 3_600_000_000
 DAY_US = 24 * HOUR_US
+COPIED = 10_000  # the hour at which a copy was made says nothing of clocks
 TWO_HOURS = Clockwork(HOUR_US, 2)
 EXACT = Clockwork(HOUR_US, 2, late_us=0, patience_us=2 * HOUR_US)
 
@@ -128,7 +129,7 @@ def test_a_copy_and_files_that_were_put_together_count_once() -> None:
     bucket.step(EXACT, at_once)
     bucket.step(EXACT, news(9, 1, 3))  # parts 2 and 3 were not heard before they were put together
     bucket.step(EXACT, news(10, 2, 2))
-    late = News(clocks=[Heard("b0", 4 * HOUR_US, 1)])
+    late = News(clocks=[Heard("b0", 4 * HOUR_US, 4 * HOUR_US)])
     (found,) = (one for one in bucket.step(EXACT, late) if one.kind == "publish")
     assert found.amount == 30
 
@@ -217,10 +218,63 @@ def test_a_broker_that_is_dead_is_waited_for_only_so_long() -> None:
 
 def test_an_event_far_ahead_moves_no_clock_until_others_come_near_it() -> None:
     clocks, far = Clocks(), 20 * 24
-    watermark(clocks, *((f"b{n}", 100, 100) for n in range(3)))
-    assert watermark(clocks, ("b0", 100 + far, 100), ("b0", 102, 100)) == 99
-    assert watermark(clocks, ("b1", 102, 100), ("b2", 102, 100)) == 101
-    assert watermark(clocks, *((f"b{n}", 100 + far, 100) for n in (1, 2))) == 99 + far
+    watermark(clocks, *((f"b{n}", 100, COPIED) for n in range(3)))
+    assert watermark(clocks, ("b0", 100 + far, COPIED), ("b0", 102, COPIED)) == 99
+    assert watermark(clocks, ("b1", 102, COPIED), ("b2", 102, COPIED)) == 101
+    assert watermark(clocks, *((f"b{n}", 100 + far, COPIED) for n in (1, 2))) == 99 + far
+
+
+def hours_ahead(clocks: Clocks) -> dict[str, float]:
+    return {one.broker: one.ahead_us / HOUR_US for one in clocks.readings(TWO_HOURS)}
+
+
+def test_a_broker_that_is_ahead_of_its_own_files_is_the_one_that_is_wrong() -> None:
+    clocks = Clocks()
+    assert watermark(clocks, ("b0", 4, 4), ("b1", 24, 4)) == 3
+    assert hours_ahead(clocks) == {"b0": 0, "b1": 20}
+    assert all(one.is_waited_for for one in clocks.readings(TWO_HOURS))
+    assert watermark(clocks, ("b1", 35, 15)) == 14  # b0 is not waited for, and would not be late
+    assert hours_ahead(clocks) == {"b0": -11, "b1": 20}
+
+
+def test_where_files_prove_nothing_most_brokers_are_right() -> None:
+    """One is an hour ahead, one has died, and one tells of an event 20 days ahead."""
+    clocks, day = Clocks(), 24
+    told = (("b0", 122), ("b0", 25 * day), ("b1", 122), ("b2", 3), ("b3", 123))
+    assert watermark(clocks, *((broker, hour, COPIED) for broker, hour in told)) == 121
+    assert hours_ahead(clocks) == {"b0": 0, "b1": 0, "b2": -119, "b3": 1}
+    pair = (("b0", 122), ("b0", 25 * day), ("b1", 121))
+    assert watermark(Clocks(), *((broker, hour, COPIED) for broker, hour in pair)) == 120
+
+
+def test_a_dead_broker_of_two_holds_nothing_up_in_a_copy() -> None:
+    clocks = Clocks()
+    heard = [("b1", 3, COPIED), *(("b0", hour, COPIED) for hour in range(1, 100, 5))]
+    assert watermark(clocks, *heard) == 95
+
+
+def test_rows_that_wait_for_a_far_future_are_counted_until_it_is_near() -> None:
+    bucket, day = Bucket(), 24
+    far = [Event(25 * day * HOUR_US, "want", "ann", "sun")]
+    found = bucket.step(EXACT, of_two_brokers([Event(HOUR_US, "want", "ann", "rain"), *far], 1))
+    assert [one for one in found if one.kind == "far"] == [
+        Finding("far", 0, "b0", amount=1, rate=(25 * day - 1) * 3600)
+    ]
+    found = bucket.step(EXACT, of_two_brokers([Event(2 * HOUR_US, "want", "ann", "hail")], 2))
+    assert not [one for one in found if one.kind == "far"]
+    near = Event((25 * day - 3) * HOUR_US, "want", "ann", "hail")
+    found = bucket.step(EXACT, of_two_brokers([near], 3))
+    assert [one for one in found if one.kind == "far"] == [
+        Finding("far", 0, "b0", amount=-1, rate=24 * 3600)
+    ]
+
+
+def of_two_brokers(events: list[Event], part: int) -> News:
+    """A copy of a file of b0 with these events; b1 has come as far as the first of them."""
+    news = batch_of(events, part)
+    news.clocks = [Heard("b0", event.time_us, COPIED * HOUR_US) for event in events]
+    news.clocks.append(Heard("b1", events[0].time_us, COPIED * HOUR_US))
+    return news
 
 
 def test_one_event_20_days_ahead_makes_no_periods_between() -> None:

@@ -25,7 +25,7 @@ from meshwright.pipeline.watching.bucket import Finding
 from meshwright.pipeline.watching.clockwork import Clockwork
 from meshwright.pipeline.watching.periods import Judge, PeriodRecord, snapshot_of_findings
 from meshwright.pipeline.watching.watch import watch
-from meshwright.pipeline.watching.watch_record import read_record
+from meshwright.pipeline.watching.watch_record import read_record, sentences
 from meshwright.planning.changes.network import PlanWish
 
 TWO_HOURS = Clockwork(HOUR_US, 2)
@@ -283,3 +283,13 @@ def test_a_period_is_judged_by_one_batch_alone(tmp_path: Path) -> None:
     assert read_record(tmp_path).total("late") == 2
     with pytest.raises(OperatorError, match="judged already, in another run"):
         one.judge(found, 5)
+
+
+def test_rows_that_wait_for_a_far_future_are_named_until_they_count(tmp_path: Path) -> None:
+    one = judge(tmp_path)
+    for batch, more in enumerate((3, 2)):
+        one.judge(found_table([Finding("far", 0, "b1", amount=more, rate=3 * 86_400.0)]), batch)
+    (sentence,) = sentences(read_record(tmp_path), TWO_HOURS)
+    assert sentence.startswith("b1: 5 rows not counted yet, of a time up to 3 days ahead")
+    one.judge(found_table([Finding("far", 0, "b1", amount=-5)]), 2)
+    assert not sentences(read_record(tmp_path), TWO_HOURS)

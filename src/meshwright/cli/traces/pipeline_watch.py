@@ -169,6 +169,7 @@ def watch(
             "late": record.total("late"),
             "forgotten": record.total("forgotten"),
             "quarantined": record.total("quarantined"),
+            "waiting": record.total("waiting"),
             "brokers": record.brokers,
         },
         "\n".join([_summary(out, judged, record), *sentences(record, clockwork)]),
@@ -196,7 +197,8 @@ def _summary(out: Path, judged: list[PeriodRecord], record: WatchRecord) -> str:
     return (
         f"{out}: {counted(len(judged), 'period')} judged, {plans}; "
         f"{counted(late, 'row')} came late, {forgotten:,} too late to count, "
-        f"{record.total('quarantined'):,} quarantined"
+        f"{record.total('quarantined'):,} quarantined, "
+        f"{record.total('waiting'):,} waiting for a far future"
     )
 
 

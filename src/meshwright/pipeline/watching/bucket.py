@@ -17,11 +17,14 @@ import msgspec
 from meshwright.model.times import SECOND_US
 from meshwright.pipeline.watching.clocks import Clocks
 from meshwright.pipeline.watching.clockwork import Clockwork
+from meshwright.pipeline.watching.distant import Distant
 from meshwright.pipeline.watching.parts import Claim, NewParts, Parts
 from meshwright.pipeline.watching.picture import Event, Picture
 from meshwright.pipeline.watching.rates import Count, Rates
 
-FindingKind = Literal["want", "publish", "broker", "late", "forgotten", "ahead", "clock", "silent"]
+FindingKind = Literal[
+    "want", "publish", "broker", "late", "forgotten", "ahead", "far", "clock", "silent"
+]
 
 
 class Row(NamedTuple):
@@ -62,9 +65,10 @@ class Finding(NamedTuple):
     want: a broker wants a topic. publish: a topic was published at a broker (None: nobody knows
     where), amount in the period, rate of a slot to come. broker: it told something lately. late:
     rows (amount) of a broker that came after their period was judged; forgotten: too late to count;
-    ahead: of a time that had not come when their file (topic) was written, up to rate seconds.
-    clock: amount is a broker's newest time, rate the seconds that it is ahead of the network's
-    clock; silent: the same of a broker that is not waited for.
+    ahead: of a time that had not come when their file (topic) was written, up to rate seconds. far:
+    how many rows more, or fewer, wait for a time far ahead of the network's clock, the last rate
+    seconds ahead. clock: amount is a broker's newest time, rate the seconds that it is ahead of the
+    network's clock; silent: the same of a broker that is not waited for.
     """
 
     kind: FindingKind
@@ -98,6 +102,7 @@ class Bucket(msgspec.Struct):
 
     clocks: Clocks = msgspec.field(default_factory=Clocks)
     parts: Parts = msgspec.field(default_factory=Parts)
+    distant: Distant = msgspec.field(default_factory=Distant)
     periods: set[int] = msgspec.field(default_factory=set)
     next_period: int | None = None
     held: msgspec.Raw = msgspec.field(default_factory=lambda: _encoded(Held()))
@@ -105,11 +110,12 @@ class Bucket(msgspec.Struct):
 
     def step(self, clockwork: Clockwork, news: News) -> list[Finding]:
         """Hear what a batch brings, and judge the periods that are over with it."""
-        found = list(self._take(clockwork, news))
-        self.parts.hear(news.claims)
         for one in news.clocks:
             self.clocks.hear(clockwork, *one)
+        found = list(self._take(clockwork, news))
+        self.parts.hear(news.claims)
         self.clocks.advance(clockwork)
+        found += self._far_told(clockwork)
         first = self.next_period
         self.periods |= {one for one in news.periods if first is None or one >= first}
         end = self.clocks.watermark_us // clockwork.period_us
@@ -123,6 +129,7 @@ class Bucket(msgspec.Struct):
         new_parts = NewParts(self.parts, news.claims)
         judged_us = (self.next_period or 0) * clockwork.period_us
         oldest_us = self.clocks.watermark_us - clockwork.forget_us
+        bound_us = self.clocks.bound_us(clockwork)
         waiting = Waiting([], [])
         late: Counter[str] = Counter()
         forgotten: Counter[str] = Counter()
@@ -137,12 +144,21 @@ class Bucket(msgspec.Struct):
                 waiting.counts.append(said) if time_us >= oldest_us else None
             if time_us < judged_us:
                 (forgotten if time_us < oldest_us else late)[broker] += count
+            elif time_us > bound_us:
+                self.distant.hear(clockwork, broker, time_us, count)
         if waiting.events or waiting.counts:
             self.waiting.append(_encoded(waiting))
         for broker, count in sorted(late.items()):
             yield Finding("late", 0, broker, amount=count)
         for broker, count in sorted(forgotten.items()):
             yield Finding("forgotten", 0, broker, amount=count)
+
+    def _far_told(self, clockwork: Clockwork) -> Iterator[Finding]:
+        bound_us = self.clocks.bound_us(clockwork)
+        middle_us = bound_us - clockwork.ahead_us
+        for broker, more, newest_us in self.distant.changes(bound_us):
+            ahead_s = (newest_us - middle_us) / SECOND_US
+            yield Finding("far", 0, broker, amount=more, rate=ahead_s)
 
     def _clocks_told(self, clockwork: Clockwork) -> list[Finding]:
         return [

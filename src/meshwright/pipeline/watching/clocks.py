@@ -15,19 +15,31 @@ from meshwright.pipeline.watching.clockwork import Clockwork
 class Clock(msgspec.Struct):
     """One broker's: its newest times, and when its newest file was written.
 
-    newest_us: the newest time of each stretch as long as an event may be ahead, as an event that
-    lies too far ahead must not hide the others.
+    newest_us: the newest time of each stretch, as an event that lies too far ahead must not hide
+    the others.
     """
 
     newest_us: dict[int, int] = {}
     written_us: int = 0
 
+    def told_us(self, bound_us: int) -> int | None:
+        """Its newest time up to a bound; None if all are later."""
+        return max((time for time in self.newest_us.values() if time <= bound_us), default=None)
+
+    def last_us(self) -> int:
+        """Its newest time, however far ahead."""
+        return max(self.newest_us.values())
+
 
 class Reading(msgspec.Struct, frozen=True):
-    """A broker's clock beside the network's; is_waited_for: no period is judged without it."""
+    """A broker's clock beside the network's; is_waited_for: no period is judged without it.
+
+    reached_us: its newest time, but none after its newest file was written, which proves it wrong.
+    """
 
     broker: str
     newest_us: int
+    reached_us: int
     ahead_us: int
     is_waited_for: bool
 
@@ -42,60 +54,69 @@ class Clocks(msgspec.Struct):
         """A file of a broker, written at a time, has this as one of its newest times."""
         clock = self.brokers.setdefault(broker, Clock())
         clock.written_us = max(clock.written_us, written_us)
-        stretch = newest_us // clockwork.ahead_us
+        stretch = newest_us // clockwork.stretch_us
         clock.newest_us[stretch] = max(clock.newest_us.get(stretch, 0), newest_us)
 
     def advance(self, clockwork: Clockwork) -> None:
         """Work out the watermark anew, once all that came at once was heard."""
         waited = [one for one in self.readings(clockwork) if one.is_waited_for]
         if waited:
-            known_us = min(one.newest_us for one in waited) - clockwork.late_us
+            known_us = min(one.reached_us for one in waited) - clockwork.late_us
             self.watermark_us = max(self.watermark_us, known_us)
         self._tidy(clockwork)
 
     def readings(self, clockwork: Clockwork) -> list[Reading]:
         """Every broker's clock beside the network's, in the order of their names."""
-        if not self.brokers:
-            return []
         middle_us = self._middle_us(clockwork)
         readings = []
         for broker, clock in sorted(self.brokers.items()):
-            newest_us = self._newest_us(clockwork, clock, middle_us)
-            is_waited_for = newest_us is not None and (
-                self._writes(clockwork, clock) and newest_us >= middle_us - clockwork.patience_us
+            told_us = clock.told_us(middle_us + clockwork.ahead_us)
+            newest_us = clock.last_us() if told_us is None else told_us
+            reached_us = min(newest_us, clock.written_us)
+            is_waited_for = (
+                told_us is not None
+                and self._writes(clockwork, clock)
+                and reached_us >= middle_us - clockwork.patience_us
             )
-            shown_us = max(clock.newest_us.values()) if newest_us is None else newest_us
-            readings.append(Reading(broker, shown_us, shown_us - middle_us, is_waited_for))
+            ahead_us = newest_us - middle_us
+            readings.append(Reading(broker, newest_us, reached_us, ahead_us, is_waited_for))
         return readings
+
+    def bound_us(self, clockwork: Clockwork) -> int:
+        """What is later is too far ahead to move a clock."""
+        return self._middle_us(clockwork) + clockwork.ahead_us
 
     def lost(self, before_us: int) -> set[str]:
         """Brokers that have told nothing since a time."""
-        return {
-            name
-            for name, clock in self.brokers.items()
-            if max(clock.newest_us.values()) < before_us
-        }
+        return {name for name, clock in self.brokers.items() if clock.last_us() < before_us}
 
     def _middle_us(self, clockwork: Clockwork) -> int:
-        """Of those that still write; of two the later, as the other one may be dead."""
+        """What most of those that write have reached, and from there on the middle one of them.
+
+        Of two the later, as the other one may be dead; but nobody is followed over a gap that is
+        longer than an event may be ahead, unless most are beyond it.
+        """
         writing = [one for one in self.brokers.values() if self._writes(clockwork, one)]
-        times = sorted(max(one.newest_us.values()) for one in writing)
-        return times[len(times) // 2]
+        if not writing:
+            return 0
+        last = sorted(min(one.last_us(), one.written_us) for one in writing)
+        middle_us, next_us = -1, last[(len(last) - 1) // 2]
+        while next_us > middle_us:
+            middle_us = next_us
+            told = [(one.told_us(middle_us + clockwork.ahead_us), one) for one in writing]
+            near = sorted(min(time, one.written_us) for time, one in told if time is not None)
+            next_us = near[len(near) // 2] if near else middle_us
+        return middle_us
 
     def _writes(self, clockwork: Clockwork, clock: Clock) -> bool:
         last_us = max(one.written_us for one in self.brokers.values())
         return clock.written_us >= last_us - clockwork.patience_us
 
-    def _newest_us(self, clockwork: Clockwork, clock: Clock, middle_us: int) -> int | None:
-        """Its newest time that is not too far ahead; None if all are."""
-        bound_us = middle_us + clockwork.ahead_us
-        return max((time for time in clock.newest_us.values() if time <= bound_us), default=None)
-
     def _tidy(self, clockwork: Clockwork) -> None:
         """Keep of each broker the newest time that counts, and those ahead of it."""
-        middle_us = self._middle_us(clockwork) if self.brokers else 0
+        bound_us = self.bound_us(clockwork)
         for clock in self.brokers.values():
-            newest_us = self._newest_us(clockwork, clock, middle_us)
-            if newest_us is not None:
-                kept = {key: time for key, time in clock.newest_us.items() if time >= newest_us}
+            told_us = clock.told_us(bound_us)
+            if told_us is not None:
+                kept = {key: time for key, time in clock.newest_us.items() if time >= told_us}
                 clock.newest_us = kept

@@ -35,6 +35,11 @@ class Clockwork(msgspec.Struct, frozen=True):
     def period_us(self) -> int:
         return self.slot_us * self.period_slots
 
+    @property
+    def stretch_us(self) -> int:
+        """So short that who tells something in each of them is never too far ahead of itself."""
+        return max(1, self.ahead_us // 2)
+
 
 def moment(time_us: int) -> datetime:
     """A time in UTC, without saying so."""

@@ -38,8 +38,8 @@ COLUMNS = {
 }  # fmt: skip
 PLACE = ["broker", "series", "part", "file"]
 OWN_NAME = re.compile(r"(.+)-\d+-\d+(?:to\d+)?\.parquet")
-# Of a file's newest times, one for each stretch that an event may be ahead, only the last count.
-STRETCHES_TOLD = 4
+# Of a file's newest times, one for each stretch, only the last count.
+STRETCHES_TOLD = 8
 KINDS = {SUBSCRIPTIONS.name: "want", CONNECTIONS.name: "host", STATEMENTS.name: "tell"}
 
 
@@ -104,7 +104,7 @@ def _happened(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _files(rows: pd.DataFrame, clockwork: Clockwork) -> pd.DataFrame:
-    stretches = (rows["time_us"] // clockwork.ahead_us).rename("stretch")
+    stretches = (rows["time_us"] // clockwork.stretch_us).rename("stretch")
     grouped = rows.groupby(["broker", "series", "file", stretches])
     files = grouped.agg(
         part=("part", "min"),

@@ -23,7 +23,8 @@ class BrokerRecord(msgspec.Struct, kw_only=True):
 
     late: rows that came after their period was judged and correct those to come. forgotten: rows
     that came too late for that. quarantined: rows of a time that had not come when their file was
-    written; farthest_s: how far the worst was ahead, file: where it stands.
+    written; farthest_s: how far the worst was ahead, file: where it stands. waiting: rows that wait
+    for a time far ahead of the network's clock; waiting_s: how far the last of them was ahead.
     """
 
     newest: str = ""
@@ -34,6 +35,8 @@ class BrokerRecord(msgspec.Struct, kw_only=True):
     quarantined: int = 0
     farthest_s: float = 0.0
     file: str | None = None
+    waiting: int = 0
+    waiting_s: float = 0.0
 
 
 class WatchRecord(msgspec.Struct, kw_only=True):
@@ -43,7 +46,7 @@ class WatchRecord(msgspec.Struct, kw_only=True):
     brokers: dict[str, BrokerRecord] = {}
 
     def total(self, what: str) -> int:
-        """Rows of all brokers: late, forgotten or quarantined."""
+        """Rows of all brokers: late, forgotten, quarantined or waiting."""
         return sum(int(getattr(one, what)) for one in self.brokers.values())
 
 
@@ -69,6 +72,9 @@ def record_batch(plans: Path, rows: list[dict[str, Any]], batch: int) -> None:
             one.quarantined += row["amount"]
             if row["rate"] > one.farthest_s:
                 one.farthest_s, one.file = row["rate"], row["topic"]
+        elif kind == "far":
+            one.waiting += row["amount"]
+            one.waiting_s = max(one.waiting_s, row["rate"]) if one.waiting else 0.0
         elif kind == "late":
             one.late += row["amount"]
         else:
@@ -88,8 +94,13 @@ def sentences(record: WatchRecord, clockwork: Clockwork) -> list[str]:
             )
         if one.ahead_s > clockwork.late_us / 1e6:
             told.append(
-                f"{name}: its clock is {as_span(one.ahead_s)} ahead of the others; what it tells "
-                "counts when that time has come."
+                f"{name}: its clock is {as_span(one.ahead_s)} ahead of the network's; what it "
+                "tells counts when that time has come."
+            )
+        if one.waiting:
+            told.append(
+                f"{name}: {counted(one.waiting, 'row')} not counted yet, of a time up to "
+                f"{as_span(one.waiting_s)} ahead of the network's clock."
             )
         if not one.is_waited_for:
             told.append(f"{name}: nothing since {one.newest}; it is not waited for.")
