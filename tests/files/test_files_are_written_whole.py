@@ -3,11 +3,12 @@ from __future__ import annotations
 import os
 import resource
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from meshwright.errors import OperatorError
-from meshwright.files.writing import make_folder, refuse_unwritable, write_whole
+from meshwright.files.writing import make_folder, refuse_folder, refuse_unwritable, write_whole
 
 
 def test_files_written_together_appear_together(tmp_path: Path) -> None:
@@ -74,3 +75,17 @@ def test_folders_are_made_unless_a_file_is_in_the_way(tmp_path: Path) -> None:
     for path in (tmp_path / "file", tmp_path / "file" / "below"):
         with pytest.raises(OperatorError, match="a file is in the way"):
             make_folder(path)
+
+
+@pytest.mark.parametrize(
+    ("flags", "reason"),
+    [(os.ST_RDONLY, "is on a read-only file system"), (0, "may not be written by this user")],
+)
+def test_a_folder_that_nobody_may_write_says_whose_right_is_missing(
+    flags: int, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    monkeypatch.setattr(os, "statvfs", lambda _: SimpleNamespace(f_flag=flags))
+    for refuse in (refuse_folder, refuse_unwritable):
+        with pytest.raises(OperatorError, match=f"new: {tmp_path} {reason}; choose another folder"):
+            refuse(tmp_path / "new")

@@ -63,7 +63,7 @@ def refuse_unwritable(path: Path) -> Path:
     if not folder_exists:
         raise OperatorError(f"{path}: its folder does not exist; create {path.parent} first.")
     if not folder_writable:
-        raise OperatorError(f"{path}: its folder is read-only; choose another folder.")
+        raise OperatorError(f"{path}: {why_closed(target.parent)}; choose another folder.")
     return target
 
 
@@ -81,9 +81,14 @@ def refuse_folder(path: Path) -> None:
     if not standing.is_dir():
         raise OperatorError(f"{path}: a file is in the way; name a folder.")
     if not os.access(standing, os.W_OK | os.X_OK):
-        raise OperatorError(
-            f"{path}: {standing} may not be written by this user; choose another folder."
-        )
+        raise OperatorError(f"{path}: {why_closed(standing)}; choose another folder.")
+
+
+def why_closed(folder: Path) -> str:
+    """What keeps this user from writing to a folder."""
+    if os.statvfs(folder).f_flag & os.ST_RDONLY:
+        return f"{folder} is on a read-only file system"
+    return f"{folder} may not be written by this user"
 
 
 def make_folder(path: Path, *, is_private: bool = False) -> Path:

@@ -18,7 +18,7 @@ from pyspark.sql.types import StructType
 
 from meshwright.errors import InputFileError, OperatorError
 from meshwright.files.trace_files import keep_for_reading
-from meshwright.files.writing import refuse_unwritable
+from meshwright.files.writing import refuse_unwritable, why_closed
 from meshwright.model.schema import TRACE_TABLES, Table
 from meshwright.pipeline.places.alone import IN_USE, alone_in
 from meshwright.pipeline.places.hadoop import names_at, remove, removed_on_failure
@@ -163,7 +163,7 @@ def refuse_no_trace(out: Path) -> Path:
     ):
         raise OperatorError(f"{out}: this is no trace and is not replaced; choose another name.")
     if not os.access(target.parent, os.W_OK):
-        raise OperatorError(f"{out}: its folder is read-only; choose another folder.")
+        raise OperatorError(f"{out}: {why_closed(target.parent)}; choose another folder.")
     return target
 
 
