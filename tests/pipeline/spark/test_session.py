@@ -22,6 +22,7 @@ from meshwright.pipeline.spark.environment import (
 )
 from meshwright.pipeline.spark.job_status import TaskCount, followed_jobs
 from meshwright.pipeline.spark.session import open_session, spark_session
+from meshwright.pipeline.spark.settings_folder import default_settings, is_for_class_path
 from meshwright.pipeline.spark.shipping import pack_package
 
 
@@ -53,10 +54,11 @@ def test_jobs_report_their_tasks(spark: SparkSession) -> None:
 
 
 def test_what_the_environment_says_of_where_spark_works_is_kept(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
+    (tmp_path / "spark-defaults.conf").write_text("spark.master = spark://cluster.example:7077\n")
     own = {
-        "SPARK_CONF_DIR": "/etc/spark",
+        "SPARK_CONF_DIR": str(tmp_path),
         "SPARK_DRIVER_MEMORY": "3g",
         "PYSPARK_PYTHON": "/opt/python",
     }
@@ -67,6 +69,45 @@ def test_what_the_environment_says_of_where_spark_works_is_kept(
     prepare_environment(None)
     assert {name: os.environ[name] for name in own} == own
     assert "SPARK_LOCAL_IP" not in os.environ
+
+
+def test_what_a_folder_of_settings_does_not_say_is_as_without_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+    monkeypatch.delenv("SPARK_LOCAL_IP", raising=False)
+    (tmp_path / "spark-defaults.conf.template").touch()
+    assert is_this_machine(None)
+    prepare_environment(None)
+    assert os.environ["SPARK_LOCAL_IP"] == "127.0.0.1"
+    assert os.environ["MESHWRIGHT_LOG_SETTINGS"] == str(RUNTIME / "conf" / "log4j2.properties")
+    assert not is_for_class_path()
+    (tmp_path / "log4j2.xml").touch()
+    prepare_environment(None)
+    assert os.environ["MESHWRIGHT_LOG_SETTINGS"] == str(tmp_path / "log4j2.xml")
+    assert not is_for_class_path()
+    (tmp_path / "spark-env.sh").touch()
+    assert not is_this_machine(None)
+    (tmp_path / "hive-site.xml").touch()
+    assert is_for_class_path()
+
+
+def test_settings_in_a_folder_are_read_as_spark_reads_them(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+    (tmp_path / "spark-defaults.conf").write_text(
+        "# spark.master yarn\n\n  spark.a   one two \nspark.b=x=y\nspark.c : z\nspark.d\n"
+    )
+    assert default_settings() == {
+        "spark.a": "one two", "spark.b": "x=y", "spark.c": "z", "spark.d": "",
+    }  # fmt: skip
+
+
+def test_a_folder_of_settings_that_is_gone_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SPARK_CONF_DIR", "/etc/spark-long-gone")
+    with pytest.raises(OperatorError, match="no folder /etc/spark-long-gone; correct the name"):
+        prepare_environment(None)
 
 
 STALE = {
@@ -123,6 +164,7 @@ def java_words(class_path: str, tmp_path: Path, option: str) -> list[str]:
         "SPARK_HOME": "/spark",
         "SPARK_CONF_DIR": "/our conf",
         "MESHWRIGHT_CLASS_OPTION": option,
+        "MESHWRIGHT_LOG_SETTINGS": "/a log",
     }
     words = ["-cp", class_path, "--add-modules=jdk.incubator.vector", "Main", "a b"]
     run = subprocess.run(
@@ -135,19 +177,29 @@ def java_words(class_path: str, tmp_path: Path, option: str) -> list[str]:
 def test_spark_takes_an_archive_of_its_classes_only_with_the_class_path_that_is_in_it(
     tmp_path: Path,
 ) -> None:
+    log = "-Dlog4j2.configurationFile=/a log"
     own = "/our conf/:/spark/jars/slf4j-api-2.jar:/spark/jars/*"
     assert java_words(own, tmp_path, "-XX:SharedArchiveFile=/an archive") == [
         "-Xlog:disable",
         "-XX:SharedArchiveFile=/an archive",
+        log,
         "-cp",
         "/spark/jars/*",
-        "-Dlog4j2.configurationFile=/our conf/log4j2.properties",
         "Main",
         "a b",
     ]
-    assert java_words(own, tmp_path, "") == ["-cp", own, "Main", "a b"]
+    assert java_words(own, tmp_path, "") == [log, "-cp", own, "Main", "a b"]
     longer = f"{own}:/etc/hadoop"
-    assert java_words(longer, tmp_path, "-XX:x") == ["-cp", longer, "Main", "a b"]
+    assert java_words(longer, tmp_path, "-XX:x") == [log, "-cp", longer, "Main", "a b"]
+
+
+def test_the_script_that_stands_in_for_java_asks_which_java_it_starts() -> None:
+    """A daemon of Spark may be started with it by hand."""
+    run = subprocess.run(
+        [RUNTIME / "bin" / "java", "-version"], env={}, capture_output=True, text=True, check=False
+    )
+    assert run.returncode != 0
+    assert "MESHWRIGHT_JAVA_HOME: name the folder of Java 17 or later in it" in run.stderr
 
 
 def test_an_archive_is_of_our_own_java_and_settings(
@@ -155,13 +207,13 @@ def test_an_archive_is_of_our_own_java_and_settings(
 ) -> None:
     monkeypatch.setattr(sys, "prefix", str(tmp_path))
     monkeypatch.setenv(OPTION_VARIABLE, "-XX:Nonsense")
-    choose_archive(is_ours=True)
+    choose_archive(is_fit=True)
     assert OPTION_VARIABLE not in os.environ
     class_archive().parent.mkdir(parents=True)
     class_archive().touch()
-    choose_archive(is_ours=False)
+    choose_archive(is_fit=False)
     assert OPTION_VARIABLE not in os.environ
-    choose_archive(is_ours=True)
+    choose_archive(is_fit=True)
     assert os.environ[OPTION_VARIABLE].endswith(str(class_archive()))
 
 

@@ -26,10 +26,13 @@ def class_archive() -> Path:
     return Path(sys.prefix) / "share" / "meshwright" / name
 
 
-def choose_archive(*, is_ours: bool) -> None:
-    """Name the archive to the script, if there is one; is_ours: Java and settings are our own."""
+def choose_archive(*, is_fit: bool) -> None:
+    """Name the archive to the script, if there is one.
+
+    is_fit: Java is our own, and no folder of settings must be on its class path.
+    """
     option = os.environ.pop(OPTION_VARIABLE, "")
-    if is_ours and option.startswith(LIST_OPTION):
+    if is_fit and option.startswith(LIST_OPTION):
         os.environ[OPTION_VARIABLE] = option
-    elif is_ours and class_archive().exists():
+    elif is_fit and class_archive().exists():
         os.environ[OPTION_VARIABLE] = f"{ARCHIVE_OPTION}{class_archive()}"

