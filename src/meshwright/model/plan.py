@@ -115,6 +115,11 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         mends = self.cost.missed_after < self.cost.missed_before
         return bool(self.steps) and not mends and self.price is not None and self.price.saved < 0.0
 
+    @property
+    def is_first(self) -> bool:
+        """Whether no link stands before it, so that there is nothing to compare with."""
+        return not self.source.links and bool(self.target.links)
+
     def strangers(self) -> tuple[str, ...]:
         """Brokers of only one of the two overlays, unless a step says that they come or go."""
         told = {
@@ -145,6 +150,8 @@ def told_worth(plan: Plan) -> str:
             f"{amount(plan.net_benefit)}."
         )
     before, after = price.before.shown()["price"], price.after.shown()["price"]
+    if plan.is_first:
+        return f"Once it is built a publication costs {after}, what building takes included."
     if not plan.steps:
         return f"Nothing changes: a publication costs {before}."
     change = (

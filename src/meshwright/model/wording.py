@@ -11,12 +11,3 @@ def counted(count: int, noun: str, plural: str | None = None) -> str:
 def amount(value: float) -> str:
     """In full from a hundred on, as fractions say nothing there; else with six digits."""
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:,.6g}"
-
-
-def cost_change(before: float, after: float, messages: float) -> str:
-    """What a change does to the cost that an algorithm lowers, and what it takes."""
-    share = f" ({(before - after) / before:.1%} less)" if after < before else ""
-    return (
-        f"relays and weighed hops go from {amount(before)} to {amount(after)}{share}; "
-        f"the change takes {amount(messages)} messages"
-    )

@@ -21,6 +21,7 @@ from meshwright.planning.changes.clients import Population, gathered, plan_with_
 from meshwright.planning.changes.differences import plan_difference
 from meshwright.planning.changes.links import TopicParts
 from meshwright.planning.changes.network import PlanWish, begun_overlay, plan_network
+from meshwright.planning.changes.proposal import Circumstances, propose
 from meshwright.planning.designs import build_overlay
 from meshwright.planning.evaluation.evaluate import evaluate
 from meshwright.planning.placement.clients import Clients, PlacementProblem, view_of
@@ -86,7 +87,12 @@ def test_a_network_without_links_is_joined_whatever_it_costs() -> None:
     assert plan.steps[0].metric == "topic_parts"
     assert plan.steps[0].before == snapshot.interests.pair_count
     assert plan.steps[-1].after == len(snapshot.topics)
-    assert "deliveries of 10 topics that are missed today are made" in plan.summary
+    count = len(plan.target.links)
+    assert plan.summary == f"No link stands: gm builds {count} links, for {count} messages."
+    judged = propose(snapshot, PlanWish("gm"), Circumstances())
+    assert told_worth(judged).startswith("Once it is built a publication costs ")
+    assert judged.against is not None
+    assert not judged.against.metrics + judged.against.topics  # nothing was delivered before
 
 
 def test_topic_parts_fall_to_one_a_topic_exactly_when_topics_are_connected() -> None:
@@ -207,15 +213,18 @@ def test_who_cannot_be_told_to_go_elsewhere_is_not_planned_to() -> None:
 
 
 @pytest.mark.parametrize("name", ["chord", "gm2", "tree", "hypercube"])
-def test_the_summary_of_a_plan_with_clients_has_the_figures_of_all_of_it(name: str) -> None:
+def test_the_summary_of_a_plan_with_clients_leaves_what_it_is_worth_to_the_price(name: str) -> None:
     snapshot, population = two_crowds()
     wish = PlanWish(name, objective="cost")
     source = build_overlay(wish.joined_as, snapshot, k=None, rng=np.random.default_rng(0))
     plan = plan_with_clients(snapshot, wish, population, "similarity-bounded", source=source)
     moves = len(plan.client_moves())
     assert f"similarity-bounded moves {moves} of 40 clients" in plan.summary
-    costs = f"weighed hops go from {amount(plan.cost.before)} to {amount(plan.cost.after)} ("
-    assert plan.summary.count("hops go from") == plan.summary.count(costs) == 1
+    assert plan.price is not None
+    assert plan.summary.endswith(f", for {amount(plan.reconfiguration_cost)} messages.")
+    steps = [step for step in plan.steps if step.metric == "links"]
+    counts = [step.after for step in steps]
+    assert counts[-1:] == [len(plan.target.links)] * bool(steps)
     assert f"that saves {amount(plan.net_benefit)} messages" in told_worth(plan)
 
 

@@ -80,11 +80,10 @@ def test_a_network_that_costs_more_is_named_first() -> None:
 
 def test_deliveries_that_are_missed_today_do_not_make_a_plan_look_worse() -> None:
     snapshot = drawn_snapshot()
-    broken = Overlay(design="gm", brokers=snapshot.brokers, links=())
+    links = plan_network(snapshot, PlanWish("gm")).target.links
+    broken = Overlay(design="gm", brokers=snapshot.brokers, links=links[:1])
     plan = plan_network(snapshot, PlanWish("gm"), source=broken)
     assert plan.cost.missed_before > plan.cost.missed_after == 0.0
-    assert plan.cost.newly_made == pytest.approx(plan.cost.after)
-    assert plan.net_benefit == -plan.reconfiguration_cost
     assert "deliveries of 10 topics that are missed today are made" in plan.summary
     metrics = {one.metric for one in objections_to(plan, snapshot).metrics}
     assert "deliveries_missed" not in metrics

@@ -9,7 +9,7 @@ from meshwright.model.identifiers import BrokerName
 from meshwright.model.overlay import Overlay, Parameter
 from meshwright.model.plan import Plan, PlanCost, Step
 from meshwright.model.snapshot import Snapshot
-from meshwright.model.wording import amount, cost_change, counted
+from meshwright.model.wording import amount, counted
 from meshwright.overlays.key_geometries import key_geometry
 from meshwright.planning.arrangement.cost import ArrangementCost, arrangement_cost
 from meshwright.planning.arrangement.methods import arrangement_method
@@ -94,7 +94,7 @@ def _plan(
         reconfiguration_cost=price,
         net_benefit=before.total - after.total - price,
         moved=moved,
-        summary=_summary(method, moved, before.total, after.total, price),
+        summary=_summary(method, moved, price),
     )
 
 
@@ -156,8 +156,7 @@ def _plan_cost(before: ArrangementCost, after: ArrangementCost) -> PlanCost:
     )
 
 
-def _summary(method: str, moved: int, before: float, after: float, price: float) -> str:
+def _summary(method: str, moved: int, price: float) -> str:
     if moved == 0:
         return f"Nothing better than now was found: {method} leaves every broker where it is."
-    told = cost_change(before, after, price)
-    return f"{method} moves {counted(moved, 'broker')}: {told}."
+    return f"{method} moves {counted(moved, 'broker')}, for {amount(price)} messages."

@@ -9,12 +9,13 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from meshwright.model.designs import founded_as
 from meshwright.model.identifiers import BrokerName, ClientName
 from meshwright.model.interests import Int32Array, interests_from_pairs
 from meshwright.model.overlay import Overlay
 from meshwright.model.plan import Plan, Step
 from meshwright.model.snapshot import Snapshot
-from meshwright.model.wording import amount, cost_change, counted
+from meshwright.model.wording import amount, counted
 from meshwright.planning.changes.client_moves import SettledClients, move_step
 from meshwright.planning.changes.network import PlanWish, plan_network
 from meshwright.planning.changes.worth import overlay_worth, plan_of_worths, priced
@@ -132,17 +133,19 @@ def _told(population: Population) -> str:
 
 
 def summary_of_all(plan: Plan, who: str) -> str:
-    """One sentence with the figures of overlay and clients together."""
+    """One sentence of what happens to overlay and clients; its price says what that is worth."""
     joined = (
         f"{counted(plan.moved, 'broker')} get other places or links"
         if plan.moved
         else "every broker stays where it is"
     )
-    cost = plan.cost
-    told = cost_change(cost.before, cost.after, plan.reconfiguration_cost)
-    made = cost.missed_before - cost.missed_after
-    mended = f"{amount(made)} deliveries that are missed today are made, and " if made > 0 else ""
-    return f"{who}, and {joined}: {mended}{told}."
+    takes = f"for {amount(plan.reconfiguration_cost)} messages"
+    if plan.is_first:
+        links = counted(len(plan.target.links), "link")
+        return f"No link stands: {founded_as(plan.target)} builds {links}, and {who}, {takes}."
+    made = plan.cost.missed_before - plan.cost.missed_after
+    mended = f"; {amount(made)} deliveries that are missed today are made" if made > 0 else ""
+    return f"{who}, and {joined}, {takes}{mended}."
 
 
 def clients_after(snapshot: Snapshot, population: Population, plan: Plan) -> Clients:

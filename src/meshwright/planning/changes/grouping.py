@@ -114,11 +114,9 @@ def _linked(steps: tuple[Step, ...]) -> str:
         if not joined:
             return "the links give them other ways, for when a broker fails or is far."
         return f"the links join {counted(joined, 'part')} of topics that were apart."
-    if first.metric == "links":
-        return "the other links carry what they share."
-    if first.action == "add_link":
-        return f"{first.algorithm} links them."
-    return f"{first.algorithm} does not link them."
+    if len({step.why for step in steps}) == 1:
+        return first.why
+    return "the other links carry what they share."
 
 
 def _who(names: Sequence[str]) -> str:

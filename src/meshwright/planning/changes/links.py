@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from meshwright.model.designs import founded_as
+from meshwright.model.designs import design, founded_as
 from meshwright.model.identifiers import BrokerName
 from meshwright.model.interests import Int64Array, Interests
 from meshwright.model.overlay import Overlay
@@ -17,13 +17,14 @@ from meshwright.model.snapshot import Snapshot
 from meshwright.model.wording import amount, counted
 from meshwright.planning.changes.worth import (
     Worth,
-    newly_made_cost,
     overlay_worth,
     plan_of_worths,
     plan_price,
 )
 
 Link = tuple[str, str]
+
+UNLINKED = "gm"  # of what is not linked, where links of another kind are to come
 
 
 def link_plan(
@@ -54,10 +55,22 @@ def link_plan(
             *_removals(source, len(added), removed, snapshot, target.design),
         )
         if source.design == target.design
-        else _replacements((source, target), (added, removed), (before, after)),
+        else _replacements((source, target), (added, removed)),
         change_messages=messages,
-        summary=_summary(target.design, (len(added), len(removed)), (before, after), messages),
+        summary=_summary((source, target), (len(added), len(removed)), (before, after)),
     )
+
+
+def building_plan(target: Overlay, snapshot: Snapshot, weights: PriceWeights) -> Plan:
+    """All links of an overlay, where nothing stands yet."""
+    return link_plan(unlinked(target), target, snapshot, weights, only_if_worth=False)
+
+
+def unlinked(target: Overlay) -> Overlay:
+    """The brokers of an overlay before they have any link, which only a graph can be."""
+    is_graph = design(target.design).forwarding == "topic_connected"
+    name = target.design if is_graph else UNLINKED
+    return Overlay(design=name, brokers=target.brokers, links=())
 
 
 def staying_plan(
@@ -143,29 +156,32 @@ def _removals(
 
 
 def _replacements(
-    overlays: tuple[Overlay, Overlay],
-    changes: tuple[Sequence[Link], Sequence[Link]],
-    worths: tuple[Worth, Worth],
+    overlays: tuple[Overlay, Overlay], changes: tuple[Sequence[Link], Sequence[Link]]
 ) -> tuple[Step, ...]:
     """Links of one design give way to those of another, for the sake of the whole."""
     old, new = map(founded_as, overlays)
-
-    def step(action: Literal["add_link", "remove_link"], link: Link, why: str) -> Step:
-        return Step(
-            action=action,
-            brokers=link,
-            why=why,
-            algorithm=new,
-            metric="cost",
-            before=worths[0].cost,
-            after=worths[1].cost,
-        )
-
     added, removed = changes
-    return (
-        *(step("add_link", link, f"{new} links them, {old} does not.") for link in added),
-        *(step("remove_link", link, f"{old} links them, {new} does not.") for link in removed),
-    )
+    count = len(overlays[0].links)
+    told = f"{new} links them, {old} does not." if count else f"{new} links them."
+    changing: list[tuple[Literal["add_link", "remove_link"], Link, str, int]] = [
+        *(("add_link", link, told, 1) for link in added),
+        *(("remove_link", link, f"{old} links them, {new} does not.", -1) for link in removed),
+    ]
+    steps = []
+    for action, link, why, change in changing:
+        steps.append(
+            Step(
+                action=action,
+                brokers=link,
+                why=why,
+                algorithm=new,
+                metric="links",
+                before=float(count),
+                after=float(count + change),
+            )
+        )
+        count += change
+    return tuple(steps)
 
 
 class TopicParts:
@@ -210,25 +226,20 @@ def shared_topics(snapshot: Snapshot, one: str, other: str) -> Int64Array:
 
 
 def _summary(
-    algorithm: str, changes: tuple[int, int], worths: tuple[Worth, Worth], messages: float
+    overlays: tuple[Overlay, Overlay], changes: tuple[int, int], worths: tuple[Worth, Worth]
 ) -> str:
-    """What changes, which missed deliveries are made, and what the others cost now and then."""
-    before, after = worths
-    added, removed = changes
+    """What changes, and which missed deliveries are made; what it is worth is said by its price."""
+    (source, target), (before, after), (added, removed) = overlays, worths, changes
+    messages = counted(added + removed, "message")
+    if not source.links:
+        links = counted(added, "link")
+        return f"No link stands: {founded_as(target)} builds {links}, for {messages}."
     change = (
-        f"{algorithm} adds {counted(added, 'link')} and removes {removed:,}, "
-        f"for {counted(round(messages), 'message')} to switch"
+        f"{target.design} adds {counted(added, 'link')} and removes {removed:,}, "
+        f"for {messages} to switch"
     )
     made = before.missed - after.missed
-    newly = newly_made_cost(before, after)
     if made <= 0:
-        return (
-            f"{change}, and relays and weighed hops go from {amount(before.cost)} to "
-            f"{amount(after.cost)}."
-        )
+        return f"{change}."
     topics = counted(int(np.count_nonzero(before.topics_missed > after.topics_missed)), "topic")
-    return (
-        f"{change}; {amount(made)} deliveries of {topics} that are missed today are made, which "
-        f"costs {amount(newly)}; for the others relays and weighed hops go from "
-        f"{amount(before.cost)} to {amount(after.cost - newly)}."
-    )
+    return f"{change}; {amount(made)} deliveries of {topics} that are missed today are made."

@@ -61,7 +61,7 @@ def objections_to(
     metrics: tuple[WorseMetric, ...] = ()
     topics: tuple[WorseTopic, ...] = ()
     count = 0
-    if plan.steps:
+    if plan.steps and not plan.is_first:
         old, new = sights or plan_sights(plan, before, after)
         metrics = (*_dearer(old, new), *_worse_metrics(old, new))
         topics, count = _worse_topics(old, new, before)
