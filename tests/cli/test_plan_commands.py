@@ -230,6 +230,55 @@ def test_a_comparison_of_some_designs_gives_them_the_same_figures(tmp_path: Path
     assert "where 0.0 is allowed" in call(*words, "--load-spread-max", "0").stdout
 
 
+def test_where_nothing_stands_the_plan_builds_what_is_recommended(tmp_path: Path) -> None:
+    interests, rates = small_network(tmp_path)
+    plan = tmp_path / "plan.json"
+    words = ("overlay", "compare", "--interests", interests, "--rates", rates)
+    document = answered(*words, "--designs", "chord", "--out-plan", plan)
+    made = read_plan(plan)
+    assert made.source.links == ()
+    assert {step.action for step in made.steps} == {"add_link"}
+    assert len(made.steps) == len(made.target.links)
+    told = " ".join(call("plan", "show", plan).stdout.split())
+    assert f"No link stands: {document['recommended']} builds {len(made.steps)} links" in told
+    assert "Once it is built a publication costs" in told
+    assert "before" not in told
+    assert "The network gets worse" not in told
+
+
+def test_a_plan_to_what_is_wished_and_costs_more_is_not_written_unless_forced(
+    tmp_path: Path,
+) -> None:
+    interests, rates = small_network(tmp_path)
+    today, plan = tmp_path / "today.json", tmp_path / "plan.json"
+    files = ("--interests", interests, "--rates", rates)
+    answered("overlay", "build", "--design", "gm", "--out", today, *files)
+    costly = ("--k", "2", "--link-weight", "10")
+    words = ("overlay", "compare", *files, "--designs", "gm2", *costly, "--from", today)
+    document = answered(*words, "--out-plan", plan, exit_code=1)
+    assert document["is_at_a_loss"]
+    assert not plan.exists()
+    told = " ".join(call(*words, "--out-plan", plan).stdout.split())
+    assert "But to go there is a loss; before is gm, which stands." in told
+    assert "No plan was written; --force writes it all the same." in told
+    assert call(*words).exit_code == 0  # it is said all the same
+    assert answered(*words, "--out-plan", plan, "--force")["files"] == {"plan": str(plan)}
+
+
+def test_where_no_design_fits_nothing_is_written_and_that_is_told(tmp_path: Path) -> None:
+    interests, rates = small_network(tmp_path)
+    out = tmp_path / "overlay.json"
+    words = ("overlay", "compare", "--interests", interests, "--rates", rates)
+    result = call(*words, "--degree-max", "1", "--out", out)
+    told = " ".join(result.stdout.split())
+    assert result.exit_code == 1
+    assert not out.exists()
+    assert "No design fits: allow more links or a larger load spread. Nothing was written." in told
+    assert (
+        "No design fits: want a lower k, or" in call(*words, "--degree-max", "1", "--k", "2").stdout
+    )
+
+
 def test_silence_is_evaluated_too(tmp_path: Path) -> None:
     interests, rates = small_network(tmp_path)
     rates.write_text("topic,publications\nt0,0\nt1,0\nt2,0\n")

@@ -93,6 +93,33 @@ def test_the_plan_to_what_is_recommended_moves_clients_where_that_has_them(
     assert f"similarity-bounded moves {len(moves)} of" in plan.summary
 
 
+def test_a_recommendation_that_is_a_loss_to_go_to_is_told_as_such(
+    generated: Path, tmp_path: Path
+) -> None:
+    words = ("--designs", "star", "--placements", "similarity-bounded")
+    asked = ("compare", generated, *words, "--reconfiguration-weight", "1e5")
+    plan, out = tmp_path / "plan.json", tmp_path / "findings"
+    document = answered(*asked, "--out", out, "--out-plan", plan, exit_code=1)
+    assert document["is_at_a_loss"]
+    assert document["saved"] < 0.0
+    assert document["before"] == (
+        f"{document['recommended']['design']}, as nothing stands yet, with clients where the "
+        "trace has them in the end (as recorded)"
+    )
+    assert "plan" not in document["files"]
+    assert not plan.exists()
+    page = (out / "report.html").read_text()
+    assert f"But to go there is a loss; before is {document['before']}." in page
+    assert "the plan is at a loss" in page
+    forced = call(*asked, "--out-plan", plan, "--force")
+    assert forced.exit_code == 0
+    told = " ".join(forced.output.split())
+    assert "But to go there is a loss" in told
+    assert "No link stands: " in told
+    assert " builds " in told
+    assert read_plan(plan).client_moves()
+
+
 def clients_of_four_brokers(trace: Path, subscriptions: list[str], published: list[str]) -> Path:
     """A trace where a client of each of four brokers has each subscription, and some publish."""
     minutes = [pa.scalar(60_000_000 * n, pa.timestamp("us", tz="UTC")) for n in range(6)]

@@ -26,7 +26,6 @@ from meshwright.planning.designs import build_overlay
 from meshwright.planning.evaluation.evaluate import evaluate
 from meshwright.planning.pricing import link_changes, price_of, shape_of
 
-NOTHING_FITS = "No design fits: want a lower k, or allow more links or a larger load spread."
 # A margin of so many deviations is more than chance.
 NOISE_DEVIATIONS = 2.0
 
@@ -190,8 +189,14 @@ def judge(candidates: Sequence[Candidate], snapshot: Snapshot, wish: Wish) -> Re
         candidates=tuple(candidates),
         verdicts=verdicts,
         chosen=None if winner is None else verdicts[winner].name,
-        reason=NOTHING_FITS if winner is None else verdicts[winner].sentence,
+        reason=nothing_fits(wish) if winner is None else verdicts[winner].sentence,
     )
+
+
+def nothing_fits(wish: Wish) -> str:
+    """What to change where no design fits."""
+    lower = "want a lower k, or " if wish.k > 1 else ""
+    return f"No design fits: {lower}allow more links or a larger load spread."
 
 
 def _seed_noise(one: Sequence[float], other: Sequence[float]) -> float:

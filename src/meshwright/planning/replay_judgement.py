@@ -19,12 +19,12 @@ from meshwright.model.snapshot import Float64Array
 from meshwright.model.wording import counted
 from meshwright.planning.recommendation import (
     NOISE_DEVIATIONS,
-    NOTHING_FITS,
     Noise,
     Standing,
     Verdict,
     Wish,
     no_noise,
+    nothing_fits,
     ranked,
 )
 
@@ -164,7 +164,7 @@ def judge_replay(
         verdicts=verdicts,
         placement=None if winner is None else candidates[winner].placement,
         design=None if winner is None else candidates[winner].design,
-        reason=NOTHING_FITS if winner is None else verdicts[winner].sentence,
+        reason=nothing_fits(wish) if winner is None else verdicts[winner].sentence,
     )
 
 

@@ -152,6 +152,9 @@ OutPlan = Annotated[
         help="Write the plan.json that leads to what is recommended.",
     ),
 ]
+Force = Annotated[
+    bool, typer.Option("--force", help="Write a plan that takes more than it saves, too.")
+]
 K = Annotated[
     int, typer.Option("--k", min=1, help="Brokers that must die before a topic may fall apart.")
 ]

@@ -13,6 +13,7 @@ from meshwright.cli.console.options import (
     DelayWeight,
     DesignName,
     DesignNames,
+    Force,
     Interests,
     Json,
     K,
@@ -268,13 +269,15 @@ def compare(
             "--seeds", min=1, help="Seeds that designs are built with; their spread is noise."
         ),
     ] = 3,
+    force: Force = False,
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
     """Plan the network with every design; one table, and one sentence on each about how it fits.
 
     The table is sorted by the price of a publication, whose parts are its columns. A full mesh, a
-    star and, with --from, what stands today are compared, too.
+    star and, with --from, what stands today are compared, too. A plan that takes more than it saves
+    is not written without --force, nor anything where no design fits: exit code 1.
 
     Example: meshwright overlay compare --interests interests.csv --rates rates.csv --k 2
     """
@@ -311,7 +314,9 @@ def compare(
         count = len(names) + (today is not None)
         rows = list(tracked(planning, count, "Planning with every design"))
     found, notes = judge([row.candidate for row in rows], snapshot, wish), notes_on(snapshot)
-    files = overlay_plans.write_recommended(found, today, snapshot, wish, (out, out_plan))
+    written = overlay_plans.write_recommended(
+        found, today, (snapshot, wish), (out, out_plan), force=force
+    )
     answer(
         as_json,
         {
@@ -321,16 +326,20 @@ def compare(
             "k": k,
             **comparison_document(rows, found, wish.weights),
             **notes.document(),
-            "files": {kind: str(path) for kind, path in files.items()},
+            **written.document,
+            "files": {kind: str(path) for kind, path in written.files.items()},
         },
         comparison_table(rows, found),
         PRICE_EXPLANATION,
         "",
         *(found.verdicts[at].sentence for at in in_order(found.verdicts)),
         *(() if found.chosen else (found.reason,)),
+        *written.told,
         *notes.sentences(),
-        *(f"{found.chosen}: {path}" for path in files.values()),
+        *(f"{found.chosen}: {path}" for path in written.files.values()),
     )
+    if written.is_refused:
+        raise typer.Exit(CHECK_SAYS_NO)
 
 
 @app.command()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from meshwright.model.snapshot import Snapshot
     from meshwright.planning.changes.expectation import DeliveryCost
     from meshwright.planning.recommendation import Recommendation, Wish
+
+NO_PLAN_AT_A_LOSS = "No plan was written; --force writes it all the same."
 
 
 def arrange(
@@ -219,36 +221,72 @@ def answer_plan(
     )
 
 
+class Written(NamedTuple):
+    """Files of what is recommended, by kind, and what is to be said of the plan that leads there.
+
+    is_refused: something was asked for and is not written.
+    """
+
+    files: dict[str, Path]
+    document: dict[str, Any]
+    told: list[str]
+    is_refused: bool
+
+
 def write_recommended(
     found: Recommendation,
     today: Overlay | None,
-    snapshot: Snapshot,
-    wish: Wish,
+    problem: tuple[Snapshot, Wish],
     out: tuple[Path | None, Path | None],
-) -> dict[str, Path]:
-    """What is recommended as an overlay and as the plan that leads there, where asked for.
-
-    The plan begins at today's overlay or, where nothing stands, where the design begins.
-    """
+    *,
+    force: bool,
+) -> Written:
+    """What is recommended as an overlay and as the plan that leads there, where asked for."""
     from meshwright.files.overlays import write_overlay
     from meshwright.files.plans import write_plan
-    from meshwright.planning.changes.network import PlanWish, begun_overlay
+    from meshwright.model.designs import founded_as
+
+    best, (overlay_out, plan_out) = found.best(), out
+    if best is None:
+        is_refused = any(file is not None for file in out)
+        return Written({}, {}, ["Nothing was written."] if is_refused else [], is_refused)
+    written = Written({}, {}, [], is_refused=False)
+    if overlay_out is not None:
+        write_overlay(best.overlay, overlay_out)
+        written.files["overlay"] = overlay_out
+    if plan_out is None and today is None:
+        return written
+    plan = _plan_towards(best.overlay, today, *problem)
+    is_refused = plan.is_at_a_loss and not force and plan_out is not None
+    if plan_out is not None and not is_refused:
+        write_plan(plan, plan_out)
+        written.files["plan"] = plan_out
+    told = told_loss(plan, f"{founded_as(plan.source)}, which stands")
+    told += [NO_PLAN_AT_A_LOSS] if is_refused else []
+    return Written(written.files, price_document(plan), told, is_refused)
+
+
+def _plan_towards(target: Overlay, today: Overlay | None, snapshot: Snapshot, wish: Wish) -> Plan:
+    """From today's overlay, or from no link where nothing stands."""
+    from meshwright.planning.changes.links import building_plan
     from meshwright.planning.changes.proposal import Circumstances, judged_plan
     from meshwright.planning.changes.towards import plan_towards
 
-    best, files = found.best(), dict[str, Path]()
-    overlay_out, plan_out = out
-    if best is None:
-        return files
-    if overlay_out is not None:
-        write_overlay(best.overlay, overlay_out)
-        files["overlay"] = overlay_out
-    if plan_out is not None:
-        source = today or begun_overlay(snapshot, PlanWish(best.name), 0)
-        plan = plan_towards(source, best.overlay, snapshot, wish.weights)
-        write_plan(judged_plan(plan, (snapshot, snapshot), wish.weights, Circumstances()), plan_out)
-        files["plan"] = plan_out
-    return files
+    plan = (
+        building_plan(target, snapshot, wish.weights)
+        if today is None
+        else plan_towards(today, target, snapshot, wish.weights)
+    )
+    return judged_plan(plan, (snapshot, snapshot), wish.weights, Circumstances())
+
+
+def told_loss(plan: Plan, before: str) -> list[str]:
+    """That the way to what is recommended is a loss; nothing where it is none."""
+    from meshwright.model.plan import told_worth
+
+    if not plan.is_at_a_loss:
+        return []
+    return [f"But to go there is a loss; before is {before}. {told_worth(plan)}"]
 
 
 def price_document(plan: Plan) -> dict[str, Any]:
@@ -266,11 +304,13 @@ def told_price_of(plan: Plan) -> list[Any]:
     price = plan.price
     if price is None:
         return [told_worth(plan)]
-    before, after = price.before.shown(), price.after.shown()
-    rows = [[TOLD[part], before[part], after[part]] for part in PARTS]
+    columns = {"before": price.before.shown(), "after": price.after.shown()}
+    if plan.is_first:
+        del columns["before"]  # nothing is delivered then, so that nothing has a price
+    named = {**{part: TOLD[part] for part in PARTS}, "price": "price"}
     table = plain_table(
-        {"of a publication": False, "before": True, "after": True},
-        [*rows, ["price", before["price"], after["price"]]],
+        {"of a publication": False, **dict.fromkeys(columns, True)},
+        [[name, *(each[part] for each in columns.values())] for part, name in named.items()],
     )
     return [table, told_worth(plan)]
 

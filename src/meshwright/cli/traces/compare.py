@@ -13,6 +13,7 @@ from meshwright.cli.console.options import (
     Conf,
     DelayWeight,
     DesignNames,
+    Force,
     Json,
     K,
     LinkPrice,
@@ -27,10 +28,10 @@ from meshwright.cli.console.options import (
     TracePlace,
     Ui,
 )
-from meshwright.cli.console.screen import answer
+from meshwright.cli.console.screen import CHECK_SAYS_NO, answer
 from meshwright.cli.console.spark import chosen_spark, is_short_work, spark_work
 from meshwright.cli.console.times import whole_seconds
-from meshwright.pipeline.places.place import Place, place_of
+from meshwright.pipeline.places.place import place_of
 
 if TYPE_CHECKING:
     from meshwright.pipeline.replays.parameters import PlacementName
@@ -67,6 +68,7 @@ def compare(
         ),
     ] = None,
     out_plan: OutPlan = None,
+    force: Force = False,
     slot: Annotated[
         str | None,
         typer.Option(
@@ -113,12 +115,14 @@ def compare(
 ) -> None:
     """Replay a trace against every placement and design, and recommend one.
 
+    Where the way from what stands to what is recommended takes more than it saves, that is said,
+    and no plan is written without --force: exit code 1.
+
     Example: meshwright compare city --designs chord,dynatops,gm2 --out findings
     """
     from meshwright.cli.traces import replay_answer
     from meshwright.files.plans import read_overlay_or_target
     from meshwright.model.designs import compared_designs
-    from meshwright.pipeline.replays.findings import compared
     from meshwright.pipeline.replays.keeping import passing_keeper
     from meshwright.pipeline.replays.parameters import (
         BrokerParameters,
@@ -161,17 +165,14 @@ def compare(
         refuse_impossible(trace, parameters)
     today = None if source is None else read_overlay_or_target(source)
     replay_answer.refuse_places(folder, out_plan)
-    files: dict[str, Place] = {}
     is_short = is_short_work(trace)
     with (
         spark_work("Replaying the trace", spark, is_short=is_short, only_in=folder) as work,
         passing_keeper(work.session, trace, on_begin=work.say) as keeper,
     ):
         replay = replay_trace(work.session, trace, parameters, keeper, today)
-        candidates, found = compared(replay)
-        if folder is not None:
-            files |= replay_answer.write_report(replay, trace, candidates, found, folder)
-        if out_plan is not None:
-            files |= replay_answer.write_recommended_plan(replay, trace, found, out_plan)
-        document, shown = replay_answer.replay_parts(replay, trace, candidates, found, files)
-    answer(as_json, {"command": "compare", **document}, *shown, f"Replayed in {work.seconds:.1f} s")
+        told = replay_answer.write_findings(replay, trace, (folder, out_plan), force=force)
+    seconds = f"Replayed in {work.seconds:.1f} s"
+    answer(as_json, {"command": "compare", **told.document}, *told.shown, seconds)
+    if told.is_refused:
+        raise typer.Exit(CHECK_SAYS_NO)

@@ -33,7 +33,7 @@ def run(
     from meshwright.files.plans import read_overlay_or_target
     from meshwright.files.settings import read_settings
     from meshwright.files.writing import refuse_folder
-    from meshwright.pipeline.replays.findings import compared
+    from meshwright.pipeline.replays.findings import compared, way_there
     from meshwright.pipeline.replays.keeping import Keeper
     from meshwright.pipeline.replays.parameters import RunSettings
     from meshwright.pipeline.replays.replay import replay_trace
@@ -59,8 +59,9 @@ def run(
         )
         replay = replay_trace(work.session, trace, parameters, keeper, today)
         candidates, found = compared(replay)
-        files = write_report(replay, trace, candidates, found, out)
-        document, (told, *shown) = replay_parts(replay, trace, candidates, found, files)
+        way = None if today is None else way_there(replay, trace, found)
+        files = write_report(replay, trace, candidates, found, out, way=way)
+        document, (told, *shown) = replay_parts(replay, trace, candidates, found, files, way=way)
     stages = [
         {"stage": name, "ran": is_new, "seconds": seconds, "folder": str(keeper.folders[name])}
         for name, is_new, seconds in ran

@@ -20,6 +20,7 @@ from meshwright.cli.console.options import (
     Conf,
     Data,
     DelayWeight,
+    Force,
     Json,
     LinkPrice,
     ManagementWeight,
@@ -42,6 +43,7 @@ from meshwright.cli.console.options import (
 from meshwright.cli.console.screen import CHECK_SAYS_NO, answer, plain_table
 from meshwright.cli.console.times import duration_s, time_us
 from meshwright.cli.overlays.overlay_plans import (
+    NO_PLAN_AT_A_LOSS,
     answer_plan,
     price_document,
     told_against,
@@ -196,9 +198,7 @@ def create(
         bool,
         typer.Option("--predict", help="Say what a delivery will cost; of a live network's trace."),
     ] = False,
-    force: Annotated[
-        bool, typer.Option("--force", help="Write a plan that takes more than it saves, too.")
-    ] = False,
+    force: Force = False,
     relay_weight: RelayWeight = 1.0,
     management_weight: ManagementWeight = 1.0,
     reconfiguration_weight: ReconfigurationWeight = 1.0,
@@ -213,11 +213,12 @@ def create(
 ) -> None:
     """Plan the network of a trace as it stands at the end, or at a time, for any design.
 
-    A plan that takes more than it saves, by the price of a publication whose parts are shown, is
-    not made, and with --objective cost not written without --force: exit code 1. A plan that breaks
-    a goal is refused with the goal's name. With --manager instead of a trace: the network that
-    runs, of the telemetry collected there. With --method churn a trace is not needed: what brokers
-    want is asked of those that run in --data, or read from --interests.
+    Where nothing saves more than it takes, by the price of a publication whose parts are shown, the
+    plan has no steps. One at a loss that is asked for by --objective cost or a goal is not written
+    without --force: exit code 1. A plan that breaks a goal is refused with the goal's name. With
+    --manager instead of a trace: the network that runs, of the telemetry collected there. With
+    --method churn a trace is not needed: what brokers want is asked of those that run in --data, or
+    read from --interests.
 
     Example: meshwright plan create city --design dynatops --from overlay.json --out plan.json
 
@@ -475,7 +476,7 @@ def _refuse_loss(as_json: bool, made: Plan, seed: int) -> NoReturn:
         as_json,
         {"command": "plan create", "seed": seed, "plan": None, **price_document(made)},
         *told_price_of(made),
-        "No plan was written; --force writes it all the same.",
+        NO_PLAN_AT_A_LOSS,
     )
     raise typer.Exit(CHECK_SAYS_NO)
 
@@ -516,16 +517,20 @@ def _shortened(lines: list[str], count: int) -> list[str]:
 
 
 def _worth_table(found: PlanDifference) -> Any:
-    rows = {
-        "relays and weighed hops after": found.cost_after,
-        **({} if found.price_after is None else {"price after": found.price_after}),
-        "cost of the change": found.reconfiguration_cost,
-        "net benefit": found.net_benefit,
-    }
-    return plain_table(
-        {"": False, "-": True, "+": True},
-        [[name, *map(amount, values)] for name, values in rows.items()],
+    from meshwright.model.price import SHOWN_DIGITS
+
+    prices = found.price_after
+    first = (
+        ["relays and weighed hops after", *map(amount, found.cost_after)]
+        if prices is None
+        else ["price of a publication after", *(f"{each:,.{SHOWN_DIGITS}f}" for each in prices)]
     )
+    rows = [
+        first,
+        ["cost of the change", *map(amount, found.reconfiguration_cost)],
+        ["net benefit", *map(amount, found.net_benefit)],
+    ]
+    return plain_table({"": False, "-": True, "+": True}, rows)
 
 
 def _told(found: PlanDifference, count: int) -> list[str]:

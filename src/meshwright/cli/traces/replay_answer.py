@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from meshwright.cli.console.notes import Notes
 from meshwright.cli.console.screen import plain_table
@@ -14,6 +14,11 @@ from meshwright.cli.overlays.metrics_table import (
     price_cells,
     verdict_document,
 )
+from meshwright.cli.overlays.overlay_plans import (
+    NO_PLAN_AT_A_LOSS,
+    price_document,
+    told_loss,
+)
 from meshwright.model.wording import counted
 
 if TYPE_CHECKING:
@@ -23,6 +28,7 @@ if TYPE_CHECKING:
 
     from meshwright.cli.console.screen import PlainTable
     from meshwright.pipeline.places.place import Place
+    from meshwright.pipeline.replays.findings import Way
     from meshwright.pipeline.replays.replay import TraceReplay
     from meshwright.planning.replay_judgement import ReplayedCandidate, ReplayRecommendation
 
@@ -49,17 +55,53 @@ FILES_TOLD = {
 }
 
 
+class Findings(NamedTuple):
+    """A document for scripts, what people are shown, and whether a plan is not as asked for."""
+
+    document: dict[str, Any]
+    shown: list[RenderableType]
+    is_refused: bool
+
+
+def write_findings(
+    replay: TraceReplay, trace: Place, out: tuple[Place | None, Path | None], *, force: bool
+) -> Findings:
+    """The report and the plan where they are asked for, and what is to be told of a replay."""
+    from meshwright.files.plans import write_plan
+    from meshwright.pipeline.replays.findings import compared, way_there
+
+    files: dict[str, Place] = {}
+    folder, plan_out = out
+    candidates, found = compared(replay)
+    is_leaving = plan_out is not None or replay.today is not None
+    way = way_there(replay, trace, found) if is_leaving else None
+    if folder is not None:
+        files |= write_report(replay, trace, candidates, found, folder, way=way)
+    is_kept = way is not None and (force or not way.judged.is_at_a_loss)
+    if plan_out is not None and way is not None and is_kept:
+        write_plan(way.plan, plan_out)
+        files["plan"] = plan_out
+    document, shown = replay_parts(replay, trace, candidates, found, files, way=way)
+    is_refused = plan_out is not None and not is_kept
+    if is_refused:
+        shown.append(NO_PLAN_AT_A_LOSS if way else "No plan was written, as nothing fits.")
+    return Findings(document, shown, is_refused)
+
+
 def replay_parts(
     replay: TraceReplay,
     trace: Place,
     candidates: list[ReplayedCandidate],
     recommendation: ReplayRecommendation,
     files: Mapping[str, Place],
+    *,
+    way: Way | None = None,
 ) -> tuple[dict[str, Any], list[RenderableType]]:
     """A document for scripts, and what people are shown."""
     document = {
         "trace": str(trace),
         **replay_document(replay, candidates, recommendation),
+        **({} if way is None else {"before": way.before, **price_document(way.judged)}),
         "files": {kind: str(path) for kind, path in files.items()},
     }
     shown: list[RenderableType] = [
@@ -68,9 +110,10 @@ def replay_parts(
         EXPLANATION,
         "",
         recommendation.reason,
+        *told_way(way),
         *_told_moves(replay, candidates),
         *([f"Report: {files['report']}"] if "report" in files else []),
-        *(_told_plan(replay, plan) if isinstance(plan := files.get("plan"), Path) else []),
+        *([] if way is None or "plan" not in files else _told_plan(replay, way, files["plan"])),
     ]
     return document, shown
 
@@ -170,6 +213,8 @@ def write_report(
     candidates: list[ReplayedCandidate],
     recommendation: ReplayRecommendation,
     out: Place,
+    *,
+    way: Way | None = None,
 ) -> dict[str, Place]:
     """report.html, comparison.csv and a README of both."""
     from meshwright.lab.replay_report import (
@@ -190,7 +235,7 @@ def write_report(
         recommendation=recommendation,
         histories=histories(replay, design, list(HISTORIES)),
         slot_begins=replay.timeline.begins(),
-        notes=_told_moves(replay, candidates),
+        notes=[*told_way(way), *_told_moves(replay, candidates)],
         overlays=None
         if recommendation.placement is None
         else before_and_after(replay, recommendation.placement, design),
@@ -224,38 +269,24 @@ def refuse_places(folder: Place | None, plan: Path | None) -> None:
         refuse_unwritable(plan)
 
 
-def write_recommended_plan(
-    replay: TraceReplay, trace: Place, recommendation: ReplayRecommendation, out: Path
-) -> dict[str, Path]:
-    """The plan.json that leads to what is recommended, unless nothing fits."""
-    from meshwright.files.plans import write_plan
-    from meshwright.pipeline.replays.findings import recommended_plan
-
-    plan = recommended_plan(replay, trace, recommendation)
-    if plan is None:
-        return {}
-    write_plan(plan, out)
-    return {"plan": out}
+def told_way(way: Way | None) -> list[str]:
+    """What speaks against going to what is recommended; nothing if it pays."""
+    return [] if way is None else told_loss(way.judged, way.before)
 
 
-def _told_plan(replay: TraceReplay, out: Path) -> list[str]:
+def _told_plan(replay: TraceReplay, way: Way, out: Place) -> list[str]:
     """What the plan does to brokers and clients, what it is worth, and where it is."""
-    from meshwright.files.plans import read_plan
-    from meshwright.model.designs import founded_as
     from meshwright.model.plan import told_worth
 
-    plan, timeline = read_plan(out), replay.timeline
+    timeline = replay.timeline
     epoch = lasting(timeline.epoch_slots * timeline.slot_us / 1_000_000)
     told = (
         f"Plan: {out}; meshwright plan show {out}. Its prices are of an epoch of {epoch} from the "
         "end of the trace on, those of the table of all that was replayed."
     )
     if replay.today is None:
-        told += (
-            " Nothing stands today (--from names an overlay that does): the plan begins as "
-            f"{founded_as(plan.source)} began."
-        )
-    return [told, plan.summary, told_worth(plan)]
+        told += " Nothing stands today (--from names an overlay that does): it builds all links."
+    return [told, way.plan.summary, told_worth(way.plan)]
 
 
 def _fields(each: ReplayedCandidate) -> dict[str, Any]:

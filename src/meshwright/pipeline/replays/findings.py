@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import functions as sf
 
 from meshwright.files.decoding import converted, decoded
+from meshwright.model.designs import founded_as
 from meshwright.model.interests import Int32Array
 from meshwright.model.overlay import Overlay
 from meshwright.model.plan import Plan
@@ -16,6 +19,7 @@ from meshwright.pipeline.places.place import Place
 from meshwright.pipeline.replays.replay import TraceReplay, replay_moment
 from meshwright.pipeline.replays.snapshots import TraceMoment
 from meshwright.planning.changes.clients import Population
+from meshwright.planning.changes.links import unlinked
 from meshwright.planning.changes.proposal import Circumstances, judged_plan
 from meshwright.planning.changes.towards import plan_towards_placement
 from meshwright.planning.replay_judgement import (
@@ -83,32 +87,49 @@ def before_and_after(replay: TraceReplay, placement: str, design: str) -> tuple[
     return replay.today or overlays[0], overlays[-1]
 
 
-def recommended_plan(replay: TraceReplay, trace: Place, found: ReplayRecommendation) -> Plan | None:
-    """From what stands, or where the recommended design began, to what it ended with.
+class Way(NamedTuple):
+    """How to get to what is recommended.
+
+    plan: from what stands, or from no link. judged: the same, or, where nothing stands, what moving
+    the clients of the trace alone is worth. before: what the price before it is the price of.
+    """
+
+    plan: Plan
+    judged: Plan
+    before: str
+
+
+def way_there(replay: TraceReplay, trace: Place, found: ReplayRecommendation) -> Way | None:
+    """From what stands, or from no link, to what the recommended design ended with.
 
     It is priced by what is wanted as the trace ends and expected of an epoch. Clients go from where
     they are then to where the recommended placement has them, those that gain by it.
     """
     if found.placement is None or found.design is None:
         return None
-    overlays = before_and_after(replay, found.placement, found.design)
+    target = before_and_after(replay, found.placement, found.design)[1]
     weights, chosen = replay.parameters.weights(), replay.parameters.placement
-    names = replay.brokers.names
     session = replay.tables["placements"].sparkSession
-    state = TraceMoment(session, trace, replay_moment(replay.parameters, replay.timeline), names)
+    moment = replay_moment(replay.parameters, replay.timeline)
+    state = TraceMoment(session, trace, moment, replay.brokers.names)
     snapshot = state.snapshot()
     population = state.population(snapshot, chosen.cluster_size)
-    plan, after = plan_towards_placement(
-        overlays,
-        snapshot,
-        population,
-        _last_seats(replay, found.placement, population),
-        found.placement,
-        weights=weights,
-        rules=chosen.rules(),
-    )
-    around = Circumstances(data_until_us=state.at_us)
-    return judged_plan(plan, (snapshot, after), weights, around)
+    seats, placement = _last_seats(replay, found.placement, population), found.placement
+
+    def plan_from(source: Overlay) -> Plan:
+        plan, after = plan_towards_placement(
+            (source, target), snapshot, population, seats, placement,
+            weights=weights, rules=chosen.rules(),
+        )  # fmt: skip
+        around = Circumstances(data_until_us=state.at_us)
+        return judged_plan(plan, (snapshot, after), weights, around)
+
+    clients = f"clients where the trace has them in the end ({state.clients_by})"
+    if replay.today is not None:
+        plan = plan_from(replay.today)
+        return Way(plan, plan, f"{founded_as(replay.today)}, which stands, with {clients}")
+    before = f"{founded_as(target)}, as nothing stands yet, with {clients}"
+    return Way(plan_from(unlinked(target)), plan_from(target), before)
 
 
 def _last_seats(replay: TraceReplay, placement: str, population: Population) -> Int32Array:

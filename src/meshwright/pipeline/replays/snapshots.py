@@ -105,6 +105,13 @@ class TraceMoment:
         """What came before this time counts."""
         return self._at_us
 
+    @property
+    def clients_by(self) -> str:
+        """By what it is known where clients are."""
+        if CONNECTIONS.name in self._tables:
+            return "as recorded"
+        return "by location" if self._knows_places() else "by chance"
+
     def snapshot(self) -> Snapshot:
         """Who wants what now, and how much of it is expected in the horizon."""
         wanted = self._wants().select("broker", "topic").distinct()
@@ -226,11 +233,14 @@ class TraceMoment:
             newest = sf.max(sf.struct("last.time", "broker")).alias("newest")
             hosts = standing.where("last.is_on").groupBy("client").agg(newest)
             return hosts.select("client", "newest.broker")
-        if POSITIONS.name in self._tables and self._brokers.coordinates is not None:
+        if self._knows_places():
             homes = located_homes(self._visits(), self._brokers, self._moment.cell_degrees)
         else:
             homes = asked_homes(self._interests(), self._brokers, self._moment.seed)
         return homes.groupBy("client").agg(sf.max_by("broker", "time").alias("broker"))
+
+    def _knows_places(self) -> bool:
+        return POSITIONS.name in self._tables and self._brokers.coordinates is not None
 
     def _local_brokers(self, names: tuple[ClientName, ...]) -> Int32Array | None:
         """The broker nearest to where each client was seen last; None if one was nowhere."""
