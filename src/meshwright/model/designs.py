@@ -52,7 +52,8 @@ class Design:
 
     A variant is another design, its base, with the parameters of given. Its overlays are the
     base's; placement and adaptation are what its brokers do besides. is_baseline: it is compared,
-    simulated and swarmed only where it is named.
+    simulated and swarmed only where it is named. remark: a clause for whoever may take its name for
+    something else.
     """
 
     forwarding: ForwardingKind
@@ -70,6 +71,7 @@ class Design:
     placement: PlacementRule = "none"
     adaptation: AdaptationRule = "none"
     is_baseline: bool = False
+    remark: str = ""
 
     def can_be_asked(self, k: int) -> bool:
         """Whether the design can be built for k."""
@@ -163,7 +165,12 @@ DESIGNS: dict[str, Design] = {
         _HIERARCHY, base="hierarchy", given=_ADVERTISED, is_baseline=True
     ),
     # What people join by hand today; rows of every comparison.
-    "mesh": replace(_linked("circulants:mesh", k_most=None), is_baseline=True),
+    "mesh": replace(
+        _linked("circulants:mesh", k_most=None),
+        is_baseline=True,
+        remark="it is routed as other graphs are, not as bridges would: a broker that does not "
+        "want a topic hands its publication to one that does, which sends it to the others",
+    ),
     "star": replace(
         _TREE, base="tree", given={"fanout": STAR_FANOUT}, can_adapt=False, is_baseline=True
     ),

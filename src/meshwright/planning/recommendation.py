@@ -177,6 +177,7 @@ def judge(candidates: Sequence[Candidate], snapshot: Snapshot, wish: Wish) -> Re
             each.evaluation.degree_mean,
             each.evaluation.degree_max,
             len(snapshot.brokers),
+            design(each.overlay.design).remark,
         )
         for each in candidates
     ]
@@ -206,7 +207,10 @@ def _seed_noise(one: Sequence[float], other: Sequence[float]) -> float:
 
 
 class Standing(NamedTuple):
-    """One of those compared: its price, why it does not fit if so, and its brokers' links."""
+    """One of those compared: its price, why it does not fit if so, and its brokers' links.
+
+    remark: what else its sentence says.
+    """
 
     name: str
     price: Price
@@ -214,6 +218,7 @@ class Standing(NamedTuple):
     degree_mean: float
     degree_max: int
     broker_count: int
+    remark: str = ""
 
 
 def no_noise(one: int, other: int) -> float:
@@ -273,7 +278,7 @@ def _verdict(
         fits=standing.fault is None,
         price=standing.price.total,
         parts=standing.price,
-        sentence=f"{standing.name} {reason}.",
+        sentence=f"{standing.name} {'; '.join(filter(None, (reason, standing.remark)))}.",
         is_best=is_best,
         is_tie=is_tie,
     )

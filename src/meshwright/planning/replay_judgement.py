@@ -14,6 +14,7 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
+from meshwright.model.designs import NOW, design
 from meshwright.model.price import Price, PriceWeights
 from meshwright.model.snapshot import Float64Array
 from meshwright.model.wording import counted
@@ -149,6 +150,7 @@ def judge_replay(
             each.degree_mean,
             each.degree_max,
             broker_count,
+            "" if each.design == NOW else design(each.design).remark,
         )
         for each in candidates
     ]

@@ -181,5 +181,12 @@ def test_a_k_beyond_the_network_is_refused(snapshot: Snapshot) -> None:
         recommend(snapshot, Wish(k=40), seed=1)
 
 
+def test_a_mesh_is_said_to_be_routed_as_other_graphs_are(snapshot: Snapshot) -> None:
+    rows = [candidate(name, snapshot, Wish(), seed=0) for name in ("mesh", "star")]
+    mesh, star = judge(rows, snapshot, Wish()).verdicts
+    assert "; it is routed as other graphs are, not as bridges would: " in mesh.sentence
+    assert "as bridges would" not in star.sentence
+
+
 def dict_of_sentences(found: Recommendation) -> dict[str, str]:
     return {verdict.name: verdict.sentence for verdict in found.verdicts}
