@@ -20,7 +20,7 @@ PLAN_KEYS = {
     "net_benefit",
 }  # fmt: skip
 PRICE_KEYS = {"against", "price", "saved", "is_at_a_loss"}
-TRAFFIC_KEYS = {"content_subscriptions", "topics_unwanted"}
+TRAFFIC_KEYS = {"content_subscriptions", "topics_unwanted", "filters_idle"}
 
 
 def arrange(folder: Path, *more: str | Path, method: str = "best") -> tuple[str | Path, ...]:
@@ -196,6 +196,28 @@ def test_a_published_topic_that_nobody_wants_is_told(tmp_path: Path) -> None:
     words = ("overlay", "compare", "--interests", interests, "--rates", rates)
     assert answered(*words)["topics_unwanted"] == 1
     assert "1 published topic is wanted by nobody" in " ".join(call(*words).stdout.split())
+
+
+def test_filters_and_topics_that_no_broker_accepts_are_refused_in_tables(tmp_path: Path) -> None:
+    interests, rates = small_network(tmp_path)
+    words = ("overlay", "compare", "--interests", interests, "--rates", rates)
+    standing = interests.read_text()
+    for wanted in ("s/#/x", "s#", "$share//s"):
+        interests.write_text(f"{standing}b3,{wanted}\n")
+        assert f"interests.csv, line 10: {wanted!r} is no filter" in refused(*words)
+    interests.write_text(standing)
+    rates.write_text(f"{rates.read_text()}s/#,1\n")
+    sentence = refused(*words)
+    assert "rates.csv, line 5: 's/#' is no topic that anybody publishes to" in sentence
+
+
+def test_a_filter_that_takes_nothing_is_told(tmp_path: Path) -> None:
+    interests, rates = small_network(tmp_path)
+    interests.write_text(f"{interests.read_text()}b2,s/#\nb3,s/#\nb3,+\n")
+    words = ("overlay", "compare", "--interests", interests, "--rates", rates)
+    assert answered(*words)["filters_idle"] == 1
+    told = " ".join(call(*words).stdout.split())
+    assert "1 filter takes no topic that is known here" in told
 
 
 def test_every_design_is_compared_with_a_sentence(tmp_path: Path) -> None:

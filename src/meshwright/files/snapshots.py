@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from meshwright.errors import InputFileError
-from meshwright.files.tables import read_table, table_bytes
+from meshwright.errors import FilterError, InputFileError
+from meshwright.files.tables import TableRow, read_table, table_bytes
 from meshwright.files.writing import make_folder, write_whole
-from meshwright.filters.taking import asks_content, names_one_topic, pairs_taken
+from meshwright.filters.filter import parse_filter
+from meshwright.filters.taking import asks_content, names_one_topic, pairs_taken, topics_taken
+from meshwright.filters.topics import check_topic_name
 from meshwright.model.identifiers import BrokerName, TopicName
 from meshwright.model.interests import Interests, interests_from_pairs
 from meshwright.model.snapshot import Float64Array, Snapshot
@@ -68,6 +70,8 @@ def read_interests(path: Path, brokers: tuple[str, ...] | None = None) -> Intere
     pair_lines: dict[tuple[int, int], int] = {}
     for row in read_table(path, INTERESTS_COLUMNS):
         broker, topic = row.name(0, "broker"), row.name(1, "topic")
+        if topic not in topic_indexes:
+            _check(row, topic, parse_filter, "no filter that a broker accepts")
         if brokers is not None and broker not in broker_indexes:
             raise row.fault(
                 f"broker {broker!r} is not in the overlay", "use the overlay of these brokers"
@@ -106,6 +110,8 @@ def read_rates(path: Path) -> dict[str, Rate]:
     lines: dict[tuple[str, str], int] = {}
     for row in read_table(path, RATES_COLUMNS, optional=PUBLISHING_BROKER):
         topic = row.name(0, "topic")
+        if topic not in rates:
+            _check(row, topic, check_topic_name, "no topic that anybody publishes to")
         broker = row.name(2, "broker") if row.fields[2] else ""
         if (topic, broker) in lines:
             of = f" of broker {broker!r}" if broker else ""
@@ -117,6 +123,14 @@ def read_rates(path: Path) -> dict[str, Rate]:
         rate = rates.setdefault(topic, Rate(row.line, {}))
         rate.entering[broker] = row.amount(1, "publications")
     return rates
+
+
+def _check(row: TableRow, text: str, check: Callable[[str], object], kind: str) -> None:
+    """Refuse what brokers would refuse, at its row."""
+    try:
+        check(text)
+    except FilterError as error:
+        raise row.fault(f"{text!r} is {kind}: {error.problem}", error.remedy) from None
 
 
 def read_delays(path: Path, brokers: tuple[BrokerName, ...]) -> Float64Array:
@@ -196,6 +210,7 @@ def read_snapshot(
         delays_ms=None if delays_path is None else read_delays(delays_path, names),
         content_subscriptions=sum(asks_content(wanted) for _, wanted in file.holdings()),
         publishers=_publishers(rates, broker_numbers, topic_numbers) if publishing else None,
+        filters_idle=sum(not taken for taken in topics_taken(file.topics, topics).values()),
     )
 
 

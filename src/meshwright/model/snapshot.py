@@ -23,7 +23,8 @@ class Snapshot:
     coordinates: latitude and longitude in degrees, (broker, 2), or None. content_subscriptions: how
     many take only some messages of their topics; here they count as if they took all. publishers:
     publications of each topic by the broker where they enter, (broker, topic), or None where any
-    broker is as likely as another.
+    broker is as likely as another. filters_idle: those that take none of the topics, or None where
+    nobody looked.
     """
 
     brokers: tuple[BrokerName, ...]
@@ -34,6 +35,7 @@ class Snapshot:
     coordinates: Float64Array | None = None
     content_subscriptions: int = 0
     publishers: Float64Array | None = None
+    filters_idle: int | None = None
 
     @property
     def topics_unwanted(self) -> int:

@@ -13,15 +13,17 @@ if TYPE_CHECKING:
 class Notes(NamedTuple):
     """content_subscriptions: those that ask for content, and count as if they took every message.
 
-    topics_unwanted: topics that are published and that nobody wants.
+    topics_unwanted: topics that are published and that nobody wants. filters_idle: those that
+    take none of the topics, or None where nobody looked.
     """
 
     content_subscriptions: int
     topics_unwanted: int
+    filters_idle: int | None = None
 
     def document(self) -> dict[str, int]:
         """For a script."""
-        return self._asdict()
+        return {name: count for name, count in self._asdict().items() if count is not None}
 
     def sentences(self) -> list[str]:
         """For people; none where there is nothing to say."""
@@ -35,9 +37,12 @@ class Notes(NamedTuple):
         if self.topics_unwanted:
             are = counted(self.topics_unwanted, "published topic is", "published topics are")
             told.append(f"{are} wanted by nobody; what they cost on their way is counted.")
+        if self.filters_idle:
+            take = counted(self.filters_idle, "filter takes", "filters take")
+            told.append(f"{take} no topic that is known here; compare the spelling of both.")
         return told
 
 
 def notes_on(snapshot: Snapshot) -> Notes:
     """What there is to know of a snapshot."""
-    return Notes(snapshot.content_subscriptions, snapshot.topics_unwanted)
+    return Notes(snapshot.content_subscriptions, snapshot.topics_unwanted, snapshot.filters_idle)
