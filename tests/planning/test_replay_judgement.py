@@ -146,3 +146,9 @@ def test_a_line_whose_brokers_moved_says_what_that_gained_beside_chord() -> None
     assert "saved 4 messages and hops beside chord (2.1 %)" in sentence
     (lost,) = gains_of_moves([lines[0], candidate(design="dynatops")])
     assert "lost 10 messages" in lost
+    assert "expected" not in sentence
+    assert "the new places saved nothing of that: what was expected is not what came." in lost
+    for external, told in ((6.0, "4 messages and hops of that"), (17.0, "nothing of that")):
+        moving = candidate(design="dynatops", messages_external=external)
+        (lost,) = gains_of_moves([candidate(reconfiguration_messages=0.0), moving])
+        assert f"the new places saved {told}: what was expected is not what came." in lost

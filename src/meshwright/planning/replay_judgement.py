@@ -115,14 +115,23 @@ def gains_of_moves(candidates: Sequence[ReplayedCandidate]) -> list[str]:
         if each.design != MOVING or beside is None or not each.reconfigurations:
             continue
         saved = _sent(beside) - _sent(each)
-        word = "saved" if saved >= 0.0 else "lost"
+        word, why = "saved", ""
+        if saved < 0.0:
+            word = "lost"
+            why = f"; {_told_expectation(saved + each.reconfiguration_messages)}"
         told.append(
             f"{each.name}: {counted(each.reconfigurations, 'change')} took "
             f"{each.reconfiguration_messages:,.0f} messages, and all in all {word} "
             f"{abs(saved):,.0f} messages and hops beside {STILL} "
-            f"({100.0 * abs(saved) / (_sent(beside) or 1.0):.1f} %)."
+            f"({100.0 * abs(saved) / (_sent(beside) or 1.0):.1f} %){why}."
         )
     return told
+
+
+def _told_expectation(saved: float) -> str:
+    """Why moves that were to pay did not; saved: by the new places, whatever the moves took."""
+    amount = f"{saved:,.0f} messages and hops" if saved >= 0.5 else "nothing"
+    return f"the new places saved {amount} of that: what was expected is not what came"
 
 
 def _sent(each: ReplayedCandidate) -> float:

@@ -84,7 +84,7 @@ def test_clients_that_go_the_same_way_are_told_in_one_line() -> None:
     assert (first.number, len(first.steps), second.number) == (1, 312, 313)
     assert first.sentence.startswith("312 clients of b7 to b3: on average they share 4 topics with")
     assert "c0, c1, c2, c3 and 308 more" in first.sentence
-    assert second.sentence.startswith("move_client x b1 b3")
+    assert second.sentence == "x moves from b1 to b3: so. (topics shared 0 to 2, by similarity)"
     moves = [ClientMove(step.brokers[0], step.brokers[1], step.brokers[2]) for step in steps]
     assert grouped_moves(reversed(moves)) == ["312 clients: b7 to b3", "client x: b1 to b3"]
 
@@ -101,6 +101,20 @@ def test_clients_that_go_the_same_way_for_other_reasons_are_told_apart() -> None
     assert "with them b7 would have 241 clients, more than its fair share; b3 has 210" in (
         second.sentence
     )
+
+
+@pytest.mark.parametrize("metric", ["clients", "subscriptions"])
+def test_clients_that_make_room_for_those_who_come_are_told_so(metric: str) -> None:
+    taste = [moved("c0", "b3", "b7", 1.0, 4.0), moved("c1", "b3", "b7", 1.0, 4.0)]
+    room = [moved(f"d{number}", "b7", "b3", 211.0, 210.0, metric) for number in range(31)]
+    told = "; they make room at b7 for clients that come for their topics"
+    assert told in grouped([*taste, *room])[1].sentence
+    assert told not in grouped(room)[0].sentence
+
+
+def test_a_single_topic_that_is_shared_is_one_topic() -> None:
+    (group,) = grouped([moved(f"c{number}", "b7", "b3", 0.0, 1.0) for number in range(2)])
+    assert "they share 1 topic with others of b3, and 0 with those of b7" in group.sentence
 
 
 @pytest.mark.parametrize(

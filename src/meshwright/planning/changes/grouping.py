@@ -11,6 +11,16 @@ from meshwright.model.wording import amount, counted
 
 NAMED_MAX = 4
 LINK_WORDS = {"add_link": "is linked with", "remove_link": "is linked no more with"}
+# What one step does, with the names of those that take part.
+CHANGES = {
+    "swap_positions": "{} and {} swap positions",
+    "move_client": "{} moves from {} to {}",
+    "add_broker": "{} comes",
+    "remove_broker": "{} goes",
+    **{action: f"{{}} {words} {{}}" for action, words in LINK_WORDS.items()},
+}
+# Clients go for these where their broker has too many.
+LOADS = {"clients", "subscriptions"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,10 +37,11 @@ def grouped(steps: Sequence[Step]) -> list[StepGroup]:
     groups: dict[tuple[str, ...], list[tuple[int, Step]]] = {}
     for number, step in enumerate(steps, start=1):
         groups.setdefault(_key(number, step), []).append((number, step))
+    sought = {step.brokers[-1] for step in steps if step.metric == "topics_shared"}
     found = []
     for members in groups.values():
         alike = tuple(step for _, step in members)
-        found.append(StepGroup(members[0][0], alike, _sentence(alike)))
+        found.append(StepGroup(members[0][0], alike, _sentence(alike, sought)))
     return found
 
 
@@ -65,16 +76,20 @@ def _key(number: int, step: Step) -> tuple[str, ...]:
     return step.action, str(number)
 
 
-def _sentence(steps: tuple[Step, ...]) -> str:
+def _sentence(steps: tuple[Step, ...], sought: set[str]) -> str:
+    """What steps do that are alike; sought: brokers that other clients come to for their topics."""
     first = steps[0]
     if len(steps) == 1:
-        change = f"{first.metric} {amount(first.before)} to {amount(first.after)}"
+        change = f"{first.metric.replace('_', ' ')} {amount(first.before)} to {amount(first.after)}"
         told = f"({change}, by {first.algorithm})"
-        return f"{first.action} {' '.join(first.brokers)}: {first.why} {told}"
+        return f"{CHANGES[first.action].format(*first.brokers)}: {first.why} {told}"
     if first.action == "move_client":
         _, source, target = first.brokers
         names = some([step.brokers[0] for step in steps])
-        return f"{len(steps):,} clients of {source} to {target}: {_moved(steps)} ({names})"
+        room = ""
+        if first.metric in LOADS and source in sought:
+            room = f"; they make room at {source} for clients that come for their topics"
+        return f"{len(steps):,} clients of {source} to {target}: {_moved(steps)}{room} ({names})"
     others = [step.brokers[1] for step in steps]
     return f"{first.brokers[0]} {LINK_WORDS[first.action]} {some(others)}: {_linked(steps)}"
 
@@ -86,8 +101,9 @@ def _moved(steps: tuple[Step, ...]) -> str:
     # Each is counted by itself: at its old broker if it alone had stayed, at the new one as it is.
     here, there = (fmean(getattr(step, name) for step in steps) for name in ("before", "after"))
     if first.metric == "topics_shared":
+        topics = "1 topic" if round(there, 1) == 1.0 else f"{amount(round(there, 1))} topics"
         return (
-            f"on average they share {amount(round(there, 1))} topics with others of {target}, and "
+            f"on average they share {topics} with others of {target}, and "
             f"{amount(round(here, 1))} with those of {source}"
         )
     if first.metric == "clients":
