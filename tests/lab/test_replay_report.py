@@ -8,9 +8,9 @@ from meshwright.lab.replay_report import EXPLANATION, HISTORIES, ReplayFindings,
 from meshwright.planning.replay_judgement import ReplayedCandidate, ReplayWish, judge_replay
 
 
-def candidate(design: str, messages: float) -> ReplayedCandidate:
+def candidate(design: str, messages: float, placement: str = "static") -> ReplayedCandidate:
     return ReplayedCandidate(
-        placement="static", design=design, publications=10, deliveries=20.0,
+        placement=placement, design=design, publications=10, deliveries=20.0,
         subscription_changes=3, management_messages=4, messages_internal=messages,
         messages_external=0.0, messages_entry=0.0, messages_repair=0.0,
         notification_overhead=messages, delay_hops=messages, delay_tree_hops=messages,
@@ -20,7 +20,7 @@ def candidate(design: str, messages: float) -> ReplayedCandidate:
 
 
 def test_a_page_explains_its_own_headings_and_names_every_design() -> None:
-    candidates = [candidate("<chord>", 4.0), candidate("gm", 2.0)]
+    candidates = [candidate("chord", 4.0, placement="<static>"), candidate("gm", 2.0)]
     page = report_page(
         ReplayFindings(
             title="trace replayed",
@@ -40,8 +40,9 @@ def test_a_page_explains_its_own_headings_and_names_every_design() -> None:
         assert explained in EXPLANATION.lower()
     assert EXPLANATION in page
     rows = [re.findall("<td .*?>(.*?)</td>", row) for row in page.split("<tr class=")[1:]]
-    assert [row[1] for row in rows] == ["gm", "&lt;chord&gt;"]
-    assert page.index("<mark>best</mark> gm") < page.index("&lt;chord&gt; <small>")
+    assert [row[1] for row in rows] == ["gm", "chord"]
+    assert "<static>" not in page
+    assert page.index("<mark>best</mark> gm") < page.index("chord <small>&lt;static&gt;")
     assert [row[2] for row in rows] == ["best", "yes"]
     assert {len(row) for row in rows} == {len(headings)}
     assert {row[headings.index("delay, ms")] for row in rows} == {"-"}

@@ -19,6 +19,7 @@ import msgspec
 
 from meshwright import __version__
 from meshwright.errors import OperatorError
+from meshwright.files.decoding import converted, decoded
 from meshwright.lab.experiments.experiment import Experiment, Measure, Scale, Sweep
 from meshwright.lab.experiments.results import (
     CPU_COLUMN,
@@ -161,7 +162,7 @@ def _refuse_strange(order: Order, name: str, values: Sequence[Any]) -> None:
     kind = get_type_hints(order.experiment.measure).get(name) or _kind_of(usual)
     for value in values:
         try:
-            msgspec.convert(value, kind)
+            converted(value, kind)
         except msgspec.ValidationError as error:
             raise OperatorError(
                 f"--grid {name}={value}: {str(error).lower()}; one of {order.experiment.name} is "
@@ -255,7 +256,7 @@ def asked(order: Order, asked_at: str) -> Question:
 
 def _as_read(values: Mapping[str, Any]) -> dict[str, Any]:
     """Values as a file has them, in which a tuple is a list."""
-    return msgspec.json.decode(msgspec.json.encode(values), type=dict[str, Any])
+    return decoded(msgspec.json.encode(values), dict[str, Any])
 
 
 def tasks_of(question: Question) -> SeedBySeed:
