@@ -77,7 +77,7 @@ format: $(VENV)/.development ## format the code
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: $(VENV)/.development $(VENV)/.archive ## measure speed and quality against the papers' figures
+bench: $(VENV)/.development $(VENV)/.archive ## measure speed, as ratios to peers and baselines where there are any
 	$(BIN)/python -m benchmarks
 
 swarm: $(VENV)/.runtime ## simulate many seeds of every design on all cores (SEEDS=1..100)

@@ -1,1 +1,1 @@
-"""Speed and quality of the planners, as tables with the papers' own figures beside ours."""
+"""Speed, and what comes out in that time, as tables; what the papers say is in the lab."""

@@ -35,11 +35,11 @@ def main(wanted: Sequence[str]) -> int:
 def as_table(title: str, rows: list[Row]) -> Table:
     """The rows as a person reads them."""
     table = Table(title=title, title_justify="left")
-    for heading in ("task", "measured", "target", "paper", "met", "note"):
+    for heading in ("task", "measured", "target", "met", "note"):
         table.add_column(heading, overflow="fold")
     for row in rows:
         met = {True: "yes", False: "NO", None: ""}[row.met]
-        table.add_row(row.task, row.measured, row.target, row.paper, met, row.note)
+        table.add_row(row.task, row.measured, row.target, met, row.note)
     return table
 
 

@@ -2,7 +2,7 @@
 
 Sizes read brokers x topics x topics per broker. Degree is the mean over brokers; diameter is of the
 topics' sub-overlays, mean and highest, and stands beside every degree. Kernels are compiled before
-anything is timed. The paper reports no times, only that GM2 is O(V^4 T).
+anything is timed.
 """
 
 from __future__ import annotations
@@ -80,7 +80,6 @@ def _gm2_speed(
         f"gm2 exact, {brokers} x {topics} x {topics_per_broker}, {law}",
         f"{seconds:.3f} s",
         f"{target_s:g} s",
-        paper="O(V^4 T)",
         met=seconds <= target_s,
         note=_described(links, interests),
     )

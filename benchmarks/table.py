@@ -12,12 +12,11 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line of the table: the task, what it took, what was asked, what the paper reports."""
+    """One line of the table: the task, what it took, and what was asked."""
 
     task: str
     measured: str
     target: str
-    paper: str = "-"
     met: bool | None = None
     note: str = ""
 
