@@ -16,7 +16,7 @@ from meshwright.lab.experiments.experiment import (
     Sweep,
 )
 from meshwright.lab.experiments.findings import Finding, Run, found_in
-from meshwright.lab.experiments.report import report_page, update_papers
+from meshwright.lab.experiments.report import report_lines, report_page, update_papers
 from meshwright.lab.experiments.results import Question
 from meshwright.lab.experiments.running import ordered
 
@@ -114,6 +114,18 @@ def test_a_report_says_first_what_does_not_reproduce(found: list[Finding]) -> No
     assert "3 &amp; more" in page
     assert "Ties are not ours to choose." in page
     assert page.count("<svg") == 1
+
+
+def test_a_terminal_gets_a_line_a_claim_with_our_number_beside_the_papers(
+    found: list[Finding],
+) -> None:
+    *lines, summary = report_lines(found)
+    assert lines == [
+        "\nktco-try: Links against brokers",
+        "  does not reproduce  gm has 3 links: 5.00 ± 0.25 (paper: 3 & more)",
+        "  better              best has fewer links than gm: 0.722 ± 0.015",
+    ]
+    assert summary.startswith("\n1 comparison with 1 statement of the papers: 0 reproduce, 1 do")
 
 
 def test_a_papers_page_gets_numbers_and_figures_between_its_marks(

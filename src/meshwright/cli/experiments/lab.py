@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from meshwright.cli.console.options import Conf, Json, Master, Memory, Remote, Ui
-from meshwright.cli.console.screen import PlainTable, answer, plain_table
+from meshwright.cli.console.screen import answer, plain_table
 from meshwright.model.wording import counted
 
 if TYPE_CHECKING:
@@ -130,6 +130,7 @@ def run(
     from meshwright.cli.experiments.sweep import grid_values
     from meshwright.lab.experiments.catalogue import chosen_experiments
     from meshwright.lab.experiments.findings import document, findings
+    from meshwright.lab.experiments.report import report_lines
     from meshwright.lab.experiments.running import ordered
 
     spark = chosen_spark(master, remote, conf, memory, ui=ui)
@@ -143,7 +144,7 @@ def run(
     answer(
         as_json,
         {"command": "lab run", "report": str(page), **document(own)},
-        _claims_table(own),
+        *report_lines(own),
         f"Report: {page}",
     )
 
@@ -174,7 +175,7 @@ def report(
     Example: meshwright lab report results
     """
     from meshwright.lab.experiments.findings import document, findings
-    from meshwright.lab.experiments.report import update_papers
+    from meshwright.lab.experiments.report import report_lines, update_papers
 
     found = findings(*folders)
     page = _write_report(found, folders[0])
@@ -187,7 +188,7 @@ def report(
             "pages": [str(path) for path in pages],
             **document(found),
         },
-        _claims_table(found),
+        *report_lines(found),
         f"Report: {page}" + (f"; {counted(len(pages), 'file')} in {docs}" if pages else ""),
     )
 
@@ -269,22 +270,3 @@ def _write_report(found: list[Finding], out: Path) -> Path:
     encoded = msgspec.json.format(msgspec.json.encode(document(found)), indent=2)
     write_whole({page: report_page(found), out / "report.json": encoded})
     return page
-
-
-def _claims_table(found: list[Finding]) -> PlainTable:
-    from meshwright.lab.experiments.judging import told
-    from meshwright.lab.experiments.report import verdict_word
-
-    return plain_table(
-        {"claim": False, "paper": False, "ours": False, "verdict": False},
-        [
-            [
-                each.claim.says,
-                each.claim.quoted,
-                told(each.estimate, each.claim.unit),
-                verdict_word(each),
-            ]
-            for one in found
-            for each in (claimed.judgement for claimed in one.claims)
-        ],
-    )

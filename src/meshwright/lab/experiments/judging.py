@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import inf, isnan, nan, sqrt
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 import pandas as pd
@@ -19,7 +19,9 @@ from meshwright.lab.experiments.experiment import Claim
 from meshwright.lab.experiments.results import SEED_COLUMN
 from meshwright.model.wording import counted
 
-Verdict = Literal["reproduces", "does not", "cannot be told"]
+Verdict = Literal["does not", "cannot be told", "reproduces"]
+# What does not reproduce is told first.
+VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 CONFIDENCE = 0.95
 # Sums of floating-point numbers in another order differ by less.
 ROUNDING = 1e-9

@@ -16,7 +16,7 @@ from meshwright.files.page_style import PAGE
 from meshwright.files.writing import make_folder, write_whole
 from meshwright.lab.experiments.experiment import Claim, Plot
 from meshwright.lab.experiments.findings import Finding, Told, judged
-from meshwright.lab.experiments.judging import Judgement, told
+from meshwright.lab.experiments.judging import VERDICTS, Judgement, told
 from meshwright.lab.figures.saving import figure_bytes, svg_element
 from meshwright.lab.figures.sweep_pictures import Picture, sweep_figure
 from meshwright.model.wording import counted
@@ -95,16 +95,29 @@ def update_papers(found: list[Finding], pages: Path) -> list[Path]:
     return list(contents)
 
 
-def verdict_word(judgement: Judgement) -> str:
+def report_lines(found: list[Finding]) -> Iterator[str]:
+    """For a terminal: a line a claim, below its experiment."""
+    for one in found:
+        claims = sorted(
+            (each.judgement for each in one.claims), key=lambda each: VERDICTS.index(each.verdict)
+        )
+        if claims:
+            yield f"\n{one.experiment.name}: {one.experiment.title}"
+        width = max((len(_verdict_word(each)) for each in claims), default=0)
+        for each in claims:
+            number = told(each.estimate, each.claim.unit)
+            paper = f" (paper: {each.claim.quoted})" if _is_quoted(each.claim) else ""
+            yield f"  {_verdict_word(each):{width}}  {each.claim.says}: {number}{paper}"
+    yield f"\n{_summary(found)}"
+
+
+def _verdict_word(judgement: Judgement) -> str:
     """The verdict in the words of its kind: a paper's number reproduces, ours is better."""
     return WORDS[judgement.claim.kind].get(judgement.verdict, judgement.verdict)
 
 
 def _summary(found: list[Finding]) -> str:
-    counts = {
-        verdict: sum(1 for _ in judged(found, "paper", verdict))
-        for verdict in ("reproduces", "does not", "cannot be told")
-    }
+    counts = {verdict: sum(1 for _ in judged(found, "paper", verdict)) for verdict in VERDICTS}
     better = sum(1 for _ in judged(found, "ours", "reproduces"))
     kinds = [(one, each.judgement.claim) for one in found for each in one.claims]
     ours = sum(1 for _, claim in kinds if claim.kind == "ours")
@@ -150,7 +163,7 @@ def _table(claims: Sequence[Told], names: Sequence[str] | None = None) -> str:
             ("quiet", _accepted(claim)),
             ("n", escape(told(each.estimate, claim.unit))),
             ("quiet", _measured_by(one)),
-            (CLASSES[each.verdict], verdict_word(each)),
+            (CLASSES[each.verdict], _verdict_word(each)),
             ("", escape(each.reason)),
         )
         shown = (
@@ -219,8 +232,12 @@ def _in_short(one: Finding, claimed: Told) -> str:
 
 def _says(one: Judgement) -> str:
     """The claim, and the paper's words if there are any."""
-    quoted = one.claim.quoted
-    return f"{one.claim.says}." + ("" if quoted in {"", "-"} else f" Paper: {quoted}.")
+    return f"{one.claim.says}." + (f" Paper: {one.claim.quoted}." if _is_quoted(one.claim) else "")
+
+
+def _is_quoted(claim: Claim) -> bool:
+    """Whether the claim has words of a paper."""
+    return claim.quoted not in {"", "-"}
 
 
 def _section(own: list[Finding]) -> Iterator[str]:
@@ -236,7 +253,7 @@ def _section(own: list[Finding]) -> Iterator[str]:
             yield _wrapped(
                 f"- {_says(each)} Ours{_by_which(one, claimed)}: "
                 f"{told(each.estimate, each.claim.unit)}; "
-                f"**{verdict_word(each)}**.{reason}"
+                f"**{_verdict_word(each)}**.{reason}"
             )
         if one.claims:
             yield ""
